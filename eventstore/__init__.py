@@ -1,0 +1,24 @@
+"""The append-only log: event records, their frames, LMDB, and the session files of harnesses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from eventstore.event import Event, NewEvent, Parent
+from eventstore.log import Appended, EventLog, Head, Snapshot
+
+__all__ = ["Appended", "Event", "EventLog", "Head", "NewEvent", "Parent", "Snapshot", "open_store"]
+
+
+def open_store(
+    path: str | os.PathLike[str], *, create: bool = True, clock: Callable[[], int] | None = None
+) -> "LmdbLog":
+    """The log in a folder, made if it is not there and `create` is set; use it in a `with` block.
+
+    `clock` gives the epoch milliseconds that events are recorded at. Raises StoreError, which says what is
+    wrong with the folder and what to do.
+    """
+    from eventstore.lmdb_log import LmdbLog  # noqa: PLC0415  light until used
+
+    return LmdbLog(path, create=create, clock=clock) if clock else LmdbLog(path, create=create)

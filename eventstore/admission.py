@@ -1,0 +1,68 @@
+"""What may be appended: names that can be keys, and what counts as the same event sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from eventstore.errors import BadInputError, VersionConflictError
+from eventstore.event import Event, NewEvent, Parent
+from eventstore.frame import FORMATS
+from eventstore.kinds import is_entry
+from eventstore.log import Expected
+
+LONGEST_SESSION_NAME: Final = 480
+"""In UTF-8 bytes; LMDB keys hold 511."""
+_LONGEST_NAME: Final = 0xFFFF
+
+
+def check_names(session: str, events: Sequence[NewEvent]) -> None:
+    """Raise BadInputError for a session name, id, cause, kind or format that cannot be stored."""
+    if not 0 < _size(session) <= LONGEST_SESSION_NAME:
+        raise BadInputError(
+            f"session {session[:40]!r}",
+            f"a session's name has 1 to {LONGEST_SESSION_NAME} bytes of UTF-8",
+            "choose another name",
+        )
+    for event in events:
+        for what, name in (("id", event.id), ("kind", event.kind)):
+            if not 0 < _size(name) <= _LONGEST_NAME:
+                raise BadInputError(
+                    f"session {session!r}, event {event.id[:40]!r}",
+                    f"its {what} has to have 1 to {_LONGEST_NAME} bytes of UTF-8",
+                    f"give it another {what}",
+                )
+        if not 0 <= _size(event.cause) <= _LONGEST_NAME:
+            raise BadInputError(f"session {session!r}, event {event.id!r}", "its cause is too long", "shorten it")
+        if event.format not in FORMATS:
+            raise BadInputError(
+                f"session {session!r}, event {event.id!r}",
+                f"unknown format {event.format!r}",
+                f"use one of {', '.join(FORMATS)}",
+            )
+
+
+def _size(name: str) -> int:
+    """Bytes of UTF-8, -1 where there is no such encoding (a lone surrogate)."""
+    try:
+        return len(name.encode())
+    except UnicodeEncodeError:
+        return -1
+
+
+def check_expected(session: str, expected: Expected, version: int) -> None:
+    """Raise VersionConflictError unless a session at `version` (0: not there) is as expected."""
+    if expected != "any" and version != (0 if expected == "new" else expected):
+        raise VersionConflictError(session, expected, version)
+
+
+def is_same(new: NewEvent, stored: Event | NewEvent) -> bool:
+    """Whether an event is one that is there already. A parent left to the leaf is not held against it."""
+    return (
+        new.body == stored.body
+        and new.kind == stored.kind
+        and new.time == stored.time
+        and new.format == stored.format
+        and new.cause == stored.cause
+        and (new.parent is Parent.LEAF or not is_entry(new.kind) or new.parent == stored.parent)
+    )

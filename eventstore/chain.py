@@ -1,0 +1,31 @@
+"""The digest chain of a session: what makes a changed, lost or reordered event show."""
+
+from __future__ import annotations
+
+import struct
+from hashlib import sha256
+from typing import Final
+
+START: Final = bytes(32)
+"""The digest before a session's first event."""
+
+_FIXED: Final = struct.Struct(">qHHHHH").pack
+_UNKNOWN_TIME: Final = -(2**63)
+
+
+def link(
+    previous: bytes, *, body: bytes, format: str, id: str, parent: str | None, kind: str, time: int | None, cause: str  # noqa: A002
+) -> bytes:
+    """The digest after an event: SHA-256 over the one before, the event's names and time, and SHA-256 of its body.
+
+    Nothing in it depends on the machine, the store, the time of recording or the versions of libraries:
+    the same events give the same chain anywhere.
+    """
+    names = [name.encode() for name in (format, id, parent or "", kind, cause)]
+    known = _UNKNOWN_TIME if time is None else time
+    return sha256(b"".join((previous, _FIXED(known, *map(len, names)), *names, sha256(body).digest()))).digest()
+
+
+def payload_digest(payload: bytes) -> bytes:
+    """The digest by which a payload beside the events is kept: SHA-256."""
+    return sha256(payload).digest()

@@ -1,0 +1,71 @@
+"""What can go wrong, as seven sentences. Every error carries its data and says what to do."""
+
+from __future__ import annotations
+
+
+class RefoldError(Exception):
+    """Base of every error that refold raises on purpose; its text is one line for a person."""
+
+
+class StoreError(RefoldError):
+    """A folder cannot be used as a store: not one, truncated, of a newer version, closed, or full."""
+
+    def __init__(self, path: str, problem: str, remedy: str) -> None:
+        self.path, self.problem, self.remedy = path, problem, remedy
+        super().__init__(f"{path}: {problem}; {remedy}")
+
+
+class NotFoundError(RefoldError):
+    """What was asked for (a session, an event, a blob) is not in the store."""
+
+    def __init__(self, what: str, name: str, remedy: str) -> None:
+        self.what, self.name, self.remedy = what, name, remedy
+        super().__init__(f"no {what} {name!r}; {remedy}")
+
+
+class AmbiguousError(RefoldError):
+    """A prefix or a title stands for several things."""
+
+    def __init__(self, what: str, name: str, candidates: list[str]) -> None:
+        self.what, self.name, self.candidates = what, name, candidates
+        shown = ", ".join(candidates[:5]) + (", …" if len(candidates) > 5 else "")  # noqa: PLR2004
+        super().__init__(f"{what} {name!r} is ambiguous ({shown}); give more of it")
+
+
+class VersionConflictError(RefoldError):
+    """An append expected the session at another version than it has."""
+
+    def __init__(self, session: str, expected: int | str, actual: int) -> None:
+        self.session, self.expected, self.actual = session, expected, actual
+        super().__init__(
+            f"session {session!r} is at version {actual}, not {expected}; read what is new, then append again"
+        )
+
+
+class EventConflictError(RefoldError):
+    """An id that the session already has was appended again with other contents."""
+
+    def __init__(self, session: str, event_id: str) -> None:
+        self.session, self.event_id = session, event_id
+        super().__init__(
+            f"session {session!r} already has event {event_id!r} with other contents; use a new id"
+        )
+
+
+class BadInputError(RefoldError):
+    """A file or a record cannot be read as what it should be."""
+
+    def __init__(self, source: str, problem: str, remedy: str, *, line: int | None = None) -> None:
+        self.source, self.problem, self.remedy, self.line = source, problem, remedy, line
+        where = source if line is None else f"{source}:{line}"
+        super().__init__(f"{where}: {problem}; {remedy}")
+
+
+class CorruptionError(RefoldError):
+    """Stored bytes are not the bytes that were appended."""
+
+    def __init__(self, session: str, seq: int, problem: str) -> None:
+        self.session, self.seq, self.problem = session, seq, problem
+        super().__init__(
+            f"session {session!r}, event {seq}: {problem}; run 'refold verify', then restore a backup"
+        )

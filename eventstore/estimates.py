@@ -1,0 +1,70 @@
+"""Token estimates of a message that need no vocabulary: cheap enough to be made of every event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eventstore.javascript import compact_json, utf8_length, utf16_length
+from eventstore.views import Image, Message, Opaque, Text, Thinking, ToolCall
+
+IMAGE_TOKENS = 1200
+_IMAGE_UNITS = IMAGE_TOKENS * 4
+
+
+def utf16_tokens(message: Message) -> int:
+    """UTF-16 units / 4, rounded up once a message: pi's `estimateTokens`.
+
+    Of a user message pi counts text alone; of an assistant's text, thinking, tool names and arguments; an
+    image in a tool result or custom message counts 4,800 units; a shell command counts with its output.
+    Roles that pi does not know count nothing.
+    """
+    if message.role in ("user", "compactionSummary", "branchSummary"):
+        units = sum(utf16_length(block.text) for block in message.blocks if isinstance(block, Text))
+    elif message.role == "assistant":
+        units = sum(utf16_length(text) for text in _spoken(message))
+    elif message.role in ("toolResult", "custom", "hookMessage"):
+        units = sum(_text_or_image_units(message))
+    elif message.shell:
+        units = utf16_length(message.shell.command) + utf16_length(message.shell.output)
+    else:
+        units = 0
+    return -(-units // 4)
+
+
+def utf8_tokens(message: Message) -> int:
+    """UTF-8 bytes / 4, rounded up a fragment, 1,200 an image: oh-my-pi's count without a tokenizer."""
+    tokens = sum((utf8_length(text) + 3) // 4 for text in fragments(message))
+    for block in message.blocks:
+        if isinstance(block, Image):
+            tokens += IMAGE_TOKENS
+        elif isinstance(block, Opaque):
+            tokens += (block.size + 3) // 4
+        elif isinstance(block, Thinking):
+            tokens += (utf8_length(block.signature) + 3) // 4
+    return tokens
+
+
+def fragments(message: Message) -> Iterator[str]:
+    """The texts of a message that a model reads, one by one: what an exact counter counts, too."""
+    if message.shell:
+        yield message.shell.command
+        yield message.shell.output
+    else:
+        yield from _spoken(message)
+
+
+def _spoken(message: Message) -> Iterator[str]:
+    for block in message.blocks:
+        if isinstance(block, Text | Thinking):
+            yield block.text
+        elif isinstance(block, ToolCall):
+            yield block.name
+            yield compact_json(block.arguments)
+
+
+def _text_or_image_units(message: Message) -> Iterator[int]:
+    for block in message.blocks:
+        if isinstance(block, Text):
+            yield utf16_length(block.text)
+        elif isinstance(block, Image):
+            yield _IMAGE_UNITS

@@ -1,0 +1,21 @@
+"""The formats of bodies, and the session files that refold reads.
+
+Adding a harness: a module that reads its files, one that reads its records, a line in each table here,
+its name in `eventstore.frame.FORMATS`.
+"""
+
+from __future__ import annotations
+
+from eventstore.event import Event, Facts
+from eventstore.formats.pi_entry import entry_of, facts_of, message_of
+from eventstore.views import Message
+
+
+def message_view(event: Event) -> Message | None:
+    """The message that an event holds or stands for, as every fold sees it; None where it tells the model nothing."""
+    return message_of(event.kind, entry_of(event.body))
+
+
+def facts_of_body(format: str, kind: str, body: bytes) -> Facts:  # noqa: A002
+    """What the log keeps of a record beside its bytes, read out of the record again."""
+    return facts_of(kind, body, entry_of(body), renames_hook_role=format in ("pi/1", "pi/2"))

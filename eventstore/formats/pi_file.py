@@ -1,0 +1,214 @@
+"""pi's session files, versions 1 to 3: reading lines into events.
+
+A file is a header line and an entry a line. Version 1 has neither ids nor parents: each entry is the
+child of the one before, and a compaction names its first kept entry by its place in the file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.errors import BadInputError
+from eventstore.event import Flag, NewEvent
+from eventstore.formats.pi_entry import Entry, entry_of, facts_of, tolerant_json
+from eventstore.javascript import epoch_ms
+from eventstore.kinds import CODE_OF_KIND
+
+NAME: Final = "pi"
+NEWEST_VERSION: Final = 3
+KINDS: Final = frozenset(
+    {
+        "message",
+        "model_change",
+        "thinking_level_change",
+        "compaction",
+        "branch_summary",
+        "custom_message",
+        "custom",
+        "label",
+        "session_info",
+    }
+)
+"""The entry types that pi itself writes."""
+
+BLANK: Final = b" \t\r\n"
+BOM: Final = b"\xef\xbb\xbf"
+_SPREAD: Final = 0x9E3779B1
+"""Odd, so that multiplying by it permutes the 32-bit numbers: minted ids cannot meet."""
+
+
+class PiHeader(msgspec.Struct, frozen=True):
+    """A session file's first line: `raw` as it came, the session's id and the file's version."""
+
+    raw: bytes
+    session: str
+    version: int
+
+
+class Line(msgspec.Struct, frozen=True):
+    """What one line of a file held: its events with their spans in the line, and what of it is no record."""
+
+    number: int
+    records: list[tuple[int, int, NewEvent]]
+    skipped: list[str]
+
+
+def header_of(line: bytes, source: str) -> PiHeader | None:
+    """The header that a line is; None where it is none. Raises BadInputError for a header that names no session."""
+    text = line.removeprefix(BOM).strip(BLANK)
+    try:
+        decoded = tolerant_json(text)
+    except msgspec.DecodeError:
+        return None
+    if not isinstance(decoded, dict) or decoded.get("type") != "session":
+        return None
+    session, version = decoded.get("id"), decoded.get("version")
+    if not isinstance(session, str) or not session:
+        raise BadInputError(source, "the session header has no id", 'add one ("id": any text), then import again', line=1)
+    if version is None:
+        version = 1
+    if version not in (1, 2, 3) or isinstance(version, bool):
+        raise BadInputError(
+            source, f"pi session version {json.dumps(version)} is unknown", "this refold reads versions 1 to 3", line=1
+        )
+    return PiHeader(text, session, int(version))
+
+
+class PiReader:
+    """Reads the lines behind a header. `is_known` tells of ids that earlier imports have brought.
+
+    `state` continues an earlier reading: how many records it met, and which of them pi passes over.
+    """
+
+    def __init__(
+        self, header: PiHeader, *, state: dict[str, Any] | None = None, is_known: Callable[[str], bool] = lambda _: False
+    ) -> None:
+        self._header = header
+        self._format = f"pi/{header.version}"
+        self._base = int.from_bytes(sha256(header.session.encode()).digest()[:4], "big")
+        state = state or {}
+        self._records: int = state.get("records", 0)
+        self._unseen_by_pi: list[int] = list(state.get("unseenByPi", []))
+        self._last: str | None = state.get("last")
+        self._ids: set[str] = set()
+        self._was_known = is_known
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What another reader needs to go on behind the lines read so far."""
+        return {"records": self._records, "unseenByPi": list(self._unseen_by_pi), "last": self._last}
+
+    @property
+    def records(self) -> int:
+        """How many records the file has had so far."""
+        return self._records
+
+    def line(self, number: int, line: bytes) -> Line:
+        """A line's events. Nothing raises: what is no record is said to be so."""
+        start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
+        stop = len(line.rstrip(BLANK))
+        text = line[start:stop] if stop > start else b""
+        if not text:
+            return Line(number, [], [])
+        try:
+            spans, skipped, is_single = [(0, len(text), entry_of(text))], [], True
+        except msgspec.DecodeError:
+            spans, skipped = _objects_in(text)
+            is_single = False
+            if not spans and not line.endswith(b"\n"):
+                skipped = ["the file ends inside this record"]
+        records = []
+        for first, last, entry in spans:
+            if entry.type == "session":
+                skipped.append("a second session header")
+            else:
+                body = text[first:last]
+                records.append((start + first, start + last, self._event(number, body, entry, is_single)))
+        return Line(number, records, skipped)
+
+    def _event(self, number: int, body: bytes, entry: Entry, is_seen_by_pi: bool) -> NewEvent:  # noqa: FBT001
+        self._records += 1
+        if not is_seen_by_pi:
+            self._unseen_by_pi.append(self._records)
+        kind = _kind(entry.type)
+        flags = Flag(0)
+        if self._header.version == 1:
+            event_id, parent = self._minted(self._records), self._last
+        else:
+            event_id, parent, flags = self._identity(number, body, entry)
+        facts = facts_of(kind, body, entry, renames_hook_role=self._header.version < NEWEST_VERSION)
+        target = self._kept_by_index(entry) if self._header.version == 1 and kind == "compaction" else facts.target
+        self._ids.add(event_id)
+        self._last = event_id
+        return NewEvent(
+            id=event_id,
+            kind=kind,
+            body=body,
+            format=self._format,
+            parent=parent,
+            time=epoch_ms(entry.timestamp),
+            facts=msgspec.structs.replace(facts, flags=facts.flags | flags, target=target),
+        )
+
+    def _minted(self, record: int) -> str:
+        """The id of a version 1 record: eight hex digits, as pi's own, from the session's id and the record's place."""
+        return f"{(self._base + record * _SPREAD) & 0xFFFFFFFF:08x}"
+
+    def _kept_by_index(self, entry: Entry) -> str | None:
+        """The id of the entry that a version 1 compaction keeps first; its index counts what pi parses, the header as 0."""
+        index = entry.firstKeptEntryIndex
+        if isinstance(index, bool) or not isinstance(index, int | float) or index != int(index) or index < 1:
+            return None
+        record = int(index)
+        for unseen in self._unseen_by_pi:
+            record += unseen <= record
+        return self._minted(record) if record < self._records else None
+
+    def _identity(self, number: int, body: bytes, entry: Entry) -> tuple[str, str | None, Flag]:
+        own, parent = entry.id, entry.parentId
+        if not isinstance(own, str) or not own:
+            digest = sha256(b"%d " % number + self._header.session.encode() + b" " + body).hexdigest()
+            own = f"noid-{digest[:16]}"
+        elif own in self._ids:
+            return f"{own}~{number}", None, Flag.ORPHAN
+        if parent is None:
+            return own, None, Flag(0)
+        if isinstance(parent, str) and parent != own and self._is_known(parent):
+            return own, parent, Flag(0)
+        return own, None, Flag.ORPHAN
+
+    def _is_known(self, event_id: str) -> bool:
+        return event_id in self._ids or self._was_known(event_id)
+
+
+def _kind(type_: Any) -> str:
+    """The kind of an entry; a type that pi does not know, but refold does, is kept apart from refold's own."""
+    if not isinstance(type_, str) or not type_:
+        return "untyped"
+    return f"pi:{type_}" if type_ in CODE_OF_KIND and type_ not in KINDS else type_
+
+
+def _objects_in(text: bytes) -> tuple[list[tuple[int, int, Entry]], list[str]]:
+    """The JSON objects that stand in a line without a line end between them, and what else stands there."""
+    # surrogateescape makes every byte sequence a string whose pieces have known lengths in bytes.
+    decoded = text.decode("utf-8", "surrogateescape")
+    decoder, spans, at, offset = json.JSONDecoder(), [], 0, 0
+    while at < len(decoded):
+        try:
+            value, end = decoder.raw_decode(decoded, at)
+        except (ValueError, RecursionError):
+            where = "not JSON" if not spans else f"not JSON from byte {offset + 1} of the line on"
+            return spans, [where]
+        size = len(decoded[at:end].encode("utf-8", "surrogateescape"))
+        if not isinstance(value, dict):
+            return spans, ["JSON, but not an object"]
+        spans.append((offset, offset + size, entry_of(text[offset : offset + size])))
+        rest = decoded[end:]
+        blank = len(rest) - len(rest.lstrip(" \t\r\n"))
+        at, offset = end + blank, offset + size + blank
+    return spans, []

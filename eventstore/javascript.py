@@ -1,0 +1,143 @@
+"""Rules of JavaScript that session files written by JavaScript programs follow.
+
+Lengths and orders are those of UTF-16 code units; numbers print as ECMAScript's Number::toString does;
+dates parse to epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+
+_MAX_SAFE_INTEGER: Final = 2**53 - 1
+_LARGEST_INDEX: Final = 2**32 - 2
+_PRINTED_OTHERWISE: Final = re.compile(rb"\\[u/]|[\[:,\s]-?\d+(?:[.eE]|\d{15})|^-?\d+(?:[.eE]|\d{15})|-0")
+_ISO_DATE: Final = re.compile(r"[+-]?\d{4,6}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
+
+
+def utf16_length(text: str) -> int:
+    """How many UTF-16 code units a text has: JavaScript's `text.length`."""
+    if text.isascii():
+        return len(text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def utf8_length(text: str) -> int:
+    """How many bytes of UTF-8 a text has; a lone surrogate counts three, as its replacement does."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def utf16_order(text: str) -> bytes:
+    """A sort key: JavaScript's default order of strings."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def cut_utf16(text: str, units: int) -> str:
+    """The first `units` UTF-16 code units: JavaScript's `text.slice(0, units)`. May end in half a pair."""
+    if text.isascii():
+        return text[:units]
+    return text.encode("utf-16-le", "surrogatepass")[: units * 2].decode("utf-16-le", "surrogatepass")
+
+
+def compact_json(raw: bytes | memoryview) -> str:
+    """A JSON text as `JSON.stringify(JSON.parse(raw))` prints it. `raw` is valid JSON."""
+    if _PRINTED_OTHERWISE.search(raw):
+        return stringify(json.loads(bytes(raw)))
+    return msgspec.json.format(bytes(raw), indent=-1).decode()
+
+
+def stringify(value: Any) -> str:
+    """`JSON.stringify(value)` for what JSON decodes to: integer-like keys first, numbers as JavaScript prints them."""
+    if isinstance(value, str):
+        return _quote(value)
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "true" if value else "false"
+    if isinstance(value, int | float):
+        return number(value)
+    if isinstance(value, dict):
+        pairs = (f"{_quote(key)}:{stringify(value[key])}" for key in _key_order(value))
+        return "{" + ",".join(pairs) + "}"
+    return "[" + ",".join(map(stringify, value)) + "]"
+
+
+def number(value: float) -> str:
+    """A number as JavaScript prints it: as a double, in full digits below 1e21, `null` if not finite."""
+    try:
+        double = float(value)
+    except OverflowError:
+        return "null"
+    if not math.isfinite(double):
+        return "null"
+    if double == 0:
+        return "0"
+    sign, digits, exponent = Decimal(repr(double)).normalize().as_tuple()
+    assert isinstance(exponent, int)  # noqa: S101  finite, so the exponent is a number
+    text = "".join(map(str, digits))
+    point = len(text) + exponent
+    if 0 < point <= 21:  # noqa: PLR2004  the bounds are ECMAScript's
+        body = text.ljust(point, "0") if len(text) <= point else f"{text[:point]}.{text[point:]}"
+    elif -6 < point <= 0:  # noqa: PLR2004
+        body = "0." + "0" * -point + text
+    else:
+        mantissa = text[0] + (f".{text[1:]}" if len(text) > 1 else "")
+        body = f"{mantissa}e{point - 1:+d}"
+    return ("-" if sign else "") + body
+
+
+def _key_order(mapping: dict[str, Any]) -> list[str]:
+    indexes = [key for key in mapping if _is_index(key)]
+    if not indexes:
+        return list(mapping)
+    taken = set(indexes)
+    return sorted(indexes, key=int) + [key for key in mapping if key not in taken]
+
+
+def _is_index(key: str) -> bool:
+    return key.isascii() and key.isdigit() and (key == "0" or key[0] != "0") and int(key) <= _LARGEST_INDEX
+
+
+def _quote(text: str) -> str:
+    quoted = json.dumps(text, ensure_ascii=False)
+    # Well-formed JSON.stringify escapes what has no UTF-8: lone surrogates.
+    return re.sub("[\ud800-\udfff]", lambda lone: f"\\u{ord(lone[0]):04x}", quoted)
+
+
+def epoch_ms(date: Any) -> int | None:
+    """`new Date(date).getTime()` for ISO texts and numbers; None for what is no date.
+
+    A text without an offset is read as UTC: the result may not depend on the machine's time zone.
+    """
+    if isinstance(date, bool) or not isinstance(date, str | int | float):
+        return None
+    if not isinstance(date, str):
+        return int(date) if abs(date) <= 8.64e15 else None  # noqa: PLR2004  ECMAScript's range of dates
+    if not _ISO_DATE.fullmatch(date):
+        return None
+    try:
+        moment = datetime.fromisoformat(f"{date}-01" if len(date) == 7 else date)  # noqa: PLR2004  yyyy-mm
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    whole = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // _MILLISECOND
+    return whole
+
+
+_MILLISECOND: Final = datetime.resolution * 1000
+
+
+def iso_time(milliseconds: int | None) -> str | None:
+    """Epoch milliseconds as an RFC 3339 time in UTC with milliseconds, as `toISOString` prints it."""
+    if milliseconds is None:
+        return None
+    try:
+        moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"

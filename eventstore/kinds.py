@@ -1,0 +1,56 @@
+"""The kinds of events, and which of them are entries of the tree."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# A kind's place in this tuple is its code on disk: append only, never reorder.
+# Code 0 stands for every kind that is not listed; such a frame carries the kind's own tag.
+_CODED: Final = (
+    "",
+    "message",
+    "model_change",
+    "thinking_level_change",
+    "compaction",
+    "branch_summary",
+    "custom_message",
+    "custom",
+    "rewrite",
+    "leaf_moved",
+    "undone",
+    "reset_boundary",
+    "label",
+    "session_info",
+    "decision",
+    "attempt",
+    "repair",
+    "import",
+    "link",
+    "redaction",
+    "observed_rewrite",
+)
+
+CODE_OF_KIND: Final = {kind: code for code, kind in enumerate(_CODED) if kind}
+
+MESSAGE: Final = CODE_OF_KIND["message"]
+MODEL_CHANGE: Final = CODE_OF_KIND["model_change"]
+COMPACTION: Final = CODE_OF_KIND["compaction"]
+BRANCH_SUMMARY: Final = CODE_OF_KIND["branch_summary"]
+CUSTOM_MESSAGE: Final = CODE_OF_KIND["custom_message"]
+REWRITE: Final = CODE_OF_KIND["rewrite"]
+UNDONE: Final = CODE_OF_KIND["undone"]
+
+OFF_PATH: Final = frozenset(
+    {"decision", "attempt", "repair", "import", "link", "redaction", "observed_rewrite"}
+)
+"""Kinds that tell about a session and are no node of its tree: they never become the leaf."""
+
+
+def kind_of_code(code: int) -> str:
+    """The kind that a code on disk stands for; "" for 0, whose tag is in the frame."""
+    return _CODED[code]
+
+
+def is_entry(kind: str) -> bool:
+    """Whether events of this kind are nodes of the tree. Unknown kinds are, as the harnesses read them."""
+    return kind not in OFF_PATH

@@ -1,0 +1,405 @@
+"""The log on disk: one LMDB environment a store."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from hashlib import sha256
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+import lmdb
+import msgspec
+
+from eventstore import chain, frame as frames_, lmdb_store
+from eventstore.admission import check_expected, check_names, is_same
+from eventstore.errors import EventConflictError, NotFoundError, StoreError
+from eventstore.event import Event, NewEvent, Parent
+from eventstore.frame import Buffer, decode, encode, upcast
+from eventstore.kinds import is_entry
+from eventstore.log import Appended, Expected, FeedItem, Head, Snapshot, advance
+from eventstore.standing import stand
+
+_event_key: Final = struct.Struct(">IQ").pack
+_number_key: Final = struct.Struct(">cI").pack
+_position_key: Final = struct.Struct(">Q").pack
+_place: Final = struct.Struct(">IQ")
+_seq: Final = struct.Struct(">Q")
+_LONGEST_ID_IN_KEY: Final = 480
+_encode_head: Final = msgspec.msgpack.Encoder().encode
+_decode_head: Final = msgspec.msgpack.Decoder(Head).decode
+
+T = TypeVar("T")
+
+
+def _milliseconds() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _id_key(number: int, event_id: str) -> bytes:
+    """An id as a key; a long one keeps its beginning, so that prefixes still find it, and gets its digest."""
+    name = event_id.encode()
+    if len(name) > _LONGEST_ID_IN_KEY:
+        name = name[: _LONGEST_ID_IN_KEY - 32] + sha256(name).digest()
+    return number.to_bytes(4, "big") + name
+
+
+class LmdbLog:
+    """An `EventLog` in a folder. Made by `eventstore.open_store`.
+
+    `clock` gives epoch milliseconds for `recorded`. One object a process and store; threads may share it.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, create: bool = True, clock: Callable[[], int] = _milliseconds
+    ) -> None:
+        self.path = os.fspath(path)
+        self._clock = clock
+        self._env, self._dbs, self._oldest_frame = lmdb_store.open_environment(self.path, create=create)
+        self._process = os.getpid()
+        self._numbers: dict[str, int] = {}
+        self._open_snapshots = 0
+
+    def __enter__(self) -> LmdbLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._env is not None:
+            self._env.close()
+            self._env = None
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        env = self._environment()
+        try:
+            transaction = env.begin(buffers=True)
+        except lmdb.MapResizedError:
+            env.set_mapsize(0)
+            transaction = env.begin(buffers=True)
+        self._open_snapshots += 1
+        try:
+            with transaction:
+                yield LmdbSnapshot(transaction, self._dbs, self._numbers, self._oldest_frame)
+        finally:
+            self._open_snapshots -= 1
+
+    def append(
+        self,
+        session: str,
+        events: Sequence[NewEvent],
+        *,
+        expected: Expected = "any",
+        blobs: Iterable[bytes] = (),
+        source: str = "",
+    ) -> Appended:
+        check_names(session, events)
+        blobs = list(blobs)
+
+        def write(transaction: lmdb.Transaction[memoryview]) -> Appended:
+            for blob in blobs:
+                transaction.put(chain.payload_digest(blob), blob, db=self._dbs.blobs, overwrite=False)
+            return _Append(transaction, self._dbs, self._oldest_frame, self._clock()).run(
+                session, events, expected, source
+            )
+
+        return self._write(write)
+
+    def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:
+        items = list(derived)
+
+        def write(transaction: lmdb.Transaction[memoryview]) -> None:
+            for key, value in items:
+                transaction.put(key, value, db=self._dbs.derived)
+
+        if items:
+            self._write(write)
+
+    def _write(self, write: Callable[[lmdb.Transaction[memoryview]], T]) -> T:
+        """Run `write` in one durable transaction; where the map is too small for it, grow the map and run it again."""
+        while True:
+            env = self._environment()
+            try:
+                with env.begin(write=True, buffers=True) as transaction:
+                    return write(transaction)
+            except lmdb.MapFullError:
+                self._resize(env, env.info()["map_size"] * 2)
+            except lmdb.MapResizedError:
+                self._resize(env, 0)
+            except lmdb.DiskError as error:
+                raise StoreError(
+                    self.path, f"cannot write ({error})", "make room on the disk; nothing of this append was stored"
+                ) from error
+
+    def _resize(self, env: lmdb.Environment, size: int) -> None:
+        if self._open_snapshots:
+            raise StoreError(
+                self.path,
+                "the map is full, and cannot grow while this process reads",
+                "close the open snapshots, then append again",
+            )
+        env.set_mapsize(size)
+
+    def _environment(self) -> lmdb.Environment:
+        if self._env is None:
+            raise StoreError(self.path, "the store is closed", "open it again")
+        if os.getpid() != self._process:
+            raise StoreError(self.path, "the store was opened before a fork", "open it in this process")
+        return self._env
+
+
+class LmdbSnapshot:
+    """A `Snapshot` of an `LmdbLog`: one read transaction."""
+
+    def __init__(
+        self,
+        transaction: lmdb.Transaction[memoryview],
+        dbs: lmdb_store.Databases,
+        numbers: dict[str, int],
+        oldest_frame: int,
+    ) -> None:
+        self._transaction = transaction
+        self._get = transaction.get
+        self._dbs = dbs
+        self._numbers = numbers
+        self._is_mixed = oldest_frame != frames_.VERSION
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        return nullcontext(self)
+
+    def heads(self) -> Iterator[Head]:
+        cursor = self._transaction.cursor(self._dbs.sessions)
+        if cursor.set_range(b"n"):
+            for key, number in cursor:
+                if key[:1] != b"n":
+                    return
+                yield _decode_head(self._get(b"h" + bytes(number), db=self._dbs.sessions) or b"")
+
+    def head(self, session: str) -> Head:
+        found = self._get(_number_key(b"h", self._number(session)), db=self._dbs.sessions)
+        return _decode_head(found or b"")
+
+    def _number(self, session: str) -> int:
+        number = self._numbers.get(session)
+        if number is None:
+            found = self._get(b"n" + session.encode(), db=self._dbs.sessions)
+            if found is None:
+                raise NotFoundError("session", session, "'refold sessions' lists what is there")
+            number = self._numbers[session] = int.from_bytes(found, "big")
+        return number
+
+    def frame(self, session: str, seq: int) -> Buffer:
+        found = self._get(_event_key(self._number(session), seq), db=self._dbs.events)
+        if found is None:
+            raise NotFoundError("event", f"{session} #{seq}", "'refold log' lists a session's events")
+        return upcast(found) if self._is_mixed else found
+
+    def frames(
+        self, session: str, *, first: int = 1, last: int | None = None, backward: bool = False
+    ) -> Iterator[Buffer]:
+        version = self.head(session).version
+        last = version if last is None else min(last, version)
+        first = max(first, 1)
+        if first > last:
+            return iter(())
+        return self._run(self._number(session), first, last, backward=backward)
+
+    def _run(self, number: int, first: int, last: int, *, backward: bool = False) -> Iterator[Buffer]:
+        cursor = self._transaction.cursor(self._dbs.events)
+        cursor.set_key(_event_key(number, last if backward else first))
+        values = cursor.iterprev(keys=False) if backward else cursor.iternext(keys=False)
+        found: Iterator[Any] = islice(values, last - first + 1)
+        return map(upcast, found) if self._is_mixed else found
+
+    def path(self, session: str, leaf: int, *, first: int = 1) -> list[Buffer]:
+        number = self._number(session)
+        runs = []
+        while leaf >= first and leaf:
+            run_start = frames_.header_of(self.frame(session, leaf)).run_start
+            if run_start < first:
+                runs.append((first, leaf))
+                break
+            runs.append((run_start, leaf))
+            leaf = frames_.header_of(self.frame(session, run_start)).parent_seq
+        return [frame for start, stop in reversed(runs) for frame in self._run(number, start, stop)]
+
+    def locate(self, session: str, event_id: str) -> int:
+        try:
+            key = _id_key(self._number(session), event_id)
+        except UnicodeEncodeError:
+            return 0
+        found = self._get(key, db=self._dbs.ids)
+        return int.from_bytes(found, "big") if found is not None else 0
+
+    def ids(self, session: str, prefix: str = "") -> Iterator[str]:
+        number = self._number(session)
+        key = number.to_bytes(4, "big") + prefix.encode()[: _LONGEST_ID_IN_KEY - 32]
+        cursor = self._transaction.cursor(self._dbs.ids)
+        if cursor.set_range(key):
+            for found, seq in cursor:
+                if bytes(found[: len(key)]) != key:
+                    return
+                frame = self.frame(session, int.from_bytes(seq, "big"))
+                event_id, _ = frames_.names_of(frame, frames_.header_of(frame))
+                if event_id.startswith(prefix):
+                    yield event_id
+
+    def feed(self, after: int = 0) -> Iterator[FeedItem]:
+        names: dict[int, str] = {}
+        cursor = self._transaction.cursor(self._dbs.positions)
+        if not cursor.set_range(_position_key(after + 1)):
+            return
+        for key, value in cursor:
+            number, seq = _place.unpack(value)
+            if number not in names:
+                head = self._get(_number_key(b"h", number), db=self._dbs.sessions)
+                names[number] = _decode_head(head or b"").name
+            yield FeedItem(int.from_bytes(key, "big"), names[number], seq, self.frame(names[number], seq))
+
+    def blob(self, digest: bytes) -> bytes:
+        found = self._get(digest, db=self._dbs.blobs)
+        if found is None:
+            raise NotFoundError("payload", digest.hex(), "the store is damaged: run 'refold verify'")
+        return bytes(found)
+
+    def derived(self, key: bytes) -> bytes | None:
+        found = self._get(key, db=self._dbs.derived)
+        return None if found is None else bytes(found)
+
+
+class _Append:
+    """One append inside its transaction."""
+
+    def __init__(
+        self, transaction: lmdb.Transaction[memoryview], dbs: lmdb_store.Databases, oldest_frame: int, now: int
+    ) -> None:
+        self._transaction = transaction
+        self._dbs = dbs
+        self._is_mixed = oldest_frame != frames_.VERSION
+        self._now = now
+        self._fresh: dict[int, bytes] = {}
+        self._fresh_ids: dict[str, int] = {}
+
+    def run(self, session: str, events: Sequence[NewEvent], expected: Expected, source: str) -> Appended:
+        head = self._head(session)
+        self._number = head.number
+        fresh = self._not_there_yet(session, events)
+        position = self._last_position()
+        if events and not fresh:
+            return Appended(version=head.version, position=position, added=0)
+        check_expected(session, expected, head.version)
+        is_new = head.version == 0
+        for event in fresh:
+            position += 1
+            head = self._add(event, head, position, source)
+        if fresh:
+            if is_new:
+                self._put(self._dbs.sessions, b"n" + session.encode(), head.number.to_bytes(4, "big"))
+            self._transaction.put(_number_key(b"h", head.number), _encode_head(head), db=self._dbs.sessions)
+        return Appended(version=head.version, position=position, added=len(fresh))
+
+    def _head(self, session: str) -> Head:
+        found = self._transaction.get(b"n" + session.encode(), db=self._dbs.sessions)
+        if found is not None:
+            stored = self._transaction.get(b"h" + bytes(found), db=self._dbs.sessions)
+            return _decode_head(stored or b"")
+        cursor = self._transaction.cursor(self._dbs.sessions)
+        # Keys "h…" are the heads by number and sort before "n…", the numbers by name.
+        has_any = cursor.set_range(b"n") and cursor.prev()
+        return Head(name=session, number=int.from_bytes(cursor.key()[1:], "big") + 1 if has_any else 1)
+
+    def _last_position(self) -> int:
+        cursor = self._transaction.cursor(self._dbs.positions)
+        return int.from_bytes(cursor.key(), "big") if cursor.last() else 0
+
+    def _not_there_yet(self, session: str, events: Sequence[NewEvent]) -> list[NewEvent]:
+        fresh: dict[str, NewEvent] = {}
+        for event in events:
+            twin: NewEvent | Event | None = fresh.get(event.id)
+            if twin is None and (seq := self._locate(event.id)):
+                twin = decode(self._read(seq), session)
+            if twin is None:
+                fresh[event.id] = event
+            elif not is_same(event, twin):
+                raise EventConflictError(session, event.id)
+        return list(fresh.values())
+
+    def _locate(self, event_id: str) -> int:
+        if event_id in self._fresh_ids:
+            return self._fresh_ids[event_id]
+        found = self._transaction.get(_id_key(self._number, event_id), db=self._dbs.ids)
+        return int.from_bytes(found, "big") if found is not None else 0
+
+    def _read(self, seq: int) -> Buffer:
+        if seq in self._fresh:
+            return self._fresh[seq]
+        found = self._transaction.get(_event_key(self._number, seq), db=self._dbs.events) or b""
+        return upcast(found) if self._is_mixed else found
+
+    def _add(self, new: NewEvent, head: Head, position: int, source: str) -> Head:
+        seq = head.version + 1
+        parent_seq, parent = self._parent(new, head)
+        target_seq = self._locate(new.facts.target) if new.facts.target else 0
+        standing = stand(new, seq, parent_seq, target_seq, self._read)
+        digest = chain.link(
+            head.digest,
+            body=new.body,
+            format=new.format,
+            id=new.id,
+            parent=parent,
+            kind=new.kind,
+            time=new.time,
+            cause=new.cause,
+        )
+        event = Event(
+            session=head.name,
+            seq=seq,
+            position=position,
+            id=new.id,
+            parent=parent,
+            parent_seq=parent_seq,
+            kind=new.kind,
+            role=new.facts.role,
+            time=new.time,
+            recorded=self._now,
+            cause=new.cause,
+            format=new.format,
+            utf16=new.facts.utf16,
+            utf8=new.facts.utf8,
+            message_span=new.facts.message,
+            digest=digest,
+            body=new.body,
+            **standing._asdict(),
+        )
+        frame = encode(event)
+        self._fresh[seq] = frame
+        self._fresh_ids[new.id] = seq
+        self._put(self._dbs.events, _event_key(head.number, seq), frame)
+        self._put(self._dbs.ids, _id_key(head.number, new.id), _seq.pack(seq))
+        self._put(self._dbs.positions, _position_key(position), _place.pack(head.number, seq), append=True)
+        return advance(head, event, source=source)
+
+    def _parent(self, new: NewEvent, head: Head) -> tuple[int, str | None]:
+        if new.parent is Parent.LEAF or not is_entry(new.kind):
+            if not head.leaf:
+                return 0, None
+            leaf = self._read(head.leaf)
+            return head.leaf, frames_.names_of(leaf, frames_.header_of(leaf))[0]
+        if new.parent is None:
+            return 0, None
+        seq = self._locate(new.parent)
+        if not seq or frames_.header_of(self._read(seq)).flags & frames_.Flag.OFF_PATH:
+            raise NotFoundError(
+                "parent entry", new.parent, f"append it to session {head.name!r} first, or name another parent"
+            )
+        return seq, new.parent
+
+    def _put(self, db: Any, key: bytes, value: bytes, *, append: bool = False) -> None:
+        # A put that does not happen says so only by what it returns.
+        if not self._transaction.put(key, value, db=db, overwrite=False, append=append):
+            raise AssertionError(f"key {key!r} was there already")

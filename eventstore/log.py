@@ -1,0 +1,148 @@
+"""The log's interface: a few primitives that every store implements and every fold is written against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Literal, Protocol
+
+import msgspec
+
+from eventstore.chain import START
+from eventstore.event import Event, NewEvent
+from eventstore.frame import Buffer
+
+Expected = int | Literal["any", "new"]
+"""The version (number of the newest event) that an append takes a session to have; 0 and "new": none yet."""
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Where a session stands.
+
+    `version` is the number of its newest event, `leaf` that of its newest entry, `position` the newest
+    event's place in the whole store, `digest` the end of its chain. `entries` counts the nodes of its
+    tree. `info_seq`, `user_seq` and `import_seq` are the newest `session_info`, the first user message
+    and the newest `import` (0: none); `first_time` and `last_time` span the known times of its entries.
+    `source` is the file that it was last imported from, on this machine.
+    """
+
+    name: str
+    number: int
+    version: int = 0
+    leaf: int = 0
+    position: int = 0
+    digest: bytes = START
+    entries: int = 0
+    info_seq: int = 0
+    user_seq: int = 0
+    import_seq: int = 0
+    first_time: int | None = None
+    last_time: int | None = None
+    source: str = ""
+
+
+def advance(head: Head, event: Event, *, source: str = "") -> Head:
+    """The head of a session after one more event, imported from `source` if that is given."""
+    times = [time for time in (head.first_time, head.last_time, event.time) if time is not None]
+    is_node = event.is_entry
+    return Head(
+        name=head.name,
+        number=head.number,
+        version=event.seq,
+        leaf=event.seq if is_node else head.leaf,
+        position=event.position,
+        digest=event.digest,
+        entries=head.entries + is_node,
+        info_seq=event.seq if event.kind == "session_info" else head.info_seq,
+        user_seq=head.user_seq or (event.seq if event.role == "user" and is_node else 0),
+        import_seq=event.seq if event.kind == "import" else head.import_seq,
+        first_time=min(times) if times and is_node else head.first_time,
+        last_time=max(times) if times and is_node else head.last_time,
+        source=source or head.source,
+    )
+
+
+class Appended(msgspec.Struct, frozen=True, kw_only=True):
+    """What an append did: the session's version and the store's position after it, and how many events were new."""
+
+    version: int
+    position: int
+    added: int
+
+
+class FeedItem(msgspec.Struct, frozen=True):
+    """One step of reading the whole store in order of position."""
+
+    position: int
+    session: str
+    seq: int
+    frame: Buffer
+
+
+class Snapshot(Protocol):
+    """One consistent view of a log. Frames are valid until the snapshot closes, and always of the current version."""
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """The snapshot itself, so that a fold may be given a log or a snapshot of one."""
+
+    def heads(self) -> Iterator[Head]:
+        """The heads of all sessions, in order of their names."""
+
+    def head(self, session: str) -> Head:
+        """Where a session stands. Raises NotFoundError."""
+
+    def frame(self, session: str, seq: int) -> Buffer:
+        """The frame of one event. Raises NotFoundError."""
+
+    def frames(
+        self, session: str, *, first: int = 1, last: int | None = None, backward: bool = False
+    ) -> Iterator[Buffer]:
+        """The frames of events `first` to `last` (the newest, if None), oldest first unless `backward`."""
+
+    def path(self, session: str, leaf: int, *, first: int = 1) -> list[Buffer]:
+        """The frames from the root down to entry `leaf`, those before number `first` left out. Empty for leaf 0."""
+
+    def locate(self, session: str, event_id: str) -> int:
+        """The sequence number of an event by its id, 0 where the session has none such."""
+
+    def ids(self, session: str, prefix: str = "") -> Iterator[str]:
+        """The ids of a session's events that begin with `prefix`, in order of the ids."""
+
+    def feed(self, after: int = 0) -> Iterator[FeedItem]:
+        """All events of the store behind position `after`, in order."""
+
+    def blob(self, digest: bytes) -> bytes:
+        """A payload kept beside the events. Raises NotFoundError."""
+
+    def derived(self, key: bytes) -> bytes | None:
+        """A kept result of computing, None where it has to be made."""
+
+
+class EventLog(Protocol):
+    """An append-only log of sessions."""
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """A consistent view of everything appended so far. Keep it short: it holds old pages in a store."""
+
+    def append(
+        self,
+        session: str,
+        events: Sequence[NewEvent],
+        *,
+        expected: Expected = "any",
+        blobs: Iterable[bytes] = (),
+        source: str = "",
+    ) -> Appended:
+        """Add events, their indexes and blobs in one transaction, or nothing.
+
+        Events that the session already has with the same contents are passed over, so that an append
+        can be sent again; if all are, `expected` is not asked. Durable when it returns.
+        Raises VersionConflictError, EventConflictError, NotFoundError (a parent that is not there),
+        BadInputError (an id or a name that cannot be a key).
+        """
+
+    def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:
+        """Keep results of computing that can be dropped and made again."""
+
+    def close(self) -> None:
+        """Let go of the store. Twice is fine."""

@@ -1,0 +1,244 @@
+"""The log as a model: lists and dictionaries, every pointer found by walking. Slow, short and plainly right.
+
+The tests hold the LMDB log against it; a program may use it where nothing has to last.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from eventstore import chain
+from eventstore.admission import check_expected, check_names, is_same
+from eventstore.errors import EventConflictError, NotFoundError
+from eventstore.event import Event, Flag, NewEvent, Parent
+from eventstore.frame import Buffer, encode
+from eventstore.kinds import is_entry
+from eventstore.log import Appended, Expected, FeedItem, Head, Snapshot, advance
+
+
+class MemoryLog:
+    """An `EventLog` in this process's memory. `clock` gives epoch milliseconds for `recorded`."""
+
+    def __init__(self, *, clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+        self._clock = clock
+        self._state = _State({}, [], {}, {}, {})
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        yield self._state.copy()
+
+    def append(
+        self,
+        session: str,
+        events: Sequence[NewEvent],
+        *,
+        expected: Expected = "any",
+        blobs: Iterable[bytes] = (),
+        source: str = "",
+    ) -> Appended:
+        check_names(session, events)
+        state = self._state.copy()
+        stored = state.events.setdefault(session, [])
+        fresh: dict[str, NewEvent] = {}
+        for event in events:
+            twin = fresh.get(event.id) or next((old for old in stored if old.id == event.id), None)
+            if twin is None:
+                fresh[event.id] = event
+            elif not is_same(event, twin):
+                raise EventConflictError(session, event.id)
+        if fresh or not events:
+            check_expected(session, expected, len(stored))
+        now = self._clock()
+        for new in fresh.values():
+            event = _stored(new, session, stored, len(state.order) + 1, now)
+            stored.append(event)
+            state.order.append(event)
+            head = state.head_rows.get(session) or Head(name=session, number=len(state.head_rows) + 1)
+            state.head_rows[session] = advance(head, event, source=source)
+        if not stored:
+            del state.events[session]
+        for blob in blobs:
+            state.blobs[chain.payload_digest(blob)] = blob
+        self._state = state
+        return Appended(version=len(stored), position=len(state.order), added=len(fresh))
+
+    def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:
+        self._state.kept.update(derived)
+
+    def close(self) -> None:
+        pass
+
+
+def _stored(new: NewEvent, session: str, stored: list[Event], position: int, now: int) -> Event:
+    seq = len(stored) + 1
+    parent = _parent(new, session, stored)
+    target = next((event for event in stored if event.id == new.facts.target), None)
+    path = _path(parent, stored)
+    flags = new.facts.flags
+    if not is_entry(new.kind):
+        flags |= Flag.OFF_PATH
+        pointers = {"run_start": seq, "compaction_seq": 0, "model_seq": 0, "thinking_seq": 0}
+    else:
+        if new.kind in ("rewrite", "undone") or any(Flag.OVERLAID in event.flags for event in path):
+            flags |= Flag.OVERLAID
+        if new.kind == "compaction" and target not in path:
+            target = None
+        pointers = {
+            "run_start": _run_start(seq, path),
+            "compaction_seq": _compaction(new, seq, target, path, stored),
+            "model_seq": _last(Flag.SETS_MODEL, new, seq, path),
+            "thinking_seq": _last(Flag.SETS_THINKING, new, seq, path),
+        }
+    return Event(
+        session=session,
+        seq=seq,
+        position=position,
+        id=new.id,
+        parent=parent.id if parent else None,
+        parent_seq=parent.seq if parent else 0,
+        kind=new.kind,
+        role=new.facts.role,
+        time=new.time,
+        recorded=now,
+        cause=new.cause,
+        format=new.format,
+        flags=flags,
+        utf16=new.facts.utf16,
+        utf8=new.facts.utf8,
+        target_seq=target.seq if target else 0,
+        message_span=new.facts.message,
+        digest=chain.link(
+            stored[-1].digest if stored else chain.START,
+            body=new.body,
+            format=new.format,
+            id=new.id,
+            parent=parent.id if parent else None,
+            kind=new.kind,
+            time=new.time,
+            cause=new.cause,
+        ),
+        body=new.body,
+        **pointers,
+    )
+
+
+def _parent(new: NewEvent, session: str, stored: list[Event]) -> Event | None:
+    if new.parent is Parent.LEAF or not is_entry(new.kind):
+        return next((event for event in reversed(stored) if event.is_entry), None)
+    if new.parent is None:
+        return None
+    for event in stored:
+        if event.id == new.parent and event.is_entry:
+            return event
+    raise NotFoundError(
+        "parent entry", new.parent, f"append it to session {session!r} first, or name another parent"
+    )
+
+
+def _path(leaf: Event | None, stored: list[Event]) -> list[Event]:
+    """Root to leaf."""
+    path: list[Event] = []
+    while leaf is not None:
+        path.insert(0, leaf)
+        leaf = stored[leaf.parent_seq - 1] if leaf.parent_seq else None
+    return path
+
+
+def _run_start(seq: int, path: list[Event]) -> int:
+    while path and path[-1].seq == seq - 1:
+        path, seq = path[:-1], seq - 1
+    return seq
+
+
+def _last(flag: Flag, new: NewEvent, seq: int, path: list[Event]) -> int:
+    return seq if flag in new.facts.flags else next((event.seq for event in reversed(path) if flag in event.flags), 0)
+
+
+def _compaction(new: NewEvent, seq: int, target: Event | None, path: list[Event], stored: list[Event]) -> int:
+    """The newest compaction that no undo in effect is about. Newest first, for an undo may be undone by a newer one."""
+    if new.kind == "compaction":
+        return seq
+    undone = {_append_of(target)} if new.kind == "undone" and target else set()
+    for event in reversed(path):
+        if _append_of(event) in undone:
+            continue
+        if event.kind == "undone" and event.target_seq:
+            undone.add(_append_of(stored[event.target_seq - 1]))
+        elif event.kind == "compaction":
+            return event.seq
+    return 0
+
+
+def _append_of(event: Event) -> str:
+    return event.cause or event.id
+
+
+class _State:
+    """A `Snapshot`, and what the next append starts from."""
+
+    def __init__(
+        self,
+        events: dict[str, list[Event]],
+        order: list[Event],
+        head_rows: dict[str, Head],
+        blobs: dict[bytes, bytes],
+        kept: dict[bytes, bytes],
+    ) -> None:
+        self.events, self.order, self.head_rows, self.blobs, self.kept = events, order, head_rows, blobs, kept
+
+    def copy(self) -> _State:
+        events = {session: list(stored) for session, stored in self.events.items()}
+        return _State(events, list(self.order), dict(self.head_rows), dict(self.blobs), self.kept)
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        return nullcontext(self)
+
+    def heads(self) -> Iterator[Head]:
+        return (self.head_rows[name] for name in sorted(self.head_rows, key=str.encode))
+
+    def head(self, session: str) -> Head:
+        if session not in self.head_rows:
+            raise NotFoundError("session", session, "'refold sessions' lists what is there")
+        return self.head_rows[session]
+
+    def frame(self, session: str, seq: int) -> Buffer:
+        self.head(session)
+        if not 0 < seq <= len(self.events[session]):
+            raise NotFoundError("event", f"{session} #{seq}", "'refold log' lists a session's events")
+        return encode(self.events[session][seq - 1])
+
+    def frames(
+        self, session: str, *, first: int = 1, last: int | None = None, backward: bool = False
+    ) -> Iterator[Buffer]:
+        self.head(session)
+        last = len(self.events[session]) if last is None else last
+        chosen = [event for event in self.events[session] if first <= event.seq <= last]
+        return map(encode, reversed(chosen) if backward else chosen)
+
+    def path(self, session: str, leaf: int, *, first: int = 1) -> list[Buffer]:
+        self.head(session)
+        stored = self.events[session]
+        return [encode(event) for event in _path(stored[leaf - 1] if leaf else None, stored) if event.seq >= first]
+
+    def locate(self, session: str, event_id: str) -> int:
+        self.head(session)
+        return next((event.seq for event in self.events[session] if event.id == event_id), 0)
+
+    def ids(self, session: str, prefix: str = "") -> Iterator[str]:
+        self.head(session)
+        ids = (event.id for event in self.events[session] if event.id.startswith(prefix))
+        return iter(sorted(ids, key=str.encode))
+
+    def feed(self, after: int = 0) -> Iterator[FeedItem]:
+        for event in self.order[after:]:
+            yield FeedItem(event.position, event.session, event.seq, encode(event))
+
+    def blob(self, digest: bytes) -> bytes:
+        if digest not in self.blobs:
+            raise NotFoundError("payload", digest.hex(), "the store is damaged: run 'refold verify'")
+        return self.blobs[digest]
+
+    def derived(self, key: bytes) -> bytes | None:
+        return self.kept.get(key)

@@ -1,0 +1,276 @@
+"""What refold itself writes: one record type a kind, in pi v3's shape where pi has the kind.
+
+A record holds neither id, parent nor time: the frame does, and an export puts them in. Type names are
+stable; fields with their default are left out of the JSON.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+from eventstore.event import NewEvent, Parent
+from eventstore.formats.pi_entry import entry_of, facts_of
+
+FORMAT: Final = "refold/1"
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Base of what refold writes. The class's tag is the event's kind."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of event that the record is the body of."""
+        return str(self.__struct_config__.tag)
+
+
+class FileOperations(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Paths that were read but not modified, and paths that were modified; both in UTF-16 order."""
+
+    read_files: list[str] = []
+    modified_files: list[str] = []
+
+
+class MessageRecord(Record, frozen=True, tag="message"):
+    """A message in its harness's shape: `shape` names the harness, `message` is its JSON as given."""
+
+    message: msgspec.Raw
+    shape: str = "pi"
+    metadata: dict[str, Any] = {}
+
+
+class ModelChange(Record, frozen=True, tag="model_change"):
+    """From here on, another model."""
+
+    provider: str
+    model_id: str
+    role: str = ""
+
+
+class ThinkingLevelChange(Record, frozen=True, tag="thinking_level_change"):
+    """From here on, another thinking level."""
+
+    thinking_level: str
+
+
+class Compaction(Record, frozen=True, tag="compaction"):
+    """A summary in place of the path before `first_kept_entry_id`.
+
+    `details` are the file operations of everything summarized; `tokens_before` and `tokens_after` the
+    estimated sizes of the contexts; `request` how the summary was asked for.
+    """
+
+    summary: str
+    first_kept_entry_id: str
+    tokens_before: int
+    tokens_after: int | None = None
+    short_summary: str = ""
+    details: FileOperations | None = None
+    placement: str = ""
+    reason: str = ""
+    policy: str = ""
+    template: str = ""
+    from_extension: bool = False
+    preserve_data: dict[str, Any] = {}
+    request: dict[str, Any] = {}
+
+
+class BranchSummary(Record, frozen=True, tag="branch_summary"):
+    """What an abandoned branch held. `from_id` is where the summary is attached, `left` the leaf that was left."""
+
+    from_id: str
+    summary: str
+    left: str = ""
+    details: FileOperations | None = None
+    from_extension: bool = False
+
+
+class CustomMessage(Record, frozen=True, tag="custom_message"):
+    """A message that an extension puts before the model; `display` is whether people see it, too."""
+
+    custom_type: str
+    content: str | list[Any]
+    display: bool = True
+    details: Any = None
+
+
+class Custom(Record, frozen=True, tag="custom"):
+    """An extension's state; never in a context."""
+
+    custom_type: str
+    data: Any = None
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What contexts show instead of an earlier message's content: all of it, or its block number `block`."""
+
+    target: str
+    shown: str
+    block: int | None = None
+
+
+class Rewrite(Record, frozen=True, tag="rewrite"):
+    """Earlier content that contexts on this branch show otherwise from here on; the entries stay as they are."""
+
+    reason: str
+    targets: list[Shown]
+    tokens_saved: int = 0
+
+
+class LeafMoved(Record, frozen=True, tag="leaf_moved"):
+    """The session went elsewhere in its tree: this entry's parent is where to, `from_id` where from."""
+
+    from_id: str = ""
+
+
+class Undone(Record, frozen=True, tag="undone"):
+    """The append that `target_id` belongs to is without effect from here on."""
+
+    target_id: str
+
+
+class ResetBoundary(Record, frozen=True, tag="reset_boundary"):
+    """Harnesses that know the kind start the context behind it."""
+
+
+class Label(Record, frozen=True, tag="label"):
+    """A name for an entry; without one, the entry's label goes."""
+
+    target_id: str
+    label: str = ""
+
+
+class SessionInfo(Record, frozen=True, tag="session_info"):
+    """The session's title, and the folder that it works in."""
+
+    name: str = ""
+    cwd: str = ""
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A line of a file, or a part of one, that holds no record, and why."""
+
+    line: int
+    reason: str
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Part of a file: `records` are runs (first seq, count) of events, `glue` the payloads with the bytes between."""
+
+    records: list[tuple[int, int]] = []
+    glue: list[str] = []
+
+
+class Resume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the next import of a grown file goes on: behind its last whole line.
+
+    `digest` is SHA-256 over the bytes before `offset`; `state` is the format's own.
+    """
+
+    offset: int
+    digest: str
+    line: int
+    state: dict[str, Any] = {}
+
+
+class Import(Record, frozen=True, tag="import"):
+    """What one import read of a file: bytes `offset` to `size`; `digest` is SHA-256 over the file from its start.
+
+    `records` counts the records of the whole file. `lines` holds whole lines, `tail` what followed the last
+    line end. `continues` is the number of the import event that holds the bytes before `offset`.
+    """
+
+    source_format: str
+    header: msgspec.Raw
+    records: int
+    offset: int
+    size: int
+    digest: str
+    lines: Segment
+    tail: Segment
+    resume: Resume
+    continues: int = 0
+    skipped: list[Skipped] = []
+
+
+class Link(Record, frozen=True, tag="link"):
+    """This session and another: `relation` says what that one is to this one."""
+
+    relation: Literal["parent", "fork", "subagent", "shadow", "generation"]
+    session: str
+    event: str = ""
+
+
+class Decision(Record, frozen=True, tag="decision"):
+    """Why a policy acted or did not."""
+
+    outcome: str
+    reason: str
+    policy: str = ""
+    numbers: dict[str, Any] = {}
+
+
+class Attempt(Record, frozen=True, tag="attempt"):
+    """A request that failed or was cancelled."""
+
+    request: dict[str, Any]
+    error: str
+
+
+class Repair(Record, frozen=True, tag="repair"):
+    """What a renderer had to mend to make a context valid."""
+
+    renderer: str
+    repairs: list[dict[str, Any]]
+
+
+class Redaction(Record, frozen=True, tag="redaction"):
+    """What was taken out of an event, by the digest of what stood there."""
+
+    target_id: str
+    digest: str
+    reason: str = ""
+
+
+class ObservedRewrite(Record, frozen=True, tag="observed_rewrite"):
+    """A record that its harness changed after we had it, as it came then."""
+
+    target_id: str
+    record: msgspec.Raw
+
+
+RECORDS: Final[dict[str, type[Record]]] = {
+    str(record.__struct_config__.tag): record for record in Record.__subclasses__()
+}
+"""From kinds to the records that refold writes of them."""
+
+_DECODERS: Final = {kind: msgspec.json.Decoder(record) for kind, record in RECORDS.items()}
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def compose(
+    record: Record,
+    *,
+    id: str,  # noqa: A002
+    time: int | None,
+    parent: str | Parent | None = Parent.LEAF,
+    cause: str = "",
+) -> NewEvent:
+    """The event that carries a record. `time` is in epoch milliseconds."""
+    body = _encode(record)
+    return NewEvent(
+        id=id,
+        kind=record.kind,
+        body=body,
+        format=FORMAT,
+        parent=parent,
+        time=time,
+        cause=cause,
+        facts=facts_of(record.kind, body, entry_of(body)),
+    )
+
+
+def record_of(kind: str, body: bytes | memoryview) -> Record:
+    """The record of a body that refold wrote. Raises KeyError for a kind that it does not write."""
+    return _DECODERS[kind].decode(body)

@@ -1,0 +1,163 @@
+"""Checking everything that a log holds against itself: chains, indexes, heads, and what frames say of bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from eventstore import chain
+from eventstore.errors import NotFoundError
+from eventstore.event import OWN_FLAGS, Event, Facts, NewEvent, Parent
+from eventstore.formats import facts_of_body
+from eventstore.frame import Buffer, decode
+from eventstore.glue import segment_digests
+from eventstore.log import EventLog, Head, Snapshot, advance
+from eventstore.records import Import, record_of
+from eventstore.standing import stand
+
+Progress = Callable[[int, int], None]
+"""Called with the events checked so far and their number."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """Something in the store that is not as it was appended. `seq` is 0 where it concerns no one event."""
+
+    session: str
+    seq: int
+    problem: str
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verification covered and found; an empty list of findings is a sound store."""
+
+    sessions: int
+    events: int
+    findings: list[Finding]
+
+
+def verify(log: EventLog, *, progress: Progress = lambda *_: None) -> Verification:
+    """Check a whole log. Finds every changed, missing or misplaced event; stops at nothing."""
+    with log.snapshot() as snapshot:
+        heads = list(snapshot.heads())
+        total, checked, findings = sum(head.version for head in heads), 0, []
+        for head in heads:
+            for count, finding in _session_findings(snapshot, head):
+                if finding is not None:
+                    findings.append(finding)
+                elif count % 1000 == 0:
+                    progress(checked + count, total)
+            checked += head.version
+        progress(total, total)
+        findings += _feed_findings(snapshot, {head.name: head.version for head in heads})
+    return Verification(sessions=len(heads), events=checked, findings=findings)
+
+
+def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Finding | None]]:
+    """After each event its number, and every finding by itself."""
+    walked = Head(name=head.name, number=head.number, source=head.source)
+    seq = 0
+    for seq, frame in enumerate(snapshot.frames(head.name), 1):
+        try:
+            event = decode(frame, head.name)
+            problems = list(_event_problems(snapshot, event, seq, walked.digest))
+        except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
+            yield seq, Finding(session=head.name, seq=seq, problem=f"cannot be read ({type(error).__name__}: {error})")
+            return
+        for problem in problems:
+            yield seq, Finding(session=head.name, seq=seq, problem=problem)
+        walked = advance(walked, event)
+        yield seq, None
+    if seq != head.version:
+        yield seq, Finding(session=head.name, seq=seq, problem=f"{head.version - seq} events are missing behind it")
+    elif walked != head:
+        yield seq, Finding(session=head.name, seq=0, problem="the session's head does not agree with its events")
+
+
+def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes) -> Iterator[str]:
+    if event.seq != seq:
+        yield f"stands where event {seq} should"
+    digest = chain.link(
+        previous,
+        body=event.body,
+        format=event.format,
+        id=event.id,
+        parent=event.parent,
+        kind=event.kind,
+        time=event.time,
+        cause=event.cause,
+    )
+    if digest != event.digest:
+        yield "its digest does not follow from its contents and the event before"
+    if snapshot.locate(event.session, event.id) != seq:
+        yield "the index of ids does not lead to it"
+    facts = facts_of_body(event.format, event.kind, event.body)
+    if not _says(event, facts):
+        yield "its frame says otherwise of its body than the body"
+    elif not _stands(snapshot, event, facts):
+        yield "its pointers along the path are wrong"
+    if event.kind == "import":
+        yield from _missing_payloads(snapshot, event)
+
+
+def _says(event: Event, facts: Facts) -> bool:
+    return (event.role, event.message_span, event.utf16, event.utf8) == (
+        facts.role,
+        facts.message,
+        facts.utf16,
+        facts.utf8,
+    )
+
+
+def _stands(snapshot: Snapshot, event: Event, facts: Facts) -> bool:
+    """Whether the frame's pointers are those that the path above gives."""
+    new = NewEvent(
+        id=event.id,
+        kind=event.kind,
+        body=b"",
+        format=event.format,
+        parent=Parent.LEAF,
+        facts=msgspec.structs.replace(facts, flags=event.flags & OWN_FLAGS),
+    )
+
+    def read(seq: int) -> Buffer:
+        return snapshot.frame(event.session, seq)
+
+    standing = stand(new, event.seq, event.parent_seq, event.target_seq, read)
+    own = (
+        event.flags,
+        event.run_start,
+        event.compaction_seq,
+        event.model_seq,
+        event.thinking_seq,
+        event.target_seq,
+    )
+    return own == tuple(standing)
+
+
+def _missing_payloads(snapshot: Snapshot, event: Event) -> Iterator[str]:
+    record = record_of("import", event.body)
+    assert isinstance(record, Import)  # noqa: S101  the kind says so
+    for digest in segment_digests(record.lines, record.tail):
+        try:
+            payload = snapshot.blob(digest)
+        except NotFoundError:
+            yield f"payload {digest.hex()[:16]} is missing"
+            continue
+        if chain.payload_digest(payload) != digest:
+            yield f"payload {digest.hex()[:16]} is changed"
+
+
+def _feed_findings(snapshot: Snapshot, versions: dict[str, int]) -> Iterator[Finding]:
+    """Whether the positions count all events of all sessions, each session's in order, without a gap."""
+    read = dict.fromkeys(versions, 0)
+    position = 0
+    for item in snapshot.feed():
+        position += 1
+        read[item.session] = read.get(item.session, 0) + 1
+        if item.position != position or item.seq != read[item.session]:
+            yield Finding(session=item.session, seq=item.seq, problem="the index of positions is out of order")
+            return
+    for session, version in versions.items():
+        if read[session] != version:
+            yield Finding(session=session, seq=0, problem="the index of positions lacks events of it")

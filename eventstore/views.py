@@ -1,0 +1,129 @@
+"""A message as every fold sees it, whatever harness wrote it.
+
+A format module reads its records into these; nothing above the store knows a format.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Text(msgspec.Struct, frozen=True):
+    """Text that the model wrote or was sent."""
+
+    text: str
+
+
+class Thinking(msgspec.Struct, frozen=True):
+    """The model's reasoning; `signature` is the provider's opaque seal on it."""
+
+    text: str
+    signature: str = ""
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """A call of a tool; `arguments` is the JSON text of an object, as recorded."""
+
+    id: str
+    name: str
+    arguments: bytes = b"{}"
+
+    def argument(self, name: str) -> object:
+        """One argument's value, None where there is none such."""
+        try:
+            decoded = msgspec.json.decode(self.arguments)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        return decoded.get(name) if isinstance(decoded, dict) else None
+
+
+class Image(msgspec.Struct, frozen=True):
+    """An image; `size` is the length of its base64 text."""
+
+    mime: str
+    size: int
+
+
+class Opaque(msgspec.Struct, frozen=True):
+    """A block of a type that this view does not know; `size` is the UTF-8 length of its `data`."""
+
+    type: str
+    size: int = 0
+
+
+Block = Text | Thinking | ToolCall | Image | Opaque
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens of one model call as its provider counted them.
+
+    `total` is the context size after the call: what the record says, or the sum of the four.
+    """
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    total: int = 0
+
+    @property
+    def prompt(self) -> int:
+        """Tokens that were sent: input, cache reads and cache writes."""
+        return self.input + self.cache_read + self.cache_write
+
+
+class Shell(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that the person ran in the harness."""
+
+    command: str
+    output: str = ""
+    exit_code: int | None = None
+    cancelled: bool = False
+    truncated: bool = False
+    full_output: str = ""
+    excluded: bool = False
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of a session.
+
+    `role` is one of `eventstore.event.ROLES`. A tool result's content is its blocks; so is a summary's text.
+    """
+
+    role: str
+    blocks: tuple[Block, ...] = ()
+    tool_call_id: str = ""
+    tool_name: str = ""
+    is_error: bool = False
+    provider: str = ""
+    model: str = ""
+    stop_reason: str = ""
+    usage: Usage | None = None
+    shell: Shell | None = None
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined without a separator."""
+        return "".join(block.text for block in self.blocks if isinstance(block, Text))
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """The tool calls, in order."""
+        return [block for block in self.blocks if isinstance(block, ToolCall)]
+
+
+def shell_text(shell: Shell) -> str:
+    """A command and its outcome as pi tells a model of them: command, fenced output, then what went wrong.
+
+    pi's `convertToLlm`: an empty output says so, a cancel goes before an exit code, and a cut output
+    names the file that has all of it.
+    """
+    text = f"Ran `{shell.command}`\n"
+    text += f"```\n{shell.output}\n```" if shell.output else "(no output)"
+    if shell.cancelled:
+        text += "\n\n(command cancelled)"
+    elif shell.exit_code:
+        text += f"\n\nCommand exited with code {shell.exit_code}"
+    if shell.truncated and shell.full_output:
+        text += f"\n\n[Output truncated. Full output: {shell.full_output}]"
+    return text
