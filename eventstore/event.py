@@ -47,17 +47,19 @@ class Flag(IntFlag):
     """Not a node of the tree; `parent` is where the session stood."""
     OVERLAID = 32
     """A rewrite or an undo lies on the path from the root to here: contexts must look for them."""
+    REPLACED_TEXT = 64
+    """The record is no valid UTF-8; its harness reads U+FFFD in place of what is not."""
 
 
-OWN_FLAGS: Final = Flag.SETS_MODEL | Flag.SETS_THINKING | Flag.ORPHAN | Flag.MIGRATED_ROLE
+OWN_FLAGS: Final = Flag.SETS_MODEL | Flag.SETS_THINKING | Flag.ORPHAN | Flag.MIGRATED_ROLE | Flag.REPLACED_TEXT
 """The flags that come with an event; the others come from where it stands."""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What a format reads out of a record once, when it is stored, so that no fold has to.
 
-    `message` is the span (start, stop) in bytes of the message inside the body, (0, 0) where there is
-    none. `utf16` and `utf8` are token estimates: UTF-16 units / 4 by pi's rule and UTF-8 bytes / 4 by
+    `message` is the span (start, stop) in bytes of the message inside the body that a context shows as it
+    stands there, (0, 0) where there is none, or the harness reads it otherwise. `utf16` and `utf8` are token estimates: UTF-16 units / 4 by pi's rule and UTF-8 bytes / 4 by
     oh-my-pi's. `target` is the id of the event that this one points at: the first kept entry of a
     compaction, what a label names, what an undo undoes.
     """
@@ -129,6 +131,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def message(self) -> bytes:
-        """The message's JSON as it came, b"" where the event holds none."""
+        """The message's JSON as it came, b"" where the event holds none that a context shows as it is."""
         start, stop = self.message_span
         return self.body[start:stop]

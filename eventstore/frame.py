@@ -19,8 +19,11 @@ Buffer = bytes | memoryview
 _HEADER: Final = struct.Struct("<BBBBHHHHHxxIIIIQQQQQQQQqq32s")
 HEADER_SIZE: Final = _HEADER.size
 
-VERSION_KIND_SPAN: Final = struct.Struct("<BB14xII").unpack_from
-"""Of a frame: version, kind code, start and stop of the message in the frame (0, 0: no message)."""
+span_of: Final = struct.Struct("<16xII").unpack_from
+"""Of a frame: start and stop of the message in it that contexts show as it is; (0, 0) where there is none."""
+
+pointers_of: Final = struct.Struct("<xBxxH34xQQQQQQ").unpack_from
+"""Of a frame: kind code, flags, then the sequence numbers of parent, run start, compaction, model, thinking, target."""
 
 _UNKNOWN_TIME: Final = -(2**63)
 _ROLE_CODE: Final = {role: code for code, role in enumerate(ROLES)}
@@ -139,6 +142,12 @@ def names_of(frame: Buffer, head: Header) -> tuple[str, str]:
         str(frame[HEADER_SIZE:at], "utf-8"),
         str(frame[cause_at : cause_at + head.cause_size], "utf-8"),
     )
+
+
+def time_of(frame: Buffer) -> int | None:
+    """When the event of a frame happened, in epoch milliseconds."""
+    time = header_of(frame).time
+    return None if time == _UNKNOWN_TIME else time
 
 
 def body_of(frame: Buffer) -> Buffer:

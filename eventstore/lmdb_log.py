@@ -6,15 +6,16 @@ import os
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, TypeVar
 
 import lmdb
 import msgspec
 
-from eventstore import chain, frame as frames_, lmdb_store
+from eventstore import frame as frames_, lmdb_store
+from eventstore.chain import link, payload_digest
 from eventstore.admission import check_expected, check_names, is_same
 from eventstore.errors import EventConflictError, NotFoundError, StoreError
 from eventstore.event import Event, NewEvent, Parent
@@ -74,20 +75,8 @@ class LmdbLog:
             self._env.close()
             self._env = None
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
-        env = self._environment()
-        try:
-            transaction = env.begin(buffers=True)
-        except lmdb.MapResizedError:
-            env.set_mapsize(0)
-            transaction = env.begin(buffers=True)
-        self._open_snapshots += 1
-        try:
-            with transaction:
-                yield LmdbSnapshot(transaction, self._dbs, self._numbers, self._oldest_frame)
-        finally:
-            self._open_snapshots -= 1
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        return _Snapshots(self)
 
     def append(
         self,
@@ -103,7 +92,7 @@ class LmdbLog:
 
         def write(transaction: lmdb.Transaction[memoryview]) -> Appended:
             for blob in blobs:
-                transaction.put(chain.payload_digest(blob), blob, db=self._dbs.blobs, overwrite=False)
+                transaction.put(payload_digest(blob), blob, db=self._dbs.blobs, overwrite=False)
             return _Append(transaction, self._dbs, self._oldest_frame, self._clock()).run(
                 session, events, expected, source
             )
@@ -151,6 +140,30 @@ class LmdbLog:
         if os.getpid() != self._process:
             raise StoreError(self.path, "the store was opened before a fork", "open it in this process")
         return self._env
+
+
+class _Snapshots:
+    """Opens a read transaction when entered. A class, because a generator costs as much as the transaction."""
+
+    __slots__ = ("_log", "_transaction")
+
+    def __init__(self, log: LmdbLog) -> None:
+        self._log = log
+
+    def __enter__(self) -> Snapshot:
+        log = self._log
+        env = log._environment()
+        try:
+            self._transaction = env.begin(buffers=True)
+        except lmdb.MapResizedError:
+            env.set_mapsize(0)
+            self._transaction = env.begin(buffers=True)
+        log._open_snapshots += 1
+        return LmdbSnapshot(self._transaction, log._dbs, log._numbers, log._oldest_frame)
+
+    def __exit__(self, *_: object) -> None:
+        self._transaction.abort()
+        self._log._open_snapshots -= 1
 
 
 class LmdbSnapshot:
@@ -216,17 +229,19 @@ class LmdbSnapshot:
         found: Iterator[Any] = islice(values, last - first + 1)
         return map(upcast, found) if self._is_mixed else found
 
-    def path(self, session: str, leaf: int, *, first: int = 1) -> list[Buffer]:
+    def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
         number = self._number(session)
         runs = []
         while leaf >= first and leaf:
-            run_start = frames_.header_of(self.frame(session, leaf)).run_start
+            _, _, _, run_start, *_ = frames_.pointers_of(self.frame(session, leaf))
             if run_start < first:
                 runs.append((first, leaf))
                 break
             runs.append((run_start, leaf))
-            leaf = frames_.header_of(self.frame(session, run_start)).parent_seq
-        return [frame for start, stop in reversed(runs) for frame in self._run(number, start, stop)]
+            _, _, leaf, *_ = frames_.pointers_of(self.frame(session, run_start))
+        if len(runs) == 1:
+            return self._run(number, *runs[0])
+        return chain.from_iterable(self._run(number, start, stop) for start, stop in reversed(runs))
 
     def locate(self, session: str, event_id: str) -> int:
         try:
@@ -346,7 +361,7 @@ class _Append:
         parent_seq, parent = self._parent(new, head)
         target_seq = self._locate(new.facts.target) if new.facts.target else 0
         standing = stand(new, seq, parent_seq, target_seq, self._read)
-        digest = chain.link(
+        digest = link(
             head.digest,
             body=new.body,
             format=new.format,

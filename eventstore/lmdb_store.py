@@ -101,10 +101,8 @@ def _open_tables(env: lmdb.Environment, path: str) -> tuple[Databases, int]:
     if is_empty:
         _make(env)
     try:
+        dbs = Databases._make(env.open_db(name.encode(), create=False) for name in Databases._fields)
         with env.begin() as transaction:
-            dbs = Databases._make(
-                env.open_db(name.encode(), txn=transaction, create=False) for name in Databases._fields
-            )
             found = transaction.get(_META_KEY, db=dbs.meta)
     except lmdb.Error as error:
         raise StoreError(path, "is an LMDB database, but not a refold store", "name another folder with --store") from error

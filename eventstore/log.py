@@ -99,8 +99,8 @@ class Snapshot(Protocol):
     ) -> Iterator[Buffer]:
         """The frames of events `first` to `last` (the newest, if None), oldest first unless `backward`."""
 
-    def path(self, session: str, leaf: int, *, first: int = 1) -> list[Buffer]:
-        """The frames from the root down to entry `leaf`, those before number `first` left out. Empty for leaf 0."""
+    def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
+        """The frames from the root down to entry `leaf`, those before number `first` left out. None for leaf 0."""
 
     def locate(self, session: str, event_id: str) -> int:
         """The sequence number of an event by its id, 0 where the session has none such."""

@@ -217,10 +217,11 @@ class _State:
         chosen = [event for event in self.events[session] if first <= event.seq <= last]
         return map(encode, reversed(chosen) if backward else chosen)
 
-    def path(self, session: str, leaf: int, *, first: int = 1) -> list[Buffer]:
+    def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
         self.head(session)
         stored = self.events[session]
-        return [encode(event) for event in _path(stored[leaf - 1] if leaf else None, stored) if event.seq >= first]
+        above = _path(stored[leaf - 1] if leaf else None, stored)
+        return (encode(event) for event in above if event.seq >= first)
 
     def locate(self, session: str, event_id: str) -> int:
         self.head(session)

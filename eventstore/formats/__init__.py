@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from eventstore.event import Event, Facts
 from eventstore.formats.pi_entry import entry_of, facts_of, message_of
+from eventstore.formats.pi_entry import message_view as pi_message_view
 from eventstore.views import Message
 
 
-def message_view(event: Event) -> Message | None:
+def view_of_event(event: Event) -> Message | None:
     """The message that an event holds or stands for, as every fold sees it; None where it tells the model nothing."""
     return message_of(event.kind, entry_of(event.body))
 
@@ -19,3 +20,8 @@ def message_view(event: Event) -> Message | None:
 def facts_of_body(format: str, kind: str, body: bytes) -> Facts:  # noqa: A002
     """What the log keeps of a record beside its bytes, read out of the record again."""
     return facts_of(kind, body, entry_of(body), renames_hook_role=format in ("pi/1", "pi/2"))
+
+
+def view_of_message(message: bytes) -> Message:
+    """The view of a message as it stands in a context: its JSON in its harness's shape."""
+    return pi_message_view(message)

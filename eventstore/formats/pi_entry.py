@@ -77,6 +77,8 @@ class _Message(msgspec.Struct, frozen=True):
 _decode_entry: Final = msgspec.json.Decoder(Entry).decode
 _decode_message: Final = msgspec.json.Decoder(_Message).decode
 _decode_content: Final = msgspec.json.Decoder(str | list[_Block] | None).decode
+MENDED: Final = Flag.MIGRATED_ROLE | Flag.REPLACED_TEXT
+"""Records that their harness reads otherwise than they stand there."""
 _KNOWN_ROLES: Final = frozenset(ROLES) - {"", "other"}
 
 
@@ -121,15 +123,25 @@ def facts_of(kind: str, body: bytes, entry: Entry, *, renames_hook_role: bool = 
         flags |= Flag.SETS_MODEL
     elif kind == "thinking_level_change":
         flags |= Flag.SETS_THINKING
+    if not _is_utf8(body):
+        flags |= Flag.REPLACED_TEXT
     target = entry.firstKeptEntryId if kind == "compaction" else entry.targetId
     return Facts(
         role=role,
-        message=_span(body, entry.message) if kind == "message" else (0, 0),
+        message=_span(body, entry.message) if kind == "message" and not flags & MENDED else (0, 0),
         utf16=min(utf16_tokens(message), 0xFFFFFFFF) if message else 0,
         utf8=min(utf8_tokens(message), 0xFFFFFFFF) if message else 0,
         target=target if isinstance(target, str) and target else None,
         flags=flags,
     )
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _span(body: bytes, message: Raw | UnsetType) -> tuple[int, int]:
@@ -146,7 +158,7 @@ def _span(body: bytes, message: Raw | UnsetType) -> tuple[int, int]:
 def message_of(kind: str, entry: Entry) -> Message | None:
     """The message that an entry is or holds; None where it tells the model nothing."""
     if kind == "message":
-        return None if isinstance(entry.message, UnsetType) else _message(bytes(entry.message))
+        return None if isinstance(entry.message, UnsetType) else message_view(bytes(entry.message))
     if kind == "custom_message":
         content = b"null" if isinstance(entry.content, UnsetType) else bytes(entry.content)
         return Message(role="custom", blocks=_blocks(_content(content)))
@@ -156,7 +168,8 @@ def message_of(kind: str, entry: Entry) -> Message | None:
     return None
 
 
-def _message(raw: bytes) -> Message:
+def message_view(raw: bytes) -> Message:
+    """A message of pi's as every fold sees it. Fields of wrong types are as if they were not there."""
     try:
         wire = _decode_message(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,0 +1,227 @@
+"""The context at a leaf: what the model was sent there, message for message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from eventstore.estimates import utf8_tokens, utf16_tokens
+from eventstore.event import ROLES, Flag
+from eventstore.formats import view_of_message
+from eventstore.frame import Buffer, body_of, header_of, names_of, pointers_of, span_of, time_of
+from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE, REWRITE, UNDONE, kind_of_code
+from eventstore.log import EventLog, Snapshot
+from eventstore.records import Rewrite, Shown, record_of
+from eventstore.standing import append_of
+from projections.rules import rules_named
+from projections.rules.rules import HarnessRules, ShowEntry
+from projections.settings import Settings, settings_at
+from projections.standpoint import Leaf, Standpoint, stand
+
+
+class Fate(StrEnum):
+    """How an event stands in a context."""
+
+    KEPT = "kept"
+    """Its own message, as recorded."""
+    REWRITTEN = "rewritten"
+    """Its message, with content that a rewrite shows otherwise."""
+    SUMMARY = "summary"
+    """A summary of what is no longer there."""
+    INJECTED = "injected"
+    """A message that the harness makes of an entry that is none."""
+
+
+_FATE_OF_KIND: Final = {MESSAGE: Fate.KEPT, BRANCH_SUMMARY: Fate.SUMMARY}
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of a context and the event it comes from.
+
+    `raw` is the message's JSON in its harness's shape. `utf16` and `utf8` are token estimates of it.
+    """
+
+    seq: int
+    id: str
+    kind: str
+    role: str
+    fate: Fate
+    raw: bytes
+    utf16: int
+    utf8: int
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model is sent at a leaf (None: the root): messages in order, model, thinking level."""
+
+    session: str
+    leaf: str | None
+    as_of: int
+    rules: str
+    parts: tuple[Part, ...]
+    settings: Settings
+
+    def pi_json(self) -> bytes:
+        """What pi's `buildSessionContext` gives, as JSON: `messages`, `thinkingLevel`, `model`."""
+        return pi_json([part.raw for part in self.parts], self.settings)
+
+
+def pi_json(messages: Sequence[Buffer], settings: Settings) -> bytes:
+    """The JSON of a pi context, its messages spliced in as they are."""
+    opened = b'{"messages":['
+    closed = b"]," + _encode(settings)[1:]
+    if not messages:
+        return opened + closed
+    # One join, so that the bytes of the messages are copied once.
+    pieces = list(messages)
+    pieces[0] = opened + pieces[0]
+    pieces[-1] = bytes(pieces[-1]) + closed
+    return b",".join(pieces)
+
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def build_context(
+    log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None, rules: str = "pi"
+) -> Context:
+    """The context at a leaf, as its harness built it, faults and all.
+
+    Its cost follows the context's size, not the history's. Raises NotFoundError.
+    """
+    harness = rules_named(rules)
+    with log.snapshot() as snapshot:
+        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
+        parts = tuple(_part(frame, raw, fate) for frame, raw, fate in _shown(snapshot, at, harness))
+        leaf_frame = snapshot.frame(session, at.leaf) if at.leaf else None
+        return Context(
+            session=session,
+            leaf=names_of(leaf_frame, header_of(leaf_frame))[0] if leaf_frame is not None else None,
+            as_of=at.as_of,
+            rules=rules,
+            parts=parts,
+            settings=settings_at(snapshot, session, at.leaf),
+        )
+
+
+def context_json(
+    log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None, rules: str = "pi"
+) -> bytes:
+    """`build_context(…).pi_json()` without the parts in between: stored bytes, sliced and joined once."""
+    harness = rules_named(rules)
+    with log.snapshot() as snapshot:
+        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
+        compaction, frames, is_overlaid = _selected(snapshot, at)
+        if is_overlaid:
+            return pi_json([raw for _, raw, _ in _shown(snapshot, at, harness)], settings_at(snapshot, session, at.leaf))
+        # The loop that a rebuild's cost is made of: one unpacking and one slice a message, nothing else.
+        messages = [
+            frame[start:stop] if stop else _shown_of_entry(frame, harness)
+            for frame in frames
+            for start, stop in (span_of(frame),)
+        ]
+        if compaction is not None:
+            messages.insert(0, _summary(compaction, harness))
+        return pi_json([message for message in messages if message is not None], settings_at(snapshot, session, at.leaf))
+
+
+def _selected(snapshot: Snapshot, at: Standpoint) -> tuple[Buffer | None, Iterator[Buffer], bool]:
+    """The compaction in effect, the entries that may show, and whether rewrites or undos have a say in them.
+
+    pi §buildSessionContext: the newest compaction's summary, then the path from its first kept entry on,
+    or only what follows it where that entry is not above it on the path.
+    """
+    if not at.leaf:
+        return None, iter(()), False
+    _, flags, _, _, compaction_seq, *_ = pointers_of(snapshot.frame(at.session, at.leaf))
+    is_overlaid = flags & Flag.OVERLAID.value != 0
+    if not compaction_seq:
+        return None, snapshot.path(at.session, at.leaf), is_overlaid
+    compaction = snapshot.frame(at.session, compaction_seq)
+    *_, target_seq = pointers_of(compaction)
+    first = target_seq or compaction_seq + 1
+    return compaction, snapshot.path(at.session, at.leaf, first=first), is_overlaid
+
+
+def _shown(
+    snapshot: Snapshot, at: Standpoint, harness: HarnessRules
+) -> Iterator[tuple[Buffer, bytes, Fate]]:
+    """The messages of a context with the frames they come from and their fates."""
+    compaction, selected, is_overlaid = _selected(snapshot, at)
+    frames = list(selected)
+    undone, rewrites = _overlay(snapshot, at, frames) if is_overlaid else (set(), {})
+    if compaction is not None:
+        yield compaction, _summary(compaction, harness), Fate.SUMMARY
+    for frame in frames:
+        head = header_of(frame)
+        if undone and append_of(frame, head) in undone:
+            continue
+        message = bytes(frame[head.start : head.stop]) if head.stop else _shown_of_entry(frame, harness)
+        if message is None:
+            continue
+        changes = rewrites.get(names_of(frame, head)[0]) if rewrites else None
+        if changes:
+            yield frame, harness.rewrite(message, changes), Fate.REWRITTEN
+        else:
+            yield frame, message, _FATE_OF_KIND.get(head.kind, Fate.INJECTED)
+
+
+def _summary(compaction: Buffer, harness: HarnessRules) -> bytes:
+    message = _from_record(compaction, harness.summary)
+    assert message is not None  # noqa: S101  a compaction in effect always shows
+    return message
+
+
+def _shown_of_entry(frame: Buffer, harness: HarnessRules) -> bytes | None:
+    """The message of an entry that is not shown as it is stored."""
+    show = harness.shown.get(frame[1])
+    return _from_record(frame, show) if show else None
+
+
+def _from_record(frame: Buffer, show: ShowEntry) -> bytes | None:
+    return show(bytes(body_of(frame)), time_of(frame))
+
+
+def _overlay(snapshot: Snapshot, at: Standpoint, frames: list[Buffer]) -> tuple[set[str], dict[str, list[Shown]]]:
+    """The appends that are undone, and by entry what rewrites in effect show of it, oldest first.
+
+    Newest first, an undo is met before what it undoes.
+    """
+    undone: set[str] = set()
+    rewrites: dict[str, list[Shown]] = {}
+    for frame in reversed(frames):
+        head = header_of(frame)
+        if head.kind not in (UNDONE, REWRITE) or append_of(frame, head) in undone:
+            continue
+        if head.kind == UNDONE:
+            if head.target_seq:
+                target = snapshot.frame(at.session, head.target_seq)
+                undone.add(append_of(target, header_of(target)))
+            continue
+        record = record_of("rewrite", body_of(frame))
+        assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
+        for shown in record.targets:
+            rewrites.setdefault(shown.target, []).insert(0, shown)
+    return undone, rewrites
+
+
+def _part(frame: Buffer, raw: bytes, fate: Fate) -> Part:
+    head = header_of(frame)
+    event_id, _ = names_of(frame, head)
+    utf16, utf8 = head.utf16, head.utf8
+    if fate is Fate.REWRITTEN:
+        view = view_of_message(raw)
+        utf16, utf8 = utf16_tokens(view), utf8_tokens(view)
+    return Part(
+        seq=head.seq,
+        id=event_id,
+        kind=kind_of_code(head.kind),
+        role="compactionSummary" if head.kind == COMPACTION else ROLES[head.role],
+        fate=fate,
+        raw=raw,
+        utf16=utf16,
+        utf8=utf8,
+    )

@@ -1,0 +1,89 @@
+"""The model and the thinking level in use at a leaf."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from eventstore.formats.pi_entry import tolerant_json
+from eventstore.frame import Buffer, body_of, pointers_of, span_of
+from eventstore.kinds import MODEL_CHANGE
+from eventstore.log import EventLog, Snapshot
+from projections.standpoint import Leaf, stand
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A model by its provider's name and its own; a field that the record lacks is not set."""
+
+    provider: Any = UNSET
+    model_id: Any = UNSET
+
+    def __str__(self) -> str:
+        return "/".join(str(name) for name in (self.provider, self.model_id) if name is not UNSET)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is in use at a leaf: pi's `thinkingLevel` ("off" unless changed) and `model` (None where none is named)."""
+
+    thinking_level: Any = "off"
+    model: Model | None = None
+
+
+class _Names(msgspec.Struct, frozen=True):
+    provider: Any = UNSET
+    model: Any = UNSET
+    modelId: Any = UNSET  # noqa: N815  pi's names
+    thinkingLevel: Any = UNSET  # noqa: N815
+
+
+_decode_names: Final = msgspec.json.Decoder(_Names).decode
+
+
+def settings(log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None) -> Settings:
+    """Model and thinking level at a leaf, by pi's rules.
+
+    The last one named on the whole path counts, also in the part that a compaction hides; an assistant's
+    message names the model that wrote it, even one that failed. Raises NotFoundError.
+    """
+    with log.snapshot() as snapshot:
+        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
+        return settings_at(snapshot, session, at.leaf)
+
+
+def settings_at(snapshot: Snapshot, session: str, leaf: int) -> Settings:
+    """The settings at an entry by its number; 0 is the root."""
+    if not leaf:
+        return Settings()
+    _, _, _, _, _, model, thinking, _ = pointers_of(snapshot.frame(session, leaf))
+    level: Any = "off"
+    if thinking:
+        level = _names(body_of(snapshot.frame(session, thinking))).thinkingLevel
+    return Settings(thinking_level=level, model=_model(snapshot, session, model))
+
+
+def _model(snapshot: Snapshot, session: str, seq: int) -> Model | None:
+    if not seq:
+        return None
+    frame = snapshot.frame(session, seq)
+    if frame[1] == MODEL_CHANGE:
+        names = _names(body_of(frame))
+        return Model(provider=names.provider, model_id=names.modelId)
+    names = _message_names(frame)
+    return Model(provider=names.provider, model_id=names.model)
+
+
+def _names(record: Buffer) -> _Names:
+    try:
+        return _decode_names(record)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.convert(tolerant_json(bytes(record)), _Names)
+
+
+def _message_names(frame: Buffer) -> _Names:
+    start, stop = span_of(frame)
+    if stop:
+        return _names(frame[start:stop])
+    message = tolerant_json(bytes(body_of(frame))).get("message")
+    return msgspec.convert(message, _Names) if isinstance(message, dict) else _Names()

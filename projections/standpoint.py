@@ -1,0 +1,68 @@
+"""Where one stands in a session: at which leaf, as of which event."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, Literal
+
+import msgspec
+
+from eventstore.errors import NotFoundError
+from eventstore.event import Event, Flag
+from eventstore.frame import decode, header_of
+from eventstore.log import Snapshot
+
+
+class _Root(Enum):
+    ROOT = "root"
+
+
+ROOT: Final = _Root.ROOT
+"""The leaf before everything: an empty context."""
+
+Leaf = str | None | Literal[_Root.ROOT]
+"""An entry's id, None for where the session stands, or `ROOT`."""
+
+
+class Standpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A leaf (its sequence number, 0 for the root) and the newest event that counts."""
+
+    session: str
+    leaf: int
+    as_of: int
+
+
+def stand(snapshot: Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None) -> Standpoint:
+    """The standpoint that a person means: by default the session's leaf, as of its newest event.
+
+    Raises NotFoundError for a session, a leaf or a number that is not there, or was not yet.
+    """
+    head = snapshot.head(session)
+    if as_of is None:
+        as_of, newest_leaf = head.version, head.leaf
+    elif 0 <= as_of <= head.version:
+        newest_leaf = _leaf_as_of(snapshot, session, as_of)
+    else:
+        raise NotFoundError("event number", str(as_of), f"session {session!r} has events 1 to {head.version}")
+    if leaf is ROOT:
+        return Standpoint(session=session, leaf=0, as_of=as_of)
+    if leaf is None:
+        return Standpoint(session=session, leaf=newest_leaf, as_of=as_of)
+    seq = snapshot.locate(session, leaf)
+    if not seq or seq > as_of:
+        raise NotFoundError("event", leaf, f"'refold log' lists the events of session {session!r}")
+    if header_of(snapshot.frame(session, seq)).flags & Flag.OFF_PATH:
+        raise NotFoundError("entry", leaf, "this event is no node of the tree: name an entry")
+    return Standpoint(session=session, leaf=seq, as_of=as_of)
+
+
+def _leaf_as_of(snapshot: Snapshot, session: str, as_of: int) -> int:
+    if not as_of:
+        return 0
+    head = header_of(snapshot.frame(session, as_of))
+    return head.parent_seq if head.flags & Flag.OFF_PATH else as_of
+
+
+def path(snapshot: Snapshot, at: Standpoint) -> list[Event]:
+    """The entries from the root to the leaf."""
+    return [decode(frame, at.session) for frame in snapshot.path(at.session, at.leaf)]
