@@ -39,6 +39,7 @@ BRANCH_SUMMARY: Final = CODE_OF_KIND["branch_summary"]
 CUSTOM_MESSAGE: Final = CODE_OF_KIND["custom_message"]
 REWRITE: Final = CODE_OF_KIND["rewrite"]
 UNDONE: Final = CODE_OF_KIND["undone"]
+SESSION_INFO: Final = CODE_OF_KIND["session_info"]
 
 OFF_PATH: Final = frozenset(
     {"decision", "attempt", "repair", "import", "link", "redaction", "observed_rewrite"}

@@ -5,15 +5,13 @@ Computed once, when the event is appended, from its parent's frame; a fold then 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from eventstore.event import Flag, NewEvent
-from eventstore.frame import Header, header_of, names_of
-from eventstore.kinds import COMPACTION, REWRITE, UNDONE, CODE_OF_KIND, is_entry
-
-ReadFrame = Callable[[int], "bytes | memoryview"]
-"""Gives the frame of a sequence number of the session at hand."""
+from eventstore.frame import Buffer, header_of, pointers_of
+from eventstore.kinds import CODE_OF_KIND, COMPACTION, REWRITE, UNDONE, is_entry
+from eventstore.undo import ReadFrame, in_effect
 
 
 class Standing(NamedTuple):
@@ -56,44 +54,21 @@ def _lies_on_path(seq: int, leaf: int, read: ReadFrame) -> bool:
     if not seq:
         return False
     while leaf > seq:
-        run_start = header_of(read(leaf)).run_start
+        _, _, _, run_start, *_ = pointers_of(read(leaf))
         if run_start <= seq:
             return True
-        leaf = header_of(read(run_start)).parent_seq
+        _, _, leaf, *_ = pointers_of(read(run_start))
     return leaf == seq
 
 
-def _upward(leaf: int, read: ReadFrame) -> Iterator[tuple[int, Header, str]]:
-    """Sequence number, header and append name (see `append_of`) of each entry from `leaf` to the root."""
+def _upward(leaf: int, read: ReadFrame) -> Iterator[Buffer]:
     while leaf:
         frame = read(leaf)
-        head = header_of(frame)
-        yield leaf, head, append_of(frame, head)
-        leaf = head.parent_seq
-
-
-def append_of(frame: bytes | memoryview, head: Header) -> str:
-    """What an undo undoes as a whole: the cause shared by the events of an append, else the event's own id."""
-    event_id, cause = names_of(frame, head)
-    return cause or event_id
+        yield frame
+        _, _, leaf, *_ = pointers_of(frame)
 
 
 def _effective_compaction(leaf: int, target_seq: int, read: ReadFrame) -> int:
-    """The newest compaction on the path that stays in effect once `target_seq`'s append is undone.
-
-    Newest first, an undo is met before what it undoes, and an undo of an undo before that one.
-    """
-    undone = {_append_at(target_seq, read)} if target_seq else set()
-    for seq, head, append in _upward(leaf, read):
-        if append in undone:
-            continue
-        if head.kind == UNDONE and head.target_seq:
-            undone.add(_append_at(head.target_seq, read))
-        elif head.kind == COMPACTION:
-            return seq
-    return 0
-
-
-def _append_at(seq: int, read: ReadFrame) -> str:
-    frame = read(seq)
-    return append_of(frame, header_of(frame))
+    """The newest compaction on the path that stays in effect once `target_seq`'s append is undone."""
+    effective = in_effect(_upward(leaf, read), read, undoing=target_seq)
+    return next((head.seq for _, head in effective if head.kind == COMPACTION), 0)

@@ -11,11 +11,11 @@ import msgspec
 from eventstore.estimates import utf8_tokens, utf16_tokens
 from eventstore.event import ROLES, Flag
 from eventstore.formats import view_of_message
-from eventstore.frame import Buffer, body_of, header_of, names_of, pointers_of, span_of, time_of
-from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE, REWRITE, UNDONE, kind_of_code
+from eventstore.frame import Buffer, Header, body_of, header_of, names_of, pointers_of, span_of, time_of
+from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE, REWRITE, kind_of_code
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import Rewrite, Shown, record_of
-from eventstore.standing import append_of
+from eventstore.undo import in_effect
 from projections.rules import rules_named
 from projections.rules.rules import HarnessRules, ShowEntry
 from projections.settings import Settings, settings_at
@@ -92,19 +92,22 @@ def build_context(
 
     Its cost follows the context's size, not the history's. Raises NotFoundError.
     """
-    harness = rules_named(rules)
     with log.snapshot() as snapshot:
-        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
-        parts = tuple(_part(frame, raw, fate) for frame, raw, fate in _shown(snapshot, at, harness))
-        leaf_frame = snapshot.frame(session, at.leaf) if at.leaf else None
-        return Context(
-            session=session,
-            leaf=names_of(leaf_frame, header_of(leaf_frame))[0] if leaf_frame is not None else None,
-            as_of=at.as_of,
-            rules=rules,
-            parts=parts,
-            settings=settings_at(snapshot, session, at.leaf),
-        )
+        return context_at(snapshot, stand(snapshot, session, leaf=leaf, as_of=as_of), rules=rules)
+
+
+def context_at(snapshot: Snapshot, at: Standpoint, *, rules: str = "pi") -> Context:
+    """The context at a standpoint. Raises NotFoundError for rules that are not there."""
+    parts = tuple(_part(frame, raw, fate) for frame, raw, fate in _shown(snapshot, at, rules_named(rules)))
+    leaf = snapshot.frame(at.session, at.leaf) if at.leaf else None
+    return Context(
+        session=at.session,
+        leaf=names_of(leaf, header_of(leaf))[0] if leaf is not None else None,
+        as_of=at.as_of,
+        rules=rules,
+        parts=parts,
+        settings=settings_at(snapshot, at.session, at.leaf),
+    )
 
 
 def context_json(
@@ -150,15 +153,15 @@ def _shown(
     snapshot: Snapshot, at: Standpoint, harness: HarnessRules
 ) -> Iterator[tuple[Buffer, bytes, Fate]]:
     """The messages of a context with the frames they come from and their fates."""
-    compaction, selected, is_overlaid = _selected(snapshot, at)
-    frames = list(selected)
-    undone, rewrites = _overlay(snapshot, at, frames) if is_overlaid else (set(), {})
+    compaction, frames, is_overlaid = _selected(snapshot, at)
+    rewrites: dict[str, list[Shown]] = {}
+    if is_overlaid:
+        effective = in_effect(reversed(list(frames)), lambda seq: snapshot.frame(at.session, seq))
+        frames = reversed([frame for frame, head in effective if not _collect(frame, head, rewrites)])
     if compaction is not None:
         yield compaction, _summary(compaction, harness), Fate.SUMMARY
     for frame in frames:
         head = header_of(frame)
-        if undone and append_of(frame, head) in undone:
-            continue
         message = bytes(frame[head.start : head.stop]) if head.stop else _shown_of_entry(frame, harness)
         if message is None:
             continue
@@ -167,6 +170,17 @@ def _shown(
             yield frame, harness.rewrite(message, changes), Fate.REWRITTEN
         else:
             yield frame, message, _FATE_OF_KIND.get(head.kind, Fate.INJECTED)
+
+
+def _collect(frame: Buffer, head: Header, rewrites: dict[str, list[Shown]]) -> bool:
+    """Whether a frame is a rewrite; if so, what it shows is added by entry. Met newest first, kept oldest first."""
+    if head.kind != REWRITE:
+        return False
+    record = record_of("rewrite", body_of(frame))
+    assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
+    for shown in reversed(record.targets):
+        rewrites.setdefault(shown.target, []).insert(0, shown)
+    return True
 
 
 def _summary(compaction: Buffer, harness: HarnessRules) -> bytes:
@@ -183,29 +197,6 @@ def _shown_of_entry(frame: Buffer, harness: HarnessRules) -> bytes | None:
 
 def _from_record(frame: Buffer, show: ShowEntry) -> bytes | None:
     return show(bytes(body_of(frame)), time_of(frame))
-
-
-def _overlay(snapshot: Snapshot, at: Standpoint, frames: list[Buffer]) -> tuple[set[str], dict[str, list[Shown]]]:
-    """The appends that are undone, and by entry what rewrites in effect show of it, oldest first.
-
-    Newest first, an undo is met before what it undoes.
-    """
-    undone: set[str] = set()
-    rewrites: dict[str, list[Shown]] = {}
-    for frame in reversed(frames):
-        head = header_of(frame)
-        if head.kind not in (UNDONE, REWRITE) or append_of(frame, head) in undone:
-            continue
-        if head.kind == UNDONE:
-            if head.target_seq:
-                target = snapshot.frame(at.session, head.target_seq)
-                undone.add(append_of(target, header_of(target)))
-            continue
-        record = record_of("rewrite", body_of(frame))
-        assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
-        for shown in record.targets:
-            rewrites.setdefault(shown.target, []).insert(0, shown)
-    return undone, rewrites
 
 
 def _part(frame: Buffer, raw: bytes, fate: Fate) -> Part:

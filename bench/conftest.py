@@ -1,0 +1,63 @@
+"""Stores of every shape, each imported once a run and removed after it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from bench.floor import Span, span_of_context
+from bench.sessions import session_file
+from eventstore import open_store
+from eventstore.importing import import_file
+
+
+class Stored(NamedTuple):
+    """A session file, the store that it was imported into, its session and where its context stands."""
+
+    file: Path
+    store: Path
+    session: str
+    span: Span
+
+
+@pytest.fixture(scope="session")
+def folder() -> Iterator[Path]:
+    """A place for stores, on a disk, gone after the run."""
+    with tempfile.TemporaryDirectory(prefix="refold-bench-") as path:
+        yield Path(path)
+
+
+@pytest.fixture(scope="session")
+def imported(folder):
+    """From a session file to a store of it."""
+
+    @cache
+    def make(file: Path) -> Stored:
+        store = folder / file.stem
+        with open_store(store) as log:
+            session = import_file(log, file).id
+            return Stored(file, store, session, span_of_context(log, session))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def made(imported):
+    """From a number of events and one of messages to a store of a made session of that shape."""
+    return lambda events, messages: imported(session_file(events, messages))
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The folder of real sessions. Skips where it is absent."""
+    beside = Path(__file__).parents[1].parent / "shared" / "corpus"
+    path = Path(os.environ.get("REFOLD_CORPUS", beside))
+    if not path.is_dir():
+        pytest.skip("no corpus of real sessions here: name one with REFOLD_CORPUS")
+    return path

@@ -1,0 +1,62 @@
+"""The floor of a rebuild: the same bodies' bytes, read from LMDB by one cursor in C and joined, nothing decoded.
+
+It is told where the context begins and how many events it has; refold has to find that out.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import lmdb
+
+from eventstore.frame import pointers_of
+from eventstore.lmdb_store import Databases
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from eventstore.lmdb_log import LmdbLog
+
+
+class Span(NamedTuple):
+    """Where a context's events stand: the key of the first one and their number."""
+
+    first_key: bytes
+    count: int
+
+
+def span_of_context(log: LmdbLog, session: str) -> Span:
+    """The events between the first that a session's context shows and its leaf, which have to be one run."""
+    with log.snapshot() as snapshot:
+        head = snapshot.head(session)
+        _, _, _, run_start, compaction, *_ = pointers_of(snapshot.frame(session, head.leaf))
+        *_, first = pointers_of(snapshot.frame(session, compaction)) if compaction else (1,)
+        assert run_start == 1, "the floor reads one range of keys"
+    return Span(head.number.to_bytes(4, "big") + first.to_bytes(8, "big"), head.leaf - first + 1)
+
+
+def environment_of(log: LmdbLog) -> tuple[lmdb.Environment, Any]:
+    """The raw environment below an open store, and its table of events."""
+    return log._env, log._dbs.events  # noqa: SLF001  what lies below the store is the point
+
+
+def join(env: lmdb.Environment, events: Any, span: Span) -> bytes:
+    """The values of a span, joined."""
+    with env.begin(buffers=True) as transaction:
+        cursor = transaction.cursor(events)
+        cursor.set_key(span.first_key)
+        return b",".join(islice(cursor.iternext(keys=False), span.count))
+
+
+def open_and_join(path: Path, span: Span) -> bytes:
+    """The same from a closed store: opened as a store is, but without a look at what is in it."""
+    with lmdb.open(
+        str(path),
+        map_size=1 << 36,
+        max_dbs=len(Databases._fields),
+        max_readers=510,
+        lib_version=0,
+        readahead=False,
+    ) as env:
+        return join(env, env.open_db(b"events", create=False), span)

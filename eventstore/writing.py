@@ -1,0 +1,83 @@
+"""Writing a session into a log as it happens."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.errors import NotFoundError
+from eventstore.event import Parent
+from eventstore.log import EventLog, Expected
+from eventstore.records import MessageRecord, Record, compose
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def epoch_milliseconds() -> int:
+    """The time now: the clock that is used where none is given."""
+    return time.time_ns() // 1_000_000
+
+
+def random_id() -> str:
+    """Eight random hex digits, as pi's ids: the ids that are used where none are given."""
+    return secrets.token_hex(4)
+
+
+class SessionWriter:
+    """Appends records to one session, which comes to be with the first.
+
+    `clock` gives epoch milliseconds, `new_id` ids to choose from: one that the session has is passed over.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        session: str,
+        *,
+        clock: Callable[[], int] = epoch_milliseconds,
+        new_id: Callable[[], str] = random_id,
+    ) -> None:
+        self.log, self.session = log, session
+        self._clock, self._new_id = clock, new_id
+
+    def append(
+        self,
+        *records: Record,
+        parent: str | Parent | None = Parent.LEAF,
+        cause: str = "",
+        expected: Expected = "any",
+    ) -> list[str]:
+        """Append records in one transaction, each below the one before, and give their ids.
+
+        The first goes below `parent`. Raises what `EventLog.append` raises.
+        """
+        ids = self._fresh_ids(len(records))
+        now = self._clock()
+        events = [
+            compose(record, id=event_id, time=now, parent=above, cause=cause)
+            for record, event_id, above in zip(records, ids, [parent, *ids], strict=False)
+        ]
+        self.log.append(self.session, events, expected=expected)
+        return ids
+
+    def message(self, message: Mapping[str, Any], *, shape: str = "pi", expected: Expected = "any") -> str:
+        """Append a message in its harness's shape, and give its id."""
+        record = MessageRecord(message=msgspec.Raw(_encode(message)), shape=shape)
+        return self.append(record, expected=expected)[0]
+
+    def _fresh_ids(self, count: int) -> list[str]:
+        ids: list[str] = []
+        with self.log.snapshot() as snapshot:
+            while len(ids) < count:
+                candidate = self._new_id()
+                try:
+                    is_taken = candidate in ids or snapshot.locate(self.session, candidate) > 0
+                except NotFoundError:
+                    is_taken = candidate in ids
+                if not is_taken:
+                    ids.append(candidate)
+        return ids

@@ -1,0 +1,345 @@
+"""What the compactions, branch summaries and rewrites of a session did to its contexts."""
+
+from __future__ import annotations
+
+import msgspec
+
+from eventstore.event import Event
+from eventstore.formats import view_of_event
+from eventstore.formats.pi_entry import tolerant_json
+from eventstore.frame import decode
+from eventstore.javascript import iso_time
+from eventstore.log import EventLog, Snapshot
+from eventstore.records import FileOperations, Rewrite, record_of
+from eventstore.undo import in_effect
+from eventstore.views import Usage
+from projections.context import Context, context_at
+from projections.coverage import Coverage, covered
+from projections.files import FileSets, claimed_files, files_of, left_entries
+from projections.settings import settings_at
+from projections.standpoint import Leaf, Standpoint, stand
+from projections.title import first_request, title
+from projections.tokens import Counter, counter
+from projections.usage import measured
+
+
+class _Shape(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of what an audit is made of; JSON names are in camel case."""
+
+
+class By(_Shape, frozen=True):
+    """Who compacted: the format of the record, the model in use, and what refold's own records say of the how."""
+
+    format: str
+    model: str | None
+    from_extension: bool
+    reason: str
+    policy: str
+    template: str
+
+
+class TokensBefore(_Shape, frozen=True):
+    """The size of the context that a compaction ended.
+
+    `claimed` is the record's word. `measured` is the provider's count at the last call before, event
+    `measured_at`; `recomputed` ours of the whole context. `unexplained` is what the measured call had that
+    the log does not: system prompt, tools, and the error of the estimate.
+    """
+
+    claimed: int | None
+    measured: int | None
+    measured_at: str | None
+    recomputed: int
+    unexplained: int | None
+
+
+class TokensAfter(_Shape, frozen=True):
+    """The size of the context that a compaction made.
+
+    `measured` is what the provider counted as sent at the next call, event `measured_at`: with that turn's
+    own messages.
+    """
+
+    claimed: int | None
+    measured: int | None
+    measured_at: str | None
+    recomputed: int
+
+
+class Counts(_Shape, frozen=True):
+    """How many messages a compaction summarized, kept, and dropped with no summary covering them."""
+
+    summarized: int
+    kept: int
+    dropped: int
+
+
+class Files(_Shape, frozen=True):
+    """File operations as a summary's record claims them (None: it claims nothing) and as its log has them.
+
+    `missing` were touched and are not claimed, `unfounded` are claimed and were not touched.
+    """
+
+    claimed: FileOperations | None
+    recomputed: FileOperations
+    missing: list[str]
+    unfounded: list[str]
+
+
+class CompactionAudit(_Shape, frozen=True):
+    """One compaction. `undone`: it is without effect at the leaf that was asked for."""
+
+    id: str
+    seq: int
+    time: str | None
+    by: By
+    undone: bool
+    first_kept: str | None
+    before: TokensBefore
+    after: TokensAfter
+    messages: Counts
+    dropped: list[str]
+    summary: str
+    summary_tokens: int
+    files: Files
+
+
+class BranchSummaryAudit(_Shape, frozen=True):
+    """One branch summary: attached below `attached_to`, about `entries` entries that end at `left`."""
+
+    id: str
+    seq: int
+    time: str | None
+    attached_to: str | None
+    left: str | None
+    entries: int
+    summary: str
+    files: Files
+
+
+class RewriteAudit(_Shape, frozen=True):
+    """One rewrite: the entries that it shows otherwise, and the tokens that it said it saved."""
+
+    id: str
+    seq: int
+    time: str | None
+    reason: str
+    undone: bool
+    targets: list[str]
+    tokens_saved: int
+
+
+class Audit(_Shape, frozen=True):
+    """A session at a leaf: what was done to its contexts. `counter` is what `recomputed` was counted with."""
+
+    session: str
+    title: str
+    leaf: str | None
+    events: int
+    entries: int
+    counter: str
+    exact: bool
+    note: str
+    context_tokens: int
+    context_messages: int
+    compactions: list[CompactionAudit]
+    branch_summaries: list[BranchSummaryAudit]
+    rewrites: list[RewriteAudit]
+
+
+def audit(
+    log: EventLog | Snapshot,
+    session: str,
+    *,
+    leaf: Leaf = None,
+    as_of: int | None = None,
+    every_branch: bool = False,
+    tokens: Counter | None = None,
+) -> Audit:
+    """Audit the compactions, branch summaries and rewrites on a leaf's path, or of every branch.
+
+    `tokens` counts what is recomputed (by default pi's own estimate). Raises NotFoundError.
+    """
+    tokens = tokens or counter("utf16/4")
+    with log.snapshot() as snapshot:
+        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
+        compactions: list[CompactionAudit] = []
+        branch_summaries: list[BranchSummaryAudit] = []
+        rewrites: list[RewriteAudit] = []
+        seen: set[int] = set()
+        for tip in [at.leaf, *(_other_tips(snapshot, at) if every_branch else ())]:
+            branch = _Branch(snapshot, Standpoint(session=session, leaf=tip, as_of=at.as_of), tokens)
+            fresh = [event for event in branch.entries if event.seq not in seen]
+            seen.update(event.seq for event in fresh)
+            compactions += [branch.compaction(event) for event in fresh if event.kind == "compaction"]
+            branch_summaries += [branch.branch_summary(event) for event in fresh if event.kind == "branch_summary"]
+            rewrites += [branch.rewrite(event) for event in fresh if event.kind == "rewrite"]
+        context = context_at(snapshot, at)
+        head = snapshot.head(session)
+        return Audit(
+            session=session,
+            title=title(snapshot, session, as_of=as_of) or first_request(snapshot, session),
+            leaf=context.leaf,
+            events=at.as_of,
+            entries=head.entries,
+            counter=tokens.name,
+            exact=tokens.is_exact,
+            note=tokens.note,
+            context_tokens=sum(tokens.count(context.parts)),
+            context_messages=len(context.parts),
+            compactions=sorted(compactions, key=lambda each: each.seq),
+            branch_summaries=sorted(branch_summaries, key=lambda each: each.seq),
+            rewrites=sorted(rewrites, key=lambda each: each.seq),
+        )
+
+
+def _other_tips(snapshot: Snapshot, at: Standpoint) -> list[int]:
+    """Entries without children, newest first."""
+    tips: set[int] = set()
+    for frame in snapshot.frames(at.session, last=at.as_of):
+        event = decode(frame, at.session)
+        if event.is_entry:
+            tips.discard(event.parent_seq)
+            tips.add(event.seq)
+    return sorted(tips - {at.leaf}, reverse=True)
+
+
+class _Branch:
+    """The audits along one path."""
+
+    def __init__(self, snapshot: Snapshot, at: Standpoint, tokens: Counter) -> None:
+        self._snapshot, self._at, self._tokens = snapshot, at, tokens
+        frames = list(snapshot.path(at.session, at.leaf))
+        self.entries = [decode(frame, at.session) for frame in frames]
+        effective = in_effect(reversed(frames), lambda seq: snapshot.frame(at.session, seq))
+        self._effective = {head.seq for _, head in effective}
+        self._coverage = {each.compaction.seq: each for each in covered(self.entries)}
+
+    def _is_undone(self, event: Event) -> bool:
+        return event.seq not in self._effective
+
+    def compaction(self, event: Event) -> CompactionAudit:
+        before = self._context_at(event.parent_seq)
+        after = self._context_at(event.seq)
+        coverage = self._coverage[event.seq]
+        record = tolerant_json(event.body)
+        # What it kept is what stands between summary and end: nothing came after it yet.
+        kept = after.parts[1:]
+        dropped = _dropped(before, after, coverage)
+        in_use = settings_at(self._snapshot, event.session, event.parent_seq)
+        counts = self._tokens.count(after.parts)
+        return CompactionAudit(
+            id=event.id,
+            seq=event.seq,
+            time=iso_time(event.time),
+            by=By(
+                format=event.format,
+                model=str(in_use.model) if in_use.model else None,
+                from_extension=bool(record.get("fromHook") or record.get("fromExtension")),
+                reason=_text(record.get("reason")),
+                policy=_text(record.get("policy")),
+                template=_text(record.get("template")),
+            ),
+            undone=self._is_undone(event),
+            first_kept=kept[0].id if kept and event.target_seq else None,
+            before=self._before(before, event, _number(record.get("tokensBefore"))),
+            after=self._after(event, _number(record.get("tokensAfter")), sum(counts)),
+            messages=Counts(summarized=len(coverage.summarized), kept=len(kept), dropped=len(dropped)),
+            dropped=dropped,
+            summary=_text(record.get("summary")),
+            summary_tokens=counts[0],
+            files=self._files(event, files_of(self._above(coverage.end), self._snapshot)),
+        )
+
+    def _context_at(self, leaf: int) -> Context:
+        return context_at(self._snapshot, Standpoint(session=self._at.session, leaf=leaf, as_of=self._at.as_of))
+
+    def _above(self, end: int) -> list[Event]:
+        return [entry for entry in self.entries if entry.seq < end]
+
+    def _before(self, context: Context, event: Event, claimed: int | None) -> TokensBefore:
+        counts = self._tokens.count(context.parts)
+        total = measured_at = unexplained = None
+        previous = max((each for each in self._coverage if each < event.seq), default=0)
+        for index in range(len(context.parts) - 1, -1, -1):
+            part = context.parts[index]
+            if part.seq <= previous:
+                # A call from before the compaction before measured another context.
+                break
+            usage = self._usage(part.seq)
+            if usage is not None:
+                total, measured_at = usage.total, part.id
+                unexplained = usage.total - sum(counts[: index + 1])
+                break
+        return TokensBefore(
+            claimed=claimed,
+            measured=total,
+            measured_at=measured_at,
+            recomputed=sum(counts),
+            unexplained=unexplained,
+        )
+
+    def _after(self, event: Event, claimed: int | None, recomputed: int) -> TokensAfter:
+        for entry in self.entries:
+            if entry.seq > event.seq and entry.kind == "compaction":
+                break
+            if entry.seq > event.seq and (usage := self._usage(entry.seq)) is not None:
+                return TokensAfter(
+                    claimed=claimed, measured=usage.prompt, measured_at=entry.id, recomputed=recomputed
+                )
+        return TokensAfter(claimed=claimed, measured=None, measured_at=None, recomputed=recomputed)
+
+    def _usage(self, seq: int) -> Usage | None:
+        event = decode(self._snapshot.frame(self._at.session, seq), self._at.session)
+        view = view_of_event(event) if event.role == "assistant" else None
+        return measured(view) if view else None
+
+    def _files(self, event: Event, touched: FileSets) -> Files:
+        claimed, recomputed = claimed_files(event), touched.lists()
+        said = claimed.read | claimed.modified if claimed else frozenset()
+        all_touched = touched.read | touched.modified
+        return Files(
+            claimed=claimed.lists() if claimed else None,
+            recomputed=recomputed,
+            missing=sorted(all_touched - said) if claimed else [],
+            unfounded=sorted(said - all_touched) if claimed else [],
+        )
+
+    def branch_summary(self, event: Event) -> BranchSummaryAudit:
+        left = left_entries(event, self._snapshot)
+        return BranchSummaryAudit(
+            id=event.id,
+            seq=event.seq,
+            time=iso_time(event.time),
+            attached_to=event.parent,
+            left=left[-1].id if left else None,
+            entries=len(left),
+            summary=_text(tolerant_json(event.body).get("summary")),
+            files=self._files(event, files_of(left, self._snapshot)),
+        )
+
+    def rewrite(self, event: Event) -> RewriteAudit:
+        record = record_of("rewrite", event.body)
+        assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
+        return RewriteAudit(
+            id=event.id,
+            seq=event.seq,
+            time=iso_time(event.time),
+            reason=record.reason,
+            undone=self._is_undone(event),
+            targets=[shown.target for shown in record.targets],
+            tokens_saved=record.tokens_saved,
+        )
+
+
+def _dropped(before: Context, after: Context, coverage: Coverage) -> list[str]:
+    still_there = {part.seq for part in after.parts} | coverage.summarized
+    return [part.id for part in before.parts if part.seq not in still_there and part.kind != "compaction"]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

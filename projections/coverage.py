@@ -1,0 +1,53 @@
+"""Which messages each compaction of a path summarized."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from eventstore.event import Event
+from eventstore.formats.pi_entry import tolerant_json
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+    """A compaction, the numbers of the message-bearing entries that went into its summary, and the window's end."""
+
+    compaction: Event
+    summarized: set[int]
+    end: int
+
+
+def covered(entries: Sequence[Event]) -> Iterator[Coverage]:
+    """The coverage of each compaction on a path, oldest first.
+
+    A window ends before the first kept entry, or at the compaction where it kept nothing. It begins at the
+    root, or where the compaction before it left off, for which harnesses had two rules: at that one's first
+    kept entry (pi 0.73, oh-my-pi 18, refold), or behind that compaction itself, so that what it had kept
+    went into no summary (pi before it tracked files, oh-my-pi 17; told by records without `details`).
+    """
+    previous: Event | None = None
+    for event in entries:
+        if event.kind != "compaction":
+            continue
+        start = _window_start(event, previous)
+        end = event.target_seq or event.seq
+        yield Coverage(
+            compaction=event,
+            summarized={entry.seq for entry in entries if start <= entry.seq < end and bears_message(entry)},
+            end=end,
+        )
+        previous = event
+
+
+def _window_start(event: Event, previous: Event | None) -> int:
+    if previous is None:
+        return 0
+    if "details" in tolerant_json(event.body) or event.format == "refold/1":
+        return previous.target_seq or previous.seq
+    return previous.seq
+
+
+def bears_message(entry: Event) -> bool:
+    """Whether an entry is a message to the model, or becomes one. Compactions are summaries, not messages."""
+    return entry.role != "" and entry.kind != "compaction"

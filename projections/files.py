@@ -1,0 +1,160 @@
+"""File operations, recomputed from the log: what was read and what was modified, up to a leaf."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.event import Event
+from eventstore.formats import view_of_event
+from eventstore.formats.pi_entry import tolerant_json
+from eventstore.frame import decode
+from eventstore.javascript import utf16_order
+from eventstore.log import EventLog, Snapshot
+from eventstore.records import FileOperations
+from eventstore.views import ToolCall
+from projections.standpoint import Leaf, path, stand
+
+READS: Final = frozenset({"read", "Read", "read_file", "view", "NotebookRead"})
+"""Tools that read the file in their path argument, as pi, oh-my-pi, Claude Code, Codex and opencode call them."""
+MODIFIES: Final = frozenset(
+    {"write", "edit", "Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "edit_file", "multiedit"}
+)
+"""Tools that write or edit the file in their path argument."""
+PATCHES: Final = frozenset({"apply_patch", "patch"})
+"""Tools whose patch names its files in header lines."""
+
+_PATH_ARGUMENTS: Final = ("path", "file_path", "filePath", "notebook_path")
+_PATCH_ARGUMENTS: Final = ("patch", "input", "patchText")
+_PATCH_HEADER: Final = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE)
+_SCHEME: Final = "://"
+# oh-my-pi's read selectors: line ranges and their lists, raw, conflicts.
+_SELECTOR: Final = re.compile(r"(?::(?:\d+(?:-\d*)?(?:,\d+(?:-\d*)?)*|raw|conflicts))+$")
+
+
+class FileSets(msgspec.Struct, frozen=True):
+    """Paths read and paths modified; a path may be in both."""
+
+    read: frozenset[str] = frozenset()
+    modified: frozenset[str] = frozenset()
+
+    def __or__(self, other: FileSets) -> FileSets:
+        return FileSets(self.read | other.read, self.modified | other.modified)
+
+    def lists(self) -> FileOperations:
+        """Read-only and modified paths, both in UTF-16 order."""
+        return FileOperations(
+            read_files=sorted(self.read - self.modified, key=utf16_order),
+            modified_files=sorted(self.modified, key=utf16_order),
+        )
+
+
+def file_operations(
+    log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None
+) -> FileOperations:
+    """The files that the path to a leaf read and modified, cumulative over compactions and branch summaries.
+
+    From tool calls, also such that failed; what a branch summary stands for counts with it. Recorded
+    `details` count only where the events that they are about are not in the log. Raises NotFoundError.
+    """
+    with log.snapshot() as snapshot:
+        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
+        return files_of(path(snapshot, at), snapshot).lists()
+
+
+def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
+    """The files that entries of a path, oldest first from the root, touched."""
+    read: set[str] = set()
+    modified: set[str] = set()
+    has_messages = False
+    for event in entries:
+        sets = FileSets()
+        if event.role == "assistant":
+            view = view_of_event(event)
+            for call in view.tool_calls if view else ():
+                called_read, called_modified = called_files(call)
+                read.update(called_read)
+                modified.update(called_modified)
+        elif event.kind == "branch_summary":
+            sets = _left_files(event, snapshot)
+        elif event.kind == "compaction" and not has_messages:
+            # The history that it summarizes is not in this log: its own word is all there is.
+            sets = claimed_files(event) or FileSets()
+        has_messages = has_messages or event.kind == "message"
+        read |= sets.read
+        modified |= sets.modified
+    return FileSets(frozenset(read), frozenset(modified))
+
+
+def called_files(call: ToolCall) -> tuple[list[str], list[str]]:
+    """The paths that one call reads and those that it modifies."""
+    if call.name in READS:
+        return [_without_selector(name) for name in _named(call)], []
+    if call.name in MODIFIES:
+        return [], list(_named(call))
+    if call.name in PATCHES:
+        return [], list(_patched(call))
+    return [], []
+
+
+def _named(call: ToolCall) -> Iterator[str]:
+    for argument in _PATH_ARGUMENTS:
+        value = call.argument(argument)
+        if isinstance(value, str) and value and _SCHEME not in value:
+            yield value
+            return
+
+
+def _patched(call: ToolCall) -> Iterator[str]:
+    for argument in _PATCH_ARGUMENTS:
+        value = call.argument(argument)
+        if isinstance(value, str):
+            for named, moved in _PATCH_HEADER.findall(value):
+                yield (named or moved).strip()
+
+
+def _without_selector(name: str) -> str:
+    return _SELECTOR.sub("", name) or name
+
+
+def claimed_files(event: Event) -> FileSets | None:
+    """What a summary's `details` say; None where it says nothing, or an extension wrote it.
+
+    Both names of the mark of extensions count: pi's `fromHook` and oh-my-pi's `fromExtension`.
+    """
+    record = tolerant_json(event.body)
+    details = record.get("details")
+    if record.get("fromHook") or record.get("fromExtension") or not isinstance(details, dict):
+        return None
+    if "readFiles" not in details and "modifiedFiles" not in details:
+        return None
+    return FileSets(_texts(details.get("readFiles")), _texts(details.get("modifiedFiles")))
+
+
+def _texts(value: Any) -> frozenset[str]:
+    return frozenset(item for item in value if isinstance(item, str)) if isinstance(value, list) else frozenset()
+
+
+def left_entries(event: Event, snapshot: Snapshot) -> list[Event]:
+    """The entries that a branch summary is about: from the leaf that was left up to the summary's own path.
+
+    A record of refold names that leaf. pi's does not: there it is the entry before the summary in the log,
+    which is where the session stood. Empty where that entry lies on the summary's own path.
+    """
+    left = tolerant_json(event.body).get("left")
+    seq = snapshot.locate(event.session, left) if isinstance(left, str) and left else event.seq - 1
+    while seq and not (entry := decode(snapshot.frame(event.session, seq), event.session)).is_entry:
+        seq = entry.parent_seq
+    if not seq:
+        return []
+    own = {decode(frame, event.session).seq for frame in snapshot.path(event.session, event.parent_seq)}
+    branch = [decode(frame, event.session) for frame in snapshot.path(event.session, seq)]
+    return [entry for entry in branch if entry.seq not in own]
+
+
+def _left_files(event: Event, snapshot: Snapshot) -> FileSets:
+    entries = left_entries(event, snapshot)
+    return files_of(entries, snapshot) if entries else claimed_files(event) or FileSets()

@@ -1,0 +1,1 @@
+"""Contexts as others want them: an API's request, a harness's messages, text."""

