@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compaction.file_tags import with_file_tags
 from eventstore.errors import NotFoundError
 from eventstore.frame import decode
 from eventstore.log import Snapshot
@@ -9,8 +10,6 @@ from eventstore.records import BranchSummary, LeafMoved
 from eventstore.writing import SessionWriter
 from projections.files import files_of
 from projections.standpoint import Leaf, Standpoint, path, stand
-
-from compaction.file_tags import with_file_tags
 
 
 def move_to(writer: SessionWriter, target: Leaf) -> str:
@@ -39,7 +38,9 @@ def record_branch_summary(writer: SessionWriter, *, summary: str, target: Leaf) 
         shared = {entry.seq for entry in path(snapshot, there)}
         left = [entry for entry in path(snapshot, here) if entry.seq not in shared]
         if not left:
-            raise NotFoundError("entries to summarize before", str(target), "the target is on this very branch")
+            raise NotFoundError(
+                "entries to summarize before", str(target), "the target is on this very branch"
+            )
         files = files_of(left, snapshot).lists()
         parent = _id_at(snapshot, there)
     record = BranchSummary(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compaction.file_tags import with_file_tags
 from eventstore.errors import NotFoundError
 from eventstore.estimates import utf16_tokens
 from eventstore.records import Compaction
@@ -11,11 +12,15 @@ from projections.context import context_at
 from projections.files import files_of
 from projections.standpoint import path, stand
 
-from compaction.file_tags import with_file_tags
-
 
 def record_compaction(
-    writer: SessionWriter, *, summary: str, first_kept: str, reason: str = "manual", policy: str = "", template: str = ""
+    writer: SessionWriter,
+    *,
+    summary: str,
+    first_kept: str,
+    reason: str = "manual",
+    policy: str = "",
+    template: str = "",
 ) -> str:
     """Put a summary in place of the path before `first_kept`, and give the new entry's id.
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from eventstore.event import Event, NewEvent, Parent
 from eventstore.log import Appended, EventLog, Head, Snapshot
+
+if TYPE_CHECKING:
+    from eventstore.lmdb_log import LmdbLog
 
 __all__ = ["Appended", "Event", "EventLog", "Head", "NewEvent", "Parent", "Snapshot", "open_store"]
 
 
 def open_store(
     path: str | os.PathLike[str], *, create: bool = True, clock: Callable[[], int] | None = None
-) -> "LmdbLog":
+) -> LmdbLog:
     """The log in a folder, made if it is not there and `create` is set; use it in a `with` block.
 
     `clock` gives the epoch milliseconds that events are recorded at. Raises StoreError, which says what is

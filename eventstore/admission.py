@@ -33,7 +33,9 @@ def check_names(session: str, events: Sequence[NewEvent]) -> None:
                     f"give it another {what}",
                 )
         if not 0 <= _size(event.cause) <= _LONGEST_NAME:
-            raise BadInputError(f"session {session!r}, event {event.id!r}", "its cause is too long", "shorten it")
+            raise BadInputError(
+                f"session {session!r}, event {event.id!r}", "its cause is too long", "shorten it"
+            )
         if event.format not in FORMATS:
             raise BadInputError(
                 f"session {session!r}, event {event.id!r}",

@@ -14,7 +14,15 @@ _UNKNOWN_TIME: Final = -(2**63)
 
 
 def link(
-    previous: bytes, *, body: bytes, format: str, id: str, parent: str | None, kind: str, time: int | None, cause: str  # noqa: A002
+    previous: bytes,
+    *,
+    body: bytes,
+    format: str,
+    id: str,
+    parent: str | None,
+    kind: str,
+    time: int | None,
+    cause: str,
 ) -> bytes:
     """The digest after an event: SHA-256 over the one before, the event's names and time, and SHA-256 of its body.
 
@@ -23,7 +31,9 @@ def link(
     """
     names = [name.encode() for name in (format, id, parent or "", kind, cause)]
     known = _UNKNOWN_TIME if time is None else time
-    return sha256(b"".join((previous, _FIXED(known, *map(len, names)), *names, sha256(body).digest()))).digest()
+    return sha256(
+        b"".join((previous, _FIXED(known, *map(len, names)), *names, sha256(body).digest()))
+    ).digest()
 
 
 def payload_digest(payload: bytes) -> bytes:

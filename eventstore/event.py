@@ -51,7 +51,9 @@ class Flag(IntFlag):
     """The record is no valid UTF-8; its harness reads U+FFFD in place of what is not."""
 
 
-OWN_FLAGS: Final = Flag.SETS_MODEL | Flag.SETS_THINKING | Flag.ORPHAN | Flag.MIGRATED_ROLE | Flag.REPLACED_TEXT
+OWN_FLAGS: Final = (
+    Flag.SETS_MODEL | Flag.SETS_THINKING | Flag.ORPHAN | Flag.MIGRATED_ROLE | Flag.REPLACED_TEXT
+)
 """The flags that come with an event; the others come from where it stands."""
 
 
@@ -59,8 +61,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What a format reads out of a record once, when it is stored, so that no fold has to.
 
     `message` is the span (start, stop) in bytes of the message inside the body that a context shows as it
-    stands there, (0, 0) where there is none, or the harness reads it otherwise. `utf16` and `utf8` are token estimates: UTF-16 units / 4 by pi's rule and UTF-8 bytes / 4 by
-    oh-my-pi's. `target` is the id of the event that this one points at: the first kept entry of a
+    stands there, (0, 0) where there is none, or the harness reads it otherwise. `utf16` and `utf8` are
+    token estimates: UTF-16 units / 4 by pi's rule and UTF-8 bytes / 4 by oh-my-pi's. `target` is the id of the event that this one points at: the first kept entry of a
     compaction, what a label names, what an undo undoes.
     """
 
@@ -83,7 +85,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     body: bytes
     format: str
-    parent: str | None | Literal[Parent.LEAF] = Parent.LEAF
+    parent: str | Literal[Parent.LEAF] | None = Parent.LEAF
     time: int | None = None
     cause: str = ""
     facts: Facts = Facts()

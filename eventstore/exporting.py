@@ -31,7 +31,9 @@ def export_original(log: EventLog, session: str) -> Iterator[bytes]:
         head = snapshot.head(session)
         newest = newest_import(snapshot, head)
         if newest is None:
-            raise NotFoundError("imported file of session", session, "it was written here: export it with --format pi")
+            raise NotFoundError(
+                "imported file of session", session, "it was written here: export it with --format pi"
+            )
         parts, part = [newest], newest
         while part.continues:
             part = import_at(snapshot, session, part.continues)
@@ -43,7 +45,9 @@ def export_original(log: EventLog, session: str) -> Iterator[bytes]:
                 digest.update(piece)
                 yield bytes(piece)
         if digest.hexdigest() != newest.digest:
-            raise CorruptionError(session, head.import_seq, "the file put together is not the one that was imported")
+            raise CorruptionError(
+                session, head.import_seq, "the file put together is not the one that was imported"
+            )
 
 
 def export_pi(log: EventLog, session: str) -> Iterator[bytes]:
@@ -118,5 +122,3 @@ def _as_pi_writes(kind: str, record: dict[str, Any]) -> dict[str, Any]:
     elif kind == "custom_message":
         record.setdefault("display", True)
     return record
-
-

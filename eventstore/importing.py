@@ -40,14 +40,16 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     skipped: list[Skipped]
 
 
-def import_file(log: EventLog, path: str | os.PathLike[str], *, progress: Progress = lambda *_: None) -> Imported:
+def import_file(
+    log: EventLog, path: str | os.PathLike[str], *, progress: Progress = lambda *_: None
+) -> Imported:
     """Import a session file of a harness; what the log has already is not added again.
 
     Raises BadInputError for what is no session file, or cannot be read.
     """
     source = os.fspath(path)
     try:
-        with open(source, "rb") as file:  # noqa: PTH123  the path may be one of bytes
+        with open(source, "rb") as file:
             return _Importing(log, file, source, progress).run()
     except IsADirectoryError:
         raise BadInputError(source, "is a folder", "name the session files in it") from None
@@ -193,7 +195,9 @@ class _Importing:
             skipped=skipped,
         )
         event = compose(record, id=f"import-{record.digest[:16]}", time=None)
-        self._log.append(self._session, [event], blobs=[*lines_glue, *tail_glue], source=os.path.abspath(self._source))
+        self._log.append(
+            self._session, [event], blobs=[*lines_glue, *tail_glue], source=os.path.abspath(self._source)
+        )
         return self._report(record.records, skipped)
 
     def _take(self, line: Line, raw: bytes, segment: SegmentWriter, skipped: list[Skipped]) -> None:

@@ -18,7 +18,9 @@ import msgspec
 _MAX_SAFE_INTEGER: Final = 2**53 - 1
 _LARGEST_INDEX: Final = 2**32 - 2
 _PRINTED_OTHERWISE: Final = re.compile(rb"\\[u/]|[\[:,\s]-?\d+(?:[.eE]|\d{15})|^-?\d+(?:[.eE]|\d{15})|-0")
-_ISO_DATE: Final = re.compile(r"[+-]?\d{4,6}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
+_ISO_DATE: Final = re.compile(
+    r"[+-]?\d{4,6}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
+)
 
 
 def utf16_length(text: str) -> int:
@@ -125,8 +127,7 @@ def epoch_ms(date: Any) -> int | None:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    whole = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // _MILLISECOND
-    return whole
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // _MILLISECOND
 
 
 _MILLISECOND: Final = datetime.resolution * 1000

@@ -9,16 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from itertools import chain, islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import lmdb
 import msgspec
 
-from eventstore import frame as frames_, lmdb_store
-from eventstore.chain import link, payload_digest
+from eventstore import frame as frames_
+from eventstore import lmdb_store
 from eventstore.admission import check_expected, check_names, is_same
+from eventstore.chain import link, payload_digest
 from eventstore.errors import EventConflictError, NotFoundError, StoreError
-from eventstore.event import Event, NewEvent, Parent
+from eventstore.event import Event, Flag, NewEvent, Parent
 from eventstore.frame import Buffer, decode, encode, upcast
 from eventstore.kinds import is_entry
 from eventstore.log import Appended, Expected, FeedItem, Head, Snapshot, advance
@@ -40,9 +41,14 @@ def _milliseconds() -> int:
     return time.time_ns() // 1_000_000
 
 
+def _utf8(name: str) -> bytes:
+    """A name to look for; one with a lone surrogate, which no stored name has, is found nowhere."""
+    return name.encode("utf-8", "surrogatepass")
+
+
 def _id_key(number: int, event_id: str) -> bytes:
     """An id as a key; a long one keeps its beginning, so that prefixes still find it, and gets its digest."""
-    name = event_id.encode()
+    name = _utf8(event_id)
     if len(name) > _LONGEST_ID_IN_KEY:
         name = name[: _LONGEST_ID_IN_KEY - 32] + sha256(name).digest()
     return number.to_bytes(4, "big") + name
@@ -61,10 +67,9 @@ class LmdbLog:
         self._clock = clock
         self._env, self._dbs, self._oldest_frame = lmdb_store.open_environment(self.path, create=create)
         self._process = os.getpid()
-        self._numbers: dict[str, int] = {}
         self._open_snapshots = 0
 
-    def __enter__(self) -> LmdbLog:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -122,7 +127,9 @@ class LmdbLog:
                 self._resize(env, 0)
             except lmdb.DiskError as error:
                 raise StoreError(
-                    self.path, f"cannot write ({error})", "make room on the disk; nothing of this append was stored"
+                    self.path,
+                    f"cannot write ({error})",
+                    "make room on the disk; nothing of this append was stored",
                 ) from error
 
     def _resize(self, env: lmdb.Environment, size: int) -> None:
@@ -159,7 +166,7 @@ class _Snapshots:
             env.set_mapsize(0)
             self._transaction = env.begin(buffers=True)
         log._open_snapshots += 1
-        return LmdbSnapshot(self._transaction, log._dbs, log._numbers, log._oldest_frame)
+        return LmdbSnapshot(self._transaction, log._dbs, log._oldest_frame)
 
     def __exit__(self, *_: object) -> None:
         self._transaction.abort()
@@ -173,13 +180,12 @@ class LmdbSnapshot:
         self,
         transaction: lmdb.Transaction[memoryview],
         dbs: lmdb_store.Databases,
-        numbers: dict[str, int],
         oldest_frame: int,
     ) -> None:
         self._transaction = transaction
         self._get = transaction.get
         self._dbs = dbs
-        self._numbers = numbers
+        self._numbers: dict[str, int] = {}
         self._is_mixed = oldest_frame != frames_.VERSION
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
@@ -189,7 +195,7 @@ class LmdbSnapshot:
         cursor = self._transaction.cursor(self._dbs.sessions)
         if cursor.set_range(b"n"):
             for key, number in cursor:
-                if key[:1] != b"n":
+                if bytes(key[:1]) != b"n":
                     return
                 yield _decode_head(self._get(b"h" + bytes(number), db=self._dbs.sessions) or b"")
 
@@ -200,7 +206,7 @@ class LmdbSnapshot:
     def _number(self, session: str) -> int:
         number = self._numbers.get(session)
         if number is None:
-            found = self._get(b"n" + session.encode(), db=self._dbs.sessions)
+            found = self._get(b"n" + _utf8(session), db=self._dbs.sessions)
             if found is None:
                 raise NotFoundError("session", session, "'refold sessions' lists what is there")
             number = self._numbers[session] = int.from_bytes(found, "big")
@@ -244,16 +250,12 @@ class LmdbSnapshot:
         return chain.from_iterable(self._run(number, start, stop) for start, stop in reversed(runs))
 
     def locate(self, session: str, event_id: str) -> int:
-        try:
-            key = _id_key(self._number(session), event_id)
-        except UnicodeEncodeError:
-            return 0
-        found = self._get(key, db=self._dbs.ids)
+        found = self._get(_id_key(self._number(session), event_id), db=self._dbs.ids)
         return int.from_bytes(found, "big") if found is not None else 0
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         number = self._number(session)
-        key = number.to_bytes(4, "big") + prefix.encode()[: _LONGEST_ID_IN_KEY - 32]
+        key = number.to_bytes(4, "big") + _utf8(prefix)[: _LONGEST_ID_IN_KEY - 32]
         cursor = self._transaction.cursor(self._dbs.ids)
         if cursor.set_range(key):
             for found, seq in cursor:
@@ -291,7 +293,11 @@ class _Append:
     """One append inside its transaction."""
 
     def __init__(
-        self, transaction: lmdb.Transaction[memoryview], dbs: lmdb_store.Databases, oldest_frame: int, now: int
+        self,
+        transaction: lmdb.Transaction[memoryview],
+        dbs: lmdb_store.Databases,
+        oldest_frame: int,
+        now: int,
     ) -> None:
         self._transaction = transaction
         self._dbs = dbs
@@ -408,9 +414,11 @@ class _Append:
         if new.parent is None:
             return 0, None
         seq = self._locate(new.parent)
-        if not seq or frames_.header_of(self._read(seq)).flags & frames_.Flag.OFF_PATH:
+        if not seq or frames_.header_of(self._read(seq)).flags & Flag.OFF_PATH:
             raise NotFoundError(
-                "parent entry", new.parent, f"append it to session {head.name!r} first, or name another parent"
+                "parent entry",
+                new.parent,
+                f"append it to session {head.name!r} first, or name another parent",
             )
         return seq, new.parent
 

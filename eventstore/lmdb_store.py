@@ -1,8 +1,7 @@
-"""Opening a folder as a store: is it one, of a version we know, and whole?"""
+"""Opening a folder as a store, if it is one, of a version that this refold knows, and whole."""
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -58,9 +57,17 @@ def open_environment(path: str, *, create: bool) -> tuple[lmdb.Environment | Non
             readahead=False,
         )
     except lmdb.Error as error:
-        raise StoreError(path, f"is not a refold store ({error})", "name another folder with --store") from error
+        if "already open" in str(error):
+            raise StoreError(
+                path, "is already open in this process", "use that log, or close it before opening it again"
+            ) from error
+        raise StoreError(
+            path, f"is not a refold store ({error})", "name another folder with --store"
+        ) from error
     except OSError as error:
-        raise StoreError(path, f"cannot be opened ({error.strerror})", "check the path and its permissions") from error
+        raise StoreError(
+            path, f"cannot be opened ({error.strerror})", "check the path and its permissions"
+        ) from error
     try:
         _check_whole(env, path, data)
         return env, *_open_tables(env, path)
@@ -78,7 +85,9 @@ def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
     if not create:
         raise StoreError(str(folder), "there is no store here", "import a session first: refold import FILE")
     if folder.is_dir() and any(entry.name not in (_DATA_FILE, "lock.mdb") for entry in folder.iterdir()):
-        raise StoreError(str(folder), "is a folder of something else", "name an empty or a new folder with --store")
+        raise StoreError(
+            str(folder), "is a folder of something else", "name an empty or a new folder with --store"
+        )
     return False
 
 
@@ -91,7 +100,7 @@ def _check_whole(env: lmdb.Environment, path: str, data: Path) -> None:
     # The last pages may be free ones that were never written; only a walk through the file tells.
     from lmdb.verify import verify  # noqa: PLC0415
 
-    if verify(str(data)):
+    if verify(str(data)):  # type: ignore[no-untyped-call]
         raise StoreError(path, f"is truncated: {actual} bytes of {expected}", "restore it from a backup")
 
 
@@ -105,9 +114,13 @@ def _open_tables(env: lmdb.Environment, path: str) -> tuple[Databases, int]:
         with env.begin() as transaction:
             found = transaction.get(_META_KEY, db=dbs.meta)
     except lmdb.Error as error:
-        raise StoreError(path, "is an LMDB database, but not a refold store", "name another folder with --store") from error
+        raise StoreError(
+            path, "is an LMDB database, but not a refold store", "name another folder with --store"
+        ) from error
     if found is None:
-        raise StoreError(path, "is an LMDB database, but not a refold store", "name another folder with --store")
+        raise StoreError(
+            path, "is an LMDB database, but not a refold store", "name another folder with --store"
+        )
     meta = msgspec.msgpack.decode(found, type=StoreMeta)
     if meta.version != STORE_VERSION or not _can_read(meta.oldest_frame):
         raise StoreError(
@@ -119,7 +132,7 @@ def _open_tables(env: lmdb.Environment, path: str) -> tuple[Databases, int]:
 
 
 def _can_read(frame_version: int) -> bool:
-    return all(version in STEPS for version in range(frame_version, VERSION))
+    return frame_version <= VERSION and all(version in STEPS for version in range(frame_version, VERSION))
 
 
 def _make(env: lmdb.Environment) -> None:

@@ -43,7 +43,9 @@ class MemoryLog:
         stored = state.events.setdefault(session, [])
         fresh: dict[str, NewEvent] = {}
         for event in events:
-            twin = fresh.get(event.id) or next((old for old in stored if old.id == event.id), None)
+            twin: NewEvent | Event | None = fresh.get(event.id) or next(
+                (old for old in stored if old.id == event.id), None
+            )
             if twin is None:
                 fresh[event.id] = event
             elif not is_same(event, twin):
@@ -52,11 +54,11 @@ class MemoryLog:
             check_expected(session, expected, len(stored))
         now = self._clock()
         for new in fresh.values():
-            event = _stored(new, session, stored, len(state.order) + 1, now)
-            stored.append(event)
-            state.order.append(event)
+            added = _stored(new, session, stored, len(state.order) + 1, now)
+            stored.append(added)
+            state.order.append(added)
             head = state.head_rows.get(session) or Head(name=session, number=len(state.head_rows) + 1)
-            state.head_rows[session] = advance(head, event, source=source)
+            state.head_rows[session] = advance(head, added, source=source)
         if not stored:
             del state.events[session]
         for blob in blobs:
@@ -65,7 +67,9 @@ class MemoryLog:
         return Appended(version=len(stored), position=len(state.order), added=len(fresh))
 
     def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:
-        self._state.kept.update(derived)
+        state = self._state.copy()
+        state.kept.update(derived)
+        self._state = state
 
     def close(self) -> None:
         pass
@@ -153,7 +157,11 @@ def _run_start(seq: int, path: list[Event]) -> int:
 
 
 def _last(flag: Flag, new: NewEvent, seq: int, path: list[Event]) -> int:
-    return seq if flag in new.facts.flags else next((event.seq for event in reversed(path) if flag in event.flags), 0)
+    return (
+        seq
+        if flag in new.facts.flags
+        else next((event.seq for event in reversed(path) if flag in event.flags), 0)
+    )
 
 
 def _compaction(new: NewEvent, seq: int, target: Event | None, path: list[Event], stored: list[Event]) -> int:
@@ -190,7 +198,7 @@ class _State:
 
     def copy(self) -> _State:
         events = {session: list(stored) for session, stored in self.events.items()}
-        return _State(events, list(self.order), dict(self.head_rows), dict(self.blobs), self.kept)
+        return _State(events, list(self.order), dict(self.head_rows), dict(self.blobs), dict(self.kept))
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         return nullcontext(self)
@@ -220,6 +228,8 @@ class _State:
     def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
         self.head(session)
         stored = self.events[session]
+        if leaf > len(stored):
+            raise NotFoundError("event", f"{session} #{leaf}", "'refold log' lists a session's events")
         above = _path(stored[leaf - 1] if leaf else None, stored)
         return (encode(event) for event in above if event.seq >= first)
 

@@ -195,7 +195,7 @@ class Import(Record, frozen=True, tag="import"):
 
 
 class Link(Record, frozen=True, tag="link"):
-    """This session and another: `relation` says what that one is to this one."""
+    """Another session, and by `relation` what it is to this one."""
 
     relation: Literal["parent", "fork", "subagent", "shadow", "generation"]
     session: str
@@ -252,7 +252,7 @@ _encode: Final = msgspec.json.Encoder().encode
 def compose(
     record: Record,
     *,
-    id: str,  # noqa: A002
+    id: str,
     time: int | None,
     parent: str | Parent | None = Parent.LEAF,
     cause: str = "",

@@ -62,16 +62,27 @@ def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Fin
             event = decode(frame, head.name)
             problems = list(_event_problems(snapshot, event, seq, walked.digest))
         except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
-            yield seq, Finding(session=head.name, seq=seq, problem=f"cannot be read ({type(error).__name__}: {error})")
+            yield (
+                seq,
+                Finding(
+                    session=head.name, seq=seq, problem=f"cannot be read ({type(error).__name__}: {error})"
+                ),
+            )
             return
         for problem in problems:
             yield seq, Finding(session=head.name, seq=seq, problem=problem)
         walked = advance(walked, event)
         yield seq, None
     if seq != head.version:
-        yield seq, Finding(session=head.name, seq=seq, problem=f"{head.version - seq} events are missing behind it")
+        yield (
+            seq,
+            Finding(session=head.name, seq=seq, problem=f"{head.version - seq} events are missing behind it"),
+        )
     elif walked != head:
-        yield seq, Finding(session=head.name, seq=0, problem="the session's head does not agree with its events")
+        yield (
+            seq,
+            Finding(session=head.name, seq=0, problem="the session's head does not agree with its events"),
+        )
 
 
 def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes) -> Iterator[str]:
@@ -151,12 +162,12 @@ def _missing_payloads(snapshot: Snapshot, event: Event) -> Iterator[str]:
 def _feed_findings(snapshot: Snapshot, versions: dict[str, int]) -> Iterator[Finding]:
     """Whether the positions count all events of all sessions, each session's in order, without a gap."""
     read = dict.fromkeys(versions, 0)
-    position = 0
-    for item in snapshot.feed():
-        position += 1
+    for position, item in enumerate(snapshot.feed(), 1):
         read[item.session] = read.get(item.session, 0) + 1
         if item.position != position or item.seq != read[item.session]:
-            yield Finding(session=item.session, seq=item.seq, problem="the index of positions is out of order")
+            yield Finding(
+                session=item.session, seq=item.seq, problem="the index of positions is out of order"
+            )
             return
     for session, version in versions.items():
         if read[session] != version:

@@ -172,7 +172,9 @@ def audit(
             fresh = [event for event in branch.entries if event.seq not in seen]
             seen.update(event.seq for event in fresh)
             compactions += [branch.compaction(event) for event in fresh if event.kind == "compaction"]
-            branch_summaries += [branch.branch_summary(event) for event in fresh if event.kind == "branch_summary"]
+            branch_summaries += [
+                branch.branch_summary(event) for event in fresh if event.kind == "branch_summary"
+            ]
             rewrites += [branch.rewrite(event) for event in fresh if event.kind == "rewrite"]
         context = context_at(snapshot, at)
         head = snapshot.head(session)
@@ -252,7 +254,9 @@ class _Branch:
         )
 
     def _context_at(self, leaf: int) -> Context:
-        return context_at(self._snapshot, Standpoint(session=self._at.session, leaf=leaf, as_of=self._at.as_of))
+        return context_at(
+            self._snapshot, Standpoint(session=self._at.session, leaf=leaf, as_of=self._at.as_of)
+        )
 
     def _above(self, end: int) -> list[Event]:
         return [entry for entry in self.entries if entry.seq < end]

@@ -119,7 +119,9 @@ def context_json(
         at = stand(snapshot, session, leaf=leaf, as_of=as_of)
         compaction, frames, is_overlaid = _selected(snapshot, at)
         if is_overlaid:
-            return pi_json([raw for _, raw, _ in _shown(snapshot, at, harness)], settings_at(snapshot, session, at.leaf))
+            return pi_json(
+                [raw for _, raw, _ in _shown(snapshot, at, harness)], settings_at(snapshot, session, at.leaf)
+            )
         # The loop that a rebuild's cost is made of: one unpacking and one slice a message, nothing else.
         messages = [
             frame[start:stop] if stop else _shown_of_entry(frame, harness)
@@ -128,7 +130,9 @@ def context_json(
         ]
         if compaction is not None:
             messages.insert(0, _summary(compaction, harness))
-        return pi_json([message for message in messages if message is not None], settings_at(snapshot, session, at.leaf))
+        return pi_json(
+            [message for message in messages if message is not None], settings_at(snapshot, session, at.leaf)
+        )
 
 
 def _selected(snapshot: Snapshot, at: Standpoint) -> tuple[Buffer | None, Iterator[Buffer], bool]:
@@ -149,9 +153,7 @@ def _selected(snapshot: Snapshot, at: Standpoint) -> tuple[Buffer | None, Iterat
     return compaction, snapshot.path(at.session, at.leaf, first=first), is_overlaid
 
 
-def _shown(
-    snapshot: Snapshot, at: Standpoint, harness: HarnessRules
-) -> Iterator[tuple[Buffer, bytes, Fate]]:
+def _shown(snapshot: Snapshot, at: Standpoint, harness: HarnessRules) -> Iterator[tuple[Buffer, bytes, Fate]]:
     """The messages of a context with the frames they come from and their fates."""
     compaction, frames, is_overlaid = _selected(snapshot, at)
     rewrites: dict[str, list[Shown]] = {}

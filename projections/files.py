@@ -29,7 +29,9 @@ PATCHES: Final = frozenset({"apply_patch", "patch"})
 
 _PATH_ARGUMENTS: Final = ("path", "file_path", "filePath", "notebook_path")
 _PATCH_ARGUMENTS: Final = ("patch", "input", "patchText")
-_PATCH_HEADER: Final = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE)
+_PATCH_HEADER: Final = re.compile(
+    r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE
+)
 _SCHEME: Final = "://"
 # oh-my-pi's read selectors: line ranges and their lists, raw, conflicts.
 _SELECTOR: Final = re.compile(r"(?::(?:\d+(?:-\d*)?(?:,\d+(?:-\d*)?)*|raw|conflicts))+$")
@@ -135,7 +137,9 @@ def claimed_files(event: Event) -> FileSets | None:
 
 
 def _texts(value: Any) -> frozenset[str]:
-    return frozenset(item for item in value if isinstance(item, str)) if isinstance(value, list) else frozenset()
+    return (
+        frozenset(item for item in value if isinstance(item, str)) if isinstance(value, list) else frozenset()
+    )
 
 
 def left_entries(event: Event, snapshot: Snapshot) -> list[Event]:

@@ -41,7 +41,9 @@ class _Names(msgspec.Struct, frozen=True):
 _decode_names: Final = msgspec.json.Decoder(_Names).decode
 
 
-def settings(log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None) -> Settings:
+def settings(
+    log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None
+) -> Settings:
     """Model and thinking level at a leaf, by pi's rules.
 
     The last one named on the whole path counts, also in the part that a compaction hides; an assistant's

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from eventstore.formats import view_of_event
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import body_of, decode, header_of
 from eventstore.kinds import SESSION_INFO
 from eventstore.log import EventLog, Snapshot
-from eventstore.formats import view_of_event
 
 
 def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:

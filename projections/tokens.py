@@ -65,7 +65,8 @@ def counter(name: str, *, log: EventLog | None = None, cache_dir: Path | None = 
 
 def _counts(parts: Iterable[Part], vocabulary: tiktoken.Encoding, log: EventLog | None) -> list[int]:
     """Counts of messages by the digest of their JSON: the same message is counted once a store."""
-    counts, fresh = [], {}
+    counts: list[int] = []
+    fresh: dict[bytes, int] = {}
     keys = [b"o200k " + payload_digest(part.raw) for part in parts]
     kept = _kept(keys, log)
     for part, key in zip(parts, keys, strict=True):
@@ -96,7 +97,7 @@ def count_message(raw: bytes, vocabulary: tiktoken.Encoding) -> int:
 
 @cache
 def _o200k(cache_dir: Path | None) -> tiktoken.Encoding | None:
-    """tiktoken's o200k, if its vocabulary is on this machine; never fetched."""
+    """Tiktoken's o200k, if its vocabulary is on this machine; never fetched."""
     folder = _vocabulary_folder(cache_dir)
     if folder is None:
         return None

@@ -58,7 +58,9 @@ class TreeFold:
             kind, parent, _ = self._events[node_id]
             children = self._in_order(self._children[node_id])
             label = self._labels.labels.get(node_id)
-            nodes.append(Node(id=node_id, kind=kind, parent=parent, depth=depth, label=label, children=children))
+            nodes.append(
+                Node(id=node_id, kind=kind, parent=parent, depth=depth, label=label, children=children)
+            )
             pending += [(child, depth + 1) for child in reversed(children)]
         return Tree(leaf=self._leaf, roots=list(self._children[None]), nodes=nodes)
 

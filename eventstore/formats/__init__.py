@@ -17,7 +17,7 @@ def view_of_event(event: Event) -> Message | None:
     return message_of(event.kind, entry_of(event.body))
 
 
-def facts_of_body(format: str, kind: str, body: bytes) -> Facts:  # noqa: A002
+def facts_of_body(format: str, kind: str, body: bytes) -> Facts:
     """What the log keeps of a record beside its bytes, read out of the record again."""
     return facts_of(kind, body, entry_of(body), renames_hook_role=format in ("pi/1", "pi/2"))
 

@@ -76,7 +76,8 @@ class _Message(msgspec.Struct, frozen=True):
 
 _decode_entry: Final = msgspec.json.Decoder(Entry).decode
 _decode_message: Final = msgspec.json.Decoder(_Message).decode
-_decode_content: Final = msgspec.json.Decoder(str | list[_Block] | None).decode
+_Content = str | list[_Block] | None
+_content_decoder: Final[msgspec.json.Decoder[_Content]] = msgspec.json.Decoder(_Content)
 MENDED: Final = Flag.MIGRATED_ROLE | Flag.REPLACED_TEXT
 """Records that their harness reads otherwise than they stand there."""
 _KNOWN_ROLES: Final = frozenset(ROLES) - {"", "other"}
@@ -215,7 +216,7 @@ def _usage(wire: _Usage | None) -> Usage | None:
 
 def _content(raw: bytes) -> str | list[_Block] | None:
     try:
-        return _decode_content(raw)
+        return _content_decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _salvage_content(tolerant_json(raw))
 

@@ -69,12 +69,17 @@ def header_of(line: bytes, source: str) -> PiHeader | None:
         return None
     session, version = decoded.get("id"), decoded.get("version")
     if not isinstance(session, str) or not session:
-        raise BadInputError(source, "the session header has no id", 'add one ("id": any text), then import again', line=1)
+        raise BadInputError(
+            source, "the session header has no id", 'add one ("id": any text), then import again', line=1
+        )
     if version is None:
         version = 1
     if version not in (1, 2, 3) or isinstance(version, bool):
         raise BadInputError(
-            source, f"pi session version {json.dumps(version)} is unknown", "this refold reads versions 1 to 3", line=1
+            source,
+            f"pi session version {json.dumps(version)} is unknown",
+            "this refold reads versions 1 to 3",
+            line=1,
         )
     return PiHeader(text, session, int(version))
 
@@ -86,7 +91,11 @@ class PiReader:
     """
 
     def __init__(
-        self, header: PiHeader, *, state: dict[str, Any] | None = None, is_known: Callable[[str], bool] = lambda _: False
+        self,
+        header: PiHeader,
+        *,
+        state: dict[str, Any] | None = None,
+        is_known: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._header = header
         self._format = f"pi/{header.version}"
@@ -115,8 +124,9 @@ class PiReader:
         text = line[start:stop] if stop > start else b""
         if not text:
             return Line(number, [], [])
+        skipped: list[str] = []
         try:
-            spans, skipped, is_single = [(0, len(text), entry_of(text))], [], True
+            spans, is_single = [(0, len(text), entry_of(text))], True
         except msgspec.DecodeError:
             spans, skipped = _objects_in(text)
             is_single = False
@@ -142,7 +152,9 @@ class PiReader:
         else:
             event_id, parent, flags = self._identity(number, body, entry)
         facts = facts_of(kind, body, entry, renames_hook_role=self._header.version < NEWEST_VERSION)
-        target = self._kept_by_index(entry) if self._header.version == 1 and kind == "compaction" else facts.target
+        target = (
+            self._kept_by_index(entry) if self._header.version == 1 and kind == "compaction" else facts.target
+        )
         self._ids.add(event_id)
         self._last = event_id
         return NewEvent(
@@ -160,7 +172,7 @@ class PiReader:
         return f"{(self._base + record * _SPREAD) & 0xFFFFFFFF:08x}"
 
     def _kept_by_index(self, entry: Entry) -> str | None:
-        """The id of the entry that a version 1 compaction keeps first; its index counts what pi parses, the header as 0."""
+        """The id of a version 1 compaction's first kept entry; its index counts what pi parses, the header as 0."""
         index = entry.firstKeptEntryIndex
         if isinstance(index, bool) or not isinstance(index, int | float) or index != int(index) or index < 1:
             return None
@@ -197,7 +209,8 @@ def _objects_in(text: bytes) -> tuple[list[tuple[int, int, Entry]], list[str]]:
     """The JSON objects that stand in a line without a line end between them, and what else stands there."""
     # surrogateescape makes every byte sequence a string whose pieces have known lengths in bytes.
     decoded = text.decode("utf-8", "surrogateescape")
-    decoder, spans, at, offset = json.JSONDecoder(), [], 0, 0
+    decoder, at, offset = json.JSONDecoder(), 0, 0
+    spans: list[tuple[int, int, Entry]] = []
     while at < len(decoded):
         try:
             value, end = decoder.raw_decode(decoded, at)

@@ -91,7 +91,11 @@ def rewrite(message: bytes, shown: Sequence[Shown]) -> bytes:
 def _encode(value: Any) -> bytes:
     # A lone surrogate has no UTF-8: it stays the escape that it came as.
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode() if text.isascii() or not _has_surrogate(text) else json.dumps(value, separators=(",", ":")).encode()
+    return (
+        text.encode()
+        if text.isascii() or not _has_surrogate(text)
+        else json.dumps(value, separators=(",", ":")).encode()
+    )
 
 
 def _has_surrogate(text: str) -> bool:

@@ -1,0 +1,1 @@
+"""One module a subcommand; `command` in it is the click command."""

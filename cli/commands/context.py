@@ -1,0 +1,102 @@
+"""refold context."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from projections.context import Context
+    from projections.tokens import Counter
+
+
+@click.command("context", epilog="Example:  refold context @last --as-of 10 --format transcript")
+@click.argument("session")
+@click.option("--leaf", metavar="ID|root", help="Stand at this entry instead of where the session stands.")
+@click.option(
+    "--as-of", type=int, metavar="SEQ", help="Nothing after the event of this number has happened yet."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "pi", "transcript"]),
+    default="text",
+    show_default=True,
+    help="For people; as pi builds it (JSON); as a summarizer is given it.",
+)
+@click.option(
+    "--counter",
+    type=click.Choice(["utf16/4", "bytes/4", "o200k"]),
+    default="utf16/4",
+    show_default=True,
+    help="How tokens are counted.",
+)
+@click.option("--full", is_flag=True, help="With text: whole messages, not their first lines.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON: every message with its event, fate and tokens."
+)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    session: str,
+    *,
+    leaf: str | None,
+    as_of: int | None,
+    form: str,
+    counter: str,
+    full: bool,
+    as_json: bool,
+) -> None:
+    """Show what the model was sent at a leaf: messages, model, thinking level."""
+    from cli.output import echo_bytes, echo_json
+    from cli.store import opened_session, resolve_event
+    from projections.context import build_context
+    from projections.renderers.transcript import transcript
+    from projections.standpoint import ROOT
+    from projections.tokens import counter as counter_named
+
+    with opened_session(ctx, session) as (log, name):
+        with log.snapshot() as snapshot:
+            at = ROOT if leaf == "root" else leaf and resolve_event(snapshot, name, leaf)
+            context = build_context(snapshot, name, leaf=at, as_of=as_of)
+        if as_json:
+            echo_json(context_json(context, counter_named(counter, log=log)))
+        elif form == "pi":
+            echo_bytes(context.pi_json() + b"\n")
+        elif form == "transcript":
+            echo_bytes(transcript(context).encode("utf-8", "replace") + b"\n")
+        else:
+            from cli.context_view import print_context
+
+            print_context(context, counter_named(counter, log=log), is_full=full)
+
+
+def context_json(context: Context, tokens: Counter) -> dict[str, object]:
+    """A context with what is known of each message."""
+    import msgspec
+
+    counts = tokens.count(context.parts)
+    return {
+        "session": context.session,
+        "leaf": context.leaf,
+        "asOf": context.as_of,
+        "rules": context.rules,
+        "counter": tokens.name,
+        "exact": tokens.is_exact,
+        "tokens": sum(counts),
+        "thinkingLevel": context.settings.thinking_level,
+        "model": context.settings.model,
+        "messages": [
+            {
+                "event": part.id,
+                "seq": part.seq,
+                "kind": part.kind,
+                "role": part.role,
+                "fate": part.fate,
+                "tokens": count,
+                "message": msgspec.Raw(part.raw),
+            }
+            for part, count in zip(context.parts, counts, strict=True)
+        ],
+    }

@@ -1,0 +1,72 @@
+"""refold export."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("export", epilog="Example:  refold export @last --format pi -o session.jsonl")
+@click.argument("session")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["original", "pi"]),
+    default="original",
+    show_default=True,
+    help="The file as it was imported, byte for byte; or a file of pi's version 3 with all that has come since.",
+)
+@click.option("-o", "--output", metavar="FILE", required=True, help="Where to write; - for standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON about what was written.")
+@click.pass_context
+def command(ctx: click.Context, session: str, form: str, output: str, *, as_json: bool) -> None:
+    """Give a session back as a file.
+
+    The file is written whole or not at all, and a file that is there is replaced.
+    """
+    from cli.output import echo_bytes, echo_json
+    from cli.store import opened_session
+    from eventstore.exporting import export_original, export_pi
+
+    with opened_session(ctx, session) as (log, name):
+        pieces = export_pi(log, name) if form == "pi" else export_original(log, name)
+        if output == "-":
+            for piece in pieces:
+                echo_bytes(piece)
+            return
+        size = _write_whole(output, pieces)
+    if as_json:
+        echo_json({"session": name, "format": form, "file": output, "bytes": size})
+    else:
+        click.echo(f"{output}  {size:,} bytes")
+
+
+def _write_whole(output: str, pieces: object) -> int:
+    """Write pieces beside the file and put it in place: a reader never sees half of it."""
+    import os
+    import tempfile
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import cast
+
+    from eventstore.errors import BadInputError
+
+    target, size = Path(output), 0
+    try:
+        handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise BadInputError(
+            output, f"cannot be written ({error.strerror})", "name another place with -o"
+        ) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for piece in cast("Iterator[bytes]", pieces):
+                size += file.write(piece)
+        # mkstemp makes files that only their owner reads; an export is as open as any new file.
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(beside).chmod(0o666 & ~mask)
+        Path(beside).replace(target)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+    return size

@@ -1,0 +1,55 @@
+"""refold import."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("import", epilog="Example:  refold import ~/.pi/agent/sessions/*/*.jsonl")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def command(ctx: click.Context, paths: tuple[str, ...], *, as_json: bool) -> None:
+    """Take session files into the store.
+
+    What the store has already is not added again: a file that grew adds what is new. A folder stands for the
+    *.jsonl files in it. A file that cannot be read does not keep the others from being imported; the exit
+    code is then 1.
+    """
+    import msgspec
+
+    from cli.importing import import_with_progress
+    from cli.output import echo_json
+    from cli.store import opened
+    from eventstore.errors import BadInputError
+
+    imported, failed = [], []
+    with opened(ctx, create=True) as log:
+        for path in _files(paths):
+            try:
+                imported.append((path, import_with_progress(log, path)))
+            except BadInputError as error:
+                failed.append(error)
+                click.echo(f"refold: {error}", err=True)
+    if as_json:
+        echo_json({"sessions": [msgspec.to_builtins(each) for _, each in imported]})
+    else:
+        for path, each in imported:
+            click.echo(
+                f"{each.id}  {each.format}  {each.added} of {each.events} events new"
+                + (f", {len(each.skipped)} skipped" if each.skipped else "")
+                + f"  {path}"
+            )
+            for skipped in each.skipped:
+                click.echo(f"  {path}:{skipped.line}: {skipped.reason}")
+    ctx.exit(1 if failed else 0)
+
+
+def _files(paths: tuple[str, ...]) -> list[str]:
+    from pathlib import Path
+
+    files: list[str] = []
+    for path in paths:
+        inside = sorted(map(str, Path(path).glob("*.jsonl"))) if Path(path).is_dir() else []
+        files += inside or [path]
+    return files

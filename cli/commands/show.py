@@ -1,0 +1,42 @@
+"""refold show."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("show", epilog="Example:  refold show @last '#1'")
+@click.argument("session")
+@click.argument("event")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--raw", is_flag=True, help="Print the record's bytes as they came, and nothing else.")
+@click.pass_context
+def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw: bool) -> None:
+    """Show one event: where it stands, and its whole record.
+
+    EVENT is an id, a unique beginning of one, or #N for the event of that number.
+    """
+    import json
+
+    from cli.commands.log import event_json
+    from cli.output import echo_bytes, echo_json, echo_text
+    from cli.store import opened_session, resolve_event
+    from eventstore.formats.pi_entry import tolerant_json
+    from eventstore.frame import decode
+
+    with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
+        event_id = resolve_event(snapshot, name, event)
+        found = decode(snapshot.frame(name, snapshot.locate(name, event_id)), name)
+    if raw:
+        echo_bytes(found.body + b"\n")
+        return
+    record = tolerant_json(found.body)
+    if as_json:
+        echo_json({**event_json(found), "record": record})
+        return
+    for field, value in event_json(found).items():
+        if value not in (None, "") and field != "tokens":
+            echo_text(f"{field:<9} {value}")
+    echo_text(f"tokens    {found.utf16:,} (utf16/4), {found.utf8:,} (bytes/4)")
+    echo_text("")
+    echo_text(json.dumps(record, indent=2, ensure_ascii=False))

@@ -1,0 +1,57 @@
+"""How a context looks in a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from cli.output import console, echo_text, printable, thousands
+
+if TYPE_CHECKING:
+    from projections.context import Context, Part
+    from projections.tokens import Counter
+
+_LINES: Final = 6
+_COLOURS: Final = {
+    "user": "green",
+    "assistant": "cyan",
+    "toolResult": "bright_black",
+    "compactionSummary": "magenta",
+}
+
+
+def print_context(context: Context, tokens: Counter, *, is_full: bool) -> None:
+    """Every message under a line that says what it is, then the totals."""
+    from rich.text import Text
+
+    out = console()
+    counts = tokens.count(context.parts)
+    for part, count in zip(context.parts, counts, strict=True):
+        head = Text(f"── {part.role} ", style=f"bold {_COLOURS.get(part.role, 'yellow')}")
+        head.append(f"{part.id} #{part.seq}  {count:,} tokens", style="not bold dim")
+        if part.fate != "kept":
+            head.append(f"  {part.fate}", style="bold yellow")
+        out.print(head, crop=False, no_wrap=True, overflow="ignore")
+        echo_text(_body(part, is_full=is_full) + "\n")
+    model = context.settings.model
+    out.print(
+        f"{len(context.parts):,} messages, {thousands(sum(counts))} tokens ({tokens.name})"
+        f" at {context.leaf or 'the root'} as of #{context.as_of};"
+        f" model {printable(str(model)) if model else 'none'}, thinking {context.settings.thinking_level}",
+        style="bold",
+        crop=False,
+        overflow="fold",
+    )
+    if tokens.note:
+        out.print(tokens.note, style="yellow")
+
+
+def _body(part: Part, *, is_full: bool) -> str:
+    from eventstore.formats import view_of_message
+    from projections.renderers.text import message_text
+
+    lines = message_text(view_of_message(part.raw)).splitlines()
+    if is_full or len(lines) <= _LINES:
+        return "\n".join(line if is_full else line[:400] for line in lines)
+    return (
+        "\n".join(line[:400] for line in lines[:_LINES]) + f"\n… {len(lines) - _LINES:,} more lines (--full)"
+    )

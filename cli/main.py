@@ -1,0 +1,119 @@
+"""The `refold` command: which subcommands there are, and what becomes of errors.
+
+Start-up is light: a subcommand's module is imported when the subcommand is called.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Final
+
+import click
+
+COMMANDS: Final = {
+    "import": ("importing", "Take session files into the store."),
+    "sessions": ("sessions", "List the sessions of the store."),
+    "log": ("log", "List a session's events."),
+    "show": ("show", "Show one event, all of it."),
+    "tree": ("tree", "Show a session as a tree."),
+    "context": ("context", "Show what the model was sent at a leaf."),
+    "audit": ("audit", "Show what compactions did to a session."),
+    "export": ("export", "Give a session back as a file."),
+    "verify": ("verify", "Check the whole store."),
+    "demo": ("demo", "Play a session into a new store and show it."),
+}
+"""Name of a subcommand: its module in cli.commands and its line of help. Adding one is a line here."""
+
+
+class _Commands(click.Group):
+    """Subcommands by their table, each loaded when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"cli.commands.{COMMANDS[cmd_name][0]}").command
+        assert isinstance(command, click.Command)  # noqa: S101  every module of the table has one
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], COMMANDS, 1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise click.UsageError(f"there is no command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.command(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example:  refold audit session.jsonl",
+)
+@click.option(
+    "--store",
+    metavar="DIR",
+    envvar="REFOLD_STORE",
+    help="The store's folder.  [env: REFOLD_STORE; default: the platform's data directory]",
+)
+@click.version_option(package_name="refold", prog_name="refold")
+@click.pass_context
+def refold(ctx: click.Context, store: str | None) -> None:
+    """Keep coding-agent sessions, replay every context, see what compactions lost.
+
+    A SESSION is an id, a unique beginning of one, a title, @last, or the path of a session file.
+    """
+    ctx.obj = store
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command; every error that refold knows becomes one line on stderr and an exit code.
+
+    0: done; 1: what was asked for is not so or not there; 2: wrong usage; 130: interrupted.
+    """
+    try:
+        code = refold.main(args=args, prog_name="refold", standalone_mode=False)
+    except click.UsageError as error:
+        _fail(error.format_message().rstrip("."), _usage_hint(error), code=2)
+    except click.Abort:
+        _fail("interrupted", "", code=130)
+    except click.ClickException as error:
+        _fail(error.format_message(), "", code=1)
+    except BrokenPipeError:
+        # The reader of our output has seen enough. Python would complain when it flushes at exit.
+        sys.stdout = None  # type: ignore[assignment]
+        sys.exit(1)
+    except Exception as error:
+        from eventstore.errors import RefoldError
+
+        if isinstance(error, RefoldError):
+            _fail(str(error), "", code=1)
+        raise
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage_hint(error: click.UsageError) -> str:
+    return f"see '{error.ctx.command_path} --help'" if error.ctx else "see 'refold --help'"
+
+
+def _fail(problem: str, hint: str, *, code: int) -> None:
+    line = " ".join(problem.split())
+    click.echo(f"refold: {line}" + (f"; {hint}" if hint else ""), err=True)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

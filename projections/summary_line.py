@@ -1,0 +1,54 @@
+"""What an event is about, in a line."""
+
+from __future__ import annotations
+
+from eventstore.event import Event
+from eventstore.formats import view_of_event
+from eventstore.formats.pi_entry import tolerant_json
+from eventstore.views import Image, Message, Text
+
+
+def summary_line(event: Event) -> str:
+    """A few words that tell a person which event this is; not cut to any width."""
+    view = view_of_event(event)
+    if view is not None:
+        return _of_message(view)
+    record = tolerant_json(event.body)
+    about = {
+        "model_change": ("provider", "modelId"),
+        "thinking_level_change": ("thinkingLevel",),
+        "label": ("targetId", "label"),
+        "session_info": ("name",),
+        "custom": ("customType",),
+        "rewrite": ("reason",),
+        "leaf_moved": ("fromId",),
+        "undone": ("targetId",),
+        "import": ("sourceFormat", "records"),
+    }.get(event.kind, ())
+    return " ".join(str(record[name]) for name in about if name in record)
+
+
+def _of_message(message: Message) -> str:
+    if message.shell is not None:
+        return f"! {message.shell.command}"
+    if message.tool_calls:
+        calls = ", ".join(
+            f"{call.name} {_target(call.argument('path') or call.argument('command'))}".strip()
+            for call in message.tool_calls
+        )
+        return f"→ {calls}"
+    text = next((block.text for block in message.blocks if isinstance(block, Text) and block.text), "")
+    images = sum(isinstance(block, Image) for block in message.blocks)
+    mark = {
+        "toolResult": "✗ " if message.is_error else "← ",
+        "compactionSummary": "∑ ",
+        "branchSummary": "∑ ",
+    }
+    picture = f"[{images} image{'s' * (images > 1)}] " if images else ""
+    return (
+        f"{mark.get(message.role, '')}{message.tool_name + ': ' if message.tool_name else ''}{picture}{text}"
+    )
+
+
+def _target(value: object) -> str:
+    return " ".join(value.split())[:80] if isinstance(value, str) else ""
