@@ -1,4 +1,4 @@
-"""Stores of every shape, each imported once a run and removed after it."""
+"""What the benches share: stores of made and of real sessions, and one way to measure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eventstore.importing import import_file
 
 
 class Stored(NamedTuple):
-    """A session file, the store that it was imported into, its session and where its context stands."""
+    """A session file, the store that it was imported into, its session, and where its context stands."""
 
     file: Path
     store: Path
@@ -26,9 +26,25 @@ class Stored(NamedTuple):
     span: Span
 
 
+@pytest.fixture
+def measure(benchmark):
+    """Time a call as one role in a group: `refold`, or what stands beside it."""
+
+    def timed(group, role, function, *arguments, rounds=None, setup=None, **facts):
+        benchmark.group = group
+        benchmark.extra_info.update(facts, role=role)
+        if rounds is None:
+            return benchmark(function, *arguments)
+        if setup is not None:
+            return benchmark.pedantic(function, setup=setup, rounds=rounds)
+        return benchmark.pedantic(function, arguments, rounds=rounds)
+
+    return timed
+
+
 @pytest.fixture(scope="session")
 def folder() -> Iterator[Path]:
-    """A place for stores, on a disk, gone after the run."""
+    """A place for stores, gone after the run."""
     with tempfile.TemporaryDirectory(prefix="refold-bench-") as path:
         yield Path(path)
 
@@ -49,14 +65,14 @@ def imported(folder):
 
 @pytest.fixture(scope="session")
 def made(imported):
-    """From a number of events and one of messages to a store of a made session of that shape."""
+    """From a number of events and one of messages in the context to a store of a made session."""
     return lambda events, messages: imported(session_file(events, messages))
 
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:
-    """The folder of real sessions. Skips where it is absent."""
-    beside = Path(__file__).parents[1].parent / "shared" / "corpus"
+    """The folder of real sessions."""
+    beside = Path(__file__).parents[2] / "shared" / "corpus"
     path = Path(os.environ.get("REFOLD_CORPUS", beside))
     if not path.is_dir():
         pytest.skip("no corpus of real sessions here: name one with REFOLD_CORPUS")

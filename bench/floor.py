@@ -6,17 +6,14 @@ It is told where the context begins and how many events it has; refold has to fi
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import lmdb
 
 from eventstore.frame import pointers_of
-from eventstore.lmdb_store import Databases
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb_store import _ENGINE, _MAP_SIZE, _READERS, Databases
 
 
 class Span(NamedTuple):
@@ -36,9 +33,15 @@ def span_of_context(log: LmdbLog, session: str) -> Span:
     return Span(head.number.to_bytes(4, "big") + first.to_bytes(8, "big"), head.leaf - first + 1)
 
 
-def environment_of(log: LmdbLog) -> tuple[lmdb.Environment, Any]:
+def environment_of(log: LmdbLog) -> tuple[lmdb.Environment, Databases]:
+    """The raw environment below an open store, and its tables."""
+    return log._env, log._dbs  # noqa: SLF001  what lies below the store is the point
+
+
+def events_of(log: LmdbLog) -> tuple[lmdb.Environment, Any]:
     """The raw environment below an open store, and its table of events."""
-    return log._env, log._dbs.events  # noqa: SLF001  what lies below the store is the point
+    env, tables = environment_of(log)
+    return env, tables.events
 
 
 def join(env: lmdb.Environment, events: Any, span: Span) -> bytes:
@@ -53,10 +56,10 @@ def open_and_join(path: Path, span: Span) -> bytes:
     """The same from a closed store: opened as a store is, but without a look at what is in it."""
     with lmdb.open(
         str(path),
-        map_size=1 << 36,
+        map_size=_MAP_SIZE,
         max_dbs=len(Databases._fields),
-        max_readers=510,
-        lib_version=0,
+        max_readers=_READERS,
+        lib_version=_ENGINE,
         readahead=False,
     ) as env:
         return join(env, env.open_db(b"events", create=False), span)

@@ -8,28 +8,21 @@ JSON lines can do.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 def fold_with_json(path: Path) -> bytes:
     """The context at a pi file's leaf, through the standard library's json."""
-    entries = []
-    with path.open("rb") as file:
-        for line in file:
-            try:
-                entries.append(json.loads(line))
-            except ValueError:
-                continue
-    header, entries = entries[0], entries[1:]
+    header, *entries = _decoded_lines(path, json.loads, ValueError)
     if "version" not in header:
-        _chain(entries)
+        for place, entry in enumerate(entries, 1):
+            entry.update(_names_of_version_1(place, entry.get("firstKeptEntryIndex")))
     by_id = {entry["id"]: entry for entry in entries}
     way, at = [], entries[-1]
     while at is not None:
@@ -37,22 +30,11 @@ def fold_with_json(path: Path) -> bytes:
         at = by_id.get(at["parentId"])
     way.reverse()
 
-    level, model, newest = "off", None, None
-    for place, entry in enumerate(way):
-        match entry["type"]:
-            case "thinking_level_change":
-                level = entry["thinkingLevel"]
-            case "model_change":
-                model = {"provider": entry["provider"], "modelId": entry["modelId"]}
-            case "message" if entry["message"]["role"] == "assistant":
-                model = {"provider": entry["message"]["provider"], "modelId": entry["message"]["model"]}
-            case "compaction":
-                newest = place
-
-    messages = []
+    context = {"messages": [], **_settings_in_use(way)}
+    newest = max((place for place, entry in enumerate(way) if entry["type"] == "compaction"), default=None)
     if newest is not None:
         compaction = way[newest]
-        messages.append(
+        context["messages"].append(
             {
                 "role": "compactionSummary",
                 "summary": compaction["summary"],
@@ -61,11 +43,23 @@ def fold_with_json(path: Path) -> bytes:
             }
         )
         first = compaction["firstKeptEntryId"]
-        above = (place for place, entry in enumerate(way[:newest]) if entry["id"] == first)
+        above = (place for place in range(newest) if way[place]["id"] == first)
         way = way[next(above, newest + 1) :]
-    messages += [entry["message"] for entry in way if entry["type"] == "message"]
-    context = {"messages": messages, "thinkingLevel": level, "model": model}
+    context["messages"] += [entry["message"] for entry in way if entry["type"] == "message"]
     return json.dumps(context, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _settings_in_use(way: list[dict[str, Any]]) -> dict[str, Any]:
+    level, model = "off", None
+    for entry in way:
+        match entry["type"]:
+            case "thinking_level_change":
+                level = entry["thinkingLevel"]
+            case "model_change":
+                model = {"provider": entry["provider"], "modelId": entry["modelId"]}
+            case "message" if entry["message"]["role"] == "assistant":
+                model = {"provider": entry["message"]["provider"], "modelId": entry["message"]["model"]}
+    return {"thinkingLevel": level, "model": model}
 
 
 class _Entry(msgspec.Struct):
@@ -115,16 +109,11 @@ _encode: Final = msgspec.json.Encoder().encode
 
 def fold_with_msgspec(path: Path) -> bytes:
     """The context at a pi file's leaf, through typed records whose messages stay undecoded."""
-    entries = []
-    with path.open("rb") as file:
-        for line in file:
-            try:
-                entries.append(_decode_entry(line))
-            except msgspec.DecodeError:
-                continue
-    header, entries = entries[0], entries[1:]
+    header, *entries = _decoded_lines(path, _decode_entry, msgspec.DecodeError)
     if header.version is None:
-        _chain_structs(entries)
+        for place, entry in enumerate(entries, 1):
+            for name, value in _names_of_version_1(place, entry.firstKeptEntryIndex).items():
+                setattr(entry, name, value)
     by_id = {entry.id: entry for entry in entries}
     way, at = [], entries[-1]
     while at is not None:
@@ -162,19 +151,22 @@ def _model_in_use(way: list[_Entry]) -> _Model | None:
     return None
 
 
-def _chain(entries: list[dict[str, Any]]) -> None:
-    """Version 1: each entry is the child of the one before; a compaction names its first kept by place."""
-    for place, entry in enumerate(entries, 1):
-        entry["id"], entry["parentId"] = str(place), str(place - 1)
-        if "firstKeptEntryIndex" in entry:
-            entry["firstKeptEntryId"] = str(entry["firstKeptEntryIndex"])
+def _decoded_lines(path: Path, decode: Callable[[bytes], Any], error: type[Exception]) -> list[Any]:
+    """Every line that can be read."""
+    decoded = []
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                decoded.append(decode(line))
+            except error:
+                continue
+    return decoded
 
 
-def _chain_structs(entries: list[_Entry]) -> None:
-    for place, entry in enumerate(entries, 1):
-        entry.id, entry.parentId = str(place), str(place - 1)
-        if entry.firstKeptEntryIndex is not None:
-            entry.firstKeptEntryId = str(entry.firstKeptEntryIndex)
+def _names_of_version_1(place: int, first_kept: int | None) -> dict[str, str | None]:
+    """Each entry is the child of the one before; a compaction names its first kept by place, the header as 0."""
+    kept = None if first_kept is None else str(first_kept)
+    return {"id": str(place), "parentId": str(place - 1), "firstKeptEntryId": kept}
 
 
 def _epoch_ms(timestamp: str) -> int:

@@ -35,15 +35,19 @@ _SIGNATURE_BYTES: Final = 340
 _TOOLS: Final = ("read", "bash", "edit", "grep")
 _LEVELS: Final = ("off", "low", "medium", "high")
 _MODELS: Final = ("claude-opus-4-5", "claude-sonnet-4-5")
-_WORDS: Final = (
-    'const session = await open("./state.json", { flags: "r+" });\n'
-    "\treturn entries.filter((entry) => entry.parentId !== null);\n"
-    "The order of events is kept — a caller sees “first” before “second”, and naïve sorting breaks it. "
-    "export function fold(log: Log): Context {\n\tif (!log.leaf) throw new Error(`no leaf in ${log.path}\\n`);\n"
-    "\t// Walk from the leaf to the root; the newest compaction wins.\n}\n"
-    "FAIL test/agent-session.test.ts > compacts → keeps the tail\n    expected 12 to be 13\n"
-    "- **Done**: extracted `bash-executor.ts` (885 lines)\n- **Next**: wire `print-mode.ts`\n"
-).split(" ")
+_PHRASES: Final = (
+    'const session = await open("./state.json", { flags: "r+" });\n',
+    "\treturn entries.filter((entry) => entry.parentId !== null);\n",
+    "The order of events is kept — a caller sees “first” before “second”. ",
+    "A naïve sort breaks it: see `packages/agent/src/fold.ts` → line 212.\n",
+    "export function fold(log: Log): Context {\n",
+    "\tif (!log.leaf) throw new Error(`no leaf in ${log.path}\\n`);\n",
+    "\t// Walk from the leaf to the root; the newest compaction wins.\n}\n\n",
+    "FAIL test/agent-session.test.ts > compacts → keeps the tail\n",
+    "    expected 12 to be 13\n",
+    "- **Done**: extracted `bash-executor.ts` (885 lines)\n",
+    "- **Next**: wire `print-mode.ts`, then delete the old code\n",
+)
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -97,8 +101,8 @@ def lines(events: int, messages: int) -> Iterator[bytes]:
         yield _line(entry)
 
 
-def message_record(number: int) -> dict[str, Any]:
-    """A result's message as a harness would append it, of a size that varies with its number."""
+def result_message(number: int) -> dict[str, Any]:
+    """A call's result as a harness would append it, of a size that varies with its number."""
     return _result(number)
 
 
@@ -246,7 +250,7 @@ def _line(entry: dict[str, Any]) -> bytes:
     return _encode(entry) + b"\n"
 
 
-_TEXT: Final = " ".join(_WORDS[number * _SPREAD % 1_000_003 % len(_WORDS)] for number in range(20_000))
+_TEXT: Final = "".join(_PHRASES[number * _SPREAD % 1_000_003 % len(_PHRASES)] for number in range(3000))
 
 _MESSAGES: Final = {"user": _user, "call": _call, "answer": _answer, "result": _result}
 _ENTRIES: Final = {

@@ -1,4 +1,4 @@
-"""The context at a leaf, as JSON: from an open and from a closed store, over lengths of history."""
+"""The context at a leaf, as JSON, from an open and from a closed store, behind histories of three lengths."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import pytest
 from bench import floor
 from bench.folding import fold_with_json, fold_with_msgspec
 from eventstore import open_store
-from projections.context import context_json
+from projections.context import build_context, context_json
 
 LENGTHS = {"1k": 1_000, "10k": 10_000, "100k": 100_000}
 SHAPES = [(length, messages) for messages in (60, 1000) for length in LENGTHS]
+ROUNDS_OF_A_FOLD = {"1k": 20, "10k": 5, "100k": 2}
 
 
 @pytest.fixture(params=SHAPES, ids=lambda shape: f"{shape[0]}-{shape[1]}", scope="module")
@@ -21,28 +22,55 @@ def shape(request):
 @pytest.fixture(scope="module")
 def stored(shape, made):
     length, messages = shape
-    # A context of 1,000 messages takes a few more than 1,000 events: a compaction and changes of settings.
+    # 1,000 messages take a few more than 1,000 events: a compaction, and changes of model and thinking level.
     stored = made(max(LENGTHS[length], messages + 24), messages)
     with open_store(stored.store) as log:
-        rebuilt = context_json(log, stored.session)
-    assert rebuilt == fold_with_msgspec(stored.file)
+        assert context_json(log, stored.session) == fold_with_msgspec(stored.file)
+        summary, *parts = build_context(log, stored.session).parts
+        joined, at = floor.join(*floor.events_of(log), stored.span), 0
+    assert summary.role == "compactionSummary"
+    assert len(parts) == messages - 1
+    for part in parts:
+        at = joined.index(part.raw, at) + len(part.raw)
     return stored
 
 
+@pytest.fixture(params=["open", "closed"])
+def group(request, shape):
+    return f"rebuild-{shape[0]}-{shape[1]}-{request.param}"
+
+
 @pytest.fixture
-def group(benchmark, shape, request):
-    length, messages = shape
-    state = "closed" if "closed" in request.node.originalname else "open"
-    benchmark.group = f"rebuild-{length}-{messages}-{state}"
-    return benchmark.group
+def is_open(group):
+    return group.endswith("open")
 
 
-@pytest.mark.usefixtures("group")
-class TestRebuild:
-    def test_refold_open(self, benchmark, stored):
-        with open_store(stored.store) as log:
-            benchmark(context_json, log, stored.session)
+def open_and_rebuild(path, session):
+    with open_store(path) as log:
+        return context_json(log, session)
 
-    def test_floor_open(self, benchmark, stored):
-        with open_store(stored.store) as log:
-            benchmark(floor.join, *floor.environment_of(log), stored.span)
+
+def test_refold_rebuilds(measure, group, stored, is_open):
+    if not is_open:
+        measure(group, "refold", open_and_rebuild, stored.store, stored.session)
+        return
+    with open_store(stored.store) as log:
+        measure(group, "refold", context_json, log, stored.session)
+
+
+def test_a_cursor_joins_the_same_frames(measure, group, stored, is_open):
+    if not is_open:
+        measure(group, "floor", floor.open_and_join, stored.store, stored.span)
+        return
+    with open_store(stored.store) as log:
+        measure(group, "floor", floor.join, *floor.events_of(log), stored.span)
+
+
+def test_a_typed_reader_folds_the_whole_file(measure, group, stored, shape):
+    measure(group, "typed fold", fold_with_msgspec, stored.file, rounds=ROUNDS_OF_A_FOLD[shape[0]])
+
+
+def test_a_plain_reader_folds_the_whole_file(measure, group, stored, shape, request):
+    if shape[0] == "100k" and request.config.getoption("benchmark_disable"):
+        pytest.skip("seconds a call, and nothing is timed")
+    measure(group, "json fold", fold_with_json, stored.file, rounds=ROUNDS_OF_A_FOLD[shape[0]])

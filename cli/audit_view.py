@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from cli.output import console, one_line, printable, thousands
+from cli.output import one_line, printable, table, thousands
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,9 +16,8 @@ _BAR: Final = 40
 _INDENT: Final = 12
 
 
-def print_audit(audit: Audit) -> None:
+def print_audit(out: Console, audit: Audit) -> None:
     """One session."""
-    out = console()
     _glance(out, audit)
     for number, compaction in enumerate(audit.compactions, 1):
         _compaction(out, compaction, f"Compaction {number} of {len(audit.compactions)}", audit)
@@ -50,15 +49,10 @@ def _glance(out: Console, audit: Audit) -> None:
 
 
 def _table(out: Console, audit: Audit) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("")
-    table.add_column("WHEN", no_wrap=True)
-    for name in ("TOKENS BEFORE", "AFTER", "SUMMARIZED", "KEPT", "DROPPED", "SUMMARY"):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = ("TOKENS BEFORE", "AFTER", "SUMMARIZED", "KEPT", "DROPPED", "SUMMARY")
+    listing = table("", "WHEN", *numbers, right=numbers)
     for number, each in enumerate(audit.compactions, 1):
-        table.add_row(
+        listing.add_row(
             str(number),
             _time(each.time),
             thousands(each.before.recomputed),
@@ -69,7 +63,7 @@ def _table(out: Console, audit: Audit) -> None:
             thousands(each.summary_tokens),
         )
     out.print()
-    out.print(table)
+    out.print(listing)
 
 
 def _dropped(count: int) -> Text:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from cli.output import console, echo_text, printable, thousands
+from cli.output import printable, thousands
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from projections.context import Context, Part
     from projections.tokens import Counter
 
@@ -19,11 +21,10 @@ _COLOURS: Final = {
 }
 
 
-def print_context(context: Context, tokens: Counter, *, is_full: bool) -> None:
+def print_context(out: Console, context: Context, tokens: Counter, *, is_full: bool) -> None:
     """Every message under a line that says what it is, then the totals."""
     from rich.text import Text
 
-    out = console()
     counts = tokens.count(context.parts)
     for part, count in zip(context.parts, counts, strict=True):
         head = Text(f"── {part.role} ", style=f"bold {_COLOURS.get(part.role, 'yellow')}")
@@ -31,7 +32,7 @@ def print_context(context: Context, tokens: Counter, *, is_full: bool) -> None:
         if part.fate != "kept":
             head.append(f"  {part.fate}", style="bold yellow")
         out.print(head, crop=False, no_wrap=True, overflow="ignore")
-        echo_text(_body(part, is_full=is_full) + "\n")
+        out.print(printable(_body(part, is_full=is_full)) + "\n", soft_wrap=True)
     model = context.settings.model
     out.print(
         f"{len(context.parts):,} messages, {thousands(sum(counts))} tokens ({tokens.name})"

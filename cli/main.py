@@ -19,9 +19,18 @@ COMMANDS: Final = {
     "tree": ("tree", "Show a session as a tree."),
     "context": ("context", "Show what the model was sent at a leaf."),
     "audit": ("audit", "Show what compactions did to a session."),
+    "diff": ("diff", "Compare the contexts at two entries."),
+    "timeline": ("timeline", "Plot the context's size over a session."),
+    "files": ("files", "List the files that a session read and modified."),
     "export": ("export", "Give a session back as a file."),
+    "append": ("append", "Write events, a line of JSON each."),
+    "label": ("label", "Name an entry."),
+    "rename": ("rename", "Give a session a title."),
+    "stats": ("stats", "Show what the store holds."),
+    "backup": ("backup", "Copy the store while it is in use."),
     "verify": ("verify", "Check the whole store."),
     "demo": ("demo", "Play a session into a new store and show it."),
+    "completion": ("completion", "Print a shell's completion script."),
 }
 """Name of a subcommand: its module in cli.commands and its line of help. Adding one is a line here."""
 
@@ -94,7 +103,7 @@ def main(args: list[str] | None = None) -> None:
         _fail(error.format_message(), "", code=1)
     except BrokenPipeError:
         # The reader of our output has seen enough. Python would complain when it flushes at exit.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         sys.exit(1)
     except Exception as error:
         from eventstore.errors import RefoldError

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from rich.console import Console
-
+    from rich.table import Table
 
 _UNBOUNDED = 100_000
 
@@ -21,6 +24,42 @@ def console() -> Console:
 
     width = None if sys.stdout.isatty() else _UNBOUNDED
     return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+
+
+@contextmanager
+def paged(out: Console) -> Iterator[None]:
+    """On a terminal, what is printed to `out` goes through the person's pager; else straight on."""
+    if not sys.stdout.isatty():
+        yield
+        return
+    # less: colours as they are, and no paging of what fits on the screen.
+    os.environ.setdefault("LESS", "FRX")
+    with out.pager(styles=True):
+        yield
+
+
+def table(*names: str, right: Sequence[str] = ()) -> Table:
+    """A table without lines; the columns in `right` hold numbers."""
+    from rich.table import Table
+
+    made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
+    for name in names:
+        made.add_column(name, justify="right" if name in right else "left", no_wrap=True)
+    return made
+
+
+@contextmanager
+def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
+    """A function to call with what is done and the total; on a terminal it moves a bar."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def echo_json(value: Any) -> None:

@@ -13,6 +13,7 @@ import click
 if TYPE_CHECKING:
     from eventstore.lmdb_log import LmdbLog
     from eventstore.log import Snapshot
+    from projections.standpoint import Leaf
 
 
 def store_path(store: str | None) -> str:
@@ -84,6 +85,15 @@ def _newest_generation(names: list[str]) -> str | None:
     if not names or len({name.partition("~")[0] for name in names}) > 1:
         return None
     return max(names, key=lambda name: int(name.partition("~")[2] or 1))
+
+
+def resolve_leaf(snapshot: Snapshot, session: str, name: str | None) -> Leaf:
+    """The leaf that a person means: an event, `root`, or, where nothing is named, where the session stands."""
+    from projections.standpoint import ROOT
+
+    if name == "root":
+        return ROOT
+    return resolve_event(snapshot, session, name) if name else None
 
 
 def resolve_event(snapshot: Snapshot, session: str, name: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from cli.output import console, one_line
+from cli.output import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,16 +30,16 @@ _SIGNS: Final = {
 }
 
 
-def print_tree(tree: Tree, snapshot: Snapshot, session: str, *, is_full: bool) -> None:
+def print_tree(out: Console, tree: Tree, snapshot: Snapshot, session: str, *, is_full: bool) -> None:
     """The tree, root first."""
-    _Drawing(tree, snapshot, session, is_full=is_full).draw()
+    _Drawing(out, tree, snapshot, session, is_full=is_full).draw()
 
 
 class _Drawing:
-    def __init__(self, tree: Tree, snapshot: Snapshot, session: str, *, is_full: bool) -> None:
+    def __init__(self, out: Console, tree: Tree, snapshot: Snapshot, session: str, *, is_full: bool) -> None:
         self._nodes = {node.id: node for node in tree.nodes}
         self._tree, self._snapshot, self._session, self._is_full = tree, snapshot, session, is_full
-        self._out: Console = console()
+        self._out = out
         self._main = self._path_to(tree.leaf)
 
     def _path_to(self, leaf: str | None) -> set[str]:

@@ -6,23 +6,29 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from eventstore.clock import epoch_milliseconds
 from eventstore.event import Event, NewEvent, Parent
 from eventstore.log import Appended, EventLog, Head, Snapshot
 
 if TYPE_CHECKING:
-    from eventstore.lmdb_log import LmdbLog
+    from eventstore.lmdb_log import Durability, LmdbLog
 
 __all__ = ["Appended", "Event", "EventLog", "Head", "NewEvent", "Parent", "Snapshot", "open_store"]
 
 
 def open_store(
-    path: str | os.PathLike[str], *, create: bool = True, clock: Callable[[], int] | None = None
+    path: str | os.PathLike[str],
+    *,
+    create: bool = True,
+    clock: Callable[[], int] = epoch_milliseconds,
+    durability: Durability = "each",
 ) -> LmdbLog:
     """The log in a folder, made if it is not there and `create` is set; use it in a `with` block.
 
-    `clock` gives the epoch milliseconds that events are recorded at. Raises StoreError, which says what is
-    wrong with the folder and what to do.
+    `clock` gives the epoch milliseconds that events are recorded at. `durability` "batch" lets the appends
+    of several threads share a flush. A store whose files cannot be written opens for reading. Raises
+    StoreError, which says what is wrong with the folder and what to do.
     """
     from eventstore.lmdb_log import LmdbLog  # noqa: PLC0415  light until used
 
-    return LmdbLog(path, create=create, clock=clock) if clock else LmdbLog(path, create=create)
+    return LmdbLog(path, create=create, clock=clock, durability=durability)

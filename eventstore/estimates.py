@@ -24,7 +24,7 @@ def utf16_tokens(message: Message) -> int:
         units = sum(utf16_length(text) for text in _spoken(message))
     elif message.role in ("toolResult", "custom", "hookMessage"):
         units = sum(_text_or_image_units(message))
-    elif message.shell:
+    elif message.role == "bashExecution" and message.shell:
         units = utf16_length(message.shell.command) + utf16_length(message.shell.output)
     else:
         units = 0

@@ -62,8 +62,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
     `message` is the span (start, stop) in bytes of the message inside the body that a context shows as it
     stands there, (0, 0) where there is none, or the harness reads it otherwise. `utf16` and `utf8` are
-    token estimates: UTF-16 units / 4 by pi's rule and UTF-8 bytes / 4 by oh-my-pi's. `target` is the id of the event that this one points at: the first kept entry of a
-    compaction, what a label names, what an undo undoes.
+    token estimates: UTF-16 units / 4 by pi's rule and UTF-8 bytes / 4 by oh-my-pi's. `target` is the id of
+    the event that this one points at: the first kept entry of a compaction, what a label names, what an
+    undo undoes.
     """
 
     role: str = ""

@@ -12,7 +12,7 @@ from eventstore.formats.pi_entry import tolerant_json
 from eventstore.formats.pi_file import KINDS, NEWEST_VERSION
 from eventstore.frame import decode
 from eventstore.glue import segment_bytes
-from eventstore.importing import import_at, newest_import
+from eventstore.importing import import_parts, newest_import
 from eventstore.javascript import iso_time, stringify
 from eventstore.log import EventLog, Head, Snapshot
 from eventstore.records import FORMAT
@@ -34,10 +34,7 @@ def export_original(log: EventLog, session: str) -> Iterator[bytes]:
             raise NotFoundError(
                 "imported file of session", session, "it was written here: export it with --format pi"
             )
-        parts, part = [newest], newest
-        while part.continues:
-            part = import_at(snapshot, session, part.continues)
-            parts.append(part)
+        parts = import_parts(snapshot, session, newest)
         segments = [*(part.lines for part in reversed(parts)), newest.tail]
         digest = sha256()
         for segment in segments:

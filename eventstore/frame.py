@@ -144,6 +144,14 @@ def names_of(frame: Buffer, head: Header) -> tuple[str, str]:
     )
 
 
+def kind_of(frame: Buffer, head: Header) -> str:
+    """The kind of a frame's event."""
+    if head.kind:
+        return kind_of_code(head.kind)
+    at = HEADER_SIZE + head.id_size + head.parent_size + head.cause_size
+    return str(frame[at : at + head.tag_size], "utf-8")
+
+
 def time_of(frame: Buffer) -> int | None:
     """When the event of a frame happened, in epoch milliseconds."""
     time = header_of(frame).time

@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from hashlib import sha256
+from pathlib import Path
 from typing import BinaryIO, Final
 
 import msgspec
 
+from eventstore.admission import is_same
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import NewEvent
 from eventstore.formats.pi_file import BLANK, BOM, Line, PiHeader, PiReader, header_of
-from eventstore.frame import body_of
+from eventstore.frame import body_of, decode
 from eventstore.glue import SegmentWriter
 from eventstore.log import EventLog, Head, Snapshot
 from eventstore.records import Import, Resume, Skipped, compose, record_of
@@ -47,9 +49,9 @@ def import_file(
 
     Raises BadInputError for what is no session file, or cannot be read.
     """
-    source = os.fspath(path)
+    source = os.fsencode(path).decode("utf-8", "replace")
     try:
-        with open(source, "rb") as file:
+        with open(path, "rb") as file:
             return _Importing(log, file, source, progress).run()
     except IsADirectoryError:
         raise BadInputError(source, "is a folder", "name the session files in it") from None
@@ -81,6 +83,14 @@ def import_at(snapshot: Snapshot, session: str, seq: int) -> Import:
     return record
 
 
+def import_parts(snapshot: Snapshot, session: str, newest: Import) -> list[Import]:
+    """The imports that together read a file, newest first."""
+    parts = [newest]
+    while parts[-1].continues:
+        parts.append(import_at(snapshot, session, parts[-1].continues))
+    return parts
+
+
 class _Importing:
     """One import of one open file."""
 
@@ -91,6 +101,8 @@ class _Importing:
         self._batch: list[tuple[SegmentWriter, NewEvent]] = []
         self._batch_bytes = 0
         self._added = 0
+        self._continued: Import | None = None
+        self._earlier: list[tuple[int, int]] | None = None
 
     def _find_header(self) -> tuple[PiHeader, int]:
         """The header, and the number of its line."""
@@ -109,29 +121,33 @@ class _Importing:
 
     def run(self) -> Imported:
         with self._log.snapshot() as snapshot:
-            self._session, previous, previous_seq = self._generation(snapshot)
-        self._is_continued = previous is not None
+            self._session, previous, self._newest_seq = self._generation(snapshot)
+        self._continued = previous
         if previous is None:
             return self._read(Resume(offset=0, digest=sha256().hexdigest(), line=1), [], continues=0)
         if previous.size == self._size and self._digest_to(self._size).hexdigest() == previous.digest:
             return self._report(previous.records, previous.skipped)
         kept = [skipped for skipped in previous.skipped if skipped.line < previous.resume.line]
-        return self._read(previous.resume, kept, continues=previous_seq)
+        return self._read(previous.resume, kept, continues=self._newest_seq)
 
     def _generation(self, snapshot: Snapshot) -> tuple[str, Import | None, int]:
-        """The session that the file belongs to, and the import that it goes on from, with its number."""
+        """The session that the file belongs to, the import that it goes on from, and the newest one's number."""
         known = generations(snapshot, self._header.session)
         for head in reversed(known):
             newest = newest_import(snapshot, head)
-            if newest is not None and self._begins_as(newest.resume):
+            if newest is not None and self._begins_as(newest):
                 return head.name, newest, head.import_seq
         for head in reversed(known):
             if self._agrees_with(snapshot, head.name):
-                return head.name, None, 0
+                return head.name, None, head.import_seq
         return f"{self._header.session}~{len(known) + 1}" if known else self._header.session, None, 0
 
-    def _begins_as(self, resume: Resume) -> bool:
-        return 0 < resume.offset <= self._size and self._digest_to(resume.offset).hexdigest() == resume.digest
+    def _begins_as(self, newest: Import) -> bool:
+        """Whether the file begins with what an import read, but for a torn record at its end."""
+        size, digest = newest.resume.offset, newest.resume.digest
+        if newest.tail.records:
+            size, digest = newest.size, newest.digest
+        return size <= self._size and self._digest_to(size).hexdigest() == digest
 
     def _digest_to(self, offset: int):  # type: ignore[no-untyped-def]  # noqa: ANN202  hashlib's type is private
         digest = sha256()
@@ -142,16 +158,17 @@ class _Importing:
         return digest
 
     def _agrees_with(self, snapshot: Snapshot, session: str) -> bool:
-        """Whether the file and the session share records, and none of the shared ones differ."""
+        """Whether the file and the session share records, if it has any, and none of the shared ones differ."""
         shares = False
         self._file.seek(0)
-        for line in self._lines(PiReader(self._header), 1):
+        reader = PiReader(self._header)
+        for line in self._lines(reader, 1):
             for _, _, event in line.records:
                 seq = snapshot.locate(session, event.id)
-                if seq and bytes(body_of(snapshot.frame(session, seq))) != event.body:
+                if seq and not is_same(event, decode(snapshot.frame(session, seq), session)):
                     return False
                 shares = shares or seq > 0
-        return shares
+        return shares or not reader.records
 
     def _lines(self, reader: PiReader, number: int) -> Iterator[Line]:
         for at, raw in enumerate(self._file, number):
@@ -161,7 +178,7 @@ class _Importing:
         return Line(number, [], []) if number <= self._header_line else reader.line(number, raw)
 
     def _read(self, resume: Resume, skipped: list[Skipped], *, continues: int) -> Imported:
-        reader = PiReader(self._header, state=resume.state, is_known=self._is_known)
+        reader = PiReader(self._header, state=resume.state, is_known=self._is_known, is_taken=self._is_taken)
         digest = self._digest_to(resume.offset)
         offset, number, unfinished = resume.offset, resume.line, b""
         lines, tail = SegmentWriter(), SegmentWriter()
@@ -194,9 +211,11 @@ class _Importing:
             continues=continues,
             skipped=skipped,
         )
-        event = compose(record, id=f"import-{record.digest[:16]}", time=None)
+        # The same file may come again after another state of it: the import before tells the two apart.
+        behind = f"-{self._newest_seq}" if self._newest_seq else ""
+        event = compose(record, id=f"import-{record.digest[:16]}{behind}", time=None)
         self._log.append(
-            self._session, [event], blobs=[*lines_glue, *tail_glue], source=os.path.abspath(self._source)
+            self._session, [event], blobs=[*lines_glue, *tail_glue], source=str(Path(self._source).absolute())
         )
         return self._report(record.records, skipped)
 
@@ -230,10 +249,21 @@ class _Importing:
         self._batch, self._batch_bytes = [], 0
 
     def _is_known(self, event_id: str) -> bool:
-        if not self._is_continued:
+        if self._continued is None:
             return False
         with self._log.snapshot() as snapshot:
             return snapshot.locate(self._session, event_id) > 0
+
+    def _is_taken(self, event_id: str) -> bool:
+        """Whether a record in the lines that were read by earlier imports has this id."""
+        if self._continued is None:
+            return False
+        with self._log.snapshot() as snapshot:
+            seq = snapshot.locate(self._session, event_id)
+            if seq and self._earlier is None:
+                parts = import_parts(snapshot, self._session, self._continued)
+                self._earlier = [run for part in parts for run in part.lines.records]
+        return any(first <= seq < first + count for first, count in self._earlier or ()) if seq else False
 
     def _report(self, events: int, skipped: list[Skipped]) -> Imported:
         return Imported(

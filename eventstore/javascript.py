@@ -17,7 +17,12 @@ import msgspec
 
 _MAX_SAFE_INTEGER: Final = 2**53 - 1
 _LARGEST_INDEX: Final = 2**32 - 2
-_PRINTED_OTHERWISE: Final = re.compile(rb"\\[u/]|[\[:,\s]-?\d+(?:[.eE]|\d{15})|^-?\d+(?:[.eE]|\d{15})|-0")
+_PRINTED_OTHERWISE: Final = re.compile(
+    rb'\\[u/]|[\[:,\s]-?\d+(?:[.eE]|\d{15})|^-?\d+(?:[.eE]|\d{15})|-0|"\d+"\s*:'
+)
+"""What JavaScript may print otherwise than it stands in a JSON text: escapes, some numbers, integer-like keys."""
+_MOST_DIGITS: Final = 400
+"""More digits than any double has before its point."""
 _ISO_DATE: Final = re.compile(
     r"[+-]?\d{4,6}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
 )
@@ -47,11 +52,35 @@ def cut_utf16(text: str, units: int) -> str:
     return text.encode("utf-16-le", "surrogatepass")[: units * 2].decode("utf-16-le", "surrogatepass")
 
 
+def parse(text: str) -> Any:
+    """`JSON.parse(text)`: lone surrogates pass, numbers beyond all doubles are infinite. Raises ValueError."""
+    return _parser.decode(text)
+
+
+def parse_at(text: str, at: int) -> tuple[Any, int]:
+    """The JSON value that begins at an index of a text, and the index behind it. Raises ValueError."""
+    return _parser.raw_decode(text, at)
+
+
+def _integer(digits: str) -> float:
+    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+_parser: Final = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)
+
+
 def compact_json(raw: bytes | memoryview) -> str:
-    """A JSON text as `JSON.stringify(JSON.parse(raw))` prints it. `raw` is valid JSON."""
-    if _PRINTED_OTHERWISE.search(raw):
-        return stringify(json.loads(bytes(raw)))
-    return msgspec.json.format(bytes(raw), indent=-1).decode()
+    """A JSON text as `JSON.stringify(JSON.parse(raw))` prints it. `raw` is valid JSON, its keys differ."""
+    if not _PRINTED_OTHERWISE.search(raw):
+        try:
+            return msgspec.json.format(bytes(raw), indent=-1).decode()
+        except UnicodeDecodeError:
+            pass
+    return stringify(parse(bytes(raw).decode("utf-8", "replace")))
 
 
 def stringify(value: Any) -> str:
@@ -141,4 +170,4 @@ def iso_time(milliseconds: int | None) -> str | None:
         moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
+    return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import struct
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from itertools import chain, islice
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeAlias, TypeVar, cast
 
 import lmdb
 import msgspec
@@ -18,10 +17,13 @@ from eventstore import frame as frames_
 from eventstore import lmdb_store
 from eventstore.admission import check_expected, check_names, is_same
 from eventstore.chain import link, payload_digest
-from eventstore.errors import EventConflictError, NotFoundError, StoreError
+from eventstore.clock import epoch_milliseconds
+from eventstore.errors import CorruptionError, EventConflictError, NotFoundError, RefoldError, StoreError
 from eventstore.event import Event, Flag, NewEvent, Parent
 from eventstore.frame import Buffer, decode, encode, upcast
+from eventstore.group_commit import GroupCommit, Request
 from eventstore.kinds import is_entry
+from eventstore.lmdb_store import StoreSize
 from eventstore.log import Appended, Expected, FeedItem, Head, Snapshot, advance
 from eventstore.standing import stand
 
@@ -35,10 +37,9 @@ _encode_head: Final = msgspec.msgpack.Encoder().encode
 _decode_head: Final = msgspec.msgpack.Decoder(Head).decode
 
 T = TypeVar("T")
-
-
-def _milliseconds() -> int:
-    return time.time_ns() // 1_000_000
+Transaction: TypeAlias = "lmdb.Transaction[memoryview]"
+Durability = Literal["each", "batch"]
+"""Whether each append has a flush of its own, or shares one with those of other threads."""
 
 
 def _utf8(name: str) -> bytes:
@@ -57,17 +58,28 @@ def _id_key(number: int, event_id: str) -> bytes:
 class LmdbLog:
     """An `EventLog` in a folder. Made by `eventstore.open_store`.
 
-    `clock` gives epoch milliseconds for `recorded`. One object a process and store; threads may share it.
+    `clock` gives epoch milliseconds for `recorded`. With `durability` "batch" the appends of threads that
+    come while the disk is busy share one flush; each still returns when its own is on disk. `map_size` is what
+    the file may grow to before the map has to. One object a process and store; threads may share it.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, create: bool = True, clock: Callable[[], int] = _milliseconds
+        self,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        clock: Callable[[], int] = epoch_milliseconds,
+        durability: Durability = "each",
+        map_size: int = lmdb_store.MAP_SIZE,
     ) -> None:
         self.path = os.fspath(path)
         self._clock = clock
-        self._env, self._dbs, self._oldest_frame = lmdb_store.open_environment(self.path, create=create)
+        self._env, self._dbs, self._oldest_frame = lmdb_store.open_environment(
+            self.path, create=create, map_size=map_size
+        )
         self._process = os.getpid()
         self._open_snapshots = 0
+        self._group = GroupCommit(self._commit) if durability == "batch" else None
 
     def __enter__(self) -> Self:
         return self
@@ -95,7 +107,7 @@ class LmdbLog:
         check_names(session, events)
         blobs = list(blobs)
 
-        def write(transaction: lmdb.Transaction[memoryview]) -> Appended:
+        def write(transaction: Transaction) -> Appended:
             for blob in blobs:
                 transaction.put(payload_digest(blob), blob, db=self._dbs.blobs, overwrite=False)
             return _Append(transaction, self._dbs, self._oldest_frame, self._clock()).run(
@@ -107,30 +119,67 @@ class LmdbLog:
     def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:
         items = list(derived)
 
-        def write(transaction: lmdb.Transaction[memoryview]) -> None:
+        def write(transaction: Transaction) -> None:
             for key, value in items:
                 transaction.put(key, value, db=self._dbs.derived)
 
         if items:
             self._write(write)
 
-    def _write(self, write: Callable[[lmdb.Transaction[memoryview]], T]) -> T:
-        """Run `write` in one durable transaction; where the map is too small for it, grow the map and run it again."""
+    def copy_to(self, folder: str | os.PathLike[str]) -> None:
+        """Copy one consistent state into an empty folder, free pages left out. Writers go on. Raises StoreError."""
+        try:
+            self._environment().copy(os.fspath(folder), compact=True)
+        except lmdb.Error as error:
+            raise StoreError(
+                os.fspath(folder), f"cannot be written ({error})", "name another place"
+            ) from error
+
+    def size(self) -> StoreSize:
+        """How much room the store takes, and how many readers it has at this moment."""
+        return lmdb_store.size_of(self._environment(), self._dbs)
+
+    def _write(self, write: Callable[[Transaction], T]) -> T:
+        """Run `write` in a durable transaction: its own, or one that it shares with other threads'."""
+        if self._environment().flags()["readonly"]:
+            raise StoreError(self.path, "is read-only", "write where its files can be written")
+        if self._group is not None:
+            return self._group.run(write)
+        request: Request[Transaction] = Request(write)
+        self._commit([request])
+        if request.error is not None:
+            raise request.error
+        return cast("T", request.result)
+
+    def _commit(self, requests: Sequence[Request[Transaction]]) -> None:
+        """All requests in one transaction, a failed one without what it wrote.
+
+        Where the map is too small, it grows and everything is run again.
+        """
         while True:
             env = self._environment()
             try:
                 with env.begin(write=True, buffers=True) as transaction:
-                    return write(transaction)
+                    outcomes = [
+                        _run_apart(env, transaction, request, alone=len(requests) == 1)
+                        for request in requests
+                    ]
+                break
             except lmdb.MapFullError:
                 self._resize(env, env.info()["map_size"] * 2)
             except lmdb.MapResizedError:
                 self._resize(env, 0)
-            except lmdb.DiskError as error:
+            except lmdb.Error as failure:
                 raise StoreError(
                     self.path,
-                    f"cannot write ({error})",
-                    "make room on the disk; nothing of this append was stored",
-                ) from error
+                    f"cannot be written ({failure})",
+                    "make room or mend what it says; nothing of this append was stored",
+                ) from failure
+        for request, (result, error) in zip(requests, outcomes, strict=True):
+            if error is None:
+                request.succeed(result)
+            else:
+                request.fail(error)
 
     def _resize(self, env: lmdb.Environment, size: int) -> None:
         if self._open_snapshots:
@@ -147,6 +196,27 @@ class LmdbLog:
         if os.getpid() != self._process:
             raise StoreError(self.path, "the store was opened before a fork", "open it in this process")
         return self._env
+
+
+def _run_apart(
+    env: lmdb.Environment, transaction: Transaction, request: Request[Transaction], *, alone: bool
+) -> tuple[Any, RefoldError | None]:
+    """A request's result, or the error for which nothing of it is in the transaction."""
+    inner = transaction if alone else env.begin(parent=transaction, write=True, buffers=True)
+    try:
+        result = request.write(inner)
+    except RefoldError as error:
+        if alone:
+            raise
+        inner.abort()
+        return None, error
+    except BaseException:
+        if not alone:
+            inner.abort()
+        raise
+    if not alone:
+        inner.commit()
+    return result, None
 
 
 class _Snapshots:
@@ -178,7 +248,7 @@ class LmdbSnapshot:
 
     def __init__(
         self,
-        transaction: lmdb.Transaction[memoryview],
+        transaction: Transaction,
         dbs: lmdb_store.Databases,
         oldest_frame: int,
     ) -> None:
@@ -226,11 +296,15 @@ class LmdbSnapshot:
         first = max(first, 1)
         if first > last:
             return iter(())
-        return self._run(self._number(session), first, last, backward=backward)
+        return self._run(session, self._number(session), first, last, backward=backward)
 
-    def _run(self, number: int, first: int, last: int, *, backward: bool = False) -> Iterator[Buffer]:
+    def _run(
+        self, session: str, number: int, first: int, last: int, *, backward: bool = False
+    ) -> Iterator[Buffer]:
         cursor = self._transaction.cursor(self._dbs.events)
-        cursor.set_key(_event_key(number, last if backward else first))
+        start = last if backward else first
+        if not cursor.set_key(_event_key(number, start)):
+            raise CorruptionError(session, start, "is missing")
         values = cursor.iterprev(keys=False) if backward else cursor.iternext(keys=False)
         found: Iterator[Any] = islice(values, last - first + 1)
         return map(upcast, found) if self._is_mixed else found
@@ -246,8 +320,8 @@ class LmdbSnapshot:
             runs.append((run_start, leaf))
             _, _, leaf, *_ = frames_.pointers_of(self.frame(session, run_start))
         if len(runs) == 1:
-            return self._run(number, *runs[0])
-        return chain.from_iterable(self._run(number, start, stop) for start, stop in reversed(runs))
+            return self._run(session, number, *runs[0])
+        return chain.from_iterable(self._run(session, number, start, stop) for start, stop in reversed(runs))
 
     def locate(self, session: str, event_id: str) -> int:
         found = self._get(_id_key(self._number(session), event_id), db=self._dbs.ids)
@@ -294,7 +368,7 @@ class _Append:
 
     def __init__(
         self,
-        transaction: lmdb.Transaction[memoryview],
+        transaction: Transaction,
         dbs: lmdb_store.Databases,
         oldest_frame: int,
         now: int,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,11 +16,13 @@ from eventstore.frame import STEPS, VERSION
 STORE_VERSION: Final = 1
 _ENGINE: Final = 0
 """py-lmdb's number for its 0.9 engine; its two engines cannot read each other's files."""
-_MAP_SIZE: Final = 1 << 30 if sys.platform == "win32" else 1 << 36
+MAP_SIZE: Final = 1 << 30 if sys.platform == "win32" else 1 << 36
 """Large and sparse: 64 GiB of addresses cost nothing until they are written, but on Windows they do."""
 _READERS: Final = 510
 _META_KEY: Final = b"refold"
+_META_PAGES: Final = 2
 _DATA_FILE: Final = "data.mdb"
+_LOCK_FILE: Final = "lock.mdb"
 
 
 class StoreMeta(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,20 +44,49 @@ class Databases(NamedTuple):
     derived: Any
 
 
-def open_environment(path: str, *, create: bool) -> tuple[lmdb.Environment | None, Databases, int]:
-    """The environment, its tables and the oldest frame version in it. Raises StoreError."""
+class StoreSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The room that a store takes: bytes of its file, bytes in it that are free to be written again."""
+
+    file_bytes: int
+    free_bytes: int
+
+
+def size_of(env: lmdb.Environment, dbs: Databases) -> StoreSize:
+    """The size of an open store."""
+    with env.begin() as transaction:
+        tables = [transaction.stat(), *(transaction.stat(db) for db in dbs)]
+    info = env.info()
+    used = sum(table[pages] for table in tables for pages in ("branch_pages", "leaf_pages", "overflow_pages"))
+    page = tables[0]["psize"]
+    return StoreSize(
+        file_bytes=(info["last_pgno"] + 1) * page,
+        free_bytes=(info["last_pgno"] + 1 - used - _META_PAGES) * page,
+    )
+
+
+def open_environment(
+    path: str, *, create: bool, map_size: int
+) -> tuple[lmdb.Environment | None, Databases, int]:
+    """The environment, its tables and the oldest frame version in it. Raises StoreError.
+
+    Files that may not be written are opened for reading. The slots of readers that died are cleared.
+    """
     data = Path(path, _DATA_FILE)
     try:
         exists = _is_there(Path(path), data, create=create)
         if not exists:
             Path(path).mkdir(parents=True, exist_ok=True)
+        is_writable = not exists or os.access(data, os.W_OK)
         env = lmdb.open(
             path,
-            map_size=max(_MAP_SIZE, data.stat().st_size * 2 if exists else 0),
+            map_size=max(map_size, data.stat().st_size if exists else 0),
             max_dbs=len(Databases._fields),
             max_readers=_READERS,
             lib_version=_ENGINE,
             readahead=False,
+            readonly=not is_writable,
+            # A reader has its place in the lock file; where it cannot be written, nobody else can write, either.
+            lock=is_writable or os.access(data.with_name(_LOCK_FILE), os.W_OK),
         )
     except lmdb.Error as error:
         if "already open" in str(error):
@@ -70,6 +102,7 @@ def open_environment(path: str, *, create: bool) -> tuple[lmdb.Environment | Non
         ) from error
     try:
         _check_whole(env, path, data)
+        env.reader_check()
         return env, *_open_tables(env, path)
     except BaseException:
         env.close()
@@ -84,7 +117,7 @@ def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
         return True
     if not create:
         raise StoreError(str(folder), "there is no store here", "import a session first: refold import FILE")
-    if folder.is_dir() and any(entry.name not in (_DATA_FILE, "lock.mdb") for entry in folder.iterdir()):
+    if folder.is_dir() and any(entry.name not in (_DATA_FILE, _LOCK_FILE) for entry in folder.iterdir()):
         raise StoreError(
             str(folder), "is a folder of something else", "name an empty or a new folder with --store"
         )
@@ -121,11 +154,15 @@ def _open_tables(env: lmdb.Environment, path: str) -> tuple[Databases, int]:
         raise StoreError(
             path, "is an LMDB database, but not a refold store", "name another folder with --store"
         )
-    meta = msgspec.msgpack.decode(found, type=StoreMeta)
+    try:
+        meta = msgspec.msgpack.decode(found, type=StoreMeta)
+    except msgspec.DecodeError as error:
+        raise StoreError(path, f"does not tell its version ({error})", "upgrade refold") from error
     if meta.version != STORE_VERSION or not _can_read(meta.oldest_frame):
         raise StoreError(
             path,
-            f"is of store version {meta.version}, and this refold reads version {STORE_VERSION}",
+            f"is of store version {meta.version} with frames of version {meta.oldest_frame};"
+            f" this refold reads store version {STORE_VERSION} and frames up to version {VERSION}",
             "upgrade refold",
         )
     return dbs, meta.oldest_frame

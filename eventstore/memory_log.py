@@ -5,12 +5,12 @@ The tests hold the LMDB log against it; a program may use it where nothing has t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from eventstore import chain
 from eventstore.admission import check_expected, check_names, is_same
+from eventstore.clock import epoch_milliseconds
 from eventstore.errors import EventConflictError, NotFoundError
 from eventstore.event import Event, Flag, NewEvent, Parent
 from eventstore.frame import Buffer, encode
@@ -21,7 +21,7 @@ from eventstore.log import Appended, Expected, FeedItem, Head, Snapshot, advance
 class MemoryLog:
     """An `EventLog` in this process's memory. `clock` gives epoch milliseconds for `recorded`."""
 
-    def __init__(self, *, clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+    def __init__(self, *, clock: Callable[[], int] = epoch_milliseconds) -> None:
         self._clock = clock
         self._state = _State({}, [], {}, {}, {})
 

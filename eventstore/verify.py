@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 import msgspec
 
 from eventstore import chain
 from eventstore.errors import NotFoundError
-from eventstore.event import OWN_FLAGS, Event, Facts, NewEvent, Parent
-from eventstore.formats import facts_of_body
-from eventstore.frame import Buffer, decode
+from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
+from eventstore.formats import facts_of_body, points_by_place
+from eventstore.frame import Buffer, decode, header_of
 from eventstore.glue import segment_digests
 from eventstore.log import EventLog, Head, Snapshot, advance
 from eventstore.records import Import, record_of
 from eventstore.standing import stand
+
+_FLAGS_OF_BODY: Final = OWN_FLAGS & ~Flag.ORPHAN
+"""The flags that a body decides alone."""
 
 Progress = Callable[[int, int], None]
 """Called with the events checked so far and their number."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """Something in the store that is not as it was appended. `seq` is 0 where it concerns no one event."""
+    """Something in the store that is not as it was appended.
+
+    `seq` is 0 where it concerns no one event, `session` is empty where it concerns no one session.
+    """
 
     session: str
     seq: int
@@ -42,15 +49,25 @@ def verify(log: EventLog, *, progress: Progress = lambda *_: None) -> Verificati
         heads = list(snapshot.heads())
         total, checked, findings = sum(head.version for head in heads), 0, []
         for head in heads:
-            for count, finding in _session_findings(snapshot, head):
-                if finding is not None:
-                    findings.append(finding)
-                elif count % 1000 == 0:
-                    progress(checked + count, total)
+            try:
+                for count, finding in _session_findings(snapshot, head):
+                    if finding is not None:
+                        findings.append(finding)
+                    elif count % 1000 == 0:
+                        progress(checked + count, total)
+            except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
+                findings.append(_unreadable(error, head.name))
             checked += head.version
         progress(total, total)
-        findings += _feed_findings(snapshot, {head.name: head.version for head in heads})
+        try:
+            findings += _feed_findings(snapshot, {head.name: head.version for head in heads})
+        except Exception as error:  # noqa: BLE001
+            findings.append(_unreadable(error))
     return Verification(sessions=len(heads), events=checked, findings=findings)
+
+
+def _unreadable(error: Exception, session: str = "", seq: int = 0) -> Finding:
+    return Finding(session=session, seq=seq, problem=f"cannot be read ({type(error).__name__}: {error})")
 
 
 def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Finding | None]]:
@@ -62,12 +79,7 @@ def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Fin
             event = decode(frame, head.name)
             problems = list(_event_problems(snapshot, event, seq, walked.digest))
         except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
-            yield (
-                seq,
-                Finding(
-                    session=head.name, seq=seq, problem=f"cannot be read ({type(error).__name__}: {error})"
-                ),
-            )
+            yield seq, _unreadable(error, head.name, seq)
             return
         for problem in problems:
             yield seq, Finding(session=head.name, seq=seq, problem=problem)
@@ -102,6 +114,8 @@ def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes)
         yield "its digest does not follow from its contents and the event before"
     if snapshot.locate(event.session, event.id) != seq:
         yield "the index of ids does not lead to it"
+    if event.parent is not None and snapshot.locate(event.session, event.parent) != event.parent_seq:
+        yield "its parent has another number"
     facts = facts_of_body(event.format, event.kind, event.body)
     if not _says(event, facts):
         yield "its frame says otherwise of its body than the body"
@@ -112,11 +126,12 @@ def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes)
 
 
 def _says(event: Event, facts: Facts) -> bool:
-    return (event.role, event.message_span, event.utf16, event.utf8) == (
+    return (event.role, event.message_span, event.utf16, event.utf8, event.flags & _FLAGS_OF_BODY) == (
         facts.role,
         facts.message,
         facts.utf16,
         facts.utf8,
+        facts.flags,
     )
 
 
@@ -134,7 +149,12 @@ def _stands(snapshot: Snapshot, event: Event, facts: Facts) -> bool:
     def read(seq: int) -> Buffer:
         return snapshot.frame(event.session, seq)
 
-    standing = stand(new, event.seq, event.parent_seq, event.target_seq, read)
+    target_seq = event.target_seq
+    if not points_by_place(event.format, event.kind):
+        target_seq = snapshot.locate(event.session, facts.target) if facts.target else 0
+    # A target that came later was not there to be pointed at.
+    target_seq = target_seq if target_seq < event.seq else 0
+    standing = stand(new, event.seq, event.parent_seq, target_seq, read)
     own = (
         event.flags,
         event.run_start,
@@ -164,7 +184,8 @@ def _feed_findings(snapshot: Snapshot, versions: dict[str, int]) -> Iterator[Fin
     read = dict.fromkeys(versions, 0)
     for position, item in enumerate(snapshot.feed(), 1):
         read[item.session] = read.get(item.session, 0) + 1
-        if item.position != position or item.seq != read[item.session]:
+        places = (item.position, header_of(item.frame).position)
+        if places != (position, position) or item.seq != read[item.session]:
             yield Finding(
                 session=item.session, seq=item.seq, problem="the index of positions is out of order"
             )

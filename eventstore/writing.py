@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 
+from eventstore.clock import epoch_milliseconds, random_id
 from eventstore.errors import NotFoundError
 from eventstore.event import Parent
 from eventstore.log import EventLog, Expected
 from eventstore.records import MessageRecord, Record, compose
 
 _encode: Final = msgspec.json.Encoder().encode
-
-
-def epoch_milliseconds() -> int:
-    """The time now: the clock that is used where none is given."""
-    return time.time_ns() // 1_000_000
-
-
-def random_id() -> str:
-    """Eight random hex digits, as pi's ids: the ids that are used where none are given."""
-    return secrets.token_hex(4)
 
 
 class SessionWriter:

@@ -135,6 +135,19 @@ def context_json(
         )
 
 
+def part_of(frame: Buffer, *, rules: str = "pi") -> Part | None:
+    """What one entry shows by itself, were it the newest of a context; None for one that shows nothing.
+
+    A compaction shows its summary.
+    """
+    harness = rules_named(rules)
+    head = header_of(frame)
+    if head.kind == COMPACTION:
+        return _part(frame, _summary(frame, harness), Fate.SUMMARY)
+    message = bytes(frame[head.start : head.stop]) if head.stop else _shown_of_entry(frame, harness)
+    return None if message is None else _part(frame, message, _FATE_OF_KIND.get(head.kind, Fate.INJECTED))
+
+
 def _selected(snapshot: Snapshot, at: Standpoint) -> tuple[Buffer | None, Iterator[Buffer], bool]:
     """The compaction in effect, the entries that may show, and whether rewrites or undos have a say in them.
 

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import click
 
+from cli.options import as_of_option, counter_option, json_option, leaf_option
+
 
 @click.command("audit", epilog="Example:  refold audit session.jsonl")
 @click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
 @click.option(
     "--all", "every_branch", is_flag=True, help="Compactions of every branch, not only of the leaf's path."
 )
-@click.option("--leaf", metavar="ID", help="Stand at this entry instead of where the session stands.")
-@click.option(
-    "--as-of", type=int, metavar="SEQ", help="Nothing after the event of this number has happened yet."
-)
-@click.option(
-    "--counter",
-    type=click.Choice(["utf16/4", "bytes/4", "o200k"]),
-    default="utf16/4",
-    show_default=True,
-    help="How tokens are counted; o200k by its vocabulary, the others by estimate.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@leaf_option
+@as_of_option
+@counter_option
+@json_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -40,8 +34,8 @@ def command(
     it claims were touched, against those that were. Then branch summaries and rewrites.
     """
     from cli.audit_view import print_audit
-    from cli.output import echo_json
-    from cli.store import looks_like_file, opened, resolve_event, resolve_session
+    from cli.output import console, echo_json, paged
+    from cli.store import looks_like_file, opened, resolve_leaf, resolve_session
     from projections.audit import audit
     from projections.tokens import counter as counter_named
 
@@ -50,11 +44,13 @@ def command(
         for session in sessions:
             name = resolve_session(log, session)
             with log.snapshot() as snapshot:
-                at = leaf and resolve_event(snapshot, name, leaf)
+                at = resolve_leaf(snapshot, name, leaf)
             tokens = counter_named(counter, log=log)
             audits.append(audit(log, name, leaf=at, as_of=as_of, every_branch=every_branch, tokens=tokens))
     if as_json:
         echo_json({"sessions": audits})
         return
-    for each in audits:
-        print_audit(each)
+    out = console()
+    with paged(out):
+        for each in audits:
+            print_audit(out, each)

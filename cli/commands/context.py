@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.options import as_of_option, counter_option, leaf_option
+
 if TYPE_CHECKING:
     from projections.context import Context
     from projections.tokens import Counter
@@ -13,10 +15,8 @@ if TYPE_CHECKING:
 
 @click.command("context", epilog="Example:  refold context @last --as-of 10 --format transcript")
 @click.argument("session")
-@click.option("--leaf", metavar="ID|root", help="Stand at this entry instead of where the session stands.")
-@click.option(
-    "--as-of", type=int, metavar="SEQ", help="Nothing after the event of this number has happened yet."
-)
+@leaf_option
+@as_of_option
 @click.option(
     "--format",
     "form",
@@ -25,13 +25,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="For people; as pi builds it (JSON); as a summarizer is given it.",
 )
-@click.option(
-    "--counter",
-    type=click.Choice(["utf16/4", "bytes/4", "o200k"]),
-    default="utf16/4",
-    show_default=True,
-    help="How tokens are counted.",
-)
+@counter_option
 @click.option("--full", is_flag=True, help="With text: whole messages, not their first lines.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print JSON: every message with its event, fate and tokens."
@@ -49,16 +43,15 @@ def command(
     as_json: bool,
 ) -> None:
     """Show what the model was sent at a leaf: messages, model, thinking level."""
-    from cli.output import echo_bytes, echo_json
-    from cli.store import opened_session, resolve_event
+    from cli.output import console, echo_bytes, echo_json, paged
+    from cli.store import opened_session, resolve_leaf
     from projections.context import build_context
     from projections.renderers.transcript import transcript
-    from projections.standpoint import ROOT
     from projections.tokens import counter as counter_named
 
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
-            at = ROOT if leaf == "root" else leaf and resolve_event(snapshot, name, leaf)
+            at = resolve_leaf(snapshot, name, leaf)
             context = build_context(snapshot, name, leaf=at, as_of=as_of)
         if as_json:
             echo_json(context_json(context, counter_named(counter, log=log)))
@@ -69,7 +62,9 @@ def command(
         else:
             from cli.context_view import print_context
 
-            print_context(context, counter_named(counter, log=log), is_full=full)
+            out = console()
+            with paged(out):
+                print_context(out, context, counter_named(counter, log=log), is_full=full)
 
 
 def context_json(context: Context, tokens: Counter) -> dict[str, object]:

@@ -18,7 +18,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
 
     from cli.audit_view import print_audit
     from cli.demo.script import play
-    from cli.output import echo_json
+    from cli.output import console, echo_json
     from cli.tree_view import print_tree
     from eventstore import open_store
     from projections.audit import audit
@@ -31,10 +31,11 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
         if as_json:
             echo_json({"store": store, "session": session, "audit": found})
             return
+        out = console()
         with log.snapshot() as snapshot:
-            print_tree(tree(snapshot, session), snapshot, session, is_full=False)
-        click.echo()
-        print_audit(found)
+            print_tree(out, tree(snapshot, session), snapshot, session, is_full=False)
+        out.print()
+        print_audit(out, found)
     click.echo(f"The store is {store}. To go on:")
     for line in ("context @last", "log @last", "tree @last --full", "audit @last --counter o200k"):
         click.echo(f"  refold --store {store} {line}")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from cli.options import json_option
+
 
 @click.command("import", epilog="Example:  refold import ~/.pi/agent/sessions/*/*.jsonl")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.pass_context
 def command(ctx: click.Context, paths: tuple[str, ...], *, as_json: bool) -> None:
     """Take session files into the store.

@@ -2,47 +2,77 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Final
+
 import click
 
+from cli.options import json_option
 
-@click.command("sessions", epilog="Example:  refold sessions --json")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+if TYPE_CHECKING:
+    from eventstore.log import Head, Snapshot
+
+_ORDERS: Final = {
+    "written": lambda row: row["_position"],
+    "ended": lambda row: row["ended"] or "",
+    "entries": lambda row: row["entries"],
+    "title": lambda row: (row["title"] or row["firstRequest"] or "").casefold(),
+    "id": lambda row: row["id"],
+}
+
+
+@click.command("sessions", epilog="Example:  refold sessions --sort entries --limit 5")
+@click.option("--match", metavar="TEXT", help="Only sessions with this text in id, title or first request.")
+@click.option(
+    "--sort", type=click.Choice(list(_ORDERS)), default="written", show_default=True, help="The order."
+)
+@click.option("--reverse", is_flag=True, help="The other way round.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the last N of the list.")
+@json_option
 @click.pass_context
-def command(ctx: click.Context, *, as_json: bool) -> None:
+def command(
+    ctx: click.Context, *, match: str | None, sort: str, reverse: bool, limit: int | None, as_json: bool
+) -> None:
     """List the sessions of the store, the one that was written to last at the end."""
-    from cli.output import console, echo_json, one_line, thousands, when
+    from cli.output import console, echo_json, one_line, paged, table, thousands, when
     from cli.store import opened
+    from eventstore.javascript import epoch_ms
+
+    with opened(ctx) as log, log.snapshot() as snapshot:
+        rows = [_row(snapshot, head) for head in snapshot.heads()]
+    if match:
+        rows = [row for row in rows if _matches(row, match.casefold())]
+    rows = sorted(rows, key=_ORDERS[sort], reverse=reverse)[-(limit or 0) :]
+    for row in rows:
+        del row["_position"]
+    if as_json:
+        echo_json({"sessions": rows})
+        return
+    listing = table("SESSION", "ENTRIES", "LAST", "TITLE", right=("ENTRIES",))
+    for row in rows:
+        name = one_line(row["title"] or row["firstRequest"] or "", 60)
+        listing.add_row(row["id"], thousands(row["entries"]), when(epoch_ms(row["ended"])), name)
+    out = console()
+    with paged(out):
+        out.print(listing)
+
+
+def _row(snapshot: Snapshot, head: Head) -> dict[str, Any]:
     from eventstore.javascript import iso_time
     from projections.title import first_request, title
 
-    with opened(ctx) as log, log.snapshot() as snapshot:
-        heads = sorted(snapshot.heads(), key=lambda head: head.position)
-        rows = [(head, title(snapshot, head.name), first_request(snapshot, head.name)) for head in heads]
-    if as_json:
-        echo_json(
-            {
-                "sessions": [
-                    {
-                        "id": head.name,
-                        "title": name or None,
-                        "firstRequest": request or None,
-                        "events": head.version,
-                        "entries": head.entries,
-                        "started": iso_time(head.first_time),
-                        "ended": iso_time(head.last_time),
-                        "source": head.source or None,
-                        "digest": head.digest.hex(),
-                    }
-                    for head, name, request in rows
-                ]
-            }
-        )
-        return
-    from rich.table import Table
+    return {
+        "id": head.name,
+        "title": title(snapshot, head.name) or None,
+        "firstRequest": first_request(snapshot, head.name) or None,
+        "events": head.version,
+        "entries": head.entries,
+        "started": iso_time(head.first_time),
+        "ended": iso_time(head.last_time),
+        "source": head.source or None,
+        "digest": head.digest.hex(),
+        "_position": head.position,
+    }
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name, justify in (("SESSION", "left"), ("ENTRIES", "right"), ("LAST", "left"), ("TITLE", "left")):
-        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for head, name, request in rows:
-        table.add_row(head.name, thousands(head.entries), when(head.last_time), one_line(name or request, 60))
-    console().print(table)
+
+def _matches(row: dict[str, Any], text: str) -> bool:
+    return any(text in (row[name] or "").casefold() for name in ("id", "title", "firstRequest"))

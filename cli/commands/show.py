@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from cli.options import json_option
+
 
 @click.command("show", epilog="Example:  refold show @last '#1'")
 @click.argument("session")
 @click.argument("event")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.option("--raw", is_flag=True, help="Print the record's bytes as they came, and nothing else.")
 @click.pass_context
 def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw: bool) -> None:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import click
 
+from cli.options import as_of_option, json_option
+
 
 @click.command("tree", epilog="Example:  refold tree @last")
 @click.argument("session")
-@click.option(
-    "--as-of", type=int, metavar="SEQ", help="Nothing after the event of this number has happened yet."
-)
+@as_of_option
 @click.option("--full", is_flag=True, help="Every entry, not only where something happens.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.pass_context
 def command(ctx: click.Context, session: str, *, as_of: int | None, full: bool, as_json: bool) -> None:
     """Show a session as a tree, with labels and the leaf."""
     import msgspec
 
-    from cli.output import echo_json
+    from cli.output import console, echo_json, paged
     from cli.store import opened_session
     from projections.tree import tree
 
@@ -28,4 +28,6 @@ def command(ctx: click.Context, session: str, *, as_of: int | None, full: bool, 
         else:
             from cli.tree_view import print_tree
 
-            print_tree(found, snapshot, name, is_full=full)
+            out = console()
+            with paged(out):
+                print_tree(out, found, snapshot, name, is_full=full)

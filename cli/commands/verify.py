@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import click
 
+from cli.options import json_option
+
 
 @click.command("verify", epilog="Example:  refold verify && echo sound")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool) -> None:
     """Check the whole store: every digest, index and pointer. The exit code is 1 if anything is wrong."""
-    import sys
-
-    import msgspec
-
-    from cli.output import echo_json
+    from cli.output import echo_json, progress_bar
     from cli.store import opened
     from eventstore.verify import verify
 
-    with opened(ctx) as log:
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import Progress
-
-            with Progress(console=Console(stderr=True), transient=True) as bar:
-                task = bar.add_task("verifying", total=None)
-                found = verify(
-                    log, progress=lambda done, total: bar.update(task, completed=done, total=total)
-                )
-        else:
-            found = verify(log)
+    with opened(ctx) as log, progress_bar("verifying") as progress:
+        found = verify(log, progress=progress)
     if as_json:
-        echo_json(msgspec.to_builtins(found))
+        echo_json(found)
     else:
         for finding in found.findings:
             where = f"{finding.session} #{finding.seq}" if finding.seq else finding.session

@@ -22,6 +22,11 @@ def facts_of_body(format: str, kind: str, body: bytes) -> Facts:
     return facts_of(kind, body, entry_of(body), renames_hook_role=format in ("pi/1", "pi/2"))
 
 
+def points_by_place(format: str, kind: str) -> bool:
+    """Whether such a record names its target by a place in its file, which the record alone does not resolve."""
+    return format == "pi/1" and kind == "compaction"
+
+
 def view_of_message(message: bytes) -> Message:
     """The view of a message as it stands in a context: its JSON in its harness's shape."""
     return pi_message_view(message)

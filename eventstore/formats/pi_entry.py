@@ -5,7 +5,7 @@ refold's own records have the same shape, so this module reads them, too.
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.estimates import utf8_tokens, utf16_tokens
 from eventstore.event import ROLES, Facts, Flag
-from eventstore.javascript import utf8_length
+from eventstore.javascript import parse, stringify, utf8_length
 from eventstore.views import Block, Image, Message, Opaque, Shell, Text, Thinking, ToolCall, Usage
 
 
@@ -87,10 +87,10 @@ def entry_of(body: bytes) -> Entry:
     """The entry of a record. Raises msgspec.DecodeError where the record is no JSON object."""
     try:
         return _decode_entry(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         decoded = tolerant_json(body)
         if not isinstance(decoded, dict):
-            raise
+            raise msgspec.DecodeError("not a JSON object") from None
         raw = {name: Raw(_encode(decoded[name])) for name in ("message", "content") if name in decoded}
         known = {name: decoded[name] for name in Entry.__struct_fields__ if name in decoded}
         return Entry(**{**known, **raw})
@@ -102,13 +102,13 @@ def tolerant_json(body: bytes) -> Any:
     Raises msgspec.DecodeError.
     """
     try:
-        return json.loads(body.decode("utf-8", "replace"))
+        return parse(body.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         raise msgspec.DecodeError(str(error)) from None
 
 
 def _encode(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()
+    return stringify(value).encode()
 
 
 def facts_of(kind: str, body: bytes, entry: Entry, *, renames_hook_role: bool = False) -> Facts:
@@ -204,14 +204,18 @@ def message_view(raw: bytes) -> Message:
 def _usage(wire: _Usage | None) -> Usage | None:
     if wire is None:
         return None
-    parts = [int(part) for part in (wire.input, wire.output, wire.cacheRead, wire.cacheWrite)]
+    parts = [_whole(part) for part in (wire.input, wire.output, wire.cacheRead, wire.cacheWrite)]
     return Usage(
         input=parts[0],
         output=parts[1],
         cache_read=parts[2],
         cache_write=parts[3],
-        total=int(wire.totalTokens or 0) or sum(parts),
+        total=_whole(wire.totalTokens or 0) or sum(parts),
     )
+
+
+def _whole(tokens: float) -> int:
+    return int(tokens) if math.isfinite(tokens) else 0
 
 
 def _content(raw: bytes) -> str | list[_Block] | None:

@@ -1,0 +1,45 @@
+"""A real session of a thousand records: from a closed store, against folding its file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bench import floor
+from bench.folding import fold_with_json, fold_with_msgspec
+from eventstore import open_store
+from projections.context import context_json
+
+GROUP = "real-session"
+
+
+@pytest.fixture(scope="module")
+def stored(corpus, imported):
+    stored = imported(corpus / "pi" / "pi-mono-before-compaction.v1.jsonl")
+    rebuilt = open_and_rebuild(stored.store, stored.session)
+    assert rebuilt == fold_with_msgspec(stored.file)
+    # The standard library writes some numbers in another way.
+    assert json.loads(rebuilt) == json.loads(fold_with_json(stored.file))
+    return stored
+
+
+def open_and_rebuild(path, session):
+    with open_store(path) as log:
+        return context_json(log, session)
+
+
+def test_refold_opens_and_rebuilds(measure, stored):
+    measure(GROUP, "refold", open_and_rebuild, stored.store, stored.session)
+
+
+def test_a_cursor_joins_the_same_frames(measure, stored):
+    measure(GROUP, "floor", floor.open_and_join, stored.store, stored.span)
+
+
+def test_a_typed_reader_folds_the_file(measure, stored):
+    measure(GROUP, "typed fold", fold_with_msgspec, stored.file)
+
+
+def test_a_plain_reader_folds_the_file(measure, stored):
+    measure(GROUP, "json fold", fold_with_json, stored.file)

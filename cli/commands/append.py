@@ -1,0 +1,58 @@
+"""refold append."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from eventstore.lmdb_log import LmdbLog
+
+
+@click.command(
+    "append",
+    epilog="""Example:  echo '{"type":"session_info","name":"First"}' | refold append my-session --expected 0""",
+)
+@click.argument("session")
+@click.option(
+    "--expected", type=int, metavar="N", help="The session's version before the first line; 0: it is new."
+)
+@click.option("--json", "_as_json", is_flag=True, help="Acknowledge in JSON, as it does in any case.")
+@click.pass_context
+def command(ctx: click.Context, session: str, *, expected: int | None, _as_json: bool) -> None:
+    """Append events from standard input, a line of JSON each, and acknowledge each line when it is on disk.
+
+    A line is an entry in pi's shape: {"type":"message","message":{...}}; "id", "parentId", "timestamp" and
+    "cause" may be left out. An acknowledgement is {"line","id","seq","version","added"}. With --expected the
+    session has to be at that version, and each line then expects what the one before made it. The first line
+    that fails ends the command with exit code 1; the lines acknowledged before it are stored.
+    """
+    from cli.store import opened
+
+    with opened(ctx, create=True) as log:
+        version = expected
+        for number, line in enumerate(sys.stdin.buffer, 1):
+            if line.strip():
+                acknowledgement = _append(log, session, line, number, version)
+                version = None if version is None else acknowledgement["version"]
+                _acknowledge(acknowledgement)
+
+
+def _append(log: LmdbLog, session: str, line: bytes, number: int, expected: int | None) -> dict[str, Any]:
+    from eventstore.clock import epoch_milliseconds, random_id
+    from eventstore.lines import event_of_line
+
+    event = event_of_line(line, number=number, clock=epoch_milliseconds, new_id=random_id)
+    appended = log.append(session, [event], expected="any" if expected is None else expected)
+    with log.snapshot() as snapshot:
+        seq = snapshot.locate(session, event.id)
+    return {"line": number, "id": event.id, "seq": seq, "version": appended.version, "added": appended.added}
+
+
+def _acknowledge(acknowledgement: dict[str, Any]) -> None:
+    from cli.output import echo_json
+
+    echo_json(acknowledgement)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,30 @@
+"""refold backup."""
+
+from __future__ import annotations
+
+import click
+
+from cli.options import json_option
+
+
+@click.command("backup", epilog="Example:  refold backup refold-backup")
+@click.argument("folder")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, folder: str, *, as_json: bool) -> None:
+    """Copy the store into a new folder, while it is in use: compacted, and verified before it is put there."""
+    from cli.output import echo_json, progress_bar
+    from cli.store import opened
+    from eventstore.backup import backup
+
+    with opened(ctx) as log, progress_bar("verifying the copy") as progress:
+        made = backup(log, folder, progress=progress)
+    found = made.verification
+    if as_json:
+        echo_json(
+            {"folder": made.path, "bytes": made.bytes, "sessions": found.sessions, "events": found.events}
+        )
+    else:
+        click.echo(
+            f"{made.path}  {made.bytes:,} bytes, {found.events:,} events of {found.sessions:,} sessions, sound"
+        )

@@ -1,0 +1,86 @@
+"""refold diff."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.options import counter_option, json_option
+
+if TYPE_CHECKING:
+    from projections.diff import Diff
+
+
+@click.command("diff", epilog="Example:  refold diff @last '#10' '#20'")
+@click.argument("session")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@counter_option
+@click.option("--all", "show_all", is_flag=True, help="List messages that both contexts have, too.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, session: str, first: str, second: str, *, counter: str, show_all: bool, as_json: bool
+) -> None:
+    """Compare the contexts at two entries: what was kept, rewritten, summarized, gone, new.
+
+    A and B are ids, unique beginnings of ids, #N for the event of that number, or root.
+    """
+    from cli.output import echo_json
+    from cli.store import opened_session, resolve_leaf
+    from projections.diff import diff
+    from projections.tokens import counter as counter_named
+
+    with opened_session(ctx, session) as (log, name):
+        with log.snapshot() as snapshot:
+            here, there = (resolve_leaf(snapshot, name, leaf) for leaf in (first, second))
+        found = diff(log, name, here, there, tokens=counter_named(counter, log=log))
+    if as_json:
+        echo_json(found)
+    else:
+        _print(found, show_all=show_all)
+
+
+def _print(found: Diff, *, show_all: bool) -> None:
+    from rich.text import Text
+
+    from cli.output import console, paged, table, thousands
+
+    colours = {
+        "kept": "dim",
+        "rewritten": "yellow",
+        "summarized": "magenta",
+        "gone": "bold red",
+        "new": "green",
+    }
+    totals: dict[str, list[int]] = {}
+    for each in found.changes:
+        total = totals.setdefault(each.change, [0, 0, 0])
+        total[0] += 1
+        total[1] += each.tokens_before or 0
+        total[2] += each.tokens_after or 0
+    listing = table("#", "EVENT", "ROLE", "CHANGE", "BEFORE", "AFTER", right=("#", "BEFORE", "AFTER"))
+    for each in found.changes:
+        if show_all or each.change != "kept":
+            listing.add_row(
+                str(each.seq),
+                each.event,
+                each.role,
+                Text(each.change, style=colours[each.change]),
+                thousands(each.tokens_before),
+                thousands(each.tokens_after),
+            )
+    summary = table(
+        "CHANGE", "MESSAGES", "TOKENS BEFORE", "AFTER", right=("MESSAGES", "TOKENS BEFORE", "AFTER")
+    )
+    for change, (count, before, after) in totals.items():
+        summary.add_row(Text(change, style=colours[change]), *map(thousands, (count, before, after)))
+    summary.add_row("all", *map(thousands, (len(found.changes), found.tokens_before, found.tokens_after)))
+    out = console()
+    with paged(out):
+        if listing.row_count:
+            out.print(listing)
+            out.print()
+        out.print(summary)
+        out.print(f"{found.shared_prefix:,} messages at the beginning are the same in both", style="dim")

@@ -1,0 +1,35 @@
+"""refold files."""
+
+from __future__ import annotations
+
+import click
+
+from cli.options import as_of_option, json_option, leaf_option
+
+
+@click.command("files", epilog="Example:  refold files @last --modified")
+@click.argument("session")
+@leaf_option
+@as_of_option
+@click.option("--read", "only", flag_value="read", help="Only files that were read and not modified.")
+@click.option("--modified", "only", flag_value="modified", help="Only files that were modified.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, session: str, *, leaf: str | None, as_of: int | None, only: str | None, as_json: bool
+) -> None:
+    """List the files that a session read and modified, recomputed from its tool calls up to a leaf."""
+    from cli.output import echo_json, echo_text
+    from cli.store import opened_session, resolve_leaf
+    from projections.files import file_operations
+
+    with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
+        found = file_operations(snapshot, name, leaf=resolve_leaf(snapshot, name, leaf), as_of=as_of)
+    read = found.read_files if only != "modified" else []
+    modified = found.modified_files if only != "read" else []
+    if as_json:
+        echo_json({"session": name, "readFiles": read, "modifiedFiles": modified})
+        return
+    for mark, paths in (("M", modified), ("R", read)):
+        for path in paths:
+            echo_text(path if only else f"{mark} {path}")

@@ -1,0 +1,36 @@
+"""refold stats."""
+
+from __future__ import annotations
+
+import click
+
+from cli.options import json_option
+
+
+@click.command("stats", epilog="Example:  refold stats --json")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, *, as_json: bool) -> None:
+    """Show what the store holds and how large it is."""
+    from cli.output import console, echo_json, table, thousands
+    from cli.store import opened
+    from projections.stats import stats
+
+    with opened(ctx) as log:
+        found = stats(log)
+        size = log.size()
+    if as_json:
+        import msgspec
+
+        echo_json({"store": log.path, **msgspec.to_builtins(size), **msgspec.to_builtins(found)})
+        return
+    out = console()
+    out.print(log.path, style="bold")
+    share = f" ({size.file_bytes / found.body_bytes:.2f} times the records)" if found.body_bytes else ""
+    out.print(f"{found.sessions:,} sessions, {found.events:,} events, {found.body_bytes:,} bytes of records")
+    out.print(f"{size.file_bytes:,} bytes on disk{share}, {size.free_bytes:,} of them free")
+    out.print()
+    kinds = table("KIND", "EVENTS", "BYTES", right=("EVENTS", "BYTES"))
+    for each in found.kinds:
+        kinds.add_row(each.kind, thousands(each.events), thousands(each.bytes))
+    out.print(kinds)

@@ -1,0 +1,75 @@
+"""refold timeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.options import as_of_option, counter_option, json_option, leaf_option
+
+if TYPE_CHECKING:
+    from projections.timeline import Timeline
+
+
+@click.command("timeline", epilog="Example:  refold timeline @last")
+@click.argument("session")
+@leaf_option
+@as_of_option
+@counter_option
+@click.option("--full", is_flag=True, help="List every entry, not only what changed the context most.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    session: str,
+    *,
+    leaf: str | None,
+    as_of: int | None,
+    counter: str,
+    full: bool,
+    as_json: bool,
+) -> None:
+    """Show the context's size after every entry, and what changed it, with a plot."""
+    from cli.output import echo_json
+    from cli.store import opened_session, resolve_leaf
+    from projections.timeline import timeline
+    from projections.tokens import counter as counter_named
+
+    with opened_session(ctx, session) as (log, name):
+        with log.snapshot() as snapshot:
+            at = resolve_leaf(snapshot, name, leaf)
+        found = timeline(log, name, leaf=at, as_of=as_of, tokens=counter_named(counter, log=log))
+    if as_json:
+        echo_json(found)
+    else:
+        _print(found, is_full=full)
+
+
+def _print(found: Timeline, *, is_full: bool) -> None:
+    from cli.output import console, paged, table, thousands, when
+    from cli.plot import plot
+    from eventstore.javascript import epoch_ms
+
+    out = console()
+    turns = ("compaction", "rewrite", "undone", "branch_summary")
+    largest = sorted((abs(each.delta) for each in found.moments), reverse=True)[:12]
+    floor = largest[-1] if largest else 0
+    listing = table("#", "EVENT", "TIME", "WHAT", "TOKENS", "CHANGE", right=("#", "TOKENS", "CHANGE"))
+    for each in found.moments:
+        if is_full or each.kind in turns or (each.delta and abs(each.delta) >= floor):
+            listing.add_row(
+                str(each.seq),
+                each.id,
+                when(epoch_ms(each.time)),
+                each.role or each.kind,
+                thousands(each.tokens),
+                f"{each.delta:+,}" if each.delta else "",
+            )
+    with paged(out):
+        marks = [index for index, each in enumerate(found.moments) if each.kind == "compaction"]
+        for line in plot([each.tokens for each in found.moments], marks=marks, width=min(out.width, 100)):
+            out.print(line, crop=False, no_wrap=True, overflow="ignore")
+        out.print(f"tokens ({found.counter}) after each entry; ∑ marks compactions", style="dim")
+        out.print()
+        out.print(listing)

@@ -1,0 +1,167 @@
+"""Rates for keys, written from a summary that has lost two things."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cli.demo import logs, written
+from cli.demo.stage import Stage
+from cli.demo.tools import bash, edit, read, write
+
+_LIFESPAN: Final = """@asynccontextmanager
+async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    app.state.keys = await Keys.load(app.state.store, app.state.settings.keys)
+    yield
+
+
+def create_app("""
+
+_EXEMPT_TEST: Final = '''
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_the_load_balancer_is_never_limited(client, path):
+    assert [client.get(path).status_code for _ in range(50)] == [200] * 50
+'''
+
+
+def rates(stage: Stage) -> None:
+    """The agent writes rates for keys, and a migration that it was told never to write."""
+    stage.person("Go ahead with the keys.", after=20)
+    stage.agent(
+        read("src/ferry/keys.py"),
+        read("src/ferry/middleware.py"),
+        bash("ls migrations | tail -2", "0006_notices.sql\n0007_disruptions.sql"),
+    )
+    stage.agent(
+        write("migrations/0008_api_keys.sql", written.API_KEYS_MIGRATION),
+        write("src/ferry/keys.py", written.KEYS),
+        write("src/ferry/middleware.py", written.MIDDLEWARE_BY_KEY),
+        thinking="""
+        The table needs a migration, number 0008. The middleware looks a key up once and takes its rate along. The set
+        of exempt paths at its top is explained nowhere, and no test needs it: a path that anybody may ask for without end
+        looks like a leftover in a limiter. I'll write the module without it.
+        """,
+    )
+    stage.agent(
+        edit(
+            "src/ferry/limits.py",
+            '    def take(self, client: str) -> float:\n        """Take a token. Gives 0 where there was one, else the seconds until there is."""\n',
+            "    def take(self, client: str, *, per_minute: float | None = None) -> float:\n"
+            '        """Take a token. Gives 0 where there was one, else the seconds until there is.\n\n'
+            '        `per_minute` is the client\'s own rate, if it has one; its burst is that of everyone.\n'
+            '        """\n'
+            "        per_second = self.per_second if per_minute is None else per_minute / 60 / self.workers\n",
+        ),
+        bash(
+            "sed -i '/def take/,$ s/\\* self\\.per_second/* per_second/;"
+            " /def take/,$ s|/ self\\.per_second|/ per_second|' src/ferry/limits.py && git diff --stat",
+            " src/ferry/keys.py       | 26 +++++++++++++++++++-------\n"
+            " src/ferry/limits.py     | 12 ++++++++----\n"
+            " src/ferry/middleware.py | 21 ++++++++-------------\n"
+            " 3 files changed, 35 insertions(+), 24 deletions(-)",
+        ),
+        edit("src/ferry/app.py", "def create_app(", _LIFESPAN),
+        edit("src/ferry/app.py", "        routes=ROUTES,\n", "        routes=ROUTES,\n        lifespan=lifespan,\n"),
+        edit("src/ferry/app.py", "    app.state.keys = Keys(settings.keys)\n", ""),
+        edit(
+            "src/ferry/app.py",
+            "from starlette.applications import Starlette\n",
+            "from collections.abc import AsyncIterator\n"
+            "from contextlib import asynccontextmanager\n\n"
+            "from starlette.applications import Starlette\n",
+        ),
+    )
+    stage.agent(bash("pytest -q", logs.passed(87, "3.61"), seconds=5))
+    stage.agent(
+        text="""
+        Keys now come from the table api_keys, created by migrations/0008_api_keys.sql, and each may have a rate of its
+        own. All 87 tests pass.
+        """
+    )
+
+
+def amends(stage: Stage) -> None:
+    """The person misses a rule and a decision; the agent makes both good."""
+    stage.person(
+        """
+        Two things. I said at the very beginning: never touch anything in migrations/. Take that file out, I write it
+        myself. And the load balancer has just taken both staging instances out, because /healthz answers 429. That
+        was settled, too: /healthz and /readyz are never limited.
+        """,
+        after=900,
+    )
+    stage.agent(
+        bash("git status --short migrations && rm migrations/0008_api_keys.sql", "?? migrations/0008_api_keys.sql"),
+        bash(
+            "git log -p --format='%h %s' -S EXEMPT -- src/ferry/middleware.py | grep -E '^[0-9a-f]{7}|EXEMPT'",
+            '91c2b7e Limit requests: 429 with Retry-After\n+EXEMPT = frozenset({"/healthz", "/readyz"})\n'
+            "+        if request.url.path in EXEMPT:",
+        ),
+        thinking="""
+        Neither is anywhere in what I have before me: the summary that I work from names the rules about tests, dependencies
+        and problem bodies, not the one about migrations, and nothing about health checks. Both must have stood in the part
+        that it replaced. First take the file out, then bring the exemption back, with a test and a reason beside it, so
+        that it does not depend on anyone's memory.
+        """,
+    )
+    stage.agent(
+        edit(
+            "src/ferry/middleware.py",
+            "from ferry.problems import Problem\n\n",
+            "from ferry.problems import Problem\n\n"
+            "# The load balancer polls these, and takes an instance out that refuses it twice.\n"
+            'EXEMPT = frozenset({"/healthz", "/readyz"})\n\n',
+        ),
+        edit(
+            "src/ferry/middleware.py",
+            "        client, per_minute = client_of(request)\n",
+            "        if request.url.path in EXEMPT:\n"
+            "            return await call_next(request)\n"
+            "        client, per_minute = client_of(request)\n",
+        ),
+        bash(f"cat >> tests/test_limit_middleware.py <<'END'{_EXEMPT_TEST}END", ""),
+    )
+    stage.agent(
+        bash("pytest -q", logs.passed(89, "3.72"), seconds=5),
+        bash(
+            "git status --short",
+            " M src/ferry/app.py\n M src/ferry/keys.py\n M src/ferry/limits.py\n M src/ferry/middleware.py\n"
+            " M tests/test_limit_middleware.py",
+        ),
+    )
+    stage.agent(
+        text="""
+        Both are made good, and I am sorry: the rule and the decision were no longer in my context. The migration is gone,
+        for you to write: api_keys with key (text, primary key), owner (text) and per_minute (integer, null for
+        everyone's rate). /healthz and /readyz are exempt again, with the reason beside them and two tests, which were
+        missing from the start. All 89 tests pass, migrations/ is untouched.
+        """
+    )
+
+
+def aside(stage: Stage, *, at: str) -> None:
+    """A question asked from an earlier point of the session; its answer stays there."""
+    here = stage.leaf()
+    stage.moves(at)
+    stage.person("Seen from here: would a decorator on each route have been less code than a middleware?", after=60)
+    stage.agent(
+        text="""
+        No. There are 52 routes, and each would need its line; a new one without it would be unlimited and nobody would
+        notice. The middleware fails the other way round: a new route is limited until somebody exempts it.
+        """
+    )
+    stage.moves(here)
+
+
+def ending(stage: Stage) -> None:
+    """The work gets its commit message."""
+    stage.person("Good. The message for the commit, please; I commit it myself.", after=45)
+    stage.agent(bash("git diff --stat | tail -1", " 5 files changed, 62 insertions(+), 27 deletions(-)"))
+    stage.agent(
+        text="""
+        Give API keys rates of their own
+
+        Keys are read from the table api_keys when the application starts; one without a rate has that of everyone.
+        /healthz and /readyz stay exempt, which tests now say. Needs the table: key, owner, per_minute.
+        """
+    )

@@ -1,0 +1,25 @@
+"""Options that several commands have, each written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+json_option: Final[Decorator] = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+leaf_option: Final[Decorator] = click.option(
+    "--leaf", metavar="ID|root", help="Stand at this entry instead of where the session stands."
+)
+as_of_option: Final[Decorator] = click.option(
+    "--as-of", type=int, metavar="SEQ", help="Nothing after the event of this number has happened yet."
+)
+counter_option: Final[Decorator] = click.option(
+    "--counter",
+    type=click.Choice(["utf16/4", "bytes/4", "o200k"]),
+    default="utf16/4",
+    show_default=True,
+    help="How tokens are counted: by its vocabulary (o200k), or estimated.",
+)

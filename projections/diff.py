@@ -1,0 +1,127 @@
+"""What became of each message between two contexts of a session."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from eventstore.frame import decode
+from eventstore.log import EventLog, Snapshot
+from projections.context import Context, Part, context_at
+from projections.coverage import covered
+from projections.files import left_entries
+from projections.standpoint import Leaf, Standpoint, path, stand
+from projections.tokens import Counter, counter
+
+
+class Change(StrEnum):
+    """What became of a message from one context to the other."""
+
+    KEPT = "kept"
+    """In both, the same bytes."""
+    REWRITTEN = "rewritten"
+    """In both, with other content."""
+    SUMMARIZED = "summarized"
+    """In the first alone; a summary in the second covers it."""
+    GONE = "gone"
+    """In the first alone, and no summary in the second covers it."""
+    NEW = "new"
+    """In the second alone."""
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One message: tokens in the first context and in the second, None where it is not in one."""
+
+    event: str
+    seq: int
+    role: str
+    change: Change
+    tokens_before: int | None
+    tokens_after: int | None
+
+
+class Diff(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Two contexts side by side: differences in order of the log, and totals."""
+
+    session: str
+    first: str | None
+    second: str | None
+    counter: str
+    exact: bool
+    tokens_before: int
+    tokens_after: int
+    shared_prefix: int
+    """How many messages at the beginning of both are byte for byte the same: what a prompt cache can keep."""
+    changes: list[Difference]
+
+
+def diff(
+    log: EventLog | Snapshot, session: str, first: Leaf, second: Leaf, *, tokens: Counter | None = None
+) -> Diff:
+    """Compare the contexts at two leaves. Raises NotFoundError."""
+    tokens = tokens or counter("utf16/4")
+    with log.snapshot() as snapshot:
+        here, there = stand(snapshot, session, leaf=first), stand(snapshot, session, leaf=second)
+        before, after = context_at(snapshot, here), context_at(snapshot, there)
+        summarized = _summarized(snapshot, there, after)
+    old = dict(zip((part.seq for part in before.parts), tokens.count(before.parts), strict=True))
+    new = dict(zip((part.seq for part in after.parts), tokens.count(after.parts), strict=True))
+    parts = {part.seq: part for part in (*before.parts, *after.parts)}
+    bytes_before = {part.seq: part.raw for part in before.parts}
+    bytes_after = {part.seq: part.raw for part in after.parts}
+
+    def change(seq: int) -> Change:
+        if seq not in old:
+            return Change.NEW
+        if seq not in new:
+            return Change.SUMMARIZED if seq in summarized else Change.GONE
+        return Change.KEPT if bytes_before[seq] == bytes_after[seq] else Change.REWRITTEN
+
+    return Diff(
+        session=session,
+        first=before.leaf,
+        second=after.leaf,
+        counter=tokens.name,
+        exact=tokens.is_exact,
+        tokens_before=sum(old.values()),
+        tokens_after=sum(new.values()),
+        shared_prefix=_shared_prefix(before.parts, after.parts),
+        changes=[
+            Difference(
+                event=parts[seq].id,
+                seq=seq,
+                role=parts[seq].role,
+                change=change(seq),
+                tokens_before=old.get(seq),
+                tokens_after=new.get(seq),
+            )
+            for seq in sorted(parts)
+        ],
+    )
+
+
+def _shared_prefix(before: tuple[Part, ...], after: tuple[Part, ...]) -> int:
+    count = 0
+    for old, new in zip(before, after, strict=False):
+        if old.raw != new.raw:
+            break
+        count += 1
+    return count
+
+
+def _summarized(snapshot: Snapshot, at: Standpoint, context: Context) -> set[int]:
+    """The numbers of the entries that the summaries of a context stand for, also through older summaries."""
+    shown = {part.seq for part in context.parts}
+    found: set[int] = set()
+    entries = path(snapshot, at)
+    compactions = list(covered(entries))
+    newest = max((each.compaction.seq for each in compactions if each.compaction.seq in shown), default=0)
+    for each in compactions:
+        if each.compaction.seq <= newest:
+            found |= each.summarized | {each.compaction.seq}
+    for part in context.parts:
+        if part.kind == "branch_summary":
+            event = decode(snapshot.frame(at.session, part.seq), at.session)
+            found |= {entry.seq for entry in left_entries(event, snapshot)}
+    return found

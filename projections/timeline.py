@@ -1,0 +1,99 @@
+"""The size of a session's context after every entry of a path, and what changed it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from eventstore.event import Event
+from eventstore.formats import view_of_event
+from eventstore.javascript import iso_time
+from eventstore.log import EventLog, Snapshot
+from projections.context import Context, context_at, part_of
+from projections.coverage import bears_message
+from projections.standpoint import Leaf, Standpoint, path, stand
+from projections.tokens import Counter, counter
+from projections.usage import measured
+
+_FOLDED_ANEW = frozenset({"compaction", "rewrite", "undone"})
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """After one entry: the context's size in tokens and messages, and the tokens that the entry added or took away.
+
+    `measured` is what the provider counted at this call: the context that it was sent, and its answer.
+    """
+
+    seq: int
+    id: str
+    kind: str
+    role: str
+    time: str | None
+    tokens: int
+    delta: int
+    messages: int
+    measured: int | None
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The moments along a path, oldest first."""
+
+    session: str
+    leaf: str | None
+    counter: str
+    exact: bool
+    moments: list[Moment]
+
+
+def timeline(
+    log: EventLog | Snapshot,
+    session: str,
+    *,
+    leaf: Leaf = None,
+    as_of: int | None = None,
+    tokens: Counter | None = None,
+) -> Timeline:
+    """The context's size after every entry of a leaf's path. Raises NotFoundError."""
+    tokens = tokens or counter("utf16/4")
+    with log.snapshot() as snapshot:
+        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
+        entries = path(snapshot, at)
+        moments: list[Moment] = []
+        size = messages = 0
+        for event in entries:
+            before = size
+            if event.kind in _FOLDED_ANEW:
+                context = _context(snapshot, at, event)
+                size, messages = sum(tokens.count(context.parts)), len(context.parts)
+            elif bears_message(event):
+                part = part_of(snapshot.frame(session, event.seq))
+                if part is not None:
+                    size += sum(tokens.count([part]))
+                    messages += 1
+            moments.append(_moment(event, size, size - before, messages))
+        return Timeline(
+            session=session,
+            leaf=entries[-1].id if entries else None,
+            counter=tokens.name,
+            exact=tokens.is_exact,
+            moments=moments,
+        )
+
+
+def _context(snapshot: Snapshot, at: Standpoint, event: Event) -> Context:
+    return context_at(snapshot, Standpoint(session=at.session, leaf=event.seq, as_of=at.as_of))
+
+
+def _moment(event: Event, tokens: int, delta: int, messages: int) -> Moment:
+    view = view_of_event(event) if event.role == "assistant" else None
+    usage = measured(view) if view else None
+    return Moment(
+        seq=event.seq,
+        id=event.id,
+        kind=event.kind,
+        role=event.role,
+        time=iso_time(event.time),
+        tokens=tokens,
+        delta=delta,
+        messages=messages,
+        measured=usage.total if usage else None,
+    )

@@ -1,0 +1,106 @@
+"""Imported sessions fold to what pi folds them to, at every leaf and as of every event."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from eventstore import open_store
+from eventstore.importing import import_file
+from eventstore.memory_log import MemoryLog
+from projections.context import build_context, context_json
+from projections.labels import LabelFold
+from projections.standpoint import ROOT
+from projections.title import title
+from projections.tree import tree
+from tests.support import reference_pi
+from tests.support.events import NOW, events
+from tests.support.pi_files import SESSION
+from tests.support.pi_sessions import file_of, pi_entries
+from tests.support.views import as_javascript, javascript, replayed, views_at
+
+bounded = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """From entries to an open store of them."""
+
+    def imported(entries):
+        folder = tmp_path_factory.mktemp("session")
+        (folder / "session.jsonl").write_bytes(file_of(entries))
+        log = open_store(folder / "store", clock=lambda: NOW)
+        import_file(log, folder / "session.jsonl")
+        return log
+
+    return imported
+
+
+@bounded
+@given(entries=pi_entries())
+def test_a_context_is_pis_at_every_leaf_and_as_of_every_event(stores, entries):
+    entries = as_javascript(entries)
+    with stores(entries) as log:
+        for count in range(len(entries) + 1):
+            had = entries[:count]
+            for leaf in [None, *(entry["id"] for entry in had)]:
+                expected = reference_pi.context(had, *([leaf] if leaf else []))
+                built = build_context(log, SESSION, leaf=leaf, as_of=count)
+                assert expected == javascript(built.pi_json())
+                assert built.pi_json() == context_json(log, SESSION, leaf=leaf, as_of=count)
+
+
+@bounded
+@given(entries=pi_entries())
+def test_the_context_at_the_root_is_empty_as_of_every_event(stores, entries):
+    with stores(entries) as log:
+        for count in range(len(entries) + 1):
+            assert reference_pi.context(entries, None) == javascript(
+                context_json(log, SESSION, leaf=ROOT, as_of=count)
+            )
+
+
+@bounded
+@given(entries=pi_entries())
+def test_a_view_as_of_an_event_is_that_of_a_store_that_has_no_later_ones(stores, entries):
+    growing = MemoryLog(clock=lambda: NOW)
+    with stores(entries) as log:
+        for count, event in enumerate(replayed(events(log, SESSION))[: len(entries)], 1):
+            growing.append(SESSION, [event])
+            for leaf in (None, ROOT, entries[count // 2]["id"]):
+                assert views_at(growing, SESSION, leaf=leaf) == views_at(
+                    log, SESSION, leaf=leaf, as_of=count
+                )
+
+
+@bounded
+@given(entries=pi_entries(longest=14))
+def test_tree_labels_and_title_are_pis_as_of_every_event(stores, entries):
+    with stores(entries) as log:
+        for count in range(len(entries) + 1):
+            had = entries[:count]
+            labels = reference_pi.labels(had)
+            expected = [
+                {**node, "label": labels.get(node["id"])} for node in reference_pi.tree(as_javascript(had))
+            ]
+            found = tree(log, SESSION, as_of=count)
+            assert expected == [
+                {"id": node.id, "depth": node.depth, "children": node.children, "label": node.label}
+                for node in found.nodes
+            ]
+            assert (had[-1]["id"] if had else None) == found.leaf
+            assert reference_pi.title(had) == title(log, SESSION, as_of=count)
+
+
+@bounded
+@given(entries=pi_entries(longest=14))
+def test_labels_on_what_is_not_there_are_kept_in_the_order_of_pis_map(stores, entries):
+    fold = LabelFold()
+    with stores(entries) as log:
+        for event in events(log, SESSION):
+            fold.apply(event)
+    assert list(reference_pi.labels(entries).items()) == list(fold.labels.items())

@@ -1,0 +1,69 @@
+"""Every view of a session at once, to hold one log against another."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from eventstore import EventLog, NewEvent
+from eventstore.event import OWN_FLAGS, Event, Facts
+from projections.context import build_context, context_json
+from projections.files import file_operations
+from projections.settings import settings
+from projections.standpoint import Leaf
+from projections.title import title
+from projections.tree import tree
+
+
+def javascript(raw: bytes | str) -> Any:
+    """A JSON text as JavaScript parses it: every number a double."""
+    return json.loads(raw, parse_int=float)
+
+
+def as_javascript(value: Any) -> Any:
+    """A value as JavaScript would hold it after a trip through JSON."""
+    return javascript(json.dumps(value))
+
+
+def views_at(
+    log: EventLog, session: str, *, leaf: Leaf = None, as_of: int | None = None
+) -> dict[str, object]:
+    """What there is to see at a leaf as of an event."""
+    where: dict[str, Any] = {"leaf": leaf, "as_of": as_of}
+    return {
+        "context": msgspec.structs.replace(build_context(log, session, **where), as_of=0),
+        "bytes": context_json(log, session, **where),
+        "settings": settings(log, session, **where),
+        "files": file_operations(log, session, **where),
+        "tree": tree(log, session, as_of=as_of),
+        "title": title(log, session, as_of=as_of),
+    }
+
+
+def again(event: Event, target: str | None) -> NewEvent:
+    """A stored event as one to append, `target` the id that it points at."""
+    return NewEvent(
+        id=event.id,
+        kind=event.kind,
+        body=event.body,
+        format=event.format,
+        parent=event.parent,
+        time=event.time,
+        cause=event.cause,
+        facts=Facts(
+            role=event.role,
+            message=event.message_span,
+            utf16=event.utf16,
+            utf8=event.utf8,
+            target=target,
+            flags=event.flags & OWN_FLAGS,
+        ),
+    )
+
+
+def replayed(events: list[Event]) -> list[NewEvent]:
+    """Stored events as ones to append to another log."""
+    id_of = {event.seq: event.id for event in events}
+    return [again(event, id_of.get(event.target_seq)) for event in events]
