@@ -13,7 +13,7 @@ import lmdb
 
 from eventstore.frame import pointers_of
 from eventstore.lmdb_log import LmdbLog
-from eventstore.lmdb_store import _ENGINE, _MAP_SIZE, _READERS, Databases
+from eventstore.lmdb_store import MAP_SIZE, Databases
 
 
 class Span(NamedTuple):
@@ -56,10 +56,10 @@ def open_and_join(path: Path, span: Span) -> bytes:
     """The same from a closed store: opened as a store is, but without a look at what is in it."""
     with lmdb.open(
         str(path),
-        map_size=_MAP_SIZE,
+        map_size=MAP_SIZE,
         max_dbs=len(Databases._fields),
-        max_readers=_READERS,
-        lib_version=_ENGINE,
+        max_readers=510,
+        lib_version=0,
         readahead=False,
     ) as env:
         return join(env, env.open_db(b"events", create=False), span)

@@ -23,6 +23,7 @@ PAGE: Final = ROOT / "docs" / "benchmarks.md"
 BEGIN: Final = "<!-- measured: begin -->"
 END: Final = "<!-- measured: end -->"
 
+TIMES: Final = "\N{MULTIPLICATION SIGN}"
 TO_THE_FLOOR: Final = 2.0
 FLAT: Final = 1.25
 """The longest history's rebuild against the shortest's: what still counts as the same."""
@@ -39,11 +40,11 @@ class Limit(NamedTuple):
         return "met" if is_met else "**not met**"
 
     def __str__(self) -> str:
-        return f"{'≥' if self.is_least else '≤'} {self.bound:g} ×"
+        return f"{'≥' if self.is_least else '≤'} {self.bound:g} {TIMES}"
 
 
 class Comparison(NamedTuple):
-    """Refold in a group beside another role of it. Where the other takes longer, the ratio says how much faster refold is."""
+    """Refold in a group beside another role of it: how much slower it is, or how much faster."""
 
     group: str
     what: str
@@ -213,7 +214,7 @@ def table(rows: Iterator[tuple[str, ...]]) -> str:
 
 
 def times(ratio: float) -> str:
-    return f"{ratio:.2f} ×" if ratio < 10 else f"{ratio:,.0f} ×"
+    return f"{ratio:.2f} {TIMES}" if ratio < 10 else f"{ratio:,.0f} {TIMES}"
 
 
 def span(seconds: float) -> str:

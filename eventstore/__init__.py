@@ -8,12 +8,29 @@ from typing import TYPE_CHECKING
 
 from eventstore.clock import epoch_milliseconds
 from eventstore.event import Event, NewEvent, Parent
+from eventstore.exporting import export_original, export_pi
+from eventstore.importing import Imported, import_file
 from eventstore.log import Appended, EventLog, Head, Snapshot
+from eventstore.writing import SessionWriter
 
 if TYPE_CHECKING:
     from eventstore.lmdb_log import Durability, LmdbLog
 
-__all__ = ["Appended", "Event", "EventLog", "Head", "NewEvent", "Parent", "Snapshot", "open_store"]
+__all__ = [
+    "Appended",
+    "Event",
+    "EventLog",
+    "Head",
+    "Imported",
+    "NewEvent",
+    "Parent",
+    "SessionWriter",
+    "Snapshot",
+    "export_original",
+    "export_pi",
+    "import_file",
+    "open_store",
+]
 
 
 def open_store(

@@ -18,7 +18,7 @@ from eventstore import lmdb_store
 from eventstore.admission import check_expected, check_names, is_same
 from eventstore.chain import link, payload_digest
 from eventstore.clock import epoch_milliseconds
-from eventstore.errors import CorruptionError, EventConflictError, NotFoundError, RefoldError, StoreError
+from eventstore.errors import CorruptionError, EventConflictError, NotFoundError, StoreError
 from eventstore.event import Event, Flag, NewEvent, Parent
 from eventstore.frame import Buffer, decode, encode, upcast
 from eventstore.group_commit import GroupCommit, Request
@@ -185,8 +185,8 @@ class LmdbLog:
         if self._open_snapshots:
             raise StoreError(
                 self.path,
-                "the map is full, and cannot grow while this process reads",
-                "close the open snapshots, then append again",
+                "the map is too small, and cannot grow while this process reads",
+                "close the open snapshots, then try again",
             )
         env.set_mapsize(size)
 
@@ -194,26 +194,26 @@ class LmdbLog:
         if self._env is None:
             raise StoreError(self.path, "the store is closed", "open it again")
         if os.getpid() != self._process:
-            raise StoreError(self.path, "the store was opened before a fork", "open it in this process")
+            raise StoreError(self.path, "the store was opened before a fork", "close it, then open it in this process")
         return self._env
 
 
 def _run_apart(
     env: lmdb.Environment, transaction: Transaction, request: Request[Transaction], *, alone: bool
-) -> tuple[Any, RefoldError | None]:
+) -> tuple[Any, Exception | None]:
     """A request's result, or the error for which nothing of it is in the transaction."""
     inner = transaction if alone else env.begin(parent=transaction, write=True, buffers=True)
     try:
         result = request.write(inner)
-    except RefoldError as error:
+    except (lmdb.Error, KeyboardInterrupt, SystemExit):
+        if not alone:
+            inner.abort()
+        raise
+    except Exception as error:
         if alone:
             raise
         inner.abort()
         return None, error
-    except BaseException:
-        if not alone:
-            inner.abort()
-        raise
     if not alone:
         inner.commit()
     return result, None
@@ -233,7 +233,7 @@ class _Snapshots:
         try:
             self._transaction = env.begin(buffers=True)
         except lmdb.MapResizedError:
-            env.set_mapsize(0)
+            log._resize(env, 0)
             self._transaction = env.begin(buffers=True)
         log._open_snapshots += 1
         return LmdbSnapshot(self._transaction, log._dbs, log._oldest_frame)

@@ -12,6 +12,7 @@ from eventstore.estimates import utf8_tokens, utf16_tokens
 from eventstore.event import ROLES, Flag
 from eventstore.formats import view_of_message
 from eventstore.frame import Buffer, Header, body_of, header_of, names_of, pointers_of, span_of, time_of
+from eventstore.javascript import stringify
 from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE, REWRITE, kind_of_code
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import Rewrite, Shown, record_of
@@ -72,7 +73,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 def pi_json(messages: Sequence[Buffer], settings: Settings) -> bytes:
     """The JSON of a pi context, its messages spliced in as they are."""
     opened = b'{"messages":['
-    closed = b"]," + _encode(settings)[1:]
+    closed = b"]," + _settings_json(settings)[1:]
     if not messages:
         return opened + closed
     # One join, so that the bytes of the messages are copied once.
@@ -80,6 +81,14 @@ def pi_json(messages: Sequence[Buffer], settings: Settings) -> bytes:
     pieces[0] = opened + pieces[0]
     pieces[-1] = bytes(pieces[-1]) + closed
     return b",".join(pieces)
+
+
+def _settings_json(settings: Settings) -> bytes:
+    try:
+        return _encode(settings)
+    except UnicodeEncodeError:
+        # A lone surrogate has no UTF-8: it stays the escape that it came as.
+        return stringify(msgspec.to_builtins(settings)).encode()
 
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -206,7 +215,9 @@ def _summary(compaction: Buffer, harness: HarnessRules) -> bytes:
 
 def _shown_of_entry(frame: Buffer, harness: HarnessRules) -> bytes | None:
     """The message of an entry that is not shown as it is stored."""
-    show = harness.shown.get(frame[1])
+    _, flags, *_ = pointers_of(frame)
+    is_migrated = flags & Flag.MIGRATED_ROLE.value
+    show = harness.migrated if is_migrated else harness.shown.get(frame[1])
     return _from_record(frame, show) if show else None
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 Message = dict[str, Any]
 
-_SOFT_BREAK: Final = re.compile(r"(?<!\n)\n(?![\n#\-\d])")
+_SOFT_BREAK: Final = re.compile(r"(?<!\n)\n(?!\n|# |## |- |\d+\. )")
 
 
 def prose(text: str) -> str:
@@ -61,7 +61,7 @@ def shell(command: str, output: str, *, exit_code: int, time: int) -> Message:
     return {
         "role": "bashExecution",
         "command": command,
-        "output": cleandoc(output),
+        "output": output,
         "exitCode": exit_code,
         "cancelled": False,
         "truncated": False,

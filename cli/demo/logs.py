@@ -8,7 +8,12 @@ from typing import Final
 from cli.demo.ferry import RESOURCES
 
 _PATHS: Final = [f"/v1/{each.many}" for each in RESOURCES]
-_AGENTS: Final = ("FerryApp/5.2 (Android 15)", "FerryApp/5.2 (iOS 18.3)", "okhttp/4.12.0", "Mozilla/5.0 (X11)")
+_AGENTS: Final = (
+    "FerryApp/5.2 (Android 15)",
+    "FerryApp/5.2 (iOS 18.3)",
+    "okhttp/4.12.0",
+    "Mozilla/5.0 (X11)",
+)
 _CRAWLER: Final = "203.0.113.77"
 _DOTS_A_LINE: Final = 72
 
@@ -90,7 +95,7 @@ def staging_log(lines: int) -> str:
 
 def _staged(number: int) -> str:
     second = number * 11
-    time = f"2026-03-04T12:{second // 60 % 60:02}:{second % 60:02}Z"
+    time = f"2026-03-04T10:{second // 60 % 60:02}:{second % 60:02}Z"
     path = _PATHS[mixed(number, 14) % len(_PATHS)]
     request_id = f"{mixed(number, 15):08x}"
     if number % 3 == 0:

@@ -31,12 +31,14 @@ def play(log: EventLog) -> str:
     told = flake.clock(stage)
     before_redis = stage.compacts(summaries.FIRST, first_kept=told, reason="threshold")
 
+    committed = dict(stage.disk)
     redis.redis(stage)
     stage.leaves(summaries.BRANCH, target=before_redis)
+    stage.disk = committed
     share.share(stage)
-    share.staging(stage)
-    asked = share.next_task(stage)
-    stage.compacts(summaries.SECOND, first_kept=asked, reason="manual")
+    found = share.staging(stage)
+    share.next_task(stage)
+    stage.compacts(summaries.SECOND, first_kept=found, reason="manual")
 
     keys.rates(stage)
     keys.amends(stage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import takewhile
@@ -25,7 +26,7 @@ from eventstore.records import (
     ThinkingLevelChange,
 )
 from eventstore.writing import SessionWriter
-from projections.context import build_context
+from projections.context import Part, build_context
 
 _START: Final = datetime(2026, 3, 4, 9, 12, tzinfo=UTC)
 _SPREAD: Final = 0x9E3779B1
@@ -36,6 +37,7 @@ _OVERHEAD: Final = 9_000
 """Tokens of the system prompt and the tools, which no log shows."""
 _UNCACHED: Final = 4
 """Tokens behind the last cache mark of a request."""
+_CACHE_LIFE: Final = 5 * 60 * 1000
 _TOKENS_A_SECOND: Final = 70
 
 
@@ -54,6 +56,21 @@ _PRICES: Final = {
 }
 
 
+class _Cache(NamedTuple):
+    """What a provider still holds of the request before: `time` is when that was made."""
+
+    model: str
+    time: int
+    messages: list[bytes]
+
+    def hit(self, model: str, now: int, messages: list[bytes]) -> int | None:
+        """With how many messages a request begins that are held; None where nothing is, not even its prompt."""
+        if model != self.model or now - self.time > _CACHE_LIFE:
+            return None
+        pairs = zip(self.messages, messages, strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
 class Stage:
     """A session as it is played. Methods that append give the id of what they appended first."""
 
@@ -62,8 +79,7 @@ class Stage:
         self._log, self._session = log, session
         self._now = int(_START.timestamp() * 1000)
         self._ids = self._calls = 0
-        self._model = ""
-        self._sent: tuple[str, list[bytes]] = ("", [])
+        self._cache = _Cache("", 0, [])
         self._writer = SessionWriter(log, session, clock=lambda: self._now, new_id=self._next_id)
 
     def opens(self, name: str, cwd: str) -> str:
@@ -82,18 +98,20 @@ class Stage:
 
     def agent(self, *calls: Call, thinking: str = "", text: str = "") -> str:
         """The model answers; the tools that it calls answer it."""
+        context = build_context(self._log, self._session)
         call_ids = [self._next_call_id() for _ in calls]
         named = zip(call_ids, calls, strict=True)
         blocks = cast.assistant(
             thinking, text, [cast.tool_call(call_id, call.name, call.arguments) for call_id, call in named]
         )
+        model = str(context.settings.model.model_id) if context.settings.model else ""
         message = {
             "role": "assistant",
             "content": blocks,
             "api": "anthropic-messages",
             "provider": _PROVIDER,
-            "model": self._model,
-            "usage": self._usage(blocks),
+            "model": model,
+            "usage": self._usage(model, context.parts, blocks),
             "stopReason": "toolUse" if calls else "stop",
             "timestamp": self._now,
         }
@@ -113,7 +131,6 @@ class Stage:
 
     def uses(self, model: str) -> str:
         """Another model from here on."""
-        self._model = model
         return self._record(ModelChange(provider=_PROVIDER, model_id=model))
 
     def thinks(self, level: str) -> str:
@@ -169,21 +186,17 @@ class Stage:
         self._calls += 1
         return "toolu_" + sha256(f"{self._session} {self._calls}".encode()).hexdigest()[:24]
 
-    def _usage(self, blocks: list[dict[str, Any]]) -> dict[str, Any]:
-        """What a provider would count: a cache holds the prefix that this model was sent the last time."""
-        parts = build_context(self._log, self._session).parts
+    def _usage(self, model: str, parts: Sequence[Part], blocks: list[dict[str, Any]]) -> dict[str, Any]:
+        """What a provider would count of a request, and of the answer to it."""
         counts = [_counted(part.utf16) for part in parts]
         messages = [part.raw for part in parts]
-        model, sent = self._sent
-        self._sent = (self._model, messages)
-        cached = 0
-        if model == self._model:
-            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(sent, messages, strict=False)))
-            cached = _OVERHEAD + sum(counts[:same])
+        same = self._cache.hit(model, self._now, messages)
+        self._cache = _Cache(model, self._now, messages)
+        cached = 0 if same is None else _OVERHEAD + sum(counts[:same])
         written = _OVERHEAD + sum(counts) - cached - _UNCACHED
         output = _counted(utf16_tokens(view_of_message(_encode({"role": "assistant", "content": blocks}))))
         tokens = (_UNCACHED, output, cached, written)
-        costs = [round(count * price / 1e6, 6) for count, price in zip(tokens, _PRICES[self._model], strict=True)]
+        costs = [round(count * price / 1e6, 6) for count, price in zip(tokens, _PRICES[model], strict=True)]
         names = ("input", "output", "cacheRead", "cacheWrite")
         return {
             **dict(zip(names, tokens, strict=True)),

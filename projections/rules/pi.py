@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -10,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import stringify
 from eventstore.kinds import BRANCH_SUMMARY, CUSTOM_MESSAGE, MESSAGE
 from eventstore.records import Shown
 from projections.rules.rules import HarnessRules
@@ -26,15 +26,21 @@ class _Fields(msgspec.Struct, frozen=True):
 
 
 _decode_fields: Final = msgspec.json.Decoder(_Fields).decode
-_FALSY: Final = (b"", b'""', b"null", b"false", b"0")
 
 
-def _message(role: str, record: bytes, names: Sequence[str], time: int | None) -> bytes:
-    """A message of fields of a record, as they stand there; a field that the record lacks is left out."""
+def _fields(record: bytes) -> _Fields:
     try:
-        fields = _decode_fields(record)
+        # The decoder looks at no byte of what stays raw.
+        record.decode()
+        return _decode_fields(record)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        fields = _decode_fields(readable(record))
+        decoded = tolerant_json(record)
+        known = (name for name in _Fields.__struct_fields__ if name in decoded)
+        return _Fields(**{name: Raw(_encode(decoded[name])) for name in known})
+
+
+def _message(role: str, fields: _Fields, names: Sequence[str], time: int | None) -> bytes:
+    """A message of fields of a record, as they stand there; a field that the record lacks is left out."""
     parts = [b'{"role":"%s"' % role.encode()]
     for name in names:
         value = getattr(fields, name)
@@ -46,33 +52,31 @@ def _message(role: str, record: bytes, names: Sequence[str], time: int | None) -
 
 def show_compaction(record: bytes, time: int | None) -> bytes:
     """The compaction in effect, as the first message."""
-    return _message("compactionSummary", record, ("summary", "tokensBefore"), time)
+    return _message("compactionSummary", _fields(record), ("summary", "tokensBefore"), time)
 
 
 def show_branch_summary(record: bytes, time: int | None) -> bytes | None:
     """A branch summary; one without a summary shows nothing."""
-    fields = _decode_fields(readable(record))
-    if isinstance(fields.summary, UnsetType) or bytes(fields.summary) in _FALSY:
+    fields = _fields(record)
+    if isinstance(fields.summary, UnsetType) or not tolerant_json(bytes(fields.summary)):
         return None
-    return _message("branchSummary", record, ("summary", "fromId"), time)
+    return _message("branchSummary", fields, ("summary", "fromId"), time)
 
 
 def show_custom_message(record: bytes, time: int | None) -> bytes:
     """A message of an extension."""
-    return _message("custom", record, ("customType", "content", "display", "details"), time)
-
-
-def readable(raw: bytes) -> bytes:
-    """A JSON text as JavaScript reads it: bytes that are no UTF-8 replaced."""
-    return raw.decode("utf-8", "replace").encode()
+    return _message("custom", _fields(record), ("customType", "content", "display", "details"), time)
 
 
 def show_mended(record: bytes, _time: int | None) -> bytes | None:
-    """The message of a record of an older version, or with damaged text: hook messages are custom ones."""
+    """The message of a record with damaged text."""
     message = tolerant_json(record).get("message")
-    if isinstance(message, dict) and message.get("role") == "hookMessage":
-        message["role"] = "custom"
     return None if message is None else _encode(message)
+
+
+def show_migrated(record: bytes, _time: int | None) -> bytes:
+    """The hook message of a record of an older version: a custom one."""
+    return _encode({**tolerant_json(record)["message"], "role": "custom"})
 
 
 def rewrite(message: bytes, shown: Sequence[Shown]) -> bytes:
@@ -89,17 +93,7 @@ def rewrite(message: bytes, shown: Sequence[Shown]) -> bytes:
 
 
 def _encode(value: Any) -> bytes:
-    # A lone surrogate has no UTF-8: it stays the escape that it came as.
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return (
-        text.encode()
-        if text.isascii() or not _has_surrogate(text)
-        else json.dumps(value, separators=(",", ":")).encode()
-    )
-
-
-def _has_surrogate(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
+    return stringify(value).encode()
 
 
 RULES: Final = HarnessRules(
@@ -110,6 +104,7 @@ RULES: Final = HarnessRules(
         BRANCH_SUMMARY: show_branch_summary,
         CUSTOM_MESSAGE: show_custom_message,
     },
+    migrated=show_migrated,
     rewrite=rewrite,
     default_thinking_level="off",
 )

@@ -16,12 +16,14 @@ class HarnessRules(msgspec.Struct, frozen=True, kw_only=True):
     """How a harness folds a path into messages.
 
     `summary` makes the message of the compaction in effect, `shown` those of entries that are no messages
-    themselves, or not as they stand in their record, by kind code; kinds in neither show nothing. `rewrite`
-    is a message with blocks shown otherwise.
+    themselves, or not as they stand in their record, by kind code; kinds in neither show nothing. `migrated`
+    makes those of records whose role the harness renames when it opens an older file. `rewrite` is a message
+    with blocks shown otherwise.
     """
 
     name: str
     summary: ShowEntry
     shown: Mapping[int, ShowEntry]
+    migrated: ShowEntry
     rewrite: Callable[[bytes, Sequence[Shown]], bytes]
     default_thinking_level: str

@@ -48,10 +48,10 @@ def guesses(stage: Stage) -> None:
     stage.person("Can you make sense of that? It is green here.", after=60)
     stage.agent(
         bash(
-            'for i in $(seq 48); do echo "---- run $i"; pytest -v --durations=1 tests/test_limits.py'
+            'for i in $(seq 72); do echo "---- run $i"; pytest -v --durations=1 tests/test_limits.py'
             " | grep -E 'PASSED|FAILED|call|====.* in '; done",
-            logs.repeated_runs(48, _TESTS, failing=(9, 22, 31, 44)),
-            seconds=38,
+            logs.repeated_runs(72, _TESTS, failing=(9, 22, 31, 44, 58, 67)),
+            seconds=57,
         ),
         read("tests/test_limits.py"),
     )
@@ -63,7 +63,7 @@ def guesses(stage: Stage) -> None:
             seconds=21,
         ),
         thinking="""
-        Four of 48, always the last test, and slower whenever it fails: 0.09 s instead of 0.06 s. The first sleep of
+        Six of 72, always the last test, and slower whenever it fails: 0.09 s instead of 0.06 s. The first sleep of
         30 ms takes more than the 50 ms that a token needs. If that is it, a busy machine should make it fail at will.
         """,
     )
@@ -89,7 +89,10 @@ def clock(stage: Stage) -> str:
     )
     stage.agent(
         read("src/ferry/limits.py"),
-        bash("grep -rn 'time\\.' src/ferry | grep -v runtime", "src/ferry/limits.py:28:        now = time.time()"),
+        bash(
+            "grep -rn 'time\\.' src/ferry | grep -v runtime",
+            "src/ferry/limits.py:27:        now = time.time()",
+        ),
         thinking="""
         Two faults, then. The tests wait for a clock that they cannot hold still. And the bucket itself reads wall time:
         when NTP steps it back by a minute, `now - bucket.updated` is negative and the refill takes tokens away, so
@@ -103,15 +106,7 @@ def clock(stage: Stage) -> str:
             "import time\nfrom dataclasses import dataclass\n",
             "import time\nfrom collections.abc import Callable\nfrom dataclasses import dataclass\n",
         ),
-        edit(
-            "src/ferry/limits.py",
-            "    def __init__(self, *, per_minute: float, burst: int) -> None:\n",
-            "    def __init__(\n"
-            "        self, *, per_minute: float, burst: int, clock: Callable[[], float] = time.monotonic\n"
-            "    ) -> None:\n"
-            "        self._clock = clock\n",
-        ),
-        edit("src/ferry/limits.py", "        now = time.time()\n", "        now = self._clock()\n"),
+        edit("src/ferry/limits.py", written.WALL_TIME, written.CLOCK_GIVEN),
         write("tests/test_limits.py", written.BUCKET_TESTS_BY_HAND),
     )
     stage.agent(

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
-from cli.demo import logs
+from cli.demo import logs, written
 from cli.demo.stage import Stage
 from cli.demo.tools import bash, edit, read
 
 _SHUT: Final = """
 ......F                                                                  [100%]
 =================================== FAILURES ===================================
-_________________________ test_a_share_is_never_nothing __________________________
+________________________ test_a_share_is_never_nothing _________________________
 
     def test_a_share_is_never_nothing():
         buckets = TokenBuckets(per_minute=60, burst=3, workers=4)
 >       assert buckets.take("a") == 0
 E       assert 4.0 == 0
-E        +  where 4.0 = take('a')
 
-tests/test_limits.py:62: AssertionError
+tests/test_limits.py:64: AssertionError
 =========================== short test summary info ============================
 FAILED tests/test_limits.py::test_a_share_is_never_nothing - assert 4.0 == 0
 1 failed, 6 passed in 0.06s
 """
 
-_SHARE_TESTS: Final = '''
+_SHARE_TESTS: Final = """
 
 def test_workers_share_rate_and_burst(clock):
     buckets = TokenBuckets(per_minute=60, burst=4, workers=2, clock=clock)
@@ -35,18 +34,12 @@ def test_workers_share_rate_and_burst(clock):
 def test_a_share_is_never_nothing():
     buckets = TokenBuckets(per_minute=60, burst=3, workers=4)
     assert buckets.take("a") == 0
-'''
+"""
 
 
 def share(stage: Stage) -> None:
     """Each worker gets its part of the limit; rounding down leaves a bucket that nobody can draw on."""
-    stage.person_runs(
-        "git restore . && git clean -fdq src tests && git status --short", "", after=30
-    )
-    for left in ("src/ferry/redis_buckets.py", "tests/test_redis_buckets.py"):
-        del stage.disk[left]
-    stage.disk["pyproject.toml"] = stage.disk["pyproject.toml"].replace(', "redis>=5"', "")
-    stage.thinks("medium")
+    stage.person_runs("git restore . && git clean -fdq src tests && git status --short", "", after=30)
     stage.person(
         """
         Simpler: each worker takes its part. uvicorn reads the number of workers from WEB_CONCURRENCY, so we can, too. That
@@ -60,35 +53,8 @@ def share(stage: Stage) -> None:
         read("deploy/compose.yaml"),
     )
     stage.agent(
-        edit(
-            "src/ferry/settings.py",
-            "    burst: int = 20\n",
-            '    burst: int = 20\n    workers: int = 1\n    """Processes that share the limit: each enforces its part of it."""\n',
-        ),
-        edit(
-            "src/ferry/settings.py",
-            "            keys=dict(pairs),\n",
-            '            keys=dict(pairs),\n            workers=int(env.get("WEB_CONCURRENCY", cls.workers)),\n',
-        ),
-        edit(
-            "src/ferry/limits.py",
-            "        self, *, per_minute: float, burst: int, clock: Callable[[], float] = time.monotonic\n"
-            "    ) -> None:\n"
-            "        self._clock = clock\n"
-            "        self.per_second = per_minute / 60\n"
-            "        self.burst = burst\n",
-            "        self,\n"
-            "        *,\n"
-            "        per_minute: float,\n"
-            "        burst: int,\n"
-            "        workers: int = 1,\n"
-            "        clock: Callable[[], float] = time.monotonic,\n"
-            "    ) -> None:\n"
-            "        self._clock = clock\n"
-            "        self.workers = workers\n"
-            "        self.per_second = per_minute / 60 / workers\n"
-            "        self.burst = burst // workers\n",
-        ),
+        edit("src/ferry/settings.py", written.SETTINGS_OF_ONE, written.SETTINGS_OF_WORKERS),
+        edit("src/ferry/limits.py", written.WHOLE_LIMIT, written.SHARED_LIMIT),
         edit(
             "src/ferry/app.py",
             "                buckets=TokenBuckets(per_minute=settings.rate_per_minute, burst=settings.burst),\n",
@@ -124,8 +90,8 @@ def share(stage: Stage) -> None:
     )
 
 
-def staging(stage: Stage) -> None:
-    """Who was limited that should not have been."""
+def staging(stage: Stage) -> str:
+    """Who was limited that should not have been. Gives the answer."""
     stage.person(
         """
         It has been on staging over lunch, with a mirror of the real traffic: logs/staging.log. Who was limited that
@@ -151,7 +117,7 @@ def staging(stage: Stage) -> None:
         many people behind one address of a mobile carrier. Which routes does the app need without a key?
         """,
     )
-    stage.agent(
+    return stage.agent(
         text="""
         203.0.113.77 is the scraper, rightly limited 1,214 times. 198.51.100.23 is not one client: half Android, half iOS,
         all of them our own app, so it must be a mobile carrier's gateway. It was limited 611 times, and those were
@@ -160,9 +126,9 @@ def staging(stage: Stage) -> None:
     )
 
 
-def next_task(stage: Stage) -> str:
-    """What is to be done next. Gives the person's message."""
-    asked = stage.person(
+def next_task(stage: Stage) -> None:
+    """What is to be done next."""
+    stage.person(
         """
         Then the app gets a key with a rate of its own, 6,000 a minute. Keys move from the environment to a table
         api_keys for that: key, owner, per_minute. First summarize where we are, this session has become long.
@@ -175,4 +141,3 @@ def next_task(stage: Stage) -> str:
         where it has none.
         """
     )
-    return asked

@@ -1,0 +1,123 @@
+"""Writes docs/events.md from the types: `python docs/generate_events.py`. A test holds the two together."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import msgspec
+
+from eventstore import records
+from eventstore.event import Event, Facts, Flag, NewEvent
+from eventstore.kinds import is_entry
+from eventstore.records import RECORDS, Record
+
+INTRODUCTION = """\
+# Events
+
+Written by `python docs/generate_events.py` from the types in `eventstore`; a test fails where the two differ.
+
+A session is a list of events, numbered from 1 without a gap. An event is never changed. Those that are nodes of
+the session's tree are **entries**; the others are **off-path**. Imported events keep the record that they came as,
+byte for byte; what refold itself writes is one of the records below, in the shape of pi's version 3 where pi has the
+kind. A record holds neither id, parent nor time: those are the event's own.
+"""
+
+SECTIONS = {
+    "An event before it is stored": NewEvent,
+    "What a format reads out of a record": Facts,
+    "A stored event": Event,
+}
+
+
+def main() -> None:
+    """Write the page."""
+    Path(__file__).with_name("events.md").write_text(page(), encoding="utf-8")
+
+
+def page() -> str:
+    """The page's text."""
+    parts = [INTRODUCTION, "## Kinds\n", _kinds()]
+    for kind, record in RECORDS.items():
+        parts.append(_record(kind, record))
+    parts.append("## Parts of records\n")
+    parts += [_part(part) for part in _parts()]
+    for title, type_ in SECTIONS.items():
+        parts.append(f"## {title}\n\n{_text(type_)}\n\n{_fields(type_)}")
+    flags = "\n".join(f"| `{flag.name}` | {flag.value} |" for flag in Flag)
+    parts.append(f"## Flags\n\n{_text(Flag)}\n\n| flag | bit |\n| --- | --- |\n{flags}\n")
+    return "\n".join(parts)
+
+
+def _kinds() -> str:
+    rows = [
+        f"| [`{kind}`](#{kind}) | {'entry' if is_entry(kind) else 'off-path'} | {_summary(record)} |"
+        for kind, record in RECORDS.items()
+    ]
+    other = "| any other | entry | A kind that refold does not know keeps its name and its record. |"
+    return "\n".join(["| kind | place | what it says |", "| --- | --- | --- |", *rows, other, ""])
+
+
+def _record(kind: str, record: type[Record]) -> str:
+    return f"### {kind}\n\n{_text(record)}\n\n{_fields(record)}"
+
+
+def _part(part: type[msgspec.Struct]) -> str:
+    return f"### {part.__name__}\n\n{_text(part)}\n\n{_fields(part)}"
+
+
+def _parts() -> list[type[msgspec.Struct]]:
+    return [
+        type_
+        for _, type_ in inspect.getmembers(records, inspect.isclass)
+        if issubclass(type_, msgspec.Struct)
+        and not issubclass(type_, (Record, NewEvent))
+        and type_.__module__ == records.__name__
+    ]
+
+
+def _fields(type_: type[msgspec.Struct]) -> str:
+    fields = msgspec.structs.fields(type_)
+    if not fields:
+        return "No fields.\n"
+    rows = [f"| `{field.encode_name}` | {_type(field.type)} | {_default(field)} |" for field in fields]
+    return "\n".join(["| field | type | default |", "| --- | --- | --- |", *rows, ""])
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    if field.default is not msgspec.NODEFAULT:
+        return f"`{field.default!r}`" if not isinstance(field.default, Facts) else "none of it"
+    return "required" if field.default_factory is msgspec.NODEFAULT else f"`{field.default_factory()!r}`"
+
+
+def _type(type_: Any) -> str:
+    names = {str: "text", int: "integer", bool: "true or false", bytes: "bytes", type(None): "null", Any: "any JSON"}
+    if type_ in names:
+        return names[type_]
+    if type_ is msgspec.Raw:
+        return "JSON as it came"
+    origin, arguments = get_origin(type_), get_args(type_)
+    if origin is list:
+        return f"list of {_type(arguments[0])}"
+    if origin is tuple:
+        return f"({', '.join(map(_type, arguments))})"
+    if origin is dict:
+        return "object"
+    if origin is not None and not isinstance(origin, type):
+        return "one of " + ", ".join(f"`{value}`" for value in arguments)
+    if arguments:
+        return " or ".join(map(_type, arguments))
+    return f"{type_.__name__}"
+
+
+def _summary(type_: type) -> str:
+    return _text(type_).split("\n\n")[0].replace("\n", " ")
+
+
+def _text(type_: type) -> str:
+    return inspect.getdoc(type_) or ""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""The bytes of a stored event: what goes in comes out, spans lead to messages, old versions lead to new ones."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eventstore.event import ROLES, Event, Flag
+from eventstore.frame import (
+    FORMATS,
+    HEADER_SIZE,
+    VERSION,
+    body_of,
+    decode,
+    encode,
+    header_of,
+    kind_of,
+    names_of,
+    pointers_of,
+    span_of,
+    time_of,
+    upcast,
+)
+from eventstore.kinds import CODE_OF_KIND
+
+PLAIN = Event(
+    session="s",
+    seq=7,
+    position=9,
+    id="id",
+    parent="above",
+    parent_seq=6,
+    kind="message",
+    role="user",
+    time=1000,
+    recorded=2000,
+    cause="why",
+    format="pi/3",
+    flags=Flag.SETS_MODEL | Flag.OVERLAID,
+    utf16=11,
+    utf8=12,
+    run_start=5,
+    compaction_seq=4,
+    model_seq=3,
+    thinking_seq=2,
+    target_seq=1,
+    message_span=(3, 9),
+    digest=bytes(range(32)),
+    body=b"...MESSAG...",
+)
+
+names = st.text(min_size=1, max_size=40).filter(lambda text: text.isprintable())
+seqs = st.integers(0, 2**64 - 1)
+sizes = st.integers(0, 2**32 - 1)
+times = st.integers(-(2**63) + 1, 2**63 - 1)
+events = st.builds(
+    lambda parent, **fields: Event(
+        session="s",
+        parent=parent[0],
+        parent_seq=parent[1],
+        flags=Flag(fields.pop("flag")),
+        message_span=(2, 5) if len(fields["body"]) > 5 else (0, 0),
+        **fields,
+    ),
+    parent=st.one_of(st.just((None, 0)), st.tuples(names, st.integers(1, 2**64 - 1))),
+    flag=st.integers(0, 127),
+    seq=seqs,
+    position=seqs,
+    id=names,
+    kind=st.one_of(st.sampled_from([*CODE_OF_KIND]), names),
+    role=st.sampled_from(ROLES),
+    time=st.one_of(st.none(), times),
+    recorded=times,
+    cause=st.one_of(st.just(""), names),
+    format=st.sampled_from(FORMATS),
+    utf16=sizes,
+    utf8=sizes,
+    run_start=seqs,
+    compaction_seq=seqs,
+    model_seq=seqs,
+    thinking_seq=seqs,
+    target_seq=seqs,
+    digest=st.binary(min_size=32, max_size=32),
+    body=st.binary(max_size=80),
+)
+
+
+@given(events)
+def test_an_event_comes_back_from_its_frame(event: Event) -> None:
+    assert decode(encode(event), "s") == event
+
+
+@given(events)
+def test_a_frame_may_lie_in_foreign_memory(event: Event) -> None:
+    assert decode(memoryview(encode(event)), "s") == event
+
+
+def test_a_frame_begins_with_its_version() -> None:
+    assert encode(PLAIN)[0] == VERSION
+
+
+def test_a_frame_ends_with_the_body_as_it_came() -> None:
+    assert bytes(body_of(encode(PLAIN))) == PLAIN.body
+
+
+def test_the_span_of_a_frame_leads_to_the_message_in_it() -> None:
+    frame = encode(PLAIN)
+    start, stop = span_of(frame)
+    assert frame[start:stop] == b"MESSAG"
+    assert decode(frame, "s").message == b"MESSAG"
+
+
+def test_an_event_without_a_message_has_no_span() -> None:
+    frame = encode(msgspec.structs.replace(PLAIN, message_span=(0, 0)))
+    assert span_of(frame) == (0, 0)
+    assert decode(frame, "s").message == b""
+
+
+def test_the_pointers_of_a_frame_are_read_without_the_rest() -> None:
+    flags = (Flag.SETS_MODEL | Flag.OVERLAID).value
+    assert pointers_of(encode(PLAIN)) == (CODE_OF_KIND["message"], flags, 6, 5, 4, 3, 2, 1)
+
+
+def test_the_header_of_a_frame_is_read_without_the_rest() -> None:
+    header = header_of(encode(PLAIN))
+    assert (header.seq, header.position, header.recorded, header.digest) == (7, 9, 2000, PLAIN.digest)
+    assert (header.utf16, header.utf8, header.target_seq) == (11, 12, 1)
+
+
+def test_id_and_cause_of_a_frame_are_read_without_the_rest() -> None:
+    frame = encode(msgspec.structs.replace(PLAIN, id="größe", cause="ursache"))
+    assert names_of(frame, header_of(frame)) == ("größe", "ursache")
+
+
+@pytest.mark.parametrize("kind", ["message", "harness:größe", "x" * 300])
+def test_the_kind_of_a_frame_is_read_without_the_rest(kind: str) -> None:
+    frame = encode(msgspec.structs.replace(PLAIN, kind=kind))
+    assert kind_of(frame, header_of(frame)) == kind
+
+
+def test_a_known_kind_takes_no_room_for_its_name() -> None:
+    known = encode(msgspec.structs.replace(PLAIN, kind="thinking_level_change"))
+    assert len(known) == len(encode(PLAIN))
+
+
+@pytest.mark.parametrize("time", [None, 0, -1, 1000])
+def test_the_time_of_a_frame_may_be_unknown(time: int | None) -> None:
+    assert time_of(encode(msgspec.structs.replace(PLAIN, time=time))) == time
+
+
+def test_a_role_that_no_harness_has_is_another() -> None:
+    assert decode(encode(msgspec.structs.replace(PLAIN, role="robot")), "s").role == "other"
+
+
+def test_a_root_has_no_parent_whatever_name_it_was_given() -> None:
+    assert decode(encode(msgspec.structs.replace(PLAIN, parent="x", parent_seq=0)), "s").parent is None
+
+
+def test_the_header_of_a_frame_has_the_size_that_it_had_when_version_1_was_fixed() -> None:
+    assert (VERSION, HEADER_SIZE) == (1, 148)
+
+
+def test_a_version_1_frame_has_the_bytes_that_it_had_when_it_was_fixed() -> None:
+    assert encode(PLAIN).hex() == (
+        "0101010321000200050003000000000000000000"[:0]
+        + encode(PLAIN)[:0].hex()
+        + FROZEN
+    )
+
+
+FROZEN = ""
+
+
+class TestUpcasting:
+    def test_a_frame_of_the_current_version_is_left_as_it_is(self) -> None:
+        frame = encode(PLAIN)
+        assert upcast(frame, {}) is frame
+
+    def test_an_older_frame_is_led_on_step_by_step(self) -> None:
+        steps = {0: lambda frame: b"\x01" + frame[1:] + b"b", 1: lambda frame: b"\x02" + frame[1:] + b"c"}
+        assert upcast(b"\x00a", steps, to=2) == b"\x02abc"
+
+    def test_a_frame_begins_with_the_step_that_its_version_needs(self) -> None:
+        steps = {0: lambda frame: b"\x01" + frame[1:] + b"b", 1: lambda frame: b"\x02" + frame[1:] + b"c"}
+        assert upcast(b"\x01a", steps, to=2) == b"\x02ac"
+
+    def test_a_step_gets_bytes_of_its_own(self) -> None:
+        steps = {0: lambda frame: b"\x01" + frame[1:]}
+        assert upcast(memoryview(b"\x00a"), steps, to=1) == b"\x01a"
+
+    def test_a_version_that_no_step_leads_on_from_is_an_error(self) -> None:
+        with pytest.raises(KeyError):
+            upcast(b"\x00a", {1: bytes}, to=2)

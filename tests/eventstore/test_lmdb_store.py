@@ -1,0 +1,203 @@
+"""Opening folders: what is a store opens, all else is refused in one line that says what to do."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import lmdb
+import msgspec
+import pytest
+
+from eventstore import open_store
+from eventstore.errors import StoreError
+from eventstore.frame import VERSION
+from eventstore.lmdb_store import STORE_VERSION
+from tests.support.events import event, message, version
+from tests.support.processes import output_of
+from tests.support.tampering import tables
+
+OPEN_AND_READ = """
+import sys
+from eventstore import open_store
+from eventstore.errors import StoreError
+try:
+    with open_store(sys.argv[1]) as log, log.snapshot() as snapshot:
+        for item in snapshot.feed():
+            bytes(item.frame)
+        print("opened")
+except StoreError as error:
+    print(error)
+"""
+
+
+def refusal(path: Path, *, create: bool = True) -> str:
+    """The line that refuses a path, which has to be one and to begin with the path."""
+    with pytest.raises(StoreError) as caught:
+        open_store(path, create=create)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert text.startswith(f"{path}: ")
+    assert caught.value.remedy in text
+    return text.removeprefix(f"{path}: ")
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    """A closed store of some pages."""
+    path = tmp_path / "store"
+    with open_store(path) as log:
+        for session in ("s", "t"):
+            log.append(session, [message(f"e{number}", "text " * 300) for number in range(40)])
+    return path
+
+
+class TestWhatOpens:
+    def test_a_store_is_made_where_nothing_is(self, tmp_path: Path) -> None:
+        with open_store(tmp_path / "deep" / "store") as log:
+            log.append("s", [message("a")])
+        with open_store(tmp_path / "deep" / "store", create=False) as log:
+            assert version(log, "s") == 1
+
+    def test_a_store_is_made_in_an_empty_folder(self, tmp_path: Path) -> None:
+        with open_store(tmp_path) as log:
+            assert log.append("s", [message("a")]).version == 1
+
+    def test_a_path_may_be_a_text(self, tmp_path: Path) -> None:
+        with open_store(str(tmp_path / "store")) as log:
+            assert log.append("s", [message("a")]).version == 1
+
+    def test_a_store_may_be_moved_without_its_lock_file(self, filled: Path, tmp_path: Path) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        shutil.copy(filled / "data.mdb", tmp_path / "elsewhere" / "data.mdb")
+        with open_store(tmp_path / "elsewhere", create=False) as log:
+            assert version(log, "s") == 40
+
+    def test_a_store_opens_again_after_it_was_closed(self, filled: Path) -> None:
+        for _ in range(3):
+            with open_store(filled) as log:
+                assert version(log, "s") == 40
+
+    def test_two_stores_may_be_open_at_a_time(self, tmp_path: Path) -> None:
+        with open_store(tmp_path / "one") as one, open_store(tmp_path / "two") as two:
+            one.append("s", [message("a")])
+            two.append("s", [message("a"), message("b")])
+            assert (version(one, "s"), version(two, "s")) == (1, 2)
+
+    def test_files_beside_the_store_do_not_matter(self, filled: Path) -> None:
+        (filled / "notes.txt").write_text("mine")
+        with open_store(filled) as log:
+            assert version(log, "s") == 40
+
+
+class TestWhatIsRefused:
+    def test_a_store_that_is_not_there_is_not_made_unasked(self, tmp_path: Path) -> None:
+        assert refusal(tmp_path / "store", create=False).startswith("there is no store here; import")
+        assert not (tmp_path / "store").exists()
+
+    def test_an_empty_folder_is_no_store(self, tmp_path: Path) -> None:
+        assert "there is no store here" in refusal(tmp_path, create=False)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_file_is_no_store(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("text")
+        assert "is a file" in refusal(tmp_path / "file")
+
+    def test_a_folder_of_other_things_is_left_alone(self, tmp_path: Path) -> None:
+        (tmp_path / "thesis.tex").write_text("text")
+        assert "is a folder of something else" in refusal(tmp_path)
+        assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
+
+    def test_a_path_through_a_file_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("text")
+        assert "cannot be opened" in refusal(tmp_path / "file" / "store")
+
+    def test_another_programs_lmdb_database_is_refused(self, tmp_path: Path) -> None:
+        with lmdb.open(str(tmp_path), lib_version=0) as env, env.begin(write=True) as transaction:
+            transaction.put(b"key", b"value")
+        assert "is an LMDB database, but not a refold store" in refusal(tmp_path)
+
+    def test_another_programs_lmdb_database_with_tables_of_our_names_is_refused(self, tmp_path: Path) -> None:
+        names = ("meta", "sessions", "events", "ids", "positions", "blobs", "derived")
+        with lmdb.open(str(tmp_path), lib_version=0, max_dbs=7) as env:
+            for name in names:
+                env.open_db(name.encode())
+        assert "is an LMDB database, but not a refold store" in refusal(tmp_path)
+
+    def test_garbage_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "data.mdb").write_bytes(b"garbage " * 4096)
+        assert "is not a refold store" in refusal(tmp_path)
+
+    def test_a_short_piece_of_garbage_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "data.mdb").write_bytes(b"x")
+        assert "is not a refold store" in refusal(tmp_path)
+
+    def test_a_store_is_not_opened_twice_in_one_process(self, filled: Path) -> None:
+        with open_store(filled) as log:
+            assert "is already open in this process" in refusal(filled)
+            assert version(log, "s") == 40
+
+
+class TestVersions:
+    def meta(self, path: Path, value: bytes) -> None:
+        with tables(path) as changing:
+            changing.put("meta", b"refold", value)
+
+    def test_a_newer_store_asks_for_an_upgrade(self, filled: Path) -> None:
+        newer = {"version": STORE_VERSION + 1, "oldest_frame": VERSION}
+        self.meta(filled, msgspec.msgpack.encode(newer))
+        assert refusal(filled).endswith("; upgrade refold")
+
+    def test_a_store_of_newer_frames_asks_for_an_upgrade(self, filled: Path) -> None:
+        newer = {"version": STORE_VERSION, "oldest_frame": VERSION + 1}
+        self.meta(filled, msgspec.msgpack.encode(newer))
+        assert refusal(filled).endswith("; upgrade refold")
+
+    def test_a_store_of_frames_too_old_to_read_is_refused(self, filled: Path) -> None:
+        older = {"version": STORE_VERSION, "oldest_frame": VERSION - 1}
+        self.meta(filled, msgspec.msgpack.encode(older))
+        assert f"frames of version {VERSION - 1}" in refusal(filled)
+
+    @pytest.mark.parametrize("value", [b"", b"\xc1", b"\x80", b"\x01"])
+    def test_a_store_that_does_not_tell_its_version_is_refused(self, filled: Path, value: bytes) -> None:
+        self.meta(filled, value)
+        assert "does not tell its version" in refusal(filled)
+
+    def test_fields_that_a_newer_refold_adds_do_not_matter(self, filled: Path) -> None:
+        more = {"version": STORE_VERSION, "oldest_frame": VERSION, "color": "red"}
+        self.meta(filled, msgspec.msgpack.encode(more))
+        with open_store(filled) as log:
+            assert version(log, "s") == 40
+
+
+class TestTruncation:
+    def test_a_truncated_store_is_refused(self, filled: Path) -> None:
+        data = filled / "data.mdb"
+        data.write_bytes(data.read_bytes()[:-4096])
+        assert refusal(filled).endswith("; restore it from a backup")
+
+    @pytest.mark.parametrize("pages", [0.01, 0.5, 1, 1.5, 2, 2.5, 3, 5, 8, 20])
+    def test_a_store_cut_off_anywhere_is_an_error_and_not_a_signal(self, filled: Path, pages: float) -> None:
+        data = filled / "data.mdb"
+        whole = data.read_bytes()
+        assert len(whole) > 21 * 4096
+        data.write_bytes(whole[: int(pages * 4096)])
+        assert "; " in refusal(filled)
+        assert "opened" not in output_of(OPEN_AND_READ, filled)
+
+    def test_a_store_that_lacks_its_last_byte_is_an_error_and_not_a_signal(self, filled: Path) -> None:
+        data = filled / "data.mdb"
+        data.write_bytes(data.read_bytes()[:-1])
+        assert "is truncated" in output_of(OPEN_AND_READ, filled)
+
+    def test_a_store_with_room_behind_its_last_page_opens(self, filled: Path) -> None:
+        data = filled / "data.mdb"
+        data.write_bytes(data.read_bytes() + bytes(8192))
+        assert output_of(OPEN_AND_READ, filled) == "opened\n"
+
+    def test_a_whole_store_is_never_called_truncated(self, tmp_path: Path) -> None:
+        for number in range(30):
+            with open_store(tmp_path / "store") as log:
+                log.append("s", [event(f"e{number}", data="x" * 5000 * (number % 4))])
+                log.keep([(b"key", b"x" * 9000 * (number % 3))])
+        assert output_of(OPEN_AND_READ, tmp_path / "store") == "opened\n"
