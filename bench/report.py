@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("date", help="the day of the run, as the page shall say it")
     parser.add_argument("--json", type=Path, help="take this pytest-benchmark file instead of running")
     options = parser.parse_args()
-    data = json.loads((options.json or run()).read_bytes())
+    data = json.loads(options.json.read_bytes()) if options.json else run()
     page = PAGE.read_text("utf-8")
     before, _, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -92,20 +92,21 @@ def main() -> None:
     PAGE.write_text(f"{before}{BEGIN}\n\n{measured(data, options.date)}\n{END}{after}", "utf-8")
 
 
-def run() -> Path:
-    """Run the benches; the file that pytest-benchmark writes."""
-    result = Path(tempfile.mkdtemp(prefix="refold-report-")) / "benchmarks.json"
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "bench",
-        "-q",
-        "--benchmark-quiet",
-        f"--benchmark-json={result}",
-    ]
-    subprocess.run(command, cwd=ROOT, check=True)
-    return result
+def run() -> dict[str, Any]:
+    """Run the benches; what pytest-benchmark says of them."""
+    with tempfile.TemporaryDirectory(prefix="refold-report-") as folder:
+        result = Path(folder) / "benchmarks.json"
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "bench",
+            "-q",
+            "--benchmark-quiet",
+            f"--benchmark-json={result}",
+        ]
+        subprocess.run(command, cwd=ROOT, check=True)
+        return json.loads(result.read_bytes())
 
 
 def measured(data: dict[str, Any], date: str) -> str:

@@ -15,7 +15,7 @@ from eventstore.importing import import_file
 from eventstore.records import MessageRecord, compose
 
 GROUP = "append"
-ROUNDS = 1000
+ROUNDS = 4000
 BEHIND = 10_000
 TABLES = {"events", "ids", "positions"}
 """The tables that an append adds a row to; it also writes the session's head in `sessions` anew."""

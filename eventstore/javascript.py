@@ -52,6 +52,16 @@ def cut_utf16(text: str, units: int) -> str:
     return text.encode("utf-16-le", "surrogatepass")[: units * 2].decode("utf-16-le", "surrogatepass")
 
 
+def trim(text: str) -> str:
+    """JavaScript's `text.trim()`: ECMAScript's white space and line ends, the byte order mark among them."""
+    return text.strip(_WHITE_SPACE)
+
+
+_WHITE_SPACE: Final = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+
+
 def parse(text: str) -> Any:
     """`JSON.parse(text)`: lone surrogates pass, numbers beyond all doubles are infinite. Raises ValueError."""
     return _parser.decode(text)

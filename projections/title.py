@@ -5,6 +5,7 @@ from __future__ import annotations
 from eventstore.formats import view_of_event
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import body_of, decode, header_of
+from eventstore.javascript import trim
 from eventstore.kinds import SESSION_INFO
 from eventstore.log import EventLog, Snapshot
 
@@ -29,7 +30,7 @@ def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -
         if not seq:
             return ""
         name = tolerant_json(bytes(body_of(snapshot.frame(session, seq)))).get("name")
-        return name.strip() if isinstance(name, str) else ""
+        return trim(name) if isinstance(name, str) else ""
 
 
 def first_request(log: EventLog | Snapshot, session: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 Message = dict[str, Any]
 
-_SOFT_BREAK: Final = re.compile(r"(?<!\n)\n(?!\n|# |## |- |\d+\. )")
+_SOFT_BREAK: Final = re.compile(r"(?<!\n)\n(?!\n|## |- |\d+\. ) *")
 
 
 def prose(text: str) -> str:

@@ -105,24 +105,26 @@ class Stage:
             thinking, text, [cast.tool_call(call_id, call.name, call.arguments) for call_id, call in named]
         )
         model = str(context.settings.model.model_id) if context.settings.model else ""
+        usage = self._usage(model, context.parts, blocks)
         message = {
             "role": "assistant",
             "content": blocks,
             "api": "anthropic-messages",
             "provider": _PROVIDER,
             "model": model,
-            "usage": self._usage(model, context.parts, blocks),
+            "usage": usage,
             "stopReason": "toolUse" if calls else "stop",
             "timestamp": self._now,
         }
-        self._pass(2 + message["usage"]["output"] // _TOKENS_A_SECOND)
+        self._pass(2 + usage["output"] // _TOKENS_A_SECOND)
         answer = self._writer.message(message)
         for call_id, call in zip(call_ids, calls, strict=True):
             self._pass(call.seconds)
-            text, is_error = call.perform(self.disk)
-            self._writer.message(
-                cast.tool_result(call_id, call.name, text, is_error=is_error, time=self._now)
+            outcome = call.perform(self.disk)
+            result = cast.tool_result(
+                call_id, call.name, outcome.text, is_error=outcome.is_error, time=self._now
             )
+            self._writer.message(result)
         return answer
 
     def extension(self, custom_type: str, content: str, *, after: int = 90) -> str:
@@ -154,12 +156,14 @@ class Stage:
     def compacts(self, summary: str, *, first_kept: str, reason: str) -> str:
         """Put a summary in place of what lies before an entry."""
         self._pass(25)
-        return record_compaction(self._writer, summary=summary, first_kept=first_kept, reason=reason)
+        return record_compaction(
+            self._writer, summary=cast.prose(summary), first_kept=first_kept, reason=reason
+        )
 
     def leaves(self, summary: str, *, target: str) -> str:
         """Give the branch up, and take a summary of it along to the target."""
         self._pass(15)
-        return record_branch_summary(self._writer, summary=summary, target=target)
+        return record_branch_summary(self._writer, summary=cast.prose(summary), target=target)
 
     def moves(self, target: str) -> str:
         """Stand elsewhere."""

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from eventstore import open_store
 from eventstore import frame as frames_
+from eventstore import open_store
 from eventstore.chain import payload_digest
 from eventstore.errors import CorruptionError, EventConflictError, StoreError
 from eventstore.frame import decode

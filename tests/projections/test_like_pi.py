@@ -72,9 +72,7 @@ def test_a_view_as_of_an_event_is_that_of_a_store_that_has_no_later_ones(stores,
         for count, event in enumerate(replayed(events(log, SESSION))[: len(entries)], 1):
             growing.append(SESSION, [event])
             for leaf in (None, ROOT, entries[count // 2]["id"]):
-                assert views_at(growing, SESSION, leaf=leaf) == views_at(
-                    log, SESSION, leaf=leaf, as_of=count
-                )
+                assert views_at(growing, SESSION, leaf=leaf) == views_at(log, SESSION, leaf=leaf, as_of=count)
 
 
 @bounded

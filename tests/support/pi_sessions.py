@@ -24,8 +24,10 @@ texts = st.one_of(
 _numbers = st.sampled_from([0, 1, -1, 1.0, -0.0, 2.5, 1e21, 1e-7, 2**53 + 1, 10**30])
 _json = st.recursive(
     st.one_of(st.none(), st.booleans(), _numbers, texts),
-    lambda inner: st.lists(inner, max_size=2)
-    | st.dictionaries(st.sampled_from(["b", "a", "2", "1"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["b", "a", "2", "1"]), inner, max_size=3)
+    ),
     max_leaves=4,
 )
 _times = st.sampled_from([*TIMES, "not a date", "", _ABSENT])

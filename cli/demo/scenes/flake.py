@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cli.demo import logs, written
+from cli.demo import logs, passages, written
 from cli.demo.stage import Stage
 from cli.demo.tools import bash, edit, read, write
 
@@ -106,7 +106,7 @@ def clock(stage: Stage) -> str:
             "import time\nfrom dataclasses import dataclass\n",
             "import time\nfrom collections.abc import Callable\nfrom dataclasses import dataclass\n",
         ),
-        edit("src/ferry/limits.py", written.WALL_TIME, written.CLOCK_GIVEN),
+        edit("src/ferry/limits.py", passages.WALL_TIME, passages.CLOCK_GIVEN),
         write("tests/test_limits.py", written.BUCKET_TESTS_BY_HAND),
     )
     stage.agent(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cli.demo import logs, written
+from cli.demo import logs, passages, written_for_keys
 from cli.demo.stage import Stage
 from cli.demo.tools import bash, edit, read, write
 
@@ -25,18 +25,18 @@ def rates(stage: Stage) -> None:
         bash("ls migrations | tail -2", "0006_notices.sql\n0007_disruptions.sql"),
     )
     stage.agent(
-        write("migrations/0008_api_keys.sql", written.API_KEYS_MIGRATION),
-        write("src/ferry/keys.py", written.KEYS),
-        write("src/ferry/middleware.py", written.MIDDLEWARE_BY_KEY),
+        write("migrations/0008_api_keys.sql", written_for_keys.API_KEYS_MIGRATION),
+        write("src/ferry/keys.py", written_for_keys.KEYS),
+        write("src/ferry/middleware.py", written_for_keys.MIDDLEWARE_BY_KEY),
         thinking="""
-        The table needs a migration, number 0008. The middleware looks a key up once and takes its rate along. The set
-        of exempt paths at its top is explained nowhere, and no test needs it: a path that anybody may ask for without end
-        looks like a leftover in a limiter. I'll write the module without it.
+        The table needs a migration, number 0008. The middleware looks a key up once and takes its rate along. The
+        set of exempt paths at its top is explained nowhere, and no test needs it: a path that anybody may ask for
+        without end looks like a leftover in a limiter. I'll write the module without it.
         """,
     )
     stage.agent(
-        edit("src/ferry/limits.py", written.ONE_RATE, written.RATE_BY_CLIENT),
-        write("src/ferry/app.py", written.APP_BY_KEY),
+        edit("src/ferry/limits.py", passages.ONE_RATE, passages.RATE_BY_CLIENT),
+        write("src/ferry/app.py", written_for_keys.APP_BY_KEY),
     )
     stage.agent(bash("pytest -q", logs.passed(87, "3.61"), seconds=5))
     stage.agent(
@@ -68,10 +68,10 @@ def amends(stage: Stage) -> None:
             "+        if request.url.path in EXEMPT:",
         ),
         thinking="""
-        Neither is anywhere in what I have before me: the summary that I work from names the rules about tests, dependencies
-        and problem bodies, not the one about migrations, and nothing about health checks. Both must have stood in the part
-        that it replaced. First take the file out, then bring the exemption back, with a test and a reason beside it, so
-        that it does not depend on anyone's memory.
+        Neither is anywhere in what I have before me: the summary that I work from names the rules about tests,
+        dependencies and problem bodies, not the one about migrations, and nothing about health checks. Both must
+        have stood in the part that it replaced. First take the file out, then bring the exemption back, with a test
+        and a reason beside it, so that it does not depend on anyone's memory.
         """,
     )
     stage.agent(
@@ -94,8 +94,8 @@ def amends(stage: Stage) -> None:
     stage.agent(bash("pytest -q", logs.passed(89, "3.72"), seconds=5))
     stage.agent(
         text="""
-        Both are made good, and I am sorry: the rule and the decision were no longer in my context. The migration is gone,
-        for you to write: api_keys with key (text, primary key), owner (text) and per_minute (integer, null for
+        Both are made good, and I am sorry: the rule and the decision were no longer in my context. The migration is
+        gone, for you to write: api_keys with key (text, primary key), owner (text) and per_minute (integer, null for
         everyone's rate). /healthz and /readyz are exempt again, with the reason beside them and two tests, which were
         missing from the start. All 89 tests pass, migrations/ is untouched.
         """

@@ -232,7 +232,7 @@ def middleware(stage: Stage) -> None:
 def description(stage: Stage) -> str:
     """The person tries it; the API's description learns of the 429. Gives the answer with which one process is done."""
     stage.person_runs(
-        "for i in $(seq 40); do curl -s -o /dev/null -w '%{http_code}\\n' localhost:8000/v1/ports; done | sort | uniq -c",
+        "for i in $(seq 40); do curl -so /dev/null -w '%{http_code}\\n' :8000/v1/ports; done | sort | uniq -c",
         "     20 200\n     20 429",
         after=160,
     )

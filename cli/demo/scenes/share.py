@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cli.demo import logs, written
+from cli.demo import logs, passages
 from cli.demo.stage import Stage
 from cli.demo.tools import bash, edit, read
 
@@ -42,8 +42,8 @@ def share(stage: Stage) -> None:
     stage.person_runs("git restore . && git clean -fdq src tests && git status --short", "", after=30)
     stage.person(
         """
-        Simpler: each worker takes its part. uvicorn reads the number of workers from WEB_CONCURRENCY, so we can, too. That
-        it is not exact when one worker is busier is fine.
+        Simpler: each worker takes its part. uvicorn reads the number of workers from WEB_CONCURRENCY, so we can,
+        too. That it is not exact when one worker is busier is fine.
         """,
         after=50,
     )
@@ -53,8 +53,8 @@ def share(stage: Stage) -> None:
         read("deploy/compose.yaml"),
     )
     stage.agent(
-        edit("src/ferry/settings.py", written.SETTINGS_OF_ONE, written.SETTINGS_OF_WORKERS),
-        edit("src/ferry/limits.py", written.WHOLE_LIMIT, written.SHARED_LIMIT),
+        edit("src/ferry/settings.py", passages.SETTINGS_OF_ONE, passages.SETTINGS_OF_WORKERS),
+        edit("src/ferry/limits.py", passages.WHOLE_LIMIT, passages.SHARED_LIMIT),
         edit(
             "src/ferry/app.py",
             "                buckets=TokenBuckets(per_minute=settings.rate_per_minute, burst=settings.burst),\n",
@@ -119,8 +119,8 @@ def staging(stage: Stage) -> str:
     )
     return stage.agent(
         text="""
-        203.0.113.77 is the scraper, rightly limited 1,214 times. 198.51.100.23 is not one client: half Android, half iOS,
-        all of them our own app, so it must be a mobile carrier's gateway. It was limited 611 times, and those were
+        203.0.113.77 is the scraper, rightly limited 1,214 times. 198.51.100.23 is not one client: half Android, half
+        iOS, all of them our own app, so it must be a mobile carrier's gateway. It was limited 611 times, and those were
         passengers. Addresses cannot tell them apart; a key in the app could, with a rate of its own.
         """
     )

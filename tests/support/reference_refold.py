@@ -1,0 +1,88 @@
+"""What rewrites and undos mean, the plain way: the whole path is looked at, and each event asked by itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from eventstore import NewEvent
+from tests.support import reference_pi
+from tests.support.reference_pi import Entry
+
+
+def context(events: list[NewEvent], leaf: str | None) -> dict[str, Any]:
+    """The context at an entry after these events, None for the root; as JSON has it."""
+    path = path_to(events, leaf)
+    if not path:
+        return reference_pi.EMPTY
+    entries = [_entry(event) for event in path]
+    alive = [not is_undone(place, path, events) for place in range(len(path))]
+    newest = max(
+        (place for place, event in enumerate(path) if _is(event, "compaction", alive[place])), default=-1
+    )
+    messages = []
+    first = 0
+    if newest >= 0:
+        ids = [event.id for event in path[:newest]]
+        kept = entries[newest]["firstKeptEntryId"]
+        first = ids.index(kept) if kept in ids else newest + 1
+        messages.append(reference_pi.summary_of(entries[newest]))
+    for place in range(first, len(path)):
+        message = reference_pi.emit(entries[place]) if alive[place] else None
+        if message is not None:
+            messages.append(_overlaid(message, path[place].id, path, entries, alive))
+    return {**reference_pi.fold(entries), "messages": messages}
+
+
+def path_to(events: list[NewEvent], leaf: str | None) -> list[NewEvent]:
+    by_id = {event.id: event for event in events}
+    path: list[NewEvent] = []
+    while leaf is not None:
+        path.insert(0, by_id[leaf])
+        leaf = by_id[leaf].parent  # type: ignore[assignment]
+    return path
+
+
+def is_undone(place: int, path: list[NewEvent], events: list[NewEvent]) -> bool:
+    """Whether a later undo on the path, itself in effect, is about the append that this event came with."""
+    for later in range(place + 1, len(path)):
+        if path[later].kind == "undone" and not is_undone(later, path, events):
+            before = events[: events.index(path[later])]
+            target = next((event for event in before if event.id == _entry(path[later])["targetId"]), None)
+            if target is not None and _append(target) == _append(path[place]):
+                return True
+    return False
+
+
+def _is(event: NewEvent, kind: str, is_alive: bool) -> bool:  # noqa: FBT001
+    return event.kind == kind and is_alive
+
+
+def _append(event: NewEvent) -> str:
+    return event.cause or event.id
+
+
+def _entry(event: NewEvent) -> Entry:
+    """A record as the entry that pi would have: with id, parent and time."""
+    seconds = (event.time or 0) // 1000
+    timestamp = f"1970-01-01T00:{seconds // 60:02}:{seconds % 60:02}.000Z"
+    return {**json.loads(event.body), "id": event.id, "parentId": event.parent, "timestamp": timestamp}
+
+
+def _overlaid(
+    message: Entry, target: str, path: list[NewEvent], entries: list[Entry], alive: list[bool]
+) -> Entry:
+    """A message with what the rewrites in effect show of it, oldest first."""
+    for place, event in enumerate(path):
+        for shown in entries[place]["targets"] if _is(event, "rewrite", alive[place]) else ():
+            if shown["target"] == target:
+                message = {**message, "content": _shown(message.get("content"), shown)}
+    return message
+
+
+def _shown(content: Any, shown: dict[str, Any]) -> Any:
+    block = {"type": "text", "text": shown["shown"]}
+    number = shown.get("block")
+    if isinstance(content, list) and number is not None and number < len(content):
+        return [block if place == number else other for place, other in enumerate(content)]
+    return shown["shown"] if isinstance(content, str) else [block]
