@@ -1,6 +1,8 @@
 """`python -m bench.report DATE` runs the benches and writes the tables of docs/benchmarks.md.
 
-What is written are ratios of medians of one run. Each expectation stands beside what was measured, met or not.
+A ratio is that of the medians of one run, both sides minutes apart at most; what is written is the median of the
+ratios of several runs, so that a burst of other work in one of them does not decide. Each expectation stands
+beside what was measured, met or not.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any, Final, NamedTuple
 
 import lmdb
@@ -24,9 +27,6 @@ BEGIN: Final = "<!-- measured: begin -->"
 END: Final = "<!-- measured: end -->"
 
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
-TO_THE_FLOOR: Final = 2.0
-FLAT: Final = 1.25
-"""The longest history's rebuild against the shortest's: what still counts as the same."""
 
 
 class Limit(NamedTuple):
@@ -41,6 +41,11 @@ class Limit(NamedTuple):
 
     def __str__(self) -> str:
         return f"{'≥' if self.is_least else '≤'} {self.bound:g} {TIMES}"
+
+
+TO_THE_FLOOR: Final = Limit(2)
+FLAT: Final = Limit(1.25)
+"""The longest history's rebuild against the shortest's: what still counts as the same."""
 
 
 class Comparison(NamedTuple):
@@ -72,8 +77,35 @@ COMPARISONS: Final = (
     Comparison("import", "import of 10,000 events", "parse", "parsing every line"),
 )
 
-Medians = dict[str, dict[str, float]]
-"""From groups and roles to median seconds."""
+
+class Runs:
+    """The medians of several runs of all benches, by group and role."""
+
+    def __init__(self, reports: list[dict[str, Any]]) -> None:
+        self.machine: dict[str, Any] = reports[0]["machine_info"]
+        self.number = len(reports)
+        self.facts: dict[str, dict[str, Any]] = {}
+        self._medians: dict[str, dict[str, list[float]]] = {}
+        for bench in (bench for report in reports for bench in report["benchmarks"]):
+            role, took = bench["extra_info"]["role"], bench["stats"]["median"]
+            self._medians.setdefault(bench["group"], {}).setdefault(role, []).append(took)
+            self.facts.setdefault(bench["group"], {}).update(bench["extra_info"])
+
+    @property
+    def groups(self) -> list[str]:
+        return list(self._medians)
+
+    def has(self, group: str, *roles: str) -> bool:
+        return all(role in self._medians.get(group, {}) for role in roles)
+
+    def took(self, group: str, role: str = "refold") -> float:
+        """Seconds: the median of the runs' medians."""
+        return median(self._medians[group][role])
+
+    def ratio(self, group: str, role: str, beside: str, other_group: str = "") -> float:
+        """How many times as long a role takes as another one: the median of the runs' ratios."""
+        others = self._medians[other_group or group][beside]
+        return median(one / other for one, other in zip(self._medians[group][role], others, strict=True))
 
 
 def main() -> None:
@@ -81,19 +113,19 @@ def main() -> None:
         prog="python -m bench.report", description="Run the benches, write the page."
     )
     parser.add_argument("date", help="the day of the run, as the page shall say it")
-    parser.add_argument("--json", type=Path, help="take this pytest-benchmark file instead of running")
+    parser.add_argument("--runs", type=int, default=3, help="how often everything is run (3)")
     options = parser.parse_args()
-    data = json.loads(options.json.read_bytes()) if options.json else run()
+    runs = Runs([run() for _ in range(options.runs)])
     page = PAGE.read_text("utf-8")
     before, _, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
         sys.exit(f"{PAGE} has no place for the tables: put {BEGIN} and {END} in it")
-    PAGE.write_text(f"{before}{BEGIN}\n\n{measured(data, options.date)}\n{END}{after}", "utf-8")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{measured(runs, options.date)}\n{END}{after}", "utf-8")
 
 
 def run() -> dict[str, Any]:
-    """Run the benches; what pytest-benchmark says of them."""
+    """Run the benches once; what pytest-benchmark says of them."""
     with tempfile.TemporaryDirectory(prefix="refold-report-") as folder:
         result = Path(folder) / "benchmarks.json"
         command = [
@@ -109,38 +141,33 @@ def run() -> dict[str, Any]:
         return json.loads(result.read_bytes())
 
 
-def measured(data: dict[str, Any], date: str) -> str:
-    """The tables of a run."""
-    medians: Medians = {}
-    facts: dict[str, dict[str, Any]] = {}
-    for bench in data["benchmarks"]:
-        role = bench["extra_info"]["role"]
-        medians.setdefault(bench["group"], {})[role] = bench["stats"]["median"]
-        facts.setdefault(bench["group"], {}).update(bench["extra_info"])
+def measured(runs: Runs, date: str) -> str:
+    """The tables of some runs."""
     blocks = [
-        machine(data, date),
-        "### Rebuild\n\n" + table(rebuild_rows(medians)),
-        "### Flat over history\n\n" + table(flat_rows(medians)),
-        "### The rest\n\n" + table(other_rows(medians)),
+        machine(runs, date),
+        "### Rebuild\n\n" + table(rebuild_rows(runs)),
+        "### Flat over history\n\n" + table(flat_rows(runs)),
+        "### The rest\n\n" + table(other_rows(runs)),
     ]
-    if "import" in medians:
-        megabytes = facts["import"]["bytes_read"] / 1e6
-        took = medians["import"]["refold"]
-        blocks.append(f"The import reads {megabytes:.1f} MB of JSONL at {megabytes / took:.0f} MB/s.")
+    if runs.has("import", "refold"):
+        megabytes = runs.facts["import"]["bytes_read"] / 1e6
+        speed = megabytes / runs.took("import")
+        blocks.append(f"The import reads {megabytes:.1f} MB of JSONL, {speed:.0f} MB a second.")
     return "\n\n".join(blocks) + "\n"
 
 
-def machine(data: dict[str, Any], date: str) -> str:
+def machine(runs: Runs, date: str) -> str:
     """What it was measured on, without its name in any network."""
-    cpu = data["machine_info"]["cpu"].get("brand_raw") or platform.processor() or platform.machine()
+    cpu = runs.machine["cpu"].get("brand_raw") or platform.processor() or platform.machine()
     engine = ".".join(map(str, lmdb.version()))
     return (
         f"{date}, {cpu}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}; "
-        f"{platform.python_implementation()} {platform.python_version()}, LMDB {engine} (py-lmdb {lmdb.__version__})."
+        f"{platform.python_implementation()} {platform.python_version()}, LMDB {engine} (py-lmdb {lmdb.__version__}). "
+        f"Median of {runs.number} runs."
     )
 
 
-def rebuild_rows(medians: Medians) -> Iterator[tuple[str, ...]]:
+def rebuild_rows(runs: Runs) -> Iterator[tuple[str, ...]]:
     yield (
         "events",
         "messages",
@@ -148,60 +175,61 @@ def rebuild_rows(medians: Medians) -> Iterator[tuple[str, ...]]:
         "refold",
         "floor",
         "refold ÷ floor",
-        f"expected {Limit(TO_THE_FLOOR)}",
+        f"expected {TO_THE_FLOOR}",
         "typed fold ÷ refold",
         "JSON fold ÷ refold",
     )
-    for _, messages, state, length, roles in rebuilds(medians):
-        took = roles["refold"]
-        ratio = took / roles["floor"]
+    for group, length, messages, state in rebuilds(runs):
+        ratio = runs.ratio(group, "refold", "floor")
         yield (
             length,
             messages,
             state,
-            span(took),
-            span(roles["floor"]),
+            span(runs.took(group)),
+            span(runs.took(group, "floor")),
             times(ratio),
-            Limit(TO_THE_FLOOR).verdict(ratio),
-            times(roles["typed fold"] / took),
-            times(roles["json fold"] / took),
+            TO_THE_FLOOR.verdict(ratio),
+            times(runs.ratio(group, "typed fold", "refold")),
+            times(runs.ratio(group, "json fold", "refold")),
         )
 
 
-def flat_rows(medians: Medians) -> Iterator[tuple[str, ...]]:
-    yield "messages", "store", "1k events", "10k", "100k", "100k ÷ 1k", f"expected {Limit(FLAT)}"
-    by_context: dict[tuple[str, str], list[float]] = {}
-    for _, messages, state, _, roles in rebuilds(medians):
-        by_context.setdefault((messages, state), []).append(roles["refold"])
-    for (messages, state), took in by_context.items():
-        ratio = took[-1] / took[0]
-        yield messages, state, *map(span, took), times(ratio), Limit(FLAT).verdict(ratio)
+def flat_rows(runs: Runs) -> Iterator[tuple[str, ...]]:
+    yield "messages", "store", "1k events", "10k", "100k", "100k ÷ 1k", f"expected {FLAT}"
+    by_context: dict[tuple[str, str], list[str]] = {}
+    for group, _, messages, state in rebuilds(runs):
+        by_context.setdefault((messages, state), []).append(group)
+    for (messages, state), groups in by_context.items():
+        ratio = runs.ratio(groups[-1], "refold", "refold", groups[0])
+        yield (
+            messages,
+            state,
+            *(span(runs.took(group)) for group in groups),
+            times(ratio),
+            FLAT.verdict(ratio),
+        )
 
 
-def rebuilds(medians: Medians) -> list[tuple[int, str, str, str, dict[str, float]]]:
-    """Order, messages, state of the store, length and roles of each rebuild, in the page's order."""
-    found = []
-    for group, roles in medians.items():
-        if group.startswith("rebuild-"):
-            _, length, messages, state = group.split("-")
-            order = int(messages) * 10 + (state == "closed")
-            found.append((order * 1000 + int(length.removesuffix("k")), messages, state, length, roles))
-    return sorted(found, key=lambda rebuild: rebuild[0])
+def rebuilds(runs: Runs) -> list[tuple[str, str, str, str]]:
+    """Group, length of history, messages and state of the store of each rebuild, in the page's order."""
+    groups = [group.split("-") for group in runs.groups if group.startswith("rebuild-")]
+    groups.sort(key=lambda name: (int(name[2]), name[3] == "closed", int(name[1].removesuffix("k"))))
+    return [("-".join(name), *name[1:]) for name in groups]
 
 
-def other_rows(medians: Medians) -> Iterator[tuple[str, ...]]:
+def other_rows(runs: Runs) -> Iterator[tuple[str, ...]]:
     yield "what", "refold", "beside it", "takes", "ratio", "expected", ""
     for comparison in COMPARISONS:
-        roles = medians.get(comparison.group, {})
-        if "refold" not in roles or comparison.role not in roles:
+        group, role = comparison.group, comparison.role
+        if not runs.has(group, "refold", role):
             continue
-        took, other = roles["refold"], roles[comparison.role]
-        ratio = other / took if comparison.is_faster else took / other
+        pair = (role, "refold") if comparison.is_faster else ("refold", role)
+        ratio = runs.ratio(group, *pair)
         yield (
             comparison.what,
-            span(took) if comparison.what else "",
+            span(runs.took(group)) if comparison.what else "",
             comparison.beside,
-            span(other),
+            span(runs.took(group, role)),
             times(ratio) + (" faster" if comparison.is_faster else ""),
             str(comparison.limit or ""),
             comparison.limit.verdict(ratio) if comparison.limit else "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from cli.output import one_line, printable, table, thousands
+from cli.output import counted, one_line, printable, table, thousands, unbroken
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,28 +16,32 @@ _BAR: Final = 40
 _INDENT: Final = 12
 
 
-def print_audit(out: Console, audit: Audit) -> None:
-    """One session."""
+def print_audit(out: Console, audit: Audit, *, is_brief: bool = False) -> None:
+    """One session: at a glance, then each compaction, branch summary and rewrite; brief, without the summaries."""
     _glance(out, audit)
     for number, compaction in enumerate(audit.compactions, 1):
         _compaction(out, compaction, f"Compaction {number} of {len(audit.compactions)}", audit)
+        _summary(out, compaction.summary, is_brief=is_brief)
     for summary in audit.branch_summaries:
         _branch_summary(out, summary)
+        _summary(out, summary.summary, is_brief=is_brief)
     for rewrite in audit.rewrites:
         _rewrite(out, rewrite)
 
 
 def _glance(out: Console, audit: Audit) -> None:
-    _print(out, audit.session, style="bold")
-    _print(out, one_line(audit.title, 100))
+    """What happened to a session, on one screen."""
+    _print(out, unbroken(audit.session), style="bold")
+    _print(out, one_line(audit.title, min(out.width, 100)))
     facts = [
-        f"{audit.entries:,} entries",
-        f"{len(audit.compactions)} compactions",
-        f"{len(audit.branch_summaries)} branch summaries",
-        f"{len(audit.rewrites)} rewrites",
-        f"context now {audit.context_messages:,} messages, {audit.context_tokens:,} tokens",
+        counted(audit.entries, "entry", "entries"),
+        counted(len(audit.compactions), "compaction"),
+        counted(len(audit.branch_summaries), "branch summary", "branch summaries"),
+        counted(len(audit.rewrites), "rewrite"),
     ]
     _print(out, " · ".join(facts), style="dim")
+    messages, tokens = counted(audit.context_messages, "message"), counted(audit.context_tokens, "token")
+    _print(out, f"context now {messages}, {tokens}", style="dim")
     how = f"recomputed by {audit.counter}" + (", exact" if audit.exact else ", an estimate")
     _print(out, f"{how}{'; ' + audit.note if audit.note else ''}", style="dim")
     if audit.compactions:
@@ -54,7 +58,7 @@ def _table(out: Console, audit: Audit) -> None:
     for number, each in enumerate(audit.compactions, 1):
         listing.add_row(
             str(number),
-            _time(each.time),
+            _time(each.time)[:16],
             thousands(each.before.recomputed),
             thousands(each.after.recomputed),
             thousands(each.messages.summarized),
@@ -63,7 +67,7 @@ def _table(out: Console, audit: Audit) -> None:
             thousands(each.summary_tokens),
         )
     out.print()
-    out.print(listing)
+    out.print(listing, crop=False)
 
 
 def _dropped(count: int) -> Text:
@@ -75,15 +79,16 @@ def _dropped(count: int) -> Text:
 def _warnings(each: CompactionAudit) -> list[str]:
     found = []
     if each.messages.dropped:
-        found.append(f"{each.messages.dropped} messages left the context with no summary covering them")
+        dropped = counted(each.messages.dropped, "message")
+        found.append(f"{dropped} left the context with no summary covering them")
     if each.after.recomputed >= each.before.recomputed:
         found.append("the context did not get smaller")
     if not each.summary.strip():
         found.append("its summary is empty")
     if each.files.missing:
-        found.append(f"{len(each.files.missing)} files that were touched are not in its list")
+        found.append(f"{counted(len(each.files.missing), 'touched file')} that its list lacks")
     if each.files.unfounded:
-        found.append(f"{len(each.files.unfounded)} files are in its list, but no call touched them")
+        found.append(f"{counted(len(each.files.unfounded), 'file')} in its list that no call touched")
     return found
 
 
@@ -124,8 +129,7 @@ def _compaction(out: Console, each: CompactionAudit, heading: str, audit: Audit)
         style="bold red" if counts.dropped else "",
     )
     _files(out, each.files)
-    _field(out, "summary", f"{each.summary_tokens:,} tokens ({audit.counter})")
-    _indented(out, each.summary)
+    _field(out, "summary", f"{counted(each.summary_tokens, 'token')} ({audit.counter})")
 
 
 def _bar(before: int, after: int) -> str:
@@ -145,25 +149,25 @@ def _files(out: Console, files: Files) -> None:
         _field(out, "files", f"{claim} · {log} by the log{agreement}")
         for name, paths in (("missing", files.missing), ("unfounded", files.unfounded)):
             for path in paths:
-                _field(out, "", f"{name}: {one_line(path, 90)}", style="red")
+                _field(out, "", f"{name}: {unbroken(path)}", style="red")
 
 
 def _branch_summary(out: Console, each: BranchSummaryAudit) -> None:
     _rule(out, "Branch summary", each.id, each.seq, each.time)
     _field(
-        out, "left", f"{each.entries:,} entries up to {each.left or 'an entry that the log does not name'}"
+        out,
+        "left",
+        f"{counted(each.entries, 'entry', 'entries')} up to {each.left or 'an entry that the log does not name'}",
     )
     _field(out, "at", each.attached_to or "the root")
     _files(out, each.files)
-    _field(out, "summary", "" if each.summary else "empty")
-    _indented(out, each.summary)
 
 
 def _rewrite(out: Console, each: RewriteAudit) -> None:
     _rule(out, "Rewrite", each.id, each.seq, each.time, is_undone=each.undone)
     _field(out, "reason", each.reason)
-    _field(out, "targets", f"{len(each.targets)} messages: {', '.join(each.targets)}")
-    _field(out, "saved", f"{each.tokens_saved:,} tokens, by its own count")
+    _field(out, "targets", f"{counted(len(each.targets), 'message')}: {', '.join(each.targets)}")
+    _field(out, "saved", f"{counted(each.tokens_saved, 'token')}, by its own count")
     out.print()
 
 
@@ -173,7 +177,7 @@ def _rule(
     from rich.text import Text
 
     line = Text(f"── {heading} ", style="bold magenta")
-    line.append(f"{event_id} #{seq}  {_time(time)}", style="not bold dim")
+    line.append(f"{unbroken(event_id)} #{seq}  {_time(time)}", style="not bold dim")
     if is_undone:
         line.append("  undone", style="bold yellow")
     out.print(line, crop=False, no_wrap=True, overflow="ignore")
@@ -182,14 +186,21 @@ def _rule(
 def _field(out: Console, name: str, value: str, *, style: str = "") -> None:
     from rich.text import Text
 
-    line = Text(f"   {name:<9}", style="dim")
-    line.append(printable(value), style=style or "not dim")
-    out.print(line, crop=False, overflow="fold")
+    text = Text(unbroken(value), style=style or "not dim")
+    value_lines = text.wrap(out, max(out.width - _INDENT, 20), overflow="fold")
+    for number, value_line in enumerate(value_lines):
+        line = Text(f"   {'' if number else name:<9}", style="dim")
+        value_line.rstrip()
+        line.append_text(value_line)
+        out.print(line, crop=False, no_wrap=True, overflow="ignore")
 
 
-def _indented(out: Console, text: str) -> None:
+def _summary(out: Console, text: str, *, is_brief: bool) -> None:
     import textwrap
 
+    if is_brief:
+        out.print()
+        return
     for line in printable(text).strip().splitlines():
         for part in textwrap.wrap(line, max(out.width - _INDENT, 20)) or [""]:
             _print(out, f"{' ' * _INDENT}{part}".rstrip(), style="italic")

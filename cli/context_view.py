@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from cli.output import printable, thousands
+from cli.output import counted, printable, unbroken
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,16 +28,16 @@ def print_context(out: Console, context: Context, tokens: Counter, *, is_full: b
     counts = tokens.count(context.parts)
     for part, count in zip(context.parts, counts, strict=True):
         head = Text(f"── {part.role} ", style=f"bold {_COLOURS.get(part.role, 'yellow')}")
-        head.append(f"{part.id} #{part.seq}  {count:,} tokens", style="not bold dim")
+        head.append(f"{unbroken(part.id)} #{part.seq}  {counted(count, 'token')}", style="not bold dim")
         if part.fate != "kept":
             head.append(f"  {part.fate}", style="bold yellow")
         out.print(head, crop=False, no_wrap=True, overflow="ignore")
         out.print(printable(_body(part, is_full=is_full)) + "\n", soft_wrap=True)
     model = context.settings.model
     out.print(
-        f"{len(context.parts):,} messages, {thousands(sum(counts))} tokens ({tokens.name})"
+        f"{counted(len(context.parts), 'message')}, {counted(sum(counts), 'token')} ({tokens.name})"
         f" at {context.leaf or 'the root'} as of #{context.as_of};"
-        f" model {printable(str(model)) if model else 'none'}, thinking {context.settings.thinking_level}",
+        f" model {model or 'none'}, thinking {context.settings.thinking_level}",
         style="bold",
         crop=False,
         overflow="fold",

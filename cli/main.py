@@ -5,11 +5,17 @@ Start-up is light: a subcommand's module is imported when the subcommand is call
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from importlib import import_module
-from typing import Final
+from typing import Final, NoReturn
 
 import click
+
+from cli.options import utf8
+from cli.output import echo_problem
+from cli.plain import never_failing
 
 COMMANDS: Final = {
     "import": ("importing", "Take session files into the store."),
@@ -69,6 +75,8 @@ class _Commands(click.Group):
 
 @click.command(
     cls=_Commands,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example:  refold audit session.jsonl",
 )
@@ -76,6 +84,7 @@ class _Commands(click.Group):
     "--store",
     metavar="DIR",
     envvar="REFOLD_STORE",
+    callback=utf8,
     help="The store's folder.  [env: REFOLD_STORE; default: the platform's data directory]",
 )
 @click.version_option(package_name="refold", prog_name="refold")
@@ -86,6 +95,9 @@ def refold(ctx: click.Context, store: str | None) -> None:
     A SESSION is an id, a unique beginning of one, a title, @last, or the path of a session file.
     """
     ctx.obj = store
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(2)
 
 
 def main(args: list[str] | None = None) -> None:
@@ -93,8 +105,10 @@ def main(args: list[str] | None = None) -> None:
 
     0: done; 1: what was asked for is not so or not there; 2: wrong usage; 130: interrupted.
     """
+    _prepare_streams()
     try:
         code = refold.main(args=args, prog_name="refold", standalone_mode=False)
+        sys.stdout.flush()
     except click.UsageError as error:
         _fail(error.format_message().rstrip("."), _usage_hint(error), code=2)
     except click.Abort:
@@ -102,9 +116,12 @@ def main(args: list[str] | None = None) -> None:
     except click.ClickException as error:
         _fail(error.format_message(), "", code=1)
     except BrokenPipeError:
-        # The reader of our output has seen enough. Python would complain when it flushes at exit.
-        sys.stdout = None
+        # The reader of our output has seen enough.
+        _drop_output()
         sys.exit(1)
+    except OSError as error:
+        _drop_output()
+        _fail(f"{error.filename or 'output'}: {error.strerror}", "", code=1)
     except Exception as error:
         from eventstore.errors import RefoldError
 
@@ -114,13 +131,27 @@ def main(args: list[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _prepare_streams() -> None:
+    """Have all three streams, also where the shell has closed them, and let no character end the program."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  open to the end
+    never_failing(sys.stdout)
+    never_failing(sys.stderr)
+
+
+def _drop_output() -> None:
+    """Send what is still to be written to nowhere: Python would fail once more when it flushes at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _usage_hint(error: click.UsageError) -> str:
     return f"see '{error.ctx.command_path} --help'" if error.ctx else "see 'refold --help'"
 
 
-def _fail(problem: str, hint: str, *, code: int) -> None:
-    line = " ".join(problem.split())
-    click.echo(f"refold: {line}" + (f"; {hint}" if hint else ""), err=True)
+def _fail(problem: str, hint: str, *, code: int) -> NoReturn:
+    echo_problem(problem, hint)
     sys.exit(code)
 
 

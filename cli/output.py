@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-_UNBOUNDED = 100_000
+_UNBOUNDED: Final = 100_000
+_JOINERS: Final = "\u200c\u200d"
+"""Python calls them unprintable; scripts and emoji are spelled with them."""
+_UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What JSON allows in a text and a terminal may obey: DEL, control characters of ISO 8859, turns of direction."""
 
 
 def console() -> Console:
     """Where text goes: coloured and fitted to a terminal, plain and never cut elsewhere."""
-    from rich.console import Console
+    from cli.harmless import HarmlessConsole
 
     width = None if sys.stdout.isatty() else _UNBOUNDED
-    return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+    return HarmlessConsole(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
 
 
 @contextmanager
@@ -38,13 +40,16 @@ def paged(out: Console) -> Iterator[None]:
         yield
 
 
-def table(*names: str, right: Sequence[str] = ()) -> Table:
-    """A table without lines; the columns in `right` hold numbers."""
+def table(*names: str, right: Sequence[str] = (), shrinks: str = "") -> Table:
+    """A table without lines; the columns in `right` hold numbers, `shrinks` is cut where a terminal is narrow.
+
+    What stands in that column is a rich Text with `no_wrap` and an overflow.
+    """
     from rich.table import Table
 
     made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
     for name in names:
-        made.add_column(name, justify="right" if name in right else "left", no_wrap=True)
+        made.add_column(name, justify="right" if name in right else "left", no_wrap=name != shrinks)
     return made
 
 
@@ -69,8 +74,25 @@ def echo_json(value: Any) -> None:
     try:
         encoded = msgspec.json.encode(value)
     except UnicodeEncodeError:
+        from eventstore.javascript import stringify
+
         # Half a surrogate pair has no UTF-8, but JSON has an escape for it.
-        encoded = json.dumps(msgspec.to_builtins(value)).encode()
+        encoded = stringify(msgspec.to_builtins(value, enc_hook=_parsed)).encode()
+    echo_json_bytes(encoded)
+
+
+def _parsed(value: Any) -> Any:
+    """What is in JSON already, as objects."""
+    from eventstore.formats.pi_entry import tolerant_json
+
+    return tolerant_json(bytes(value))
+
+
+def echo_json_bytes(encoded: bytes) -> None:
+    """A JSON text as a line on stdout; on a terminal, what it would obey is escaped, which says the same."""
+    if sys.stdout.isatty():
+        text = encoded.decode("utf-8", "replace")
+        encoded = _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
     echo_bytes(encoded + b"\n")
 
 
@@ -81,28 +103,54 @@ def echo_bytes(data: bytes) -> None:
 
 
 def echo_text(text: str) -> None:
-    """Text on stdout; what the terminal's encoding lacks is escaped, and control characters are shown."""
-    click.echo(printable(text))
+    """A line of text on stdout; control characters are shown, not sent."""
+    sys.stdout.write(printable(text) + "\n")
+
+
+def echo_transcript(text: str) -> None:
+    """Text for a program, in UTF-8 and as it is; a terminal is not sent what it would obey."""
+    if sys.stdout.isatty():
+        echo_text(text)
+    else:
+        echo_bytes(text.encode("utf-8", "replace") + b"\n")
+
+
+def echo_problem(problem: str, hint: str = "") -> None:
+    """What is wrong, and what to do, as one line on stderr."""
+    line = f"refold: {problem}" + (f"; {hint}" if hint else "")
+    sys.stdout.flush()
+    sys.stderr.write(" ".join(printable(line).split()) + "\n")
 
 
 def printable(text: str) -> str:
     """Text from a session made safe to print: no escape sequences, no lone surrogates."""
-    return "".join(
-        character
-        if character in "\n\t" or (character.isprintable() and not "\ud800" <= character <= "\udfff")
-        else " "
-        if character.isspace()
-        else f"\\x{ord(character):02x}"
-        if ord(character) < 256  # noqa: PLR2004  two hex digits
-        else f"\\u{ord(character):04x}"
-        for character in text
-    )
+    if text.isprintable():
+        return text
+    return "".join(map(_printable, text))
+
+
+def _printable(character: str) -> str:
+    if character.isprintable() or character in "\n\t" or character in _JOINERS:
+        return character
+    if character.isspace():
+        return " "
+    return character.encode("unicode_escape", "backslashreplace").decode()
 
 
 def one_line(text: str, width: int) -> str:
     """The beginning of a text as one line of at most `width` characters."""
     line = " ".join(printable(text[: width * 8]).split())
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def yes_or_no(*, is_true: bool) -> str:
+    """A truth for people."""
+    return "yes" if is_true else "no"
+
+
+def unbroken(text: str) -> str:
+    """All of a text on one line: its line ends are shown."""
+    return printable(text).replace("\n", "\\n")
 
 
 def when(milliseconds: int | None) -> str:
@@ -116,3 +164,8 @@ def when(milliseconds: int | None) -> str:
 def thousands(number: int | None) -> str:
     """A number with separators; "-" for none."""
     return "-" if number is None else f"{number:,}"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number and what it counts: "1 rewrite", "2 rewrites"."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

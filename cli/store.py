@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from eventstore.lmdb_log import LmdbLog
     from eventstore.log import Snapshot
     from projections.standpoint import Leaf
+
+_GENERATION: Final = re.compile(r"(.+)~([1-9][0-9]*)", re.DOTALL)
+"""The name of a later generation of a session: the session's id and a number."""
 
 
 def store_path(store: str | None) -> str:
@@ -48,43 +52,47 @@ def looks_like_file(name: str) -> bool:
 
 
 def resolve_session(log: LmdbLog, name: str) -> str:
-    """The id of a session by id, unique beginning of one, title, `@last` or path of a file, in this order.
+    """The id of a session: `@last`, an id, a path of a file, a unique beginning of an id, or a title, in this order.
 
-    Raises NotFoundError, AmbiguousError, and for a file what an import raises.
+    What could be several generations of one session is the newest. Raises NotFoundError, AmbiguousError, and
+    for a file what an import raises.
     """
-    if looks_like_file(name):
-        from cli.importing import import_with_progress
-
-        return import_with_progress(log, name).id
     from eventstore.errors import AmbiguousError, NotFoundError
     from projections.title import title
 
     with log.snapshot() as snapshot:
         heads = list(snapshot.heads())
-        if name == "@last":
-            if not heads:
-                raise NotFoundError("session", name, "the store is empty: refold import FILE")
+        names = [head.name for head in heads]
+        if name == "@last" and heads:
             return max(heads, key=lambda head: head.position).name
-        names = {head.name for head in heads}
         if name in names:
             return name
-        beginning = [each for each in names if each.startswith(name)]
-        newest = _newest_generation(beginning)
-        if newest:
-            return newest
-        titled = [] if beginning else [head.name for head in heads if title(snapshot, head.name) == name]
-        if len(titled) == 1:
-            return titled[0]
-        if beginning or titled:
-            raise AmbiguousError("session", name, sorted(beginning or titled))
-    raise NotFoundError("session", name, "'refold sessions' lists what is there")
+        is_file = looks_like_file(name)
+        if not is_file and name:
+            found = [each for each in names if each.startswith(name)]
+            found = found or [each for each in names if title(snapshot, each) == name]
+            if newest := _newest_generation(found):
+                return newest
+            if found:
+                raise AmbiguousError("session", name, found)
+    if is_file:
+        from cli.importing import import_with_progress
+
+        return import_with_progress(log, name).id
+    raise NotFoundError(
+        "session",
+        name,
+        "'refold sessions' lists what is there" if names else "the store is empty: refold import FILE",
+    )
 
 
 def _newest_generation(names: list[str]) -> str | None:
     """Of the generations of one session the newest; None where the names are of several sessions, or none."""
-    if not names or len({name.partition("~")[0] for name in names}) > 1:
+    generations = {name: _GENERATION.fullmatch(name) for name in names}
+    sessions = {match[1] if match else name for name, match in generations.items()}
+    if len(sessions) != 1:
         return None
-    return max(names, key=lambda name: int(name.partition("~")[2] or 1))
+    return max(names, key=lambda name: int(match[2]) if (match := generations[name]) else 1)
 
 
 def resolve_leaf(snapshot: Snapshot, session: str, name: str | None) -> Leaf:
@@ -103,10 +111,10 @@ def resolve_event(snapshot: Snapshot, session: str, name: str) -> str:
 
     if snapshot.locate(session, name):
         return name
-    if name.startswith("#") and name[1:].isdecimal():
+    if name.startswith("#") and name[1:].isascii() and name[1:].isdecimal():
         frame = snapshot.frame(session, int(name[1:]))
         return names_of(frame, header_of(frame))[0]
-    found = list(snapshot.ids(session, name))
+    found = list(snapshot.ids(session, name)) if name else []
     if len(found) == 1:
         return found[0]
     if found:

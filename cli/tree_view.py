@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from cli.output import one_line
+from cli.output import one_line, unbroken
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,20 +102,23 @@ class _Drawing:
         sign, colour = _SIGNS.get(event.kind, ("●", "green") if event.role == "user" else ("·", "cyan"))
         line = Text("│ " * indent)
         line.append(f"{sign} ", style=f"bold {colour}")
-        line.append(f"{node.id:<9}", style="dim")
-        line.append(f"{event.role if event.kind == 'message' else event.kind}  ", style=colour)
-        line.append(one_line(summary_line(event), max(20, 84 - 2 * indent)))
+        line.append(f"{unbroken(node.id):<8} ", style="dim")
+        line.append(f"{unbroken(event.role if event.kind == 'message' else event.kind)}  ", style=colour)
+        marks = Text()
         if node.label is not None:
-            line.append(f"  [{one_line(node.label, 40)}]", style="bold yellow")
+            marks.append(f"  [{one_line(node.label, 40)}]", style="bold yellow")
         if node.id == self._tree.leaf:
-            line.append("  ← leaf", style="bold green")
-        self._print(line)
+            marks.append("  ← leaf", style="bold green")
+        room = min(84 - 2 * indent, self._out.width - line.cell_len - marks.cell_len)
+        # The sign in front says already that it is a summary.
+        line.append(one_line(summary_line(event).removeprefix("∑ "), max(20, room)))
+        self._print(line + marks)
 
     def _flush(self, hidden: Counter[str], indent: int) -> None:
         if hidden:
             from rich.text import Text
 
-            what = ", ".join(f"{count} {name}" for name, count in hidden.most_common())
+            what = ", ".join(f"{count} {unbroken(name)}" for name, count in hidden.most_common())
             self._print(Text("│ " * indent + f"  … {what}", style="dim"))
             hidden.clear()
 

@@ -92,7 +92,14 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
 
 
 def _type(type_: Any) -> str:
-    names = {str: "text", int: "integer", bool: "true or false", bytes: "bytes", type(None): "null", Any: "any JSON"}
+    names = {
+        str: "text",
+        int: "integer",
+        bool: "true or false",
+        bytes: "bytes",
+        type(None): "null",
+        Any: "any JSON",
+    }
     if type_ in names:
         return names[type_]
     if type_ is msgspec.Raw:

@@ -314,11 +314,15 @@ class LmdbSnapshot:
         runs = []
         while leaf >= first and leaf:
             _, _, _, run_start, *_ = frames_.pointers_of(self.frame(session, leaf))
+            if not 0 < run_start <= leaf:
+                raise CorruptionError(session, leaf, "its run of entries begins behind it")
             if run_start < first:
                 runs.append((first, leaf))
                 break
             runs.append((run_start, leaf))
             _, _, leaf, *_ = frames_.pointers_of(self.frame(session, run_start))
+            if leaf >= run_start:
+                raise CorruptionError(session, run_start, "its parent comes behind it")
         if len(runs) == 1:
             return self._run(session, number, *runs[0])
         return chain.from_iterable(self._run(session, number, start, stop) for start, stop in reversed(runs))

@@ -57,7 +57,8 @@ def _lies_on_path(seq: int, leaf: int, read: ReadFrame) -> bool:
         _, _, _, run_start, *_ = pointers_of(read(leaf))
         if run_start <= seq:
             return True
-        _, _, leaf, *_ = pointers_of(read(run_start))
+        _, _, above, *_ = pointers_of(read(run_start))
+        leaf = _older(above, leaf)
     return leaf == seq
 
 
@@ -65,7 +66,13 @@ def _upward(leaf: int, read: ReadFrame) -> Iterator[Buffer]:
     while leaf:
         frame = read(leaf)
         yield frame
-        _, _, leaf, *_ = pointers_of(frame)
+        _, _, above, *_ = pointers_of(frame)
+        leaf = _older(above, leaf)
+
+
+def _older(above: int, leaf: int) -> int:
+    """What lies above an entry; nothing where damaged pointers lead down again, so that every walk ends."""
+    return above if above < leaf else 0
 
 
 def _effective_compaction(leaf: int, target_seq: int, read: ReadFrame) -> int:

@@ -11,7 +11,7 @@ from eventstore import chain
 from eventstore.errors import NotFoundError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
 from eventstore.formats import facts_of_body, points_by_place
-from eventstore.frame import Buffer, decode, header_of
+from eventstore.frame import VERSION, Buffer, decode, header_of
 from eventstore.glue import segment_digests
 from eventstore.log import EventLog, Head, Snapshot, advance
 from eventstore.records import Import, record_of
@@ -78,6 +78,8 @@ def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Fin
         try:
             event = decode(frame, head.name)
             problems = list(_event_problems(snapshot, event, seq, walked.digest))
+            if frame[0] != VERSION:
+                problems.append(f"its frame is of version {frame[0]}")
         except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
             yield seq, _unreadable(error, head.name, seq)
             return

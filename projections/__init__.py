@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-# from projections.audit import audit
-# from projections.context import Context, Fate, Part, build_context
-# from projections.files import file_operations
-# from projections.settings import settings
-# from projections.standpoint import ROOT
-# from projections.title import title
-# from projections.tree import tree
+from projections.audit import audit
+from projections.context import Context, Fate, Part, build_context
+from projections.files import file_operations
+from projections.settings import settings
+from projections.standpoint import ROOT
+from projections.title import title
+from projections.tree import tree
 
 __all__ = [
     "ROOT",

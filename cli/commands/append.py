@@ -13,26 +13,33 @@ if TYPE_CHECKING:
 
 @click.command(
     "append",
-    epilog="""Example:  echo '{"type":"session_info","name":"First"}' | refold append my-session --expected 0""",
+    epilog="""\b
+Example:  echo '{"type":"session_info","name":"First"}' |
+          refold append my-session --expected 0""",
 )
 @click.argument("session")
 @click.option(
-    "--expected", type=int, metavar="N", help="The session's version before the first line; 0: it is new."
+    "--expected",
+    type=click.IntRange(0),
+    metavar="N",
+    help="The session's version before the first line; 0: it is new.",
 )
 @click.option("--json", "_as_json", is_flag=True, help="Acknowledge in JSON, as it does in any case.")
 @click.pass_context
 def command(ctx: click.Context, session: str, *, expected: int | None, _as_json: bool) -> None:
     """Append events from standard input, a line of JSON each, and acknowledge each line when it is on disk.
 
-    A line is an entry in pi's shape: {"type":"message","message":{...}}; "id", "parentId", "timestamp" and
+    SESSION is @last or an id, in full; a session that is not there comes to be with the first line. A line is
+    an entry in pi's shape: {"type":"message","message":{...}}; "id", "parentId", "timestamp" and
     "cause" may be left out. An acknowledgement is {"line","id","seq","version","added"}. With --expected the
     session has to be at that version, and each line then expects what the one before made it. The first line
     that fails ends the command with exit code 1; the lines acknowledged before it are stored.
     """
-    from cli.store import opened
+    from cli.store import opened, resolve_session
 
     with opened(ctx, create=True) as log:
         version = expected
+        session = resolve_session(log, session) if session == "@last" else session
         for number, line in enumerate(sys.stdin.buffer, 1):
             if line.strip():
                 acknowledgement = _append(log, session, line, number, version)

@@ -15,6 +15,7 @@ from cli.options import as_of_option, counter_option, json_option, leaf_option
 @leaf_option
 @as_of_option
 @counter_option
+@click.option("--brief", is_flag=True, help="Without the texts of the summaries.")
 @json_option
 @click.pass_context
 def command(
@@ -25,6 +26,7 @@ def command(
     leaf: str | None,
     as_of: int | None,
     counter: str,
+    brief: bool,
     as_json: bool,
 ) -> None:
     """Show what compactions did to a session: tokens, messages, files, before and after.
@@ -53,4 +55,4 @@ def command(
     out = console()
     with paged(out):
         for each in audits:
-            print_audit(out, each)
+            print_audit(out, each, is_brief=brief)

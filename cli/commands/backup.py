@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import click
 
-from cli.options import json_option
+from cli.options import json_option, utf8
 
 
 @click.command("backup", epilog="Example:  refold backup refold-backup")
-@click.argument("folder")
+@click.argument("folder", callback=utf8)
 @json_option
 @click.pass_context
 def command(ctx: click.Context, folder: str, *, as_json: bool) -> None:
     """Copy the store into a new folder, while it is in use: compacted, and verified before it is put there."""
-    from cli.output import echo_json, progress_bar
+    from cli.output import counted, echo_json, echo_text, progress_bar
     from cli.store import opened
     from eventstore.backup import backup
 
@@ -25,6 +25,5 @@ def command(ctx: click.Context, folder: str, *, as_json: bool) -> None:
             {"folder": made.path, "bytes": made.bytes, "sessions": found.sessions, "events": found.events}
         )
     else:
-        click.echo(
-            f"{made.path}  {made.bytes:,} bytes, {found.events:,} events of {found.sessions:,} sessions, sound"
-        )
+        held = f"{counted(found.events, 'event')} of {counted(found.sessions, 'session')}"
+        echo_text(f"{made.path}  {made.bytes:,} bytes, {held}, sound")

@@ -43,7 +43,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Show what the model was sent at a leaf: messages, model, thinking level."""
-    from cli.output import console, echo_bytes, echo_json, paged
+    from cli.output import console, echo_json, echo_json_bytes, echo_transcript, paged
     from cli.store import opened_session, resolve_leaf
     from projections.context import build_context
     from projections.renderers.transcript import transcript
@@ -56,9 +56,9 @@ def command(
         if as_json:
             echo_json(context_json(context, counter_named(counter, log=log)))
         elif form == "pi":
-            echo_bytes(context.pi_json() + b"\n")
+            echo_json_bytes(context.pi_json())
         elif form == "transcript":
-            echo_bytes(transcript(context).encode("utf-8", "replace") + b"\n")
+            echo_transcript(transcript(context))
         else:
             from cli.context_view import print_context
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from eventstore.lmdb_log import LmdbLog
 
 
 @click.command("demo", epilog="Example:  refold demo --json")
@@ -14,18 +19,22 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     The store stays, so that one can go on with the other commands: in a temporary folder, or in the one that
     --store names.
     """
+    import shlex
     import tempfile
 
     from cli.audit_view import print_audit
     from cli.demo.script import play
-    from cli.output import console, echo_json
+    from cli.output import console, echo_json, echo_text
     from cli.tree_view import print_tree
     from eventstore import open_store
     from projections.audit import audit
     from projections.tree import tree
 
-    store = ctx.obj or tempfile.mkdtemp(prefix="refold-demo-")
+    # REFOLD_STORE is where somebody keeps real sessions; a demo goes there only by name.
+    is_named = ctx.find_root().get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE
+    store = ctx.obj if is_named else tempfile.mkdtemp(prefix="refold-demo-")
     with open_store(store) as log:
+        _refuse_sessions(log, store)
         session = play(log)
         found = audit(log, session)
         if as_json:
@@ -36,6 +45,14 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
             print_tree(out, tree(snapshot, session), snapshot, session, is_full=False)
         out.print()
         print_audit(out, found)
-    click.echo(f"The store is {store}. To go on:")
+    echo_text(f"The store is {store}. To go on:")
     for line in ("context @last", "log @last", "tree @last --full", "audit @last --counter o200k"):
-        click.echo(f"  refold --store {store} {line}")
+        echo_text(f"  refold --store {shlex.quote(store)} {line}")
+
+
+def _refuse_sessions(log: LmdbLog, store: str) -> None:
+    from eventstore.errors import StoreError
+
+    with log.snapshot() as snapshot:
+        if any(True for _ in snapshot.heads()):
+            raise StoreError(store, "holds sessions already", "name a new folder with --store, or none")

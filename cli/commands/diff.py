@@ -35,17 +35,18 @@ def command(
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             here, there = (resolve_leaf(snapshot, name, leaf) for leaf in (first, second))
-        found = diff(log, name, here, there, tokens=counter_named(counter, log=log))
+        tokens = counter_named(counter, log=log)
+        found = diff(log, name, here, there, tokens=tokens)
     if as_json:
         echo_json(found)
     else:
-        _print(found, show_all=show_all)
+        _print(found, tokens.note, show_all=show_all)
 
 
-def _print(found: Diff, *, show_all: bool) -> None:
+def _print(found: Diff, note: str, *, show_all: bool) -> None:
     from rich.text import Text
 
-    from cli.output import console, paged, table, thousands
+    from cli.output import console, counted, paged, table, thousands, unbroken
 
     colours = {
         "kept": "dim",
@@ -65,7 +66,7 @@ def _print(found: Diff, *, show_all: bool) -> None:
         if show_all or each.change != "kept":
             listing.add_row(
                 str(each.seq),
-                each.event,
+                unbroken(each.event),
                 each.role,
                 Text(each.change, style=colours[each.change]),
                 thousands(each.tokens_before),
@@ -80,7 +81,10 @@ def _print(found: Diff, *, show_all: bool) -> None:
     out = console()
     with paged(out):
         if listing.row_count:
-            out.print(listing)
+            out.print(listing, crop=False)
             out.print()
         out.print(summary)
-        out.print(f"{found.shared_prefix:,} messages at the beginning are the same in both", style="dim")
+        if note:
+            out.print(note, style="yellow", soft_wrap=True)
+        same = counted(found.shared_prefix, "message at the beginning is", "messages at the beginning are")
+        out.print(f"{same} the same in both", style="dim", soft_wrap=True)

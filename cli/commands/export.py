@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.command("export", epilog="Example:  refold export @last --format pi -o session.jsonl")
@@ -23,7 +29,7 @@ def command(ctx: click.Context, session: str, form: str, output: str, *, as_json
 
     The file is written whole or not at all, and a file that is there is replaced.
     """
-    from cli.output import echo_bytes, echo_json
+    from cli.output import echo_bytes, echo_json, echo_text
     from cli.store import opened_session
     from eventstore.exporting import export_original, export_pi
 
@@ -37,36 +43,57 @@ def command(ctx: click.Context, session: str, form: str, output: str, *, as_json
     if as_json:
         echo_json({"session": name, "format": form, "file": output, "bytes": size})
     else:
-        click.echo(f"{output}  {size:,} bytes")
+        echo_text(f"{output}  {size:,} bytes")
 
 
-def _write_whole(output: str, pieces: object) -> int:
-    """Write pieces beside the file and put it in place: a reader never sees half of it."""
-    import os
-    import tempfile
-    from collections.abc import Iterator
+def _write_whole(output: str, pieces: Iterable[bytes]) -> int:
+    """Write pieces to a file, and give its size. Raises BadInputError where it cannot be written."""
     from pathlib import Path
-    from typing import cast
 
     from eventstore.errors import BadInputError
 
-    target, size = Path(output), 0
+    target = Path(output)
     try:
-        handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        if target.exists() and not target.is_file() and not target.is_dir():
+            # A pipe or a device: nothing may be put in its place.
+            with target.open("wb") as file:
+                return sum(map(file.write, pieces))
+        # What a link leads to is replaced, not the link.
+        return _put_in_place(target.resolve(), pieces)
+    except IsADirectoryError:
+        raise BadInputError(output, "is a folder", "name a file with -o") from None
     except OSError as error:
         raise BadInputError(
             output, f"cannot be written ({error.strerror})", "name another place with -o"
         ) from error
+
+
+def _put_in_place(target: Path, pieces: Iterable[bytes]) -> int:
+    """Write pieces beside the file and put it in place: a reader never sees half of it."""
+    import os
+    import tempfile
+    from pathlib import Path
+
+    if target.is_dir():
+        raise IsADirectoryError
+    handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            for piece in cast("Iterator[bytes]", pieces):
-                size += file.write(piece)
-        # mkstemp makes files that only their owner reads; an export is as open as any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(beside).chmod(0o666 & ~mask)
+            size = sum(map(file.write, pieces))
+        Path(beside).chmod(_mode_of(target))
         Path(beside).replace(target)
     except BaseException:
         Path(beside).unlink(missing_ok=True)
         raise
     return size
+
+
+def _mode_of(target: Path) -> int:
+    """The permissions of the file that is there, or else those of any new file: mkstemp lets only the owner read."""
+    import os
+
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

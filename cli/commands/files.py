@@ -19,7 +19,7 @@ def command(
     ctx: click.Context, session: str, *, leaf: str | None, as_of: int | None, only: str | None, as_json: bool
 ) -> None:
     """List the files that a session read and modified, recomputed from its tool calls up to a leaf."""
-    from cli.output import echo_json, echo_text
+    from cli.output import console, echo_json, paged, unbroken
     from cli.store import opened_session, resolve_leaf
     from projections.files import file_operations
 
@@ -30,6 +30,8 @@ def command(
     if as_json:
         echo_json({"session": name, "readFiles": read, "modifiedFiles": modified})
         return
-    for mark, paths in (("M", modified), ("R", read)):
-        for path in paths:
-            echo_text(path if only else f"{mark} {path}")
+    out = console()
+    with paged(out):
+        for mark, paths in (("M", modified), ("R", read)):
+            for path in paths:
+                out.print(unbroken(path) if only else f"{mark} {unbroken(path)}", soft_wrap=True)

@@ -21,7 +21,7 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, as_json: bool) -> Non
     import msgspec
 
     from cli.importing import import_with_progress
-    from cli.output import echo_json
+    from cli.output import echo_json, echo_problem, echo_text
     from cli.store import opened
     from eventstore.errors import BadInputError
 
@@ -32,18 +32,18 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, as_json: bool) -> Non
                 imported.append((path, import_with_progress(log, path)))
             except BadInputError as error:
                 failed.append(error)
-                click.echo(f"refold: {error}", err=True)
+                echo_problem(str(error))
     if as_json:
         echo_json({"sessions": [msgspec.to_builtins(each) for _, each in imported]})
     else:
         for path, each in imported:
-            click.echo(
+            echo_text(
                 f"{each.id}  {each.format}  {each.added} of {each.events} events new"
                 + (f", {len(each.skipped)} skipped" if each.skipped else "")
                 + f"  {path}"
             )
             for skipped in each.skipped:
-                click.echo(f"  {path}:{skipped.line}: {skipped.reason}")
+                echo_text(f"  {path}:{skipped.line}: {skipped.reason}")
     ctx.exit(1 if failed else 0)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from cli.options import json_option
+from cli.options import json_option, utf8
 
 
 @click.command("label", epilog="Example:  refold label @last '#1' 'where it began'")
 @click.argument("session")
 @click.argument("entry")
-@click.argument("text", required=False, default="")
+@click.argument("text", callback=utf8, required=False, default="")
 @json_option
 @click.pass_context
 def command(ctx: click.Context, session: str, entry: str, text: str, *, as_json: bool) -> None:
@@ -18,7 +18,7 @@ def command(ctx: click.Context, session: str, entry: str, text: str, *, as_json:
 
     The label is an event of the session. ENTRY is an id, a unique beginning of one, or #N.
     """
-    from cli.output import echo_json
+    from cli.output import echo_json, echo_text
     from cli.store import opened_session, resolve_event
     from eventstore.records import Label
     from eventstore.writing import SessionWriter
@@ -30,4 +30,4 @@ def command(ctx: click.Context, session: str, entry: str, text: str, *, as_json:
     if as_json:
         echo_json({"session": name, "id": event, "target": target, "label": text or None})
     else:
-        click.echo(f"{target} is labelled {text!r}" if text else f"{target} has no label")
+        echo_text(f"{target} is labelled {text!r}" if text else f"{target} has no label")

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+from cli.options import utf8
 
 if TYPE_CHECKING:
     from eventstore.event import Event
     from eventstore.log import Snapshot
+
+_WIDE: Final = 110
+"""Columns from which on a line holds all of a time beside the words that tell which event it is."""
 
 
 @click.command("log", epilog="Example:  refold log @last --json | head -3")
 @click.argument("session")
 @click.option("--kind", metavar="KIND", multiple=True, help="Only events of this kind; may be given again.")
 @click.option("--role", metavar="ROLE", multiple=True, help="Only messages of this role; may be given again.")
-@click.option("--match", metavar="TEXT", help="Only events whose record holds this text.")
-@click.option("--first", type=int, default=1, metavar="SEQ", help="From the event of this number on.")
-@click.option("--last", type=int, metavar="SEQ", help="Up to the event of this number.")
+@click.option("--match", metavar="TEXT", callback=utf8, help="Only events whose record holds this text.")
+@click.option(
+    "--first", type=click.IntRange(1), default=1, metavar="SEQ", help="From the event of this number on."
+)
+@click.option("--last", type=click.IntRange(0), metavar="SEQ", help="Up to the event of this number.")
 @click.option("--reverse", is_flag=True, help="The newest first.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="At most N events.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON Lines, an event each.")
@@ -29,10 +36,9 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
 
     "*" marks the leaf, "-" events that are no nodes of the tree.
     """
-    from cli.output import console, echo_json, one_line, paged, thousands, when
+    from cli.output import console, echo_json, paged
     from cli.store import opened_session
     from projections.standpoint import stand
-    from projections.summary_line import summary_line
 
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
         events = islice(_chosen(snapshot, name, **chosen), limit)
@@ -44,15 +50,20 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
         out = console()
         with paged(out):
             for event in events:
-                mark = "*" if event.seq == leaf else " " if event.is_entry else "-"
-                what = event.role if event.kind == "message" else event.kind
-                out.print(
-                    f"{event.seq:>6}{mark} {event.id:<10} {when(event.time)}  {what:<16}"
-                    f"{thousands(event.utf16 or None):>8}  {one_line(summary_line(event), 70)}",
-                    overflow="ignore",
-                    no_wrap=True,
-                    crop=False,
-                )
+                out.print(_line(event, leaf, out.width), overflow="ignore", no_wrap=True, crop=False)
+
+
+def _line(event: Event, leaf: int, width: int) -> str:
+    from cli.output import one_line, thousands, unbroken, when
+    from projections.summary_line import summary_line
+
+    # A narrow terminal's line has no room for the year and the seconds.
+    time = f"{when(event.time):<19}" if width >= _WIDE else f"{when(event.time)[5:16]:<11}"
+    mark = "*" if event.seq == leaf else " " if event.is_entry else "-"
+    what = unbroken(event.role if event.kind == "message" else event.kind)
+    line = f"{event.seq:>6}{mark} {unbroken(event.id):<8}  {time}  {what:<13}"
+    line += f" {thousands(event.utf16 or None):>{max(7 - max(len(what) - 13, 0), 1)}}  "
+    return line + one_line(summary_line(event), min(max(width - len(line), 12), 70))
 
 
 def _chosen(

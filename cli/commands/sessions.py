@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cli.options import json_option
+from cli.options import json_option, utf8
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from eventstore.log import Head, Snapshot
 
 _ORDERS: Final = {
@@ -21,7 +23,12 @@ _ORDERS: Final = {
 
 
 @click.command("sessions", epilog="Example:  refold sessions --sort entries --limit 5")
-@click.option("--match", metavar="TEXT", help="Only sessions with this text in id, title or first request.")
+@click.option(
+    "--match",
+    metavar="TEXT",
+    callback=utf8,
+    help="Only sessions with this text in id, title or first request.",
+)
 @click.option(
     "--sort", type=click.Choice(list(_ORDERS)), default="written", show_default=True, help="The order."
 )
@@ -33,9 +40,8 @@ def command(
     ctx: click.Context, *, match: str | None, sort: str, reverse: bool, limit: int | None, as_json: bool
 ) -> None:
     """List the sessions of the store, the one that was written to last at the end."""
-    from cli.output import console, echo_json, one_line, paged, table, thousands, when
+    from cli.output import console, echo_json, paged
     from cli.store import opened
-    from eventstore.javascript import epoch_ms
 
     with opened(ctx) as log, log.snapshot() as snapshot:
         rows = [_row(snapshot, head) for head in snapshot.heads()]
@@ -47,13 +53,26 @@ def command(
     if as_json:
         echo_json({"sessions": rows})
         return
-    listing = table("SESSION", "ENTRIES", "LAST", "TITLE", right=("ENTRIES",))
-    for row in rows:
-        name = one_line(row["title"] or row["firstRequest"] or "", 60)
-        listing.add_row(row["id"], thousands(row["entries"]), when(epoch_ms(row["ended"])), name)
     out = console()
     with paged(out):
-        out.print(listing)
+        out.print(_listing(rows), crop=False)
+
+
+def _listing(rows: list[dict[str, Any]]) -> Table:
+    from rich.text import Text
+
+    from cli.output import one_line, table, thousands, unbroken, when
+    from eventstore.javascript import epoch_ms
+
+    listing = table("SESSION", "ENTRIES", "LAST", "TITLE", right=("ENTRIES",), shrinks="TITLE")
+    for row in rows:
+        listing.add_row(
+            unbroken(row["id"]),
+            thousands(row["entries"]),
+            when(epoch_ms(row["ended"]))[:16],
+            Text(one_line(row["title"] or row["firstRequest"] or "", 60), no_wrap=True, overflow="ellipsis"),
+        )
+    return listing
 
 
 def _row(snapshot: Snapshot, head: Head) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
     import json
 
     from cli.commands.log import event_json
-    from cli.output import echo_bytes, echo_json, echo_text
+    from cli.output import console, echo_bytes, echo_json, paged, unbroken, yes_or_no
     from cli.store import opened_session, resolve_event
     from eventstore.formats.pi_entry import tolerant_json
     from eventstore.frame import decode
@@ -36,9 +36,16 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
     if as_json:
         echo_json({**event_json(found), "record": record})
         return
-    for field, value in event_json(found).items():
-        if value not in (None, "") and field != "tokens":
-            echo_text(f"{field:<9} {value}")
-    echo_text(f"tokens    {found.utf16:,} (utf16/4), {found.utf8:,} (bytes/4)")
-    echo_text("")
-    echo_text(json.dumps(record, indent=2, ensure_ascii=False))
+    fields = {
+        **event_json(found),
+        "entry": yes_or_no(is_true=found.is_entry),
+        "tokens": f"{found.utf16:,} (utf16/4), {found.utf8:,} (bytes/4)",
+        "bytes": f"{len(found.body):,}",
+    }
+    out = console()
+    with paged(out):
+        for field, value in fields.items():
+            if value is not None:
+                out.print(f"{field:<9} {unbroken(str(value))}", soft_wrap=True)
+        out.print()
+        out.print(json.dumps(record, indent=2, ensure_ascii=False), soft_wrap=True)

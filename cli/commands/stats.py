@@ -12,7 +12,7 @@ from cli.options import json_option
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool) -> None:
     """Show what the store holds and how large it is."""
-    from cli.output import console, echo_json, table, thousands
+    from cli.output import console, counted, echo_json, table, thousands, unbroken
     from cli.store import opened
     from projections.stats import stats
 
@@ -25,12 +25,13 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
         echo_json({"store": log.path, **msgspec.to_builtins(size), **msgspec.to_builtins(found)})
         return
     out = console()
-    out.print(log.path, style="bold")
+    out.print(log.path, style="bold", soft_wrap=True)
     share = f" ({size.file_bytes / found.body_bytes:.2f} times the records)" if found.body_bytes else ""
-    out.print(f"{found.sessions:,} sessions, {found.events:,} events, {found.body_bytes:,} bytes of records")
-    out.print(f"{size.file_bytes:,} bytes on disk{share}, {size.free_bytes:,} of them free")
+    held = f"{counted(found.sessions, 'session')}, {counted(found.events, 'event')}"
+    out.print(f"{held}, {found.body_bytes:,} bytes of records", soft_wrap=True)
+    out.print(f"{size.file_bytes:,} bytes on disk{share}, {size.free_bytes:,} of them free", soft_wrap=True)
     out.print()
     kinds = table("KIND", "EVENTS", "BYTES", right=("EVENTS", "BYTES"))
     for each in found.kinds:
-        kinds.add_row(each.kind, thousands(each.events), thousands(each.bytes))
+        kinds.add_row(unbroken(each.kind), thousands(each.events), thousands(each.bytes))
     out.print(kinds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -10,6 +10,9 @@ from cli.options import as_of_option, counter_option, json_option, leaf_option
 
 if TYPE_CHECKING:
     from projections.timeline import Timeline
+
+_LARGEST: Final = 12
+"""How many of the largest changes are listed, where not all are."""
 
 
 @click.command("timeline", epilog="Example:  refold timeline @last")
@@ -39,30 +42,31 @@ def command(
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)
-        found = timeline(log, name, leaf=at, as_of=as_of, tokens=counter_named(counter, log=log))
+        tokens = counter_named(counter, log=log)
+        found = timeline(log, name, leaf=at, as_of=as_of, tokens=tokens)
     if as_json:
         echo_json(found)
     else:
-        _print(found, is_full=full)
+        _print(found, tokens.note, is_full=full)
 
 
-def _print(found: Timeline, *, is_full: bool) -> None:
-    from cli.output import console, paged, table, thousands, when
+def _print(found: Timeline, note: str, *, is_full: bool) -> None:
+    from cli.output import console, counted, paged, table, thousands, unbroken, when
     from cli.plot import plot
     from eventstore.javascript import epoch_ms
 
     out = console()
     turns = ("compaction", "rewrite", "undone", "branch_summary")
-    largest = sorted((abs(each.delta) for each in found.moments), reverse=True)[:12]
+    largest = sorted((abs(each.delta) for each in found.moments), reverse=True)[:_LARGEST]
     floor = largest[-1] if largest else 0
     listing = table("#", "EVENT", "TIME", "WHAT", "TOKENS", "CHANGE", right=("#", "TOKENS", "CHANGE"))
     for each in found.moments:
         if is_full or each.kind in turns or (each.delta and abs(each.delta) >= floor):
             listing.add_row(
                 str(each.seq),
-                each.id,
+                unbroken(each.id),
                 when(epoch_ms(each.time)),
-                each.role or each.kind,
+                unbroken(each.role or each.kind),
                 thousands(each.tokens),
                 f"{each.delta:+,}" if each.delta else "",
             )
@@ -70,6 +74,13 @@ def _print(found: Timeline, *, is_full: bool) -> None:
         marks = [index for index, each in enumerate(found.moments) if each.kind == "compaction"]
         for line in plot([each.tokens for each in found.moments], marks=marks, width=min(out.width, 100)):
             out.print(line, crop=False, no_wrap=True, overflow="ignore")
-        out.print(f"tokens ({found.counter}) after each entry; ∑ marks compactions", style="dim")
+        legend = f"tokens ({found.counter}) after each entry" + ("; ∑ marks compactions" if marks else "")
+        out.print(legend, style="dim", soft_wrap=True)
+        if note:
+            out.print(note, style="yellow", soft_wrap=True)
         out.print()
-        out.print(listing)
+        out.print(listing, crop=False)
+        if left_out := len(found.moments) - listing.row_count:
+            out.print(
+                f"{counted(left_out, 'entry', 'entries')} with less change left out (--full)", style="dim"
+            )

@@ -12,7 +12,7 @@ from cli.options import json_option
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool) -> None:
     """Check the whole store: every digest, index and pointer. The exit code is 1 if anything is wrong."""
-    from cli.output import echo_json, progress_bar
+    from cli.output import counted, echo_json, echo_text, progress_bar
     from cli.store import opened
     from eventstore.verify import verify
 
@@ -22,8 +22,8 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
         echo_json(found)
     else:
         for finding in found.findings:
-            where = f"{finding.session} #{finding.seq}" if finding.seq else finding.session
-            click.echo(f"{where}: {finding.problem}")
-        state = f"{len(found.findings)} problems" if found.findings else "sound"
-        click.echo(f"{found.events:,} events of {found.sessions:,} sessions: {state}")
+            where = f"{finding.session} #{finding.seq}" if finding.seq else finding.session or "the store"
+            echo_text(f"{where}: {finding.problem}")
+        state = counted(len(found.findings), "problem") if found.findings else "sound"
+        echo_text(f"{counted(found.events, 'event')} of {counted(found.sessions, 'session')}: {state}")
     ctx.exit(1 if found.findings else 0)

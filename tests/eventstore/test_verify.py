@@ -200,7 +200,7 @@ class TestChangedEvents:
 
     def test_an_event_that_cannot_be_read_is_found(self, path: Path) -> None:
         found = after(path, frame_changed(3, lambda _: b"\x01"))
-        assert [finding.seq for finding in found if "cannot be read" in finding.problem][0] == 3
+        assert next(finding.seq for finding in found if "cannot be read" in finding.problem) == 3
 
     def test_a_damaged_session_does_not_hide_another(self, path: Path) -> None:
         def damage(changing: Tables) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
 
-from eventstore.frame import decode
 from eventstore.memory_log import MemoryLog
 from projections.context import build_context, context_json
 from projections.standpoint import ROOT
@@ -15,7 +14,7 @@ from tests.support.events import NOW, events
 from tests.support.native import native_events
 from tests.support.views import javascript, views_at
 
-bounded = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def log_of(appended):
@@ -54,7 +53,7 @@ def test_a_prefix_of_the_events_gives_the_views_as_of_its_end(appended):
     whole, prefix = log_of(appended), MemoryLog(clock=lambda: NOW)
     for count, event in enumerate(appended, 1):
         prefix.append("s", [event])
-        for leaf in (None, ROOT, nodes(appended[:count])[-1], nodes(appended[:count])[0]):
+        for leaf in (None, ROOT, *nodes(appended[:count])[:1]):
             assert views_at(prefix, "s", leaf=leaf) == views_at(whole, "s", leaf=leaf, as_of=count)
 
 
@@ -90,5 +89,3 @@ def test_a_snapshot_is_folded_like_its_log(appended):
     log = log_of(appended)
     with log.snapshot() as snapshot:
         assert views_at(log, "s") == views_at(snapshot, "s")
-        last = decode(snapshot.frame("s", snapshot.head("s").leaf), "s").id
-    assert build_context(log, "s").leaf == last

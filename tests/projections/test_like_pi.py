@@ -76,7 +76,7 @@ def test_a_view_as_of_an_event_is_that_of_a_store_that_has_no_later_ones(stores,
 
 
 @bounded
-@given(entries=pi_entries(longest=14))
+@given(entries=pi_entries())
 def test_tree_labels_and_title_are_pis_as_of_every_event(stores, entries):
     with stores(entries) as log:
         for count in range(len(entries) + 1):
@@ -95,7 +95,7 @@ def test_tree_labels_and_title_are_pis_as_of_every_event(stores, entries):
 
 
 @bounded
-@given(entries=pi_entries(longest=14))
+@given(entries=pi_entries())
 def test_labels_on_what_is_not_there_are_kept_in_the_order_of_pis_map(stores, entries):
     fold = LabelFold()
     with stores(entries) as log:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import msgspec
 from hypothesis import strategies as st
 
@@ -45,34 +48,44 @@ def message(said: Json) -> MessageRecord:
     return MessageRecord(message=msgspec.Raw(line(said).rstrip()))
 
 
-def _pointing(targets: list[str]) -> st.SearchStrategy[Record]:
-    """Records that point at an earlier event, or at one that is not there."""
-    target = st.sampled_from([*targets, "ghost"])
-    recent = st.sampled_from([*targets[-4:], "ghost"])
-    shown = st.builds(
-        Shown,
-        target=target,
-        shown=st.sampled_from(["shorter", ""]),
-        block=st.none() | st.integers(0, 2),
-    )
-    return st.one_of(
-        st.builds(
-            Compaction,
-            summary=st.sampled_from(["all of it", ""]),
-            first_kept_entry_id=target,
-            tokens_before=st.just(9),
-        ),
-        st.builds(Rewrite, reason=st.just("prune"), targets=st.lists(shown, min_size=1, max_size=3)),
-        st.builds(Undone, target_id=recent),
-        st.builds(Undone, target_id=target),
-        st.builds(Label, target_id=target, label=st.sampled_from(["here", "there", ""])),
-        st.builds(
-            BranchSummary,
-            from_id=target,
-            summary=st.sampled_from(["the other way", ""]),
-            left=st.sampled_from([*targets, "ghost", ""]),
-        ),
-    )
+# What is pointed at: an event so many back, or one that is not there. Named when the events before are known.
+_BACK = {f"{steps} back": steps for steps in (1, 2, 3, 4, 6, 9, 13)}
+_target = st.sampled_from([*_BACK, "ghost"])
+_recent = st.sampled_from([*list(_BACK)[:4], "ghost"])
+_shown = st.builds(
+    Shown, target=_target, shown=st.sampled_from(["shorter", ""]), block=st.none() | st.integers(0, 2)
+)
+_pointing: st.SearchStrategy[Record] = st.one_of(
+    st.builds(
+        Compaction,
+        summary=st.sampled_from(["all of it", ""]),
+        first_kept_entry_id=_target,
+        tokens_before=st.just(9),
+    ),
+    st.builds(Rewrite, reason=st.just("prune"), targets=st.lists(_shown, min_size=1, max_size=3)),
+    st.builds(Undone, target_id=_recent),
+    st.builds(Undone, target_id=_target),
+    st.builds(Label, target_id=_target, label=st.sampled_from(["here", "there", ""])),
+    st.builds(
+        BranchSummary,
+        from_id=_target,
+        summary=st.sampled_from(["the other way", ""]),
+        left=_target | st.just(""),
+    ),
+)
+
+
+def _named(record: Any, ids: list[str]) -> Any:
+    """A record that points at ids."""
+    changes = {}
+    for field in record.__struct_fields__:
+        value = getattr(record, field)
+        if isinstance(value, list) and value and isinstance(value[0], Shown):
+            changes[field] = [_named(shown, ids) for shown in value]
+        elif isinstance(value, str) and value in _BACK:
+            steps = _BACK[value]
+            changes[field] = ids[-steps] if steps <= len(ids) else "ghost"
+    return msgspec.structs.replace(record, **changes)
 
 
 _plain: st.SearchStrategy[Record] = st.one_of(
@@ -84,27 +97,34 @@ _plain: st.SearchStrategy[Record] = st.one_of(
     st.just(ResetBoundary()),
     st.just(Decision(outcome="skip", reason="small")),
 )
-_messages = st.sampled_from(_MESSAGES).map(message)
+_records = st.one_of(*[st.sampled_from(_MESSAGES).map(message)] * 2, _pointing, _plain)
+_step = st.tuples(
+    _records,
+    st.sampled_from(["leaf"] * 6 + ["root", *list(_BACK)[1:]]),
+    st.sampled_from(["", "", "", "the same", "its own"]),
+    st.integers(0, 9).map(lambda number: number == 0),
+)
+_steps = st.lists(_step, min_size=1, max_size=6) | st.lists(_step, min_size=8, max_size=16)
 
 
 @st.composite
-def native_events(draw: st.DrawFn, *, longest: int = 14) -> list[NewEvent]:
+def native_events(draw: st.DrawFn) -> list[NewEvent]:
     """Events of one session in the order of their appending: some share a cause with the one before."""
     events: list[NewEvent] = []
     nodes: list[str] = []
-    for number in range(draw(st.integers(1, longest))):
-        record = draw(
-            st.one_of(_messages, _messages, _pointing([each.id for each in events]), _plain)
-            if events
-            else _messages
-        )
-        parent = draw(st.sampled_from([*nodes[-1:] * 6, *nodes, None])) if nodes else None
-        if nodes and draw(st.integers(0, 9)) == 0:
-            record = LeafMoved(from_id=nodes[-1])
-            parent = draw(st.sampled_from([*nodes, None]))
+    for number, (record, place, cause, moves) in enumerate(draw(_steps)):
         event_id = f"e{number}"
-        cause = draw(st.sampled_from(["", "", "", events[-1].cause if events else "", f"cause-{number}"]))
-        events.append(compose(record, id=event_id, time=1000 * number, parent=parent, cause=cause))
-        if record.kind != "decision":
+        parent = nodes[-1] if nodes else None
+        if place != "leaf" and nodes:
+            steps = _BACK.get(place, len(nodes) + 1)
+            parent = nodes[-steps] if steps <= len(nodes) else None
+        causes = {"": "", "the same": events[-1].cause if events else "", "its own": f"cause-{number}"}
+        written = LeafMoved(from_id=nodes[-1]) if moves and nodes else _named(record, list(_ids(events)))
+        events.append(compose(written, id=event_id, time=1000 * number, parent=parent, cause=causes[cause]))
+        if written.kind != "decision":
             nodes.append(event_id)
     return events
+
+
+def _ids(events: list[NewEvent]) -> Iterator[str]:
+    return (event.id for event in events)

@@ -86,80 +86,98 @@ _details = _or_absent(
 )
 
 
-def _entries_of(ids: list[str], own: str) -> st.SearchStrategy[dict[str, Any]]:
-    """An entry's own fields; it may point at any id: one of the session's, its own, a later one, a ghost's."""
-    any_id = st.sampled_from([*ids, own, "later", "ghost"])
-    message = _fields(type=st.just("message"), message=_messages)
-    return st.one_of(
-        message,
-        message,
-        message,
-        _fields(
-            type=st.just("compaction"),
-            summary=_or_absent(texts),
-            firstKeptEntryId=_or_absent(any_id, any_id, any_id, st.none(), st.just(""), st.just(7)),
-            tokensBefore=_or_absent(_numbers),
-            details=_details,
-            fromHook=_or_absent(st.booleans()),
+# What is pointed at: an entry so many back, the entry itself, one that comes later, one that is not there.
+_BACK = {f"{steps} back": steps for steps in (1, 2, 3, 4, 6, 9)}
+_SELF = "itself"
+_any_id = st.sampled_from([*_BACK, _SELF, "later", "ghost"])
+_POINTING = ("firstKeptEntryId", "fromId", "targetId")
+
+_message = _fields(type=st.just("message"), message=_messages)
+_entries = st.one_of(
+    _message,
+    _message,
+    _message,
+    _fields(
+        type=st.just("compaction"),
+        summary=_or_absent(texts),
+        firstKeptEntryId=_or_absent(_any_id, _any_id, _any_id, st.none(), st.just(""), st.just(7)),
+        tokensBefore=_or_absent(_numbers),
+        details=_details,
+        fromHook=_or_absent(st.booleans()),
+    ),
+    _fields(
+        type=st.just("branch_summary"),
+        fromId=_or_absent(_any_id, st.just("root")),
+        summary=_or_absent(texts, texts, st.none(), st.sampled_from([0, 5, False])),
+        details=_details,
+    ),
+    _fields(
+        type=st.just("custom_message"),
+        customType=_or_absent(texts),
+        content=_or_absent(texts, _blocks, _json),
+        display=_or_absent(st.booleans()),
+        details=_details,
+    ),
+    _fields(type=st.just("model_change"), provider=_or_absent(texts), modelId=_or_absent(texts, st.none())),
+    _fields(
+        type=st.just("thinking_level_change"),
+        thinkingLevel=_or_absent(st.sampled_from(["off", "high"]), st.none()),
+    ),
+    _fields(
+        type=st.just("label"),
+        targetId=_any_id,
+        label=_or_absent(st.sampled_from(["first", "second", ""]), st.none()),
+    ),
+    _fields(
+        type=st.just("session_info"), name=_or_absent(st.sampled_from(["a\xa0", " \ufeffb ", "", "\x1c"]))
+    ),
+    _fields(type=st.just("custom"), customType=st.just("x"), data=_or_absent(_json)),
+    _fields(
+        type=_or_absent(
+            st.sampled_from(["novelty", "rewrite", "undone", "leaf_moved", "decision", "reset_boundary"])
         ),
-        _fields(
-            type=st.just("branch_summary"),
-            fromId=_or_absent(any_id, st.just("root")),
-            summary=_or_absent(texts, texts, st.none(), st.sampled_from([0, 5, False])),
-            details=_details,
-        ),
-        _fields(
-            type=st.just("custom_message"),
-            customType=_or_absent(texts),
-            content=_or_absent(texts, _blocks, _json),
-            display=_or_absent(st.booleans()),
-            details=_details,
-        ),
-        _fields(
-            type=st.just("model_change"),
-            provider=_or_absent(texts),
-            modelId=_or_absent(texts, st.none()),
-        ),
-        _fields(
-            type=st.just("thinking_level_change"),
-            thinkingLevel=_or_absent(st.sampled_from(["off", "high"]), st.none()),
-        ),
-        _fields(
-            type=st.just("label"),
-            targetId=any_id,
-            label=_or_absent(st.sampled_from(["first", "second", ""]), st.none()),
-        ),
-        _fields(
-            type=st.just("session_info"), name=_or_absent(st.sampled_from(["a\xa0", " \ufeffb ", "", "\x1c"]))
-        ),
-        _fields(type=st.just("custom"), customType=st.just("x"), data=_or_absent(_json)),
-        _fields(
-            type=_or_absent(
-                st.sampled_from(["novelty", "rewrite", "undone", "leaf_moved", "decision", "reset_boundary"])
-            ),
-            targetId=_or_absent(any_id),
-            summary=_or_absent(texts),
-        ),
-    )
+        targetId=_or_absent(_any_id),
+        summary=_or_absent(texts),
+    ),
+)
+_step = st.tuples(
+    _entries,
+    st.sampled_from(["1 back"] * 4 + [*_BACK, "null", "absent"]),
+    _times,
+    st.booleans(),
+)
+_steps = st.lists(_step, min_size=1, max_size=6) | st.lists(_step, min_size=6, max_size=12)
 
 
 @st.composite
-def pi_entries(draw: st.DrawFn, *, longest: int = 10) -> list[Entry]:
+def pi_entries(draw: st.DrawFn) -> list[Entry]:
     """The entries of a session, as parsed JSON, each after its parent."""
     entries: list[Entry] = []
     ids: list[str] = []
-    for number in range(draw(st.integers(1, longest))):
-        own = draw(st.sampled_from([f"{number:08x}", f"née-{number}"]))
-        place = {"id": own}
-        parent = draw(st.sampled_from([*ids[-1:] * 4, *ids, None, _ABSENT])) if ids else None
-        if parent is not _ABSENT:
-            place["parentId"] = parent
-        time = draw(_times)
+    for number, (fields, place, time, is_odd) in enumerate(draw(_steps)):
+        own = f"née-{number}" if is_odd else f"{number:08x}"
+        entry = {
+            name: _pointed_at(value, ids, own) if name in _POINTING else value
+            for name, value in fields.items()
+        }
+        entry["id"] = own
+        if place != "absent":
+            entry["parentId"] = None if place == "null" else _back(place, ids)
         if time is not _ABSENT:
-            place["timestamp"] = time
-        entries.append({**draw(_entries_of(ids, own)), **place})
+            entry["timestamp"] = time
+        entries.append(entry)
         ids.append(own)
     return entries
+
+
+def _pointed_at(value: Any, ids: list[str], own: str) -> Any:
+    if value in _BACK:
+        return _back(value, ids) or "ghost"
+    return own if value == _SELF else value
+
+
+def _back(place: str, ids: list[str]) -> str | None:
+    return ids[-_BACK[place]] if _BACK[place] <= len(ids) else None
 
 
 def file_of(entries: list[Entry]) -> bytes:

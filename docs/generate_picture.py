@@ -1,0 +1,42 @@
+"""Draws docs/images/audit.svg, the README's picture: `python docs/generate_picture.py`."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from cli.audit_view import print_audit
+from cli.demo.script import play
+from eventstore.memory_log import MemoryLog
+from projections import audit
+
+WIDTH = 104
+
+
+def main() -> None:
+    """Write the picture."""
+    Path(__file__).parent.joinpath("images", "audit.svg").write_text(picture(), encoding="utf-8")
+
+
+def picture() -> str:
+    """The demo session's audit at a glance, and its first compaction, as SVG."""
+    log = MemoryLog(clock=lambda: 0)
+    found = audit(log, play(log))
+    out = Console(
+        record=True,
+        width=WIDTH,
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    print_audit(out, found, is_brief=True)
+    return out.export_svg(title="refold audit demo-rate-limiter", unique_id="refold")
+
+
+if __name__ == "__main__":
+    main()

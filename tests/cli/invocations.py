@@ -1,0 +1,43 @@
+"""Each command with arguments that work on any session."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cli.main import COMMANDS
+
+_LINE: Final = '{"type":"custom","customType":"note"}\n'
+
+
+def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str]]:
+    """From the name of each command that works on a store to a call of it; `append` reads `line_for` it."""
+    return {
+        "import": ["import", file],
+        "sessions": ["sessions"],
+        "log": ["log", session],
+        "show": ["show", session, "#1"],
+        "tree": ["tree", session, "--full"],
+        "context": ["context", session, "--full"],
+        "audit": ["audit", session, "--all"],
+        "diff": ["diff", session, "root", "#2"],
+        "timeline": ["timeline", session, "--full"],
+        "files": ["files", session],
+        "export": ["export", session, "--format", "pi", "-o", "exported.jsonl"],
+        "append": ["append", session],
+        "label": ["label", session, "#1", "a label"],
+        "rename": ["rename", session, "a title"],
+        "stats": ["stats"],
+        "backup": ["backup", "copy"],
+        "verify": ["verify"],
+    }
+
+
+WITHOUT_A_STORE: Final = ("demo", "completion")
+"""Commands that bring a store of their own, or need none."""
+
+NAMES: Final = [name for name in COMMANDS if name not in WITHOUT_A_STORE]
+
+
+def line_for(name: str) -> str:
+    """What a command is given on standard input."""
+    return _LINE if name == "append" else ""

@@ -1,0 +1,122 @@
+"""Running the command: in this process, as a program of its own, and on a terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from cli.main import main
+
+PROJECT = Path(__file__).parents[2]
+
+
+class Outcome:
+    """How a command ended: its exit code, and what it printed."""
+
+    def __init__(self, code: int | None, out: bytes, errors: bytes) -> None:
+        self.code, self.raw = code, out
+        self.out, self.errors = out.decode("utf-8", "replace"), errors.decode("utf-8", "replace")
+
+    @property
+    def lines(self) -> list[str]:
+        return [line.rstrip() for line in self.out.splitlines()]
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.raw)
+
+    @property
+    def json_lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.raw.splitlines()]
+
+
+class Refold:
+    """The command, by default on one store. What it is expected to end with is checked."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+
+    def __call__(self, *arguments: str | Path, code: int = 0, stdin: str | bytes = b"") -> Outcome:
+        """Run the command in this process, errors and exit codes and all."""
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        with CliRunner().isolation(given, env={"REFOLD_STORE": str(self.store)}) as streams:
+            try:
+                main(list(map(str, arguments)))
+            except SystemExit as ended:
+                ended_with = int(ended.code or 0)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            outcome = Outcome(ended_with, streams[0].getvalue(), streams[1].getvalue())
+        assert code == outcome.code, outcome.errors or outcome.out
+        return outcome
+
+    def problem(self, *arguments: str | Path, code: int = 1, stdin: str | bytes = b"") -> str:
+        """The one line that a command prints when it cannot do what it was told."""
+        outcome = self(*arguments, code=code, stdin=stdin)
+        assert outcome.errors.count("\n") == 1, outcome.errors
+        assert outcome.errors.startswith("refold: ")
+        return outcome.errors.removeprefix("refold: ").rstrip("\n")
+
+    def program(
+        self, *arguments: str | Path, code: int = 0, stdin: bytes = b"", **environment: str
+    ) -> Outcome:
+        """Run the command as a program."""
+        done = subprocess.run(
+            command(*arguments),
+            input=stdin,
+            capture_output=True,
+            env=self.environment(**environment),
+            timeout=60,
+            check=False,
+        )
+        outcome = Outcome(done.returncode, done.stdout, done.stderr)
+        assert code == outcome.code, outcome.errors or outcome.out
+        return outcome
+
+    def started(self, *arguments: str | Path, **streams: Any) -> subprocess.Popen[bytes]:
+        """Start the command as a program, and go on."""
+        return subprocess.Popen(command(*arguments), env=self.environment(), **streams)
+
+    def on_terminal(self, *arguments: str | Path, columns: int = 80, **environment: str) -> str:
+        """What the command prints where it stands on a terminal of so many columns."""
+        leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        process = subprocess.Popen(
+            command(*arguments),
+            stdin=follower,
+            stdout=follower,
+            stderr=follower,
+            env=self.environment(**{"PAGER": "cat", "TERM": "xterm-256color", **environment}),
+            start_new_session=True,
+        )
+        os.close(follower)
+        printed = b""
+        # At the end of its other side, a terminal is not empty but gone.
+        with suppress(OSError):
+            while block := os.read(leader, 1 << 16):
+                printed += block
+        os.close(leader)
+        assert process.wait(timeout=60) == 0, printed
+        return printed.decode().replace("\r\n", "\n")
+
+    def environment(self, **given: str) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
+        return {**kept, "PYTHONPATH": str(PROJECT), "REFOLD_STORE": str(self.store), **given}
+
+
+_UNWANTED = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "PAGER", "LESS", "PYTHONIOENCODING"}
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "cli.main", *map(str, arguments)]

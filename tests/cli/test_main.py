@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.main import COMMANDS
+from tests.cli.invocations import NAMES, WITHOUT_A_STORE, invocations, line_for
+from tests.cli.running import PROJECT, Refold, command
+from tests.cli.tale import SESSION, write
+
+HEAVY = ("rich", "tiktoken", "anthropic", "lmdb", "msgspec", "platformdirs")
+
+
+def test_the_help_of_the_program_lists_every_command(refold: Refold) -> None:
+    listed = [line.split()[0] for line in refold("--help").lines if line.startswith("  ")]
+    assert set(COMMANDS) <= set(listed)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_commands_line_in_the_help_and_its_own_help_exist(refold: Refold, name: str) -> None:
+    assert refold(name, "--help").out.startswith(f"Usage: refold {name} ")
+
+
+def test_the_help_of_the_program_loads_nothing_heavy() -> None:
+    script = f"""
+import sys
+from cli.main import main
+try:
+    main(["--help"])
+except SystemExit:
+    pass
+print("LOADED", [name for name in {HEAVY!r} if name in sys.modules])
+"""
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "LOADED []"
+
+
+def test_the_version_is_told(refold: Refold) -> None:
+    assert refold("--version").out.startswith("refold, version ")
+
+
+def test_without_a_command_the_help_goes_to_stderr_and_the_exit_code_is_2(refold: Refold) -> None:
+    outcome = refold(code=2)
+    assert outcome.out == ""
+    assert outcome.errors.startswith("Usage: refold [OPTIONS] COMMAND")
+
+
+def test_an_unknown_command_is_told_with_the_one_that_may_have_been_meant(refold: Refold) -> None:
+    problem = refold.problem("adit", code=2)
+    assert problem == "there is no command 'adit' (did you mean 'audit'?); see 'refold --help'"
+
+
+def test_an_unknown_command_like_no_other_is_told(refold: Refold) -> None:
+    assert refold.problem("xyzzy", code=2) == "there is no command 'xyzzy'; see 'refold --help'"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["tree"], "Missing argument 'SESSION'; see 'refold tree --help'"),
+        (["tree", "a", "b"], "Got unexpected extra argument (b); see 'refold tree --help'"),
+        (["tree", "a", "--full=yes"], "Option '--full' does not take a value"),
+        (["--shop", "x", "stats"], "No such option"),
+        (["sessions", "--sort", "size"], "Invalid value for '--sort'"),
+        (["sessions", "--limit", "0"], "Invalid value for '--limit'"),
+        (["log", "a", "--first", "0"], "Invalid value for '--first'"),
+        (["tree", "a", "--as-of", "-1"], "Invalid value for '--as-of'"),
+        (["append", "a", "--expected", "-1"], "Invalid value for '--expected'"),
+        (["export", "a"], "Missing option '-o'"),
+        (["completion", "tcsh"], "Invalid value for '{bash|zsh|fish}'"),
+    ],
+)
+def test_wrong_usage_is_one_line_that_leads_to_the_help_and_exit_code_2(
+    refold: Refold, arguments: list[str], told: str
+) -> None:
+    problem = refold.problem(*arguments, code=2)
+    assert problem.startswith(told)
+    assert "--help'" in problem
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("import", "append")])
+def test_where_no_store_is_a_command_says_how_to_get_one(refold: Refold, name: str) -> None:
+    problem = refold.problem(*invocations(SESSION)[name])
+    assert problem == f"{refold.store}: there is no store here; import a session first: refold import FILE"
+    assert not refold.store.exists()
+
+
+def test_every_command_is_tried_here() -> None:
+    assert [*invocations(SESSION), *WITHOUT_A_STORE] == list(COMMANDS)
+
+
+def truncated(store: Path) -> None:
+    data = store / "data.mdb"
+    os.truncate(data, data.stat().st_size // 2)
+
+
+def garbage(store: Path) -> None:
+    (store / "data.mdb").write_bytes(bytes(range(256)) * 64)
+
+
+def a_few_bytes(store: Path) -> None:
+    (store / "data.mdb").write_bytes(b"\x01\x02")
+
+
+def a_file(store: Path) -> None:
+    for path in store.iterdir():
+        path.unlink()
+    store.rmdir()
+    store.write_text("a shopping list")
+
+
+def a_folder_instead_of_data(store: Path) -> None:
+    (store / "data.mdb").unlink()
+    (store / "data.mdb").mkdir()
+
+
+@pytest.mark.parametrize("damage", [truncated, garbage, a_few_bytes, a_file, a_folder_instead_of_data])
+def test_on_a_damaged_store_every_command_ends_with_one_line_that_names_it(
+    told: Refold, tmp_path: Path, damage
+) -> None:
+    damage(told.store)
+    for name, arguments in invocations(SESSION).items():
+        assert told.problem(*arguments, stdin=line_for(name)).startswith(f"{told.store}: "), name
+
+
+def test_on_a_damaged_store_the_program_ends_with_no_signal_and_no_traceback(told: Refold) -> None:
+    truncated(told.store)
+    outcome = told.program("log", SESSION, code=1)
+    assert outcome.errors.startswith("refold: ")
+    assert outcome.errors.count("\n") == 1
+
+
+def test_a_store_may_be_named_by_option_or_by_environment(told: Refold, tmp_path: Path) -> None:
+    elsewhere = Refold(tmp_path / "elsewhere")
+    assert elsewhere("--store", told.store, "sessions").out == told("sessions").out
+
+
+def test_the_option_goes_before_the_environment(told: Refold, tmp_path: Path) -> None:
+    assert str(tmp_path / "other") in told.problem("--store", tmp_path / "other", "sessions")
+
+
+def test_without_either_the_store_is_in_the_platforms_data_folder(told: Refold, tmp_path: Path) -> None:
+    outcome = told.program("stats", code=1, REFOLD_STORE="", HOME=str(tmp_path), XDG_DATA_HOME=str(tmp_path))
+    assert str(tmp_path) in outcome.errors
+    assert "refold" in outcome.errors.removeprefix("refold: ")
+
+
+def test_names_that_are_no_utf_8_are_told_and_not_stored(told: Refold) -> None:
+    name = os.fsdecode(b"\xff")
+    for arguments in (["rename", SESSION, name], ["label", SESSION, "u1", name], ["backup", name]):
+        assert "it is not UTF-8" in told.problem(*arguments, code=2)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["log", SESSION], ["log", SESSION, "--json"], ["export", SESSION, "-o", "-"], ["context", SESSION]],
+)
+def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(
+    refold: Refold, tmp_path: Path, arguments: list[str]
+) -> None:
+    # Far more than a pipe holds.
+    words = [b'{"type":"message","message":{"role":"user","content":"%s"}}\n' % (b"word " * 100)] * 800
+    refold("append", SESSION, stdin=b"".join(words))
+    (tmp_path / "session.jsonl").write_bytes(refold("export", SESSION, "--format", "pi", "-o", "-").raw)
+    other = Refold(tmp_path / "other")
+    other("import", "session.jsonl")
+    process = other.started(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    _, errors = process.communicate(timeout=60)
+    assert errors == b""
+    assert process.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize(
+    "arguments", [["log", SESSION], ["sessions", "--json"], ["export", SESSION, "-o", "-"], ["--help"]]
+)
+def test_a_full_disk_under_the_output_is_one_line_on_stderr(told: Refold, arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        process = told.started(*arguments, stdout=full, stderr=subprocess.PIPE)
+        _, errors = process.communicate(timeout=60)
+    assert errors == b"refold: output: No space left on device\n"
+    assert process.returncode == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closing streams is the shell's, in POSIX")
+@pytest.mark.parametrize(("closed", "code"), [("<&-", 0), (">&-", 0), ("2>&-", 0)])
+def test_a_stream_that_the_shell_has_closed_hurts_nobody(told: Refold, closed: str, code: int) -> None:
+    script = f'exec "$@" {closed}'
+    arguments = ["sh", "-c", script, "sh", *command("append", "new"), "--expected", "0"]
+    done = subprocess.run(arguments, env=told.environment(), stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == code
+
+
+def test_an_interrupt_ends_a_command_with_one_line_and_exit_code_130(told: Refold) -> None:
+    process = told.started(
+        "append", "new", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(line_for("append").encode())
+    process.stdin.flush()
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, b"refold: interrupted\n")
+
+
+def test_commands_in_other_processes_see_what_is_stored_at_once(told: Refold) -> None:
+    writer = told.started("append", SESSION, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert writer.stdin is not None
+    assert writer.stdout is not None
+    writer.stdin.write(b'{"type":"session_info","name":"Renamed"}\n')
+    writer.stdin.flush()
+    writer.stdout.readline()
+    assert told("sessions", "--json").json["sessions"][0]["title"] == "Renamed"
+    writer.communicate(timeout=60)
+
+
+def test_starting_takes_no_longer_than_a_person_notices(told: Refold) -> None:
+    began = time.monotonic()
+    told.program("--help")
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_says_json_where_it_is_asked_to(told: Refold, tmp_path: Path, name: str) -> None:
+    write(tmp_path / "tale.jsonl")
+    outcome = told(*invocations(SESSION)[name], "--json", stdin=line_for(name))
+    assert all(isinstance(value, dict) for value in outcome.json_lines)
+    assert outcome.errors == ""
