@@ -13,17 +13,35 @@ if TYPE_CHECKING:
 _WORTH_A_BAR = 4 << 20
 
 
-def import_with_progress(log: LmdbLog, path: str) -> Imported:
+def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) -> Imported:
     """Import a file; on a terminal, a large one with a bar that says how far it is."""
     from eventstore.importing import import_file
 
     file = Path(path)
     if not sys.stderr.isatty() or not file.is_file() or file.stat().st_size < _WORTH_A_BAR:
-        return import_file(log, path)
+        return import_file(log, path, name=name)
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(f"importing {file.name}", total=file.stat().st_size)
-        return import_file(log, path, progress=lambda done, _: bar.update(task, completed=done))
+        return import_file(log, path, name=name, progress=lambda done, _: bar.update(task, completed=done))
+
+
+def print_imported(path: str, imported: Imported) -> None:
+    """What became of a file, in a line, and one more for every line of it that is worth a remark."""
+    from cli.output import counted, echo_text
+
+    facts = [f"{imported.added:,} of {counted(imported.events, 'event')} new"]
+    if imported.rewritten:
+        facts.append(f"{imported.rewritten:,} changed by their harness")
+    if imported.skipped:
+        facts.append(f"{len(imported.skipped):,} skipped")
+    echo_text(f"{imported.id}  {imported.format}  {', '.join(facts)}  {path}")
+    if imported.diverged:
+        echo_text("  the session has grown here, and the file elsewhere: the leaf stays where it was")
+    for remark in imported.skipped:
+        echo_text(f"  {path}:{remark.line}: skipped: {remark.reason}")
+    for remark in imported.differs_from_harness:
+        echo_text(f"  {path}:{remark.line}: {remark.reason}")

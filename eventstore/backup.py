@@ -33,22 +33,32 @@ def backup(log: LmdbLog, path: str | os.PathLike[str], *, progress: Progress = l
         raise StoreError(str(target), "exists already", "name a new folder for the backup")
     try:
         beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        try:
+            found = _copy(log, beside, progress)
+            _check_sound(target, found)
+            size = (beside / "data.mdb").stat().st_size
+            beside.replace(target)
+        except BaseException as error:
+            shutil.rmtree(beside, ignore_errors=True)
+            if isinstance(error, StoreError) and error.path == str(beside):
+                raise StoreError(str(target), error.problem, error.remedy) from error
+            raise
     except OSError as error:
         raise StoreError(
             str(target), f"cannot be written ({error.strerror})", "name another place"
         ) from error
-    try:
-        log.copy_to(beside)
-        with LmdbLog(beside, create=False) as copy:
-            found = verify(copy, progress=progress)
-        _check_sound(target, found)
-        (beside / "lock.mdb").unlink(missing_ok=True)
-        size = (beside / "data.mdb").stat().st_size
-        beside.replace(target)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
     return Backup(path=str(target), bytes=size, verification=found)
+
+
+def _copy(log: LmdbLog, folder: Path, progress: Progress) -> Verification:
+    """Copy a store into an empty folder, onto the disk, and verify what is there."""
+    log.copy_to(folder)
+    with open(folder / "data.mdb", "rb+") as file:
+        os.fsync(file.fileno())
+    with LmdbLog(folder, create=False) as copy:
+        found = verify(copy, progress=progress)
+    (folder / "lock.mdb").unlink(missing_ok=True)
+    return found
 
 
 def _check_sound(target: Path, found: Verification) -> None:

@@ -44,21 +44,36 @@ class GroupCommit(Generic[Context]):
     def run(self, write: Callable[[Context], T]) -> T:
         """The result of a write, once it is durable. Raises what the write raised."""
         request: Request[Context] = Request(write)
-        with self._queue:
-            self._waiting.append(request)
-        # Whoever gets the turn first commits for all who wait; they find their own done when their turn comes.
-        with self._turn:
-            if not request.is_done:
-                with self._queue:
-                    batch, self._waiting = self._waiting, []
-                try:
-                    self._commit(batch)
-                except BaseException as error:
-                    for each in batch:
-                        if not each.is_done:
-                            each.fail(error)
-                    if not isinstance(error, Exception):
-                        raise
+        try:
+            with self._queue:
+                self._waiting.append(request)
+            # Whoever gets the turn first commits for all who wait; they find their own done when their turn comes.
+            with self._turn:
+                if not request.is_done:
+                    self._commit_waiting()
+        finally:
+            # A caller who was interrupted takes only the own request along: the next one commits the others'.
+            with self._queue:
+                self._waiting = [each for each in self._waiting if each is not request and not each.is_done]
         if request.error is not None:
             raise request.error
         return cast("T", request.result)
+
+    def _commit_waiting(self) -> None:
+        with self._queue:
+            batch = [each for each in self._waiting if not each.is_done]
+        try:
+            self._commit(batch)
+        except Exception as error:  # noqa: BLE001  it is raised where the write was asked for
+            if len(batch) == 1:
+                batch[0].fail(error)
+            else:
+                self._commit_each(batch)
+
+    def _commit_each(self, batch: Sequence[Request[Context]]) -> None:
+        """What made a transaction fail may be the doing of one write in it: each gets a transaction of its own."""
+        for request in batch:
+            try:
+                self._commit([request])
+            except Exception as error:  # noqa: BLE001
+                request.fail(error)

@@ -1,7 +1,7 @@
 """Taking a session file into a log: every record an event, every other byte kept with the import.
 
-A file that grew adds what is new; a file seen before adds nothing; a file that says otherwise of records
-that the log holds becomes another generation of the session, beside the first.
+A file that grew adds what is new; a record that its harness changed is observed; a file that says otherwise
+of most of what the log holds becomes another generation of the session, beside the first.
 """
 
 from __future__ import annotations
@@ -14,45 +14,72 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from eventstore.admission import is_same
-from eventstore.errors import BadInputError, NotFoundError
+from eventstore.errors import BadInputError
 from eventstore.event import NewEvent
-from eventstore.formats.pi_file import BLANK, BOM, Line, PiHeader, PiReader, header_of
-from eventstore.frame import body_of, decode
+from eventstore.formats.pi_file import Line, PiReader
+from eventstore.formats.pi_header import find_header
+from eventstore.frame import decode
 from eventstore.glue import SegmentWriter
-from eventstore.log import EventLog, Head, Snapshot
-from eventstore.records import Import, Resume, Skipped, compose, record_of
+from eventstore.log import EventLog, Snapshot
+from eventstore.records import (
+    FORMAT,
+    Import,
+    LeafMoved,
+    Link,
+    ObservedRewrite,
+    Remark,
+    Resume,
+    compose,
+)
+from eventstore.sources import Comparison, compare, generations, import_parts, newest_import
 
 BATCH_EVENTS: Final = 4096
 BATCH_BYTES: Final = 16 << 20
 """An append holds at most this many events and, one record aside, this many bytes of bodies."""
 _COPY_BYTES: Final = 1 << 20
+_BEGINNING: Final = Resume(offset=0, digest=sha256().hexdigest(), line=1)
+_NOTHING_SHARED: Final = Comparison(same=0, exported=frozenset(), changed={}, new=0)
+_SAY_NOTHING: Final = frozenset({"label", "session_info"})
+"""Kinds of our own entries that do not keep the leaf from following a file that grew."""
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far and the file's size."""
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """What an import did: `events` is the number of records that the file holds, `added` how many were new."""
+    """What an import did: `events` is the number of records that the file holds, `added` how many were new.
+
+    `rewritten` counts known records that their harness has changed. `diverged`: the session had grown here
+    and the file elsewhere, so the leaf stays where it was. `skipped` is what of the file is no record,
+    `differs_from_harness` where its harness reads other than refold does.
+    """
 
     id: str
     format: str
     events: int
     added: int
-    skipped: list[Skipped]
+    rewritten: int
+    diverged: bool
+    skipped: list[Remark]
+    differs_from_harness: list[Remark]
 
 
 def import_file(
-    log: EventLog, path: str | os.PathLike[str], *, progress: Progress = lambda *_: None
+    log: EventLog,
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    progress: Progress = lambda *_: None,
 ) -> Imported:
     """Import a session file of a harness; what the log has already is not added again.
 
-    Raises BadInputError for what is no session file, or cannot be read.
+    `name` takes it as another session than its header says. Raises BadInputError for what is no session
+    file, or cannot be read.
     """
     source = os.fsencode(path).decode("utf-8", "replace")
     try:
         with open(path, "rb") as file:
-            return _Importing(log, file, source, progress).run()
+            return _Importing(log, file, source, name, progress).run()
     except IsADirectoryError:
         raise BadInputError(source, "is a folder", "name the session files in it") from None
     except FileNotFoundError:
@@ -61,86 +88,51 @@ def import_file(
         raise BadInputError(source, f"cannot be read ({error.strerror})", "check its permissions") from error
 
 
-def generations(snapshot: Snapshot, session: str) -> list[Head]:
-    """The heads of a session and of its later generations (`ID~2`, `ID~3`, …), oldest first."""
-    found: list[Head] = []
-    try:
-        while True:
-            found.append(snapshot.head(f"{session}~{len(found) + 1}" if found else session))
-    except NotFoundError:
-        return found
-
-
-def newest_import(snapshot: Snapshot, head: Head) -> Import | None:
-    """What the newest import of a session read, None for one that never was imported."""
-    return import_at(snapshot, head.name, head.import_seq) if head.import_seq else None
-
-
-def import_at(snapshot: Snapshot, session: str, seq: int) -> Import:
-    """The record of the import event with this number."""
-    record = record_of("import", body_of(snapshot.frame(session, seq)))
-    assert isinstance(record, Import)  # noqa: S101  the kind says so
-    return record
-
-
-def import_parts(snapshot: Snapshot, session: str, newest: Import) -> list[Import]:
-    """The imports that together read a file, newest first."""
-    parts = [newest]
-    while parts[-1].continues:
-        parts.append(import_at(snapshot, session, parts[-1].continues))
-    return parts
-
-
 class _Importing:
     """One import of one open file."""
 
-    def __init__(self, log: EventLog, file: BinaryIO, source: str, progress: Progress) -> None:
+    def __init__(
+        self, log: EventLog, file: BinaryIO, source: str, name: str | None, progress: Progress
+    ) -> None:
         self._log, self._file, self._source, self._progress = log, file, source, progress
         self._size = os.fstat(file.fileno()).st_size
-        self._header, self._header_line = self._find_header()
+        self._header = find_header(file, source)
+        self._name = name or self._header.session
+        self._shared = _NOTHING_SHARED
         self._batch: list[tuple[SegmentWriter, NewEvent]] = []
         self._batch_bytes = 0
         self._added = 0
+        self._observed: list[NewEvent] = []
+        self._session = ""
         self._continued: Import | None = None
         self._earlier: list[tuple[int, int]] | None = None
 
-    def _find_header(self) -> tuple[PiHeader, int]:
-        """The header, and the number of its line."""
-        for number, line in enumerate(self._file, 1):
-            header = header_of(line, self._source)
-            if header is not None:
-                return header, number
-            if line.removeprefix(BOM).strip(BLANK):
-                raise BadInputError(
-                    self._source,
-                    "not a session file that refold knows (a pi session begins with a line of type session)",
-                    "name a session file of pi",
-                    line=number,
-                )
-        raise BadInputError(self._source, "is empty", "there is nothing to import")
-
     def run(self) -> Imported:
+        """Import the file, unless it is as it was at the newest import."""
         with self._log.snapshot() as snapshot:
-            self._session, previous, self._newest_seq = self._generation(snapshot)
-        self._continued = previous
+            self._session, self._continued, self._newest_seq, self._before = self._find_session(snapshot)
+        previous = self._continued
         if previous is None:
-            return self._read(Resume(offset=0, digest=sha256().hexdigest(), line=1), [], continues=0)
+            return self._read(_BEGINNING, continues=0)
         if previous.size == self._size and self._digest_to(self._size).hexdigest() == previous.digest:
-            return self._report(previous.records, previous.skipped)
-        kept = [skipped for skipped in previous.skipped if skipped.line < previous.resume.line]
-        return self._read(previous.resume, kept, continues=self._newest_seq)
+            return self._report(previous, is_diverged=False)
+        return self._read(previous.resume, continues=self._newest_seq)
 
-    def _generation(self, snapshot: Snapshot) -> tuple[str, Import | None, int]:
-        """The session that the file belongs to, the import that it goes on from, and the newest one's number."""
-        known = generations(snapshot, self._header.session)
+    def _find_session(self, snapshot: Snapshot) -> tuple[str, Import | None, int, int]:
+        """The session that the file belongs to, the import that it goes on from, that one's number, and the leaf."""
+        known = generations(snapshot, self._name)
         for head in reversed(known):
             newest = newest_import(snapshot, head)
             if newest is not None and self._begins_as(newest):
-                return head.name, newest, head.import_seq
+                self._session, self._continued = head.name, newest
+                self._shared = compare(snapshot, head.name, self._events_from(newest.resume))
+                return head.name, newest, head.import_seq, head.leaf
         for head in reversed(known):
-            if self._agrees_with(snapshot, head.name):
-                return head.name, None, head.import_seq
-        return f"{self._header.session}~{len(known) + 1}" if known else self._header.session, None, 0
+            shared = compare(snapshot, head.name, self._events_from(_BEGINNING))
+            if shared.is_of_session:
+                self._shared = shared
+                return head.name, None, head.import_seq, head.leaf
+        return f"{self._name}~{len(known) + 1}" if known else self._name, None, 0, 0
 
     def _begins_as(self, newest: Import) -> bool:
         """Whether the file begins with what an import read, but for a torn record at its end."""
@@ -157,43 +149,36 @@ class _Importing:
             offset -= len(block)
         return digest
 
-    def _agrees_with(self, snapshot: Snapshot, session: str) -> bool:
-        """Whether the file and the session share records, if it has any, and none of the shared ones differ."""
-        shares = False
-        self._file.seek(0)
-        reader = PiReader(self._header)
-        for line in self._lines(reader, 1):
-            for _, _, event in line.records:
-                seq = snapshot.locate(session, event.id)
-                if seq and not is_same(event, decode(snapshot.frame(session, seq), session)):
-                    return False
-                shares = shares or seq > 0
-        return shares or not reader.records
+    def _events_from(self, resume: Resume) -> Iterator[NewEvent]:
+        self._file.seek(resume.offset)
+        reader = self._reader(resume)
+        for number, raw in enumerate(self._file, resume.line):
+            for _, _, event in reader.line(number, raw).records:
+                yield event
 
-    def _lines(self, reader: PiReader, number: int) -> Iterator[Line]:
-        for at, raw in enumerate(self._file, number):
-            yield self._line(reader, at, raw)
+    def _reader(self, resume: Resume) -> PiReader:
+        return PiReader(self._header, state=resume.state, is_known=self._is_known, is_taken=self._is_taken)
 
-    def _line(self, reader: PiReader, number: int, raw: bytes) -> Line:
-        return Line(number, [], []) if number <= self._header_line else reader.line(number, raw)
-
-    def _read(self, resume: Resume, skipped: list[Skipped], *, continues: int) -> Imported:
-        reader = PiReader(self._header, state=resume.state, is_known=self._is_known, is_taken=self._is_taken)
-        digest = self._digest_to(resume.offset)
+    def _read(self, resume: Resume, *, continues: int) -> Imported:
+        """Read the file from where the import before it ended, append what is new, and record what was read."""
+        reader, digest = self._reader(resume), self._digest_to(resume.offset)
         offset, number, unfinished = resume.offset, resume.line, b""
         lines, tail = SegmentWriter(), SegmentWriter()
+        skipped, differs = self._remarks_before(resume)
+        if not resume.offset and self._header.differs:
+            differs.append(Remark(max(self._header.line, 1), self._header.differs))
         for raw in self._file:
             if not raw.endswith(b"\n"):
                 unfinished = raw
                 break
-            self._take(self._line(reader, number, raw), raw, lines, skipped)
+            self._take(reader.line(number, raw), raw, lines, skipped, differs)
             digest.update(raw)
             offset += len(raw)
             number += 1
             self._progress(offset, self._size)
         end = Resume(offset=offset, digest=digest.hexdigest(), line=number, state=reader.state)
         if unfinished:
-            self._take(self._line(reader, number, unfinished), unfinished, tail, skipped)
+            self._take(reader.line(number, unfinished), unfinished, tail, skipped, differs)
             digest.update(unfinished)
         self._append_batch()
         self._progress(self._size, self._size)
@@ -210,27 +195,44 @@ class _Importing:
             resume=end,
             continues=continues,
             skipped=skipped,
+            differs_from_harness=differs,
         )
-        # The same file may come again after another state of it: the import before tells the two apart.
-        behind = f"-{self._newest_seq}" if self._newest_seq else ""
-        event = compose(record, id=f"import-{record.digest[:16]}{behind}", time=None)
-        self._log.append(
-            self._session, [event], blobs=[*lines_glue, *tail_glue], source=str(Path(self._source).absolute())
-        )
-        return self._report(record.records, skipped)
+        is_diverged = self._conclude(record, [*lines_glue, *tail_glue])
+        return self._report(record, is_diverged=is_diverged)
 
-    def _take(self, line: Line, raw: bytes, segment: SegmentWriter, skipped: list[Skipped]) -> None:
+    def _remarks_before(self, resume: Resume) -> tuple[list[Remark], list[Remark]]:
+        """What earlier imports remarked on lines that are not read again."""
+        if self._continued is None:
+            return [], []
+        remarks = (self._continued.skipped, self._continued.differs_from_harness)
+        skipped, differs = ([each for each in some if each.line < resume.line] for some in remarks)
+        return skipped, differs
+
+    def _take(
+        self, line: Line, raw: bytes, segment: SegmentWriter, skipped: list[Remark], differs: list[Remark]
+    ) -> None:
         at = 0
         for start, stop, event in line.records:
             segment.between(raw[at:start])
-            segment.record()
-            self._batch.append((segment, event))
-            self._batch_bytes += len(event.body)
-            at = stop
+            at = start
+            if event.id in self._shared.changed:
+                self._observe(event)
+            elif event.id not in self._shared.exported:
+                segment.record()
+                self._batch.append((segment, event))
+                self._batch_bytes += len(event.body)
+                at = stop
         segment.between(raw[at:])
-        skipped += [Skipped(line.number, reason) for reason in line.skipped]
+        skipped += [Remark(line.number, reason) for reason in line.skipped]
+        differs += [Remark(number, reason) for number, reason in line.differs]
         if len(self._batch) >= BATCH_EVENTS or self._batch_bytes >= BATCH_BYTES:
             self._append_batch()
+
+    def _observe(self, event: NewEvent) -> None:
+        """A known record is another now: it is kept as it came, beside the event that had it before."""
+        record = ObservedRewrite(target_id=event.id, record=msgspec.Raw(event.body))
+        count = self._shared.changed[event.id] + 1
+        self._observed.append(compose(record, id=f"observed-{event.id}-{count}", time=event.time))
 
     def _append_batch(self) -> None:
         if not self._batch:
@@ -248,8 +250,42 @@ class _Importing:
         self._added += appended.added
         self._batch, self._batch_bytes = [], 0
 
+    def _conclude(self, record: Import, glue: list[bytes]) -> bool:
+        """Append what the import observed and the import itself; and whether session and file have diverged."""
+        # The same file may come again after another state of it: the import before tells the two apart.
+        behind = f"-{self._newest_seq}" if self._newest_seq else ""
+        events = [*self._observed, compose(record, id=f"import-{record.digest[:16]}{behind}", time=None)]
+        generation = self._session.removeprefix(self._name)
+        if generation and not self._newest_seq:
+            count = int(generation[1:]) - 1
+            earlier = f"{self._name}~{count}" if count > 1 else self._name
+            events.append(
+                compose(Link(relation="generation", session=earlier), id=f"generation-of-{count}", time=None)
+            )
+        self._log.append(self._session, events, blobs=glue, source=str(Path(self._source).absolute()))
+        with self._log.snapshot() as snapshot:
+            move = self._move_back(snapshot, record)
+        if move is not None:
+            self._log.append(self._session, [move])
+        return move is not None
+
+    def _move_back(self, snapshot: Snapshot, record: Import) -> NewEvent | None:
+        """The move that keeps the leaf where it was, if the session had gone on by itself and the file elsewhere."""
+        leaf = snapshot.head(self._session).leaf
+        if not self._before or leaf == self._before:
+            return None
+        new_path = {decode(frame, self._session).seq for frame in snapshot.path(self._session, leaf)}
+        own = here = decode(snapshot.frame(self._session, self._before), self._session)
+        while own.format == FORMAT and own.kind in _SAY_NOTHING and own.parent_seq:
+            own = decode(snapshot.frame(self._session, own.parent_seq), self._session)
+        if own.format != FORMAT or own.seq in new_path:
+            return None
+        newest = decode(snapshot.frame(self._session, leaf), self._session)
+        move = LeafMoved(from_id=newest.id)
+        return compose(move, id=f"stayed-{record.digest[:16]}", time=newest.time, parent=here.id)
+
     def _is_known(self, event_id: str) -> bool:
-        if self._continued is None:
+        if self._continued is None and self._shared is _NOTHING_SHARED:
             return False
         with self._log.snapshot() as snapshot:
             return snapshot.locate(self._session, event_id) > 0
@@ -265,11 +301,14 @@ class _Importing:
                 self._earlier = [run for part in parts for run in part.lines.records]
         return any(first <= seq < first + count for first, count in self._earlier or ()) if seq else False
 
-    def _report(self, events: int, skipped: list[Skipped]) -> Imported:
+    def _report(self, record: Import, *, is_diverged: bool) -> Imported:
         return Imported(
             id=self._session,
-            format=f"pi/{self._header.version}",
-            events=events,
+            format=record.source_format,
+            events=record.records,
             added=self._added,
-            skipped=skipped,
+            rewritten=len(self._observed),
+            diverged=is_diverged,
+            skipped=record.skipped,
+            differs_from_harness=record.differs_from_harness,
         )

@@ -39,6 +39,7 @@ BRANCH_SUMMARY: Final = CODE_OF_KIND["branch_summary"]
 CUSTOM_MESSAGE: Final = CODE_OF_KIND["custom_message"]
 REWRITE: Final = CODE_OF_KIND["rewrite"]
 UNDONE: Final = CODE_OF_KIND["undone"]
+OBSERVED_REWRITE: Final = CODE_OF_KIND["observed_rewrite"]
 SESSION_INFO: Final = CODE_OF_KIND["session_info"]
 
 OFF_PATH: Final = frozenset(

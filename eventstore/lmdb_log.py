@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from itertools import chain, islice
+from threading import Lock
+from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeAlias, TypeVar, cast
 
 import lmdb
@@ -74,10 +76,15 @@ class LmdbLog:
     ) -> None:
         self.path = os.fspath(path)
         self._clock = clock
-        self._env, self._dbs, self._oldest_frame = lmdb_store.open_environment(
+        env, self._dbs, self._oldest_frame = lmdb_store.open_environment(
             self.path, create=create, map_size=map_size
         )
+        self._env: lmdb.Environment | None = env
         self._process = os.getpid()
+        self._has_lock = env.flags()["lock"]
+        # One writer at a time in this process, too, so that the map can grow between two of them.
+        self._writing = Lock()
+        self._mapping = Lock()
         self._open_snapshots = 0
         self._group = GroupCommit(self._commit) if durability == "batch" else None
 
@@ -88,9 +95,13 @@ class LmdbLog:
         self.close()
 
     def close(self) -> None:
-        if self._env is not None:
-            self._env.close()
-            self._env = None
+        env, self._env = self._env, None
+        if env is None:
+            return
+        if os.getpid() != self._process and (self._open_snapshots or self._writing.locked()):
+            # What was going on at the fork belongs to the parent, and closing here would end it there.
+            return
+        env.close()
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         return _Snapshots(self)
@@ -128,16 +139,18 @@ class LmdbLog:
 
     def copy_to(self, folder: str | os.PathLike[str]) -> None:
         """Copy one consistent state into an empty folder, free pages left out. Writers go on. Raises StoreError."""
-        try:
-            self._environment().copy(os.fspath(folder), compact=True)
-        except lmdb.Error as error:
-            raise StoreError(
-                os.fspath(folder), f"cannot be written ({error})", "name another place"
-            ) from error
+        with _Snapshots(self) as snapshot:
+            try:
+                self._environment().copy(os.fspath(folder), compact=True, txn=snapshot._transaction)
+            except lmdb.Error as error:
+                raise StoreError(
+                    os.fspath(folder), f"cannot be written ({error})", "name another place"
+                ) from error
 
     def size(self) -> StoreSize:
         """How much room the store takes, and how many readers it has at this moment."""
-        return lmdb_store.size_of(self._environment(), self._dbs)
+        with _Snapshots(self) as snapshot:
+            return lmdb_store.size_of(self._environment(), self._dbs, snapshot._transaction)
 
     def _write(self, write: Callable[[Transaction], T]) -> T:
         """Run `write` in a durable transaction: its own, or one that it shares with other threads'."""
@@ -152,19 +165,25 @@ class LmdbLog:
         return cast("T", request.result)
 
     def _commit(self, requests: Sequence[Request[Transaction]]) -> None:
-        """All requests in one transaction, a failed one without what it wrote.
+        """All requests in one transaction, a failed one without what it wrote."""
+        with self._writing:
+            outcomes = self._run(requests)
+        for request, (result, error) in zip(requests, outcomes, strict=True):
+            if error is None:
+                request.succeed(result)
+            else:
+                request.fail(error)
 
-        Where the map is too small, it grows and everything is run again.
-        """
+    def _run(self, requests: Sequence[Request[Transaction]]) -> list[tuple[Any, Exception | None]]:
+        """What came of each request; where the map is too small, it grows and everything is run again."""
         while True:
             env = self._environment()
             try:
                 with env.begin(write=True, buffers=True) as transaction:
-                    outcomes = [
+                    return [
                         _run_apart(env, transaction, request, alone=len(requests) == 1)
                         for request in requests
                     ]
-                break
             except lmdb.MapFullError:
                 self._resize(env, env.info()["map_size"] * 2)
             except lmdb.MapResizedError:
@@ -175,26 +194,67 @@ class LmdbLog:
                     f"cannot be written ({failure})",
                     "make room or mend what it says; nothing of this append was stored",
                 ) from failure
-        for request, (result, error) in zip(requests, outcomes, strict=True):
-            if error is None:
-                request.succeed(result)
-            else:
-                request.fail(error)
 
     def _resize(self, env: lmdb.Environment, size: int) -> None:
-        if self._open_snapshots:
+        """Give the file another map (0: as large as another process has made it), while nothing here uses it."""
+        with self._mapping:
+            if self._open_snapshots:
+                raise StoreError(
+                    self.path,
+                    "the map is too small, and cannot grow while this process reads",
+                    "close the open snapshots, then try again",
+                )
+            try:
+                env.set_mapsize(size)
+            except lmdb.Error as failure:
+                # The old map is gone by now.
+                self.close()
+                raise StoreError(
+                    self.path, f"the map cannot grow ({failure})", "give this process more memory addresses"
+                ) from failure
+
+    def _begin_reading(self) -> Transaction:
+        while True:
+            env = self._environment()
+            try:
+                with self._mapping:
+                    transaction = env.begin(buffers=True)
+                    self._open_snapshots += 1
+                    return transaction
+            except lmdb.MapResizedError:
+                with self._writing:
+                    self._resize(env, 0)
+            except lmdb.Error as failure:
+                if isinstance(failure, lmdb.ReadersFullError) and env.reader_check():
+                    continue
+                raise StoreError(
+                    self.path, f"cannot be read ({failure})", "mend what it says, then try again"
+                ) from failure
+
+    def _end_reading(self, transaction: Transaction, error: BaseException | None) -> None:
+        if os.getpid() != self._process:
+            # The reader's place in the lock file is the parent's, who may be reading still.
+            return
+        is_stale = (
+            not self._has_lock and self._env is not None and _may_be_overwritten(self._env, transaction)
+        )
+        transaction.abort()
+        with self._mapping:
+            self._open_snapshots -= 1
+        if is_stale and (error is None or isinstance(error, Exception)):
             raise StoreError(
                 self.path,
-                "the map is too small, and cannot grow while this process reads",
-                "close the open snapshots, then try again",
+                "was written while it was read, and the reader had no place in its lock file",
+                "read it again, or let its lock.mdb be written",
             )
-        env.set_mapsize(size)
 
     def _environment(self) -> lmdb.Environment:
         if self._env is None:
             raise StoreError(self.path, "the store is closed", "open it again")
         if os.getpid() != self._process:
-            raise StoreError(self.path, "the store was opened before a fork", "close it, then open it in this process")
+            raise StoreError(
+                self.path, "the store was opened before a fork", "close it, then open it in this process"
+            )
         return self._env
 
 
@@ -219,6 +279,11 @@ def _run_apart(
     return result, None
 
 
+def _may_be_overwritten(env: lmdb.Environment, reader: Transaction) -> bool:
+    """Whether pages that a reader without a lock sees may be in use again: two commits on, LMDB takes them."""
+    return env.info()["last_txnid"] > reader.id() + 1
+
+
 class _Snapshots:
     """Opens a read transaction when entered. A class, because a generator costs as much as the transaction."""
 
@@ -227,20 +292,15 @@ class _Snapshots:
     def __init__(self, log: LmdbLog) -> None:
         self._log = log
 
-    def __enter__(self) -> Snapshot:
+    def __enter__(self) -> LmdbSnapshot:
         log = self._log
-        env = log._environment()
-        try:
-            self._transaction = env.begin(buffers=True)
-        except lmdb.MapResizedError:
-            log._resize(env, 0)
-            self._transaction = env.begin(buffers=True)
-        log._open_snapshots += 1
+        self._transaction = log._begin_reading()
         return LmdbSnapshot(self._transaction, log._dbs, log._oldest_frame)
 
-    def __exit__(self, *_: object) -> None:
-        self._transaction.abort()
-        self._log._open_snapshots -= 1
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._log._end_reading(self._transaction, error)
 
 
 class LmdbSnapshot:
@@ -267,11 +327,17 @@ class LmdbSnapshot:
             for key, number in cursor:
                 if bytes(key[:1]) != b"n":
                     return
-                yield _decode_head(self._get(b"h" + bytes(number), db=self._dbs.sessions) or b"")
+                yield self._head(str(key[1:], "utf-8"), int.from_bytes(number, "big"))
 
     def head(self, session: str) -> Head:
-        found = self._get(_number_key(b"h", self._number(session)), db=self._dbs.sessions)
-        return _decode_head(found or b"")
+        return self._head(session, self._number(session))
+
+    def _head(self, session: str, number: int) -> Head:
+        found = self._get(_number_key(b"h", number), db=self._dbs.sessions)
+        try:
+            return _decode_head(found or b"")
+        except msgspec.DecodeError as error:
+            raise CorruptionError(session, 0, f"the session's head cannot be read ({error})") from error
 
     def _number(self, session: str) -> int:
         number = self._numbers.get(session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -23,6 +24,14 @@ _META_KEY: Final = b"refold"
 _META_PAGES: Final = 2
 _DATA_FILE: Final = "data.mdb"
 _LOCK_FILE: Final = "lock.mdb"
+_ROOM_TO_BEGIN: Final = 1 << 16
+"""Bytes of disk that a new store, or an old one without its lock file, takes to open."""
+_OF_ANOTHER_KIND: Final = (
+    lmdb.InvalidError,
+    lmdb.VersionMismatchError,
+    lmdb.CorruptedError,
+    lmdb.PageNotFoundError,
+)
 
 
 class StoreMeta(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,10 +60,9 @@ class StoreSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     free_bytes: int
 
 
-def size_of(env: lmdb.Environment, dbs: Databases) -> StoreSize:
+def size_of(env: lmdb.Environment, dbs: Databases, transaction: lmdb.Transaction[Any]) -> StoreSize:
     """The size of an open store."""
-    with env.begin() as transaction:
-        tables = [transaction.stat(), *(transaction.stat(db) for db in dbs)]
+    tables = [transaction.stat(), *(transaction.stat(db) for db in dbs)]
     info = env.info()
     used = sum(table[pages] for table in tables for pages in ("branch_pages", "leaf_pages", "overflow_pages"))
     page = tables[0]["psize"]
@@ -64,9 +72,7 @@ def size_of(env: lmdb.Environment, dbs: Databases) -> StoreSize:
     )
 
 
-def open_environment(
-    path: str, *, create: bool, map_size: int
-) -> tuple[lmdb.Environment | None, Databases, int]:
+def open_environment(path: str, *, create: bool, map_size: int) -> tuple[lmdb.Environment, Databases, int]:
     """The environment, its tables and the oldest frame version in it. Raises StoreError.
 
     Files that may not be written are opened for reading. The slots of readers that died are cleared.
@@ -76,7 +82,10 @@ def open_environment(
         exists = _is_there(Path(path), data, create=create)
         if not exists:
             Path(path).mkdir(parents=True, exist_ok=True)
-        is_writable = not exists or os.access(data, os.W_OK)
+        may_write, may_lock = _rights(data)
+        is_writable = not exists or (may_write and may_lock)
+        if is_writable:
+            _check_room(data.with_name(_LOCK_FILE))
         env = lmdb.open(
             path,
             map_size=max(map_size, data.stat().st_size if exists else 0),
@@ -85,20 +94,13 @@ def open_environment(
             lib_version=_ENGINE,
             readahead=False,
             readonly=not is_writable,
-            # A reader has its place in the lock file; where it cannot be written, nobody else can write, either.
-            lock=is_writable or os.access(data.with_name(_LOCK_FILE), os.W_OK),
+            lock=is_writable or may_lock,
         )
     except lmdb.Error as error:
-        if "already open" in str(error):
-            raise StoreError(
-                path, "is already open in this process", "use that log, or close it before opening it again"
-            ) from error
-        raise StoreError(
-            path, f"is not a refold store ({error})", "name another folder with --store"
-        ) from error
+        raise _refusal(path, error) from error
     except OSError as error:
         raise StoreError(
-            path, f"cannot be opened ({error.strerror})", "check the path and its permissions"
+            path, f"cannot be opened ({error.strerror})", "check its permissions and the room on its disk"
         ) from error
     try:
         _check_whole(env, path, data)
@@ -107,6 +109,39 @@ def open_environment(
     except BaseException:
         env.close()
         raise
+
+
+def _rights(data: Path) -> tuple[bool, bool]:
+    """Whether this process may write the data file, and have its readers and writers stand in the lock file."""
+    lock = data.with_name(_LOCK_FILE)
+    may_write = os.access(data, os.W_OK)
+    # A lock file that only a reader made would shut the store's owner out.
+    may_lock = os.access(lock, os.W_OK) if lock.exists() else may_write and os.access(data.parent, os.W_OK)
+    return may_write, may_lock
+
+
+def _check_room(lock: Path) -> None:
+    """Refuse to make a lock file on a full disk: LMDB writes it through memory, where that is a signal."""
+    if sys.platform == "win32" or lock.exists():
+        return
+    disk = os.statvfs(lock.parent)
+    if disk.f_blocks and disk.f_bavail * disk.f_frsize < _ROOM_TO_BEGIN:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _refusal(path: str, error: lmdb.Error) -> StoreError:
+    """What it means for a store that LMDB cannot open it."""
+    if "already open" in str(error):
+        return StoreError(
+            path, "is already open in this process", "use that log, or close it before opening it again"
+        )
+    if isinstance(error, _OF_ANOTHER_KIND):
+        return StoreError(path, f"is not a refold store ({error})", "name another folder with --store")
+    if isinstance(error, lmdb.ReadersFullError):
+        return StoreError(path, f"has {_READERS} readers, as many as it can", "wait until some have ended")
+    return StoreError(
+        path, f"cannot be opened ({error.reason})", "check its permissions and the room on its disk"
+    )
 
 
 def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
@@ -130,26 +165,36 @@ def _check_whole(env: lmdb.Environment, path: str, data: Path) -> None:
     expected, actual = pages * env.stat()["psize"], data.stat().st_size
     if actual >= expected:
         return
-    # The last pages may be free ones that were never written; only a walk through the file tells.
+    # The last pages may be free ones that were never written; only a walk through the file tells. The
+    # transaction keeps other processes from writing over what is walked.
     from lmdb.verify import verify  # noqa: PLC0415
 
-    if verify(str(data)):  # type: ignore[no-untyped-call]
+    with env.begin():
+        findings = verify(str(data))  # type: ignore[no-untyped-call]
+    if findings:
         raise StoreError(path, f"is truncated: {actual} bytes of {expected}", "restore it from a backup")
 
 
 def _open_tables(env: lmdb.Environment, path: str) -> tuple[Databases, int]:
-    with env.begin() as transaction:
-        is_empty = transaction.stat()["entries"] == 0
-    if is_empty:
-        _make(env)
     try:
-        dbs = Databases._make(env.open_db(name.encode(), create=False) for name in Databases._fields)
+        if env.flags()["readonly"]:
+            dbs = Databases._make(env.open_db(name.encode(), create=False) for name in Databases._fields)
+        else:
+            # One transaction, so one maker: where several processes come first, the others find the tables.
+            with env.begin(write=True) as transaction:
+                if not transaction.stat()["entries"]:
+                    _make(env, transaction)
+                dbs = Databases._make(
+                    env.open_db(name.encode(), txn=transaction, create=False) for name in Databases._fields
+                )
         with env.begin() as transaction:
             found = transaction.get(_META_KEY, db=dbs.meta)
-    except lmdb.Error as error:
+    except (lmdb.NotFoundError, lmdb.IncompatibleError) as error:
         raise StoreError(
             path, "is an LMDB database, but not a refold store", "name another folder with --store"
         ) from error
+    except lmdb.Error as error:
+        raise _refusal(path, error) from error
     if found is None:
         raise StoreError(
             path, "is an LMDB database, but not a refold store", "name another folder with --store"
@@ -172,13 +217,9 @@ def _can_read(frame_version: int) -> bool:
     return frame_version <= VERSION and all(version in STEPS for version in range(frame_version, VERSION))
 
 
-def _make(env: lmdb.Environment) -> None:
-    """Make the tables, unless another process has done so in the meantime: one transaction, one maker."""
-    with env.begin(write=True) as transaction:
-        if transaction.stat()["entries"]:
-            return
-        for name in Databases._fields:
-            db = env.open_db(name.encode(), txn=transaction)
-            if name == "meta":
-                meta = StoreMeta(version=STORE_VERSION, oldest_frame=VERSION)
-                transaction.put(_META_KEY, msgspec.msgpack.encode(meta), db=db)
+def _make(env: lmdb.Environment, transaction: lmdb.Transaction[bytes]) -> None:
+    for name in Databases._fields:
+        db = env.open_db(name.encode(), txn=transaction)
+        if name == "meta":
+            meta = StoreMeta(version=STORE_VERSION, oldest_frame=VERSION)
+            transaction.put(_META_KEY, msgspec.msgpack.encode(meta), db=db)

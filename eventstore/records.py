@@ -148,8 +148,8 @@ class SessionInfo(Record, frozen=True, tag="session_info"):
     cwd: str = ""
 
 
-class Skipped(msgspec.Struct, frozen=True):
-    """A line of a file, or a part of one, that holds no record, and why."""
+class Remark(msgspec.Struct, frozen=True):
+    """Something to know of a line of a file."""
 
     line: int
     reason: str
@@ -178,7 +178,9 @@ class Import(Record, frozen=True, tag="import"):
     """What one import read of a file: bytes `offset` to `size`; `digest` is SHA-256 over the file from its start.
 
     `records` counts the records of the whole file. `lines` holds whole lines, `tail` what followed the last
-    line end. `continues` is the number of the import event that holds the bytes before `offset`.
+    line end. `continues` is the number of the import event that holds the bytes before `offset`. `skipped`
+    are lines, or parts of them, that hold no record; `differs_from_harness` those of which the harness
+    makes something else.
     """
 
     source_format: str
@@ -191,7 +193,8 @@ class Import(Record, frozen=True, tag="import"):
     tail: Segment
     resume: Resume
     continues: int = 0
-    skipped: list[Skipped] = []
+    skipped: list[Remark] = []
+    differs_from_harness: list[Remark] = []
 
 
 class Link(Record, frozen=True, tag="link"):

@@ -46,8 +46,13 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 def verify(log: EventLog, *, progress: Progress = lambda *_: None) -> Verification:
     """Check a whole log. Finds every changed, missing or misplaced event; stops at nothing."""
     with log.snapshot() as snapshot:
-        heads = list(snapshot.heads())
-        total, checked, findings = sum(head.version for head in heads), 0, []
+        heads: list[Head] = []
+        findings: list[Finding] = []
+        try:
+            heads.extend(snapshot.heads())
+        except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
+            findings.append(_unreadable(error))
+        total, checked = sum(head.version for head in heads), 0
         for head in heads:
             try:
                 for count, finding in _session_findings(snapshot, head):
@@ -55,7 +60,7 @@ def verify(log: EventLog, *, progress: Progress = lambda *_: None) -> Verificati
                         findings.append(finding)
                     elif count % 1000 == 0:
                         progress(checked + count, total)
-            except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
+            except Exception as error:  # noqa: BLE001
                 findings.append(_unreadable(error, head.name))
             checked += head.version
         progress(total, total)

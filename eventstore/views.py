@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
+from eventstore.javascript import parse
+
 
 class Text(msgspec.Struct, frozen=True):
     """Text that the model wrote or was sent."""
@@ -31,8 +33,8 @@ class ToolCall(msgspec.Struct, frozen=True):
     def argument(self, name: str) -> object:
         """One argument's value, None where there is none such."""
         try:
-            decoded = msgspec.json.decode(self.arguments)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+            decoded = parse(self.arguments.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
             return None
         return decoded.get(name) if isinstance(decoded, dict) else None
 

@@ -8,7 +8,7 @@ from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import decode
-from eventstore.javascript import iso_time
+from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations, Rewrite, record_of
 from eventstore.undo import in_effect
@@ -168,7 +168,7 @@ def audit(
         rewrites: list[RewriteAudit] = []
         seen: set[int] = set()
         for tip in [at.leaf, *(_other_tips(snapshot, at) if every_branch else ())]:
-            branch = _Branch(snapshot, Standpoint(session=session, leaf=tip, as_of=at.as_of), tokens)
+            branch = _Branch(snapshot, at.at(tip), tokens)
             fresh = [event for event in branch.entries if event.seq not in seen]
             seen.update(event.seq for event in fresh)
             compactions += [branch.compaction(event) for event in fresh if event.kind == "compaction"]
@@ -254,9 +254,7 @@ class _Branch:
         )
 
     def _context_at(self, leaf: int) -> Context:
-        return context_at(
-            self._snapshot, Standpoint(session=self._at.session, leaf=leaf, as_of=self._at.as_of)
-        )
+        return context_at(self._snapshot, self._at.at(leaf))
 
     def _above(self, end: int) -> list[Event]:
         return [entry for entry in self.entries if entry.seq < end]
@@ -264,13 +262,10 @@ class _Branch:
     def _before(self, context: Context, event: Event, claimed: int | None) -> TokensBefore:
         counts = self._tokens.count(context.parts)
         total = measured_at = unexplained = None
-        previous = max((each for each in self._coverage if each < event.seq), default=0)
+        previous = self._coverage[event.seq].previous
         for index in range(len(context.parts) - 1, -1, -1):
             part = context.parts[index]
-            if part.seq <= previous:
-                # A call from before the compaction before measured another context.
-                break
-            usage = self._usage(part.seq)
+            usage = self._usage(part.seq, under=previous)
             if usage is not None:
                 total, measured_at = usage.total, part.id
                 unexplained = usage.total - sum(counts[: index + 1])
@@ -285,17 +280,20 @@ class _Branch:
 
     def _after(self, event: Event, claimed: int | None, recomputed: int) -> TokensAfter:
         for entry in self.entries:
-            if entry.seq > event.seq and entry.kind == "compaction":
+            if entry.seq > event.seq and entry.compaction_seq != event.seq:
+                # From here on another compaction is in effect, or this one was undone.
                 break
-            if entry.seq > event.seq and (usage := self._usage(entry.seq)) is not None:
+            if entry.seq > event.seq and (usage := self._usage(entry.seq, under=event.seq)) is not None:
                 return TokensAfter(
                     claimed=claimed, measured=usage.prompt, measured_at=entry.id, recomputed=recomputed
                 )
         return TokensAfter(claimed=claimed, measured=None, measured_at=None, recomputed=recomputed)
 
-    def _usage(self, seq: int) -> Usage | None:
+    def _usage(self, seq: int, *, under: int) -> Usage | None:
+        """The usage of a call; None where another compaction was in effect: that call measured another context."""
         event = decode(self._snapshot.frame(self._at.session, seq), self._at.session)
-        view = view_of_event(event) if event.role == "assistant" else None
+        is_of_context = event.role == "assistant" and event.compaction_seq == under
+        view = view_of_event(event) if is_of_context else None
         return measured(view) if view else None
 
     def _files(self, event: Event, touched: FileSets) -> Files:
@@ -305,8 +303,8 @@ class _Branch:
         return Files(
             claimed=claimed.lists() if claimed else None,
             recomputed=recomputed,
-            missing=sorted(all_touched - said) if claimed else [],
-            unfounded=sorted(said - all_touched) if claimed else [],
+            missing=sorted(all_touched - said, key=utf16_order) if claimed else [],
+            unfounded=sorted(said - all_touched, key=utf16_order) if claimed else [],
         )
 
     def branch_summary(self, event: Event) -> BranchSummaryAudit:

@@ -16,6 +16,7 @@ from eventstore.javascript import stringify
 from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE, REWRITE, kind_of_code
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import Rewrite, Shown, record_of
+from eventstore.sources import observed_rewrites
 from eventstore.undo import in_effect
 from projections.rules import rules_named
 from projections.rules.rules import HarnessRules, ShowEntry
@@ -158,7 +159,7 @@ def part_of(frame: Buffer, *, rules: str = "pi") -> Part | None:
 
 
 def _selected(snapshot: Snapshot, at: Standpoint) -> tuple[Buffer | None, Iterator[Buffer], bool]:
-    """The compaction in effect, the entries that may show, and whether rewrites or undos have a say in them.
+    """The compaction in effect, the entries that may show, and whether anything else has a say in them.
 
     pi §buildSessionContext: the newest compaction's summary, then the path from its first kept entry on,
     or only what follows it where that entry is not above it on the path.
@@ -166,7 +167,7 @@ def _selected(snapshot: Snapshot, at: Standpoint) -> tuple[Buffer | None, Iterat
     if not at.leaf:
         return None, iter(()), False
     _, flags, _, _, compaction_seq, *_ = pointers_of(snapshot.frame(at.session, at.leaf))
-    is_overlaid = flags & Flag.OVERLAID.value != 0
+    is_overlaid = at.has_observed or flags & Flag.OVERLAID.value != 0
     if not compaction_seq:
         return None, snapshot.path(at.session, at.leaf), is_overlaid
     compaction = snapshot.frame(at.session, compaction_seq)
@@ -179,21 +180,31 @@ def _shown(snapshot: Snapshot, at: Standpoint, harness: HarnessRules) -> Iterato
     """The messages of a context with the frames they come from and their fates."""
     compaction, frames, is_overlaid = _selected(snapshot, at)
     rewrites: dict[str, list[Shown]] = {}
+    observed: dict[int, list[bytes]] = {}
     if is_overlaid:
+        if at.has_observed:
+            observed = observed_rewrites(snapshot, at.session, as_of=at.as_of)
         effective = in_effect(reversed(list(frames)), lambda seq: snapshot.frame(at.session, seq))
         frames = reversed([frame for frame, head in effective if not _collect(frame, head, rewrites)])
     if compaction is not None:
-        yield compaction, _summary(compaction, harness), Fate.SUMMARY
+        changed = observed.get(header_of(compaction).seq)
+        summary = harness.summary(changed[-1], time_of(compaction)) if changed else None
+        yield compaction, summary or _summary(compaction, harness), Fate.SUMMARY
     for frame in frames:
         head = header_of(frame)
-        message = bytes(frame[head.start : head.stop]) if head.stop else _shown_of_entry(frame, harness)
+        changed = observed.get(head.seq)
+        if changed:
+            show = harness.shown.get(head.kind)
+            message = show(changed[-1], time_of(frame)) if show else None
+        else:
+            message = bytes(frame[head.start : head.stop]) if head.stop else _shown_of_entry(frame, harness)
         if message is None:
             continue
         changes = rewrites.get(names_of(frame, head)[0]) if rewrites else None
         if changes:
             yield frame, harness.rewrite(message, changes), Fate.REWRITTEN
         else:
-            yield frame, message, _FATE_OF_KIND.get(head.kind, Fate.INJECTED)
+            yield frame, message, Fate.REWRITTEN if changed else _FATE_OF_KIND.get(head.kind, Fate.INJECTED)
 
 
 def _collect(frame: Buffer, head: Header, rewrites: dict[str, list[Shown]]) -> bool:

@@ -11,9 +11,13 @@ from eventstore.formats.pi_entry import tolerant_json
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """A compaction, the numbers of the message-bearing entries that went into its summary, and the window's end."""
+    """A compaction, the numbers of the message-bearing entries that went into its summary, and the window's end.
+
+    `previous` is the number of the compaction that was in effect above it, 0 for none.
+    """
 
     compaction: Event
+    previous: int
     summarized: set[int]
     end: int
 
@@ -22,22 +26,26 @@ def covered(entries: Sequence[Event]) -> Iterator[Coverage]:
     """The coverage of each compaction on a path, oldest first.
 
     A window ends before the first kept entry, or at the compaction where it kept nothing. It begins at the
-    root, or where the compaction before it left off, for which harnesses had two rules: at that one's first
+    root, or where the compaction in effect before it left off, for which harnesses had two rules: at that one's first
     kept entry (pi 0.73, oh-my-pi 18, refold), or behind that compaction itself, so that what it had kept
     went into no summary (pi before it tracked files, oh-my-pi 17; told by records without `details`).
     """
-    previous: Event | None = None
+    compactions: dict[int, Event] = {}
+    in_effect = 0
     for event in entries:
-        if event.kind != "compaction":
-            continue
-        start = _window_start(event, previous)
-        end = event.target_seq or event.seq
-        yield Coverage(
-            compaction=event,
-            summarized={entry.seq for entry in entries if start <= entry.seq < end and bears_message(entry)},
-            end=end,
-        )
-        previous = event
+        if event.kind == "compaction":
+            start = _window_start(event, compactions.get(in_effect))
+            end = event.target_seq or event.seq
+            yield Coverage(
+                compaction=event,
+                previous=in_effect,
+                summarized={
+                    entry.seq for entry in entries if start <= entry.seq < end and bears_message(entry)
+                },
+                end=end,
+            )
+            compactions[event.seq] = event
+        in_effect = event.compaction_seq
 
 
 def _window_start(event: Event, previous: Event | None) -> int:

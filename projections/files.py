@@ -13,6 +13,7 @@ from eventstore.formats import view_of_event
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import decode
 from eventstore.javascript import utf16_order
+from eventstore.kinds import MESSAGE
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations
 from eventstore.views import ToolCall
@@ -43,9 +44,6 @@ class FileSets(msgspec.Struct, frozen=True):
     read: frozenset[str] = frozenset()
     modified: frozenset[str] = frozenset()
 
-    def __or__(self, other: FileSets) -> FileSets:
-        return FileSets(self.read | other.read, self.modified | other.modified)
-
     def lists(self) -> FileOperations:
         """Read-only and modified paths, both in UTF-16 order."""
         return FileOperations(
@@ -68,11 +66,16 @@ def file_operations(
 
 
 def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
-    """The files that entries of a path, oldest first from the root, touched."""
+    """The files that entries touched, with the branches that summaries among them stand for."""
     read: set[str] = set()
     modified: set[str] = set()
-    has_messages = False
-    for event in entries:
+    pending, seen = list(entries), set()
+    while pending:
+        event = pending.pop()
+        if event.seq in seen:
+            # Two branches that were left for each other in turn are in each other's summaries.
+            continue
+        seen.add(event.seq)
         sets = FileSets()
         if event.role == "assistant":
             view = view_of_event(event)
@@ -81,14 +84,19 @@ def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
                 read.update(called_read)
                 modified.update(called_modified)
         elif event.kind == "branch_summary":
-            sets = _left_files(event, snapshot)
-        elif event.kind == "compaction" and not has_messages:
+            left = left_entries(event, snapshot)
+            pending += left
+            sets = FileSets() if left else claimed_files(event) or FileSets()
+        elif event.kind == "compaction" and not _has_messages_above(event, snapshot):
             # The history that it summarizes is not in this log: its own word is all there is.
             sets = claimed_files(event) or FileSets()
-        has_messages = has_messages or event.kind == "message"
         read |= sets.read
         modified |= sets.modified
     return FileSets(frozenset(read), frozenset(modified))
+
+
+def _has_messages_above(event: Event, snapshot: Snapshot) -> bool:
+    return any(frame[1] == MESSAGE for frame in snapshot.path(event.session, event.parent_seq))
 
 
 def called_files(call: ToolCall) -> tuple[list[str], list[str]]:
@@ -114,8 +122,8 @@ def _patched(call: ToolCall) -> Iterator[str]:
     for argument in _PATCH_ARGUMENTS:
         value = call.argument(argument)
         if isinstance(value, str):
-            for named, moved in _PATCH_HEADER.findall(value):
-                yield (named or moved).strip()
+            names = ((named or moved).strip() for named, moved in _PATCH_HEADER.findall(value))
+            yield from (name for name in names if _SCHEME not in name)
 
 
 def _without_selector(name: str) -> str:
@@ -146,10 +154,12 @@ def left_entries(event: Event, snapshot: Snapshot) -> list[Event]:
     """The entries that a branch summary is about: from the leaf that was left up to the summary's own path.
 
     A record of refold names that leaf. pi's does not: there it is the entry before the summary in the log,
-    which is where the session stood. Empty where that entry lies on the summary's own path.
+    which is where the session stood. Empty where that entry lies on the summary's own path, or came later.
     """
     left = tolerant_json(event.body).get("left")
     seq = snapshot.locate(event.session, left) if isinstance(left, str) and left else event.seq - 1
+    if seq > event.seq:
+        return []
     while seq and not (entry := decode(snapshot.frame(event.session, seq), event.session)).is_entry:
         seq = entry.parent_seq
     if not seq:
@@ -157,8 +167,3 @@ def left_entries(event: Event, snapshot: Snapshot) -> list[Event]:
     own = {decode(frame, event.session).seq for frame in snapshot.path(event.session, event.parent_seq)}
     branch = [decode(frame, event.session) for frame in snapshot.path(event.session, seq)]
     return [entry for entry in branch if entry.seq not in own]
-
-
-def _left_files(event: Event, snapshot: Snapshot) -> FileSets:
-    entries = left_entries(event, snapshot)
-    return files_of(entries, snapshot) if entries else claimed_files(event) or FileSets()

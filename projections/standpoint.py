@@ -25,11 +25,19 @@ Leaf = str | None | Literal[_Root.ROOT]
 
 
 class Standpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A leaf (its sequence number, 0 for the root) and the newest event that counts."""
+    """A leaf (its sequence number, 0 for the root) and the newest event that counts.
+
+    `has_observed`: the session holds records that their harness changed after they were stored.
+    """
 
     session: str
     leaf: int
     as_of: int
+    has_observed: bool = False
+
+    def at(self, leaf: int) -> Standpoint:
+        """The same, standing at another entry, by its number."""
+        return msgspec.structs.replace(self, leaf=leaf)
 
 
 def stand(snapshot: Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None) -> Standpoint:
@@ -44,16 +52,17 @@ def stand(snapshot: Snapshot, session: str, *, leaf: Leaf = None, as_of: int | N
         newest_leaf = _leaf_as_of(snapshot, session, as_of)
     else:
         raise NotFoundError("event number", str(as_of), f"session {session!r} has events 1 to {head.version}")
-    if leaf is ROOT:
-        return Standpoint(session=session, leaf=0, as_of=as_of)
+    at = Standpoint(session=session, leaf=newest_leaf, as_of=as_of, has_observed=head.observed_seq > 0)
     if leaf is None:
-        return Standpoint(session=session, leaf=newest_leaf, as_of=as_of)
+        return at
+    if leaf is ROOT:
+        return at.at(0)
     seq = snapshot.locate(session, leaf)
     if not seq or seq > as_of:
         raise NotFoundError("event", leaf, f"'refold log' lists the events of session {session!r}")
     if header_of(snapshot.frame(session, seq)).flags & Flag.OFF_PATH:
         raise NotFoundError("entry", leaf, "this event is no node of the tree: name an entry")
-    return Standpoint(session=session, leaf=seq, as_of=as_of)
+    return at.at(seq)
 
 
 def _leaf_as_of(snapshot: Snapshot, session: str, as_of: int) -> int:

@@ -80,7 +80,7 @@ def timeline(
 
 
 def _context(snapshot: Snapshot, at: Standpoint, event: Event) -> Context:
-    return context_at(snapshot, Standpoint(session=at.session, leaf=event.seq, as_of=at.as_of))
+    return context_at(snapshot, at.at(event.seq))
 
 
 def _moment(event: Event, tokens: int, delta: int, messages: int) -> Moment:

@@ -9,9 +9,10 @@ from cli.options import json_option
 
 @click.command("import", epilog="Example:  refold import ~/.pi/agent/sessions/*/*.jsonl")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option("--as", "name", metavar="NEW", help="Take the one file as a session of this name.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, paths: tuple[str, ...], *, as_json: bool) -> None:
+def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_json: bool) -> None:
     """Take session files into the store.
 
     What the store has already is not added again: a file that grew adds what is new. A folder stands for the
@@ -20,16 +21,19 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, as_json: bool) -> Non
     """
     import msgspec
 
-    from cli.importing import import_with_progress
-    from cli.output import echo_json, echo_problem, echo_text
+    from cli.importing import import_with_progress, print_imported
+    from cli.output import echo_json, echo_problem
     from cli.store import opened
     from eventstore.errors import BadInputError
 
+    files = _files(paths)
+    if name and len(files) > 1:
+        raise click.UsageError("--as takes one file", ctx)
     imported, failed = [], []
     with opened(ctx, create=True) as log:
-        for path in _files(paths):
+        for path in files:
             try:
-                imported.append((path, import_with_progress(log, path)))
+                imported.append((path, import_with_progress(log, path, name=name)))
             except BadInputError as error:
                 failed.append(error)
                 echo_problem(str(error))
@@ -37,13 +41,7 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, as_json: bool) -> Non
         echo_json({"sessions": [msgspec.to_builtins(each) for _, each in imported]})
     else:
         for path, each in imported:
-            echo_text(
-                f"{each.id}  {each.format}  {each.added} of {each.events} events new"
-                + (f", {len(each.skipped)} skipped" if each.skipped else "")
-                + f"  {path}"
-            )
-            for skipped in each.skipped:
-                echo_text(f"  {path}:{skipped.line}: {skipped.reason}")
+            print_imported(path, each)
     ctx.exit(1 if failed else 0)
 
 

@@ -17,6 +17,32 @@ from eventstore.event import ROLES, Facts, Flag
 from eventstore.javascript import parse, stringify, utf8_length
 from eventstore.views import Block, Image, Message, Opaque, Shell, Text, Thinking, ToolCall, Usage
 
+KINDS: Final = frozenset(
+    {
+        "message",
+        "model_change",
+        "thinking_level_change",
+        "compaction",
+        "branch_summary",
+        "custom_message",
+        "custom",
+        "label",
+        "session_info",
+    }
+)
+"""The entry types that pi itself writes."""
+
+_LONGEST_NAME: Final = 60_000
+"""Bytes of UTF-8; leaves room in an id for what sets it apart from one that is taken."""
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can name something in a log: not empty, not endless, and without lone surrogates."""
+    try:
+        return 0 < len(text.encode()) <= _LONGEST_NAME
+    except UnicodeEncodeError:
+        return False
+
 
 class Entry(msgspec.Struct, frozen=True):
     """The fields of any entry that carry meaning for the log; what else there is stays in the record."""

@@ -6,96 +6,40 @@ child of the one before, and a compaction names its first kept entry by its plac
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
 
-from eventstore.errors import BadInputError
 from eventstore.event import Flag, NewEvent
-from eventstore.formats.pi_entry import Entry, entry_of, facts_of, tolerant_json
-from eventstore.javascript import epoch_ms, parse_at
+from eventstore.formats.pi_entry import KINDS, Entry, entry_of, facts_of, is_name
+from eventstore.formats.pi_header import NEWEST_VERSION, PiHeader
+from eventstore.formats.pi_lines import BLANK, BOM, objects_in
+from eventstore.javascript import epoch_ms
 from eventstore.kinds import CODE_OF_KIND
 
-NAME: Final = "pi"
-NEWEST_VERSION: Final = 3
-KINDS: Final = frozenset(
-    {
-        "message",
-        "model_change",
-        "thinking_level_change",
-        "compaction",
-        "branch_summary",
-        "custom_message",
-        "custom",
-        "label",
-        "session_info",
-    }
-)
-"""The entry types that pi itself writes."""
-
-BLANK: Final = b" \t\r\n"
-_BLANKS: Final = re.compile(r"[ \t\r\n]*")
-BOM: Final = b"\xef\xbb\xbf"
-_LONGEST_NAME: Final = 60_000
-"""Bytes of UTF-8; leaves room in an id for what sets it apart from one that is taken."""
 _SPREAD: Final = 0x9E3779B1
 """Odd, so that multiplying by it permutes the 32-bit numbers: minted ids cannot meet."""
 
 
-class PiHeader(msgspec.Struct, frozen=True):
-    """A session file's first line: `raw` as it came, the session's id and the file's version."""
-
-    raw: bytes
-    session: str
-    version: int
-
-
 class Line(msgspec.Struct, frozen=True):
-    """What one line of a file held: its events with their spans in the line, and what of it is no record."""
+    """What one line of a file held: its events with their spans in the line, and what of it is no record.
+
+    `differs` are the lines, this or earlier ones, of which pi makes something else, and what.
+    """
 
     number: int
     records: list[tuple[int, int, NewEvent]]
     skipped: list[str]
-
-
-def header_of(line: bytes, source: str) -> PiHeader | None:
-    """The header that a line is; None where it is none. Raises BadInputError for a header that names no session."""
-    text = line.removeprefix(BOM).strip(BLANK)
-    try:
-        decoded = tolerant_json(text)
-    except msgspec.DecodeError:
-        return None
-    if not isinstance(decoded, dict) or decoded.get("type") != "session":
-        return None
-    session, version = decoded.get("id"), decoded.get("version")
-    if not isinstance(session, str) or not session:
-        raise BadInputError(
-            source, "the session header has no id", 'add one ("id": any text), then import again', line=1
-        )
-    if not is_name(session):
-        raise BadInputError(
-            source, "the session header's id is no text", "give it another, then import again", line=1
-        )
-    if version is None:
-        version = 1
-    if version not in (1, 2, 3) or isinstance(version, bool):
-        raise BadInputError(
-            source,
-            f"pi session version {json.dumps(version)} is unknown",
-            "this refold reads versions 1 to 3",
-            line=1,
-        )
-    return PiHeader(text, session, int(version))
+    differs: list[tuple[int, str]]
 
 
 class PiReader:
-    """Reads the lines behind a header. `is_known` tells of ids that earlier imports have brought.
+    """Reads a file's lines, its header's among them.
 
-    `state` continues an earlier reading: how many records it met, and which of them pi passes over.
+    `state` continues an earlier reading. `is_known` tells of ids that earlier imports have brought,
+    `is_taken` of those among them that stand in lines which are not read again.
     """
 
     def __init__(
@@ -114,6 +58,9 @@ class PiReader:
         self._unseen_by_pi: list[int] = list(state.get("unseenByPi", []))
         self._headers: list[int] = list(state.get("headers", []))
         self._last: str | None = state.get("last")
+        self._awaited: dict[str, list[int]] = {
+            name: list(at) for name, at in state.get("awaited", {}).items()
+        }
         self._ids: set[str] = set()
         self._was_known = is_known
         self._was_taken = is_taken
@@ -126,6 +73,7 @@ class PiReader:
             "unseenByPi": list(self._unseen_by_pi),
             "headers": list(self._headers),
             "last": self._last,
+            "awaited": {name: list(at) for name, at in self._awaited.items()},
         }
 
     @property
@@ -136,50 +84,68 @@ class PiReader:
     def line(self, number: int, line: bytes) -> Line:
         """A line's events. Nothing raises: what is no record is said to be so."""
         start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
-        stop = len(line.rstrip(BLANK))
-        text = line[start:stop] if stop > start else b""
+        text = line[start : len(line.rstrip(BLANK))]
+        found = Line(number, [], [], [])
         if not text:
-            return Line(number, [], [])
-        skipped: list[str] = []
-        try:
-            spans, is_single = [(0, len(text), entry_of(text))], True
-        except msgspec.DecodeError:
-            spans, skipped = _objects_in(text)
-            is_single = False
-            if not spans and not line.endswith(b"\n"):
-                skipped = ["the file ends inside this record"]
-        records = []
+            return found
+        spans, is_alone = self._entries(number, line, text, found)
         for first, last, entry in spans:
             if entry.type == "session":
-                skipped.append("a second session header")
-                if is_single:
-                    self._headers.append(self._last_index() + 1)
+                self._session_header(number, found, is_alone=is_alone)
                 continue
             body = text[first:last]
             try:
-                event = self._event(number, body, entry, is_single)
+                event = self._event(found, body, entry, is_alone=is_alone)
             except RecursionError:
-                skipped.append("nested too deeply")
+                found.skipped.append("nested too deeply")
             else:
-                records.append((start + first, start + last, event))
-        return Line(number, records, skipped)
+                found.records.append((start + first, start + last, event))
+        return found
 
-    def _event(self, number: int, body: bytes, entry: Entry, is_seen_by_pi: bool) -> NewEvent:  # noqa: FBT001
+    def _entries(
+        self, number: int, line: bytes, text: bytes, found: Line
+    ) -> tuple[list[tuple[int, int, Entry]], bool]:
+        """The entries in a line, and whether it is one entry and nothing else: the only lines that pi reads."""
+        try:
+            return [(0, len(text), entry_of(text))], True
+        except msgspec.DecodeError:
+            objects, problem = objects_in(text)
+        spans = [(first, last, entry_of(text[first:last])) for first, last, _ in objects]
+        if not spans and not line.endswith(b"\n"):
+            problem = "the file ends inside this record"
+        if problem:
+            found.skipped.append(problem)
+        if spans:
+            what = "a record with no line of its own" if len(spans) == 1 else f"{len(spans)} records in one line"
+            found.differs.append((number, f"{what}: pi reads nothing of this line"))
+        return spans, False
+
+    def _session_header(self, number: int, found: Line, *, is_alone: bool) -> None:
+        if number == self._header.line and not self._headers and not found.records:
+            return
+        found.skipped.append("a second session header")
+        if is_alone:
+            self._headers.append(self._last_index() + 1)
+
+    def _event(self, found: Line, body: bytes, entry: Entry, *, is_alone: bool) -> NewEvent:
         kind = _kind(entry.type)
         facts = facts_of(kind, body, entry, renames_hook_role=self._header.version < NEWEST_VERSION)
         flags = Flag(0)
         self._records += 1
-        if not is_seen_by_pi:
+        if not is_alone:
             self._unseen_by_pi.append(self._records)
         if self._header.version == 1:
             event_id, parent = self._minted(self._records), self._last
         else:
-            event_id, parent, flags = self._identity(number, body, entry)
-        target = (
-            self._kept_by_index(entry) if self._header.version == 1 and kind == "compaction" else facts.target
-        )
+            event_id, parent, flags = self._identity(found, body, entry)
+        is_by_place = self._header.version == 1 and kind == "compaction"
+        target = self._kept_by_index(entry) if is_by_place else facts.target
         self._ids.add(event_id)
         self._last = event_id
+        for earlier in self._awaited.pop(event_id, ()):
+            found.differs.append(
+                (earlier, f"its parent comes later, in line {found.number}: pi finds it there")
+            )
         return NewEvent(
             id=event_id,
             kind=kind,
@@ -210,19 +176,27 @@ class PiReader:
         """The place of the newest line in what pi parses."""
         return self._records - len(self._unseen_by_pi) + len(self._headers)
 
-    def _identity(self, number: int, body: bytes, entry: Entry) -> tuple[str, str | None, Flag]:
+    def _identity(self, found: Line, body: bytes, entry: Entry) -> tuple[str, str | None, Flag]:
+        """Id and parent of a record of versions 2 and 3; one that cannot have what it names is an orphan root."""
         own, parent = entry.id, entry.parentId
         if not isinstance(own, str) or not is_name(own):
-            digest = sha256(b"%d " % number + self._header.session.encode() + b" " + body).hexdigest()
+            digest = sha256(b"%d " % found.number + self._header.session.encode() + b" " + body).hexdigest()
             own = f"noid-{digest[:16]}"
         elif self._is_taken(own):
+            found.differs.append(
+                (found.number, f"id {own!r} is taken: pi shows this record in place of the other")
+            )
             while self._is_taken(own):
-                own = f"{own}~{number}"
+                own = f"{own}~{found.number}"
             return own, None, Flag.ORPHAN
         if parent is None:
             return own, None, Flag(0)
         if isinstance(parent, str) and parent != own and self._is_known(parent):
             return own, parent, Flag(0)
+        if parent == own:
+            found.differs.append((found.number, "it is its own parent: pi never finishes reading its path"))
+        elif isinstance(parent, str) and parent:
+            self._awaited.setdefault(parent, []).append(found.number)
         return own, None, Flag.ORPHAN
 
     def _is_known(self, event_id: str) -> bool:
@@ -232,38 +206,8 @@ class PiReader:
         return event_id in self._ids or self._was_taken(event_id)
 
 
-def is_name(text: str) -> bool:
-    """Whether a text can name something in a log: not empty, not endless, and without lone surrogates."""
-    try:
-        return 0 < len(text.encode()) <= _LONGEST_NAME
-    except UnicodeEncodeError:
-        return False
-
-
 def _kind(type_: Any) -> str:
     """The kind of an entry; a type that pi does not know, but refold does, is kept apart from refold's own."""
     if not isinstance(type_, str) or not is_name(type_):
         return "untyped"
     return f"pi:{type_}" if type_ in CODE_OF_KIND and type_ not in KINDS else type_
-
-
-def _objects_in(text: bytes) -> tuple[list[tuple[int, int, Entry]], list[str]]:
-    """The JSON objects that stand in a line without a line end between them, and what else stands there."""
-    # surrogateescape makes every byte sequence a string whose pieces have known lengths in bytes.
-    decoded = text.decode("utf-8", "surrogateescape")
-    at = offset = 0
-    spans: list[tuple[int, int, Entry]] = []
-    while at < len(decoded):
-        try:
-            value, end = parse_at(decoded, at)
-        except (ValueError, RecursionError):
-            where = "not JSON" if not spans else f"not JSON from byte {offset + 1} of the line on"
-            return spans, [where]
-        size = len(decoded[at:end].encode("utf-8", "surrogateescape"))
-        if not isinstance(value, dict):
-            return spans, ["JSON, but not an object"]
-        spans.append((offset, offset + size, entry_of(text[offset : offset + size])))
-        match = _BLANKS.match(decoded, end)
-        blank = len(match[0]) if match else 0
-        at, offset = end + blank, offset + size + blank
-    return spans, []

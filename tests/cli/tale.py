@@ -18,7 +18,24 @@ from tests.support.talk import PiSession, assistant, call, result, user
 __all__ = ["ENTRIES", "SESSION", "TITLE", "tale", "write"]
 
 TITLE: Final = "The parser"
-ENTRIES: Final = ["u1", "a1", "r1", "r2", "a2", "r3", "u2", "a3", "b1", "b2", "s1", "c1", "u3", "a4", "l1", "i1"]
+ENTRIES: Final = [
+    "u1",
+    "a1",
+    "r1",
+    "r2",
+    "a2",
+    "r3",
+    "u2",
+    "a3",
+    "b1",
+    "b2",
+    "s1",
+    "c1",
+    "u3",
+    "a4",
+    "l1",
+    "i1",
+]
 
 
 def tale() -> bytes:

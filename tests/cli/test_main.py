@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -124,9 +123,7 @@ def a_folder_instead_of_data(store: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [truncated, garbage, a_few_bytes, a_file, a_folder_instead_of_data])
-def test_on_a_damaged_store_every_command_ends_with_one_line_that_names_it(
-    told: Refold, tmp_path: Path, damage
-) -> None:
+def test_on_a_damaged_store_every_command_ends_with_one_line_that_names_it(told: Refold, damage) -> None:
     damage(told.store)
     for name, arguments in invocations(SESSION).items():
         assert told.problem(*arguments, stdin=line_for(name)).startswith(f"{told.store}: "), name
@@ -214,7 +211,8 @@ def test_an_interrupt_ends_a_command_with_one_line_and_exit_code_130(told: Refol
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (130, b"refold: interrupted\n")
+    # An empty line first, for a terminal shows ^C where the cursor stands.
+    assert (process.returncode, errors) == (130, b"\nrefold: interrupted\n")
 
 
 def test_commands_in_other_processes_see_what_is_stored_at_once(told: Refold) -> None:
@@ -226,12 +224,6 @@ def test_commands_in_other_processes_see_what_is_stored_at_once(told: Refold) ->
     writer.stdout.readline()
     assert told("sessions", "--json").json["sessions"][0]["title"] == "Renamed"
     writer.communicate(timeout=60)
-
-
-def test_starting_takes_no_longer_than_a_person_notices(told: Refold) -> None:
-    began = time.monotonic()
-    told.program("--help")
-    assert time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -44,7 +44,9 @@ counts = st.integers(0, 30)
 """Picks from what is there: of n things, the one behind as many as this, modulo n."""
 drafts = st.fixed_dictionaries(
     {
-        "kind": st.sampled_from(["message", "message", "compaction", "compaction", "undone", *TARGETED, *PLAIN]),
+        "kind": st.sampled_from(
+            ["message", "message", "compaction", "compaction", "undone", *TARGETED, *PLAIN]
+        ),
         "role": st.sampled_from(ROLES),
         "format": st.sampled_from(["refold/1", "refold/1", "pi/2", "pi/3"]),
         "parent": st.sampled_from(["leaf", "leaf", "leaf", "entry", "root"]),

@@ -1,0 +1,126 @@
+"""Where a session's imported events came from, and which session a file goes on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+import msgspec
+
+from eventstore.admission import is_same
+from eventstore.errors import NotFoundError
+from eventstore.event import Event, NewEvent
+from eventstore.formats.pi_entry import tolerant_json
+from eventstore.formats.pi_export import pi_line
+from eventstore.frame import body_of, decode
+from eventstore.javascript import stringify
+from eventstore.kinds import OBSERVED_REWRITE
+from eventstore.log import Head, Snapshot
+from eventstore.records import Import, ObservedRewrite, record_of
+
+
+def generations(snapshot: Snapshot, session: str) -> list[Head]:
+    """The heads of a session and of its later generations (`ID~2`, `ID~3`, …), oldest first."""
+    found: list[Head] = []
+    try:
+        while True:
+            found.append(snapshot.head(f"{session}~{len(found) + 1}" if found else session))
+    except NotFoundError:
+        return found
+
+
+def newest_import(snapshot: Snapshot, head: Head) -> Import | None:
+    """What the newest import of a session read, None for one that never was imported."""
+    return import_at(snapshot, head.name, head.import_seq) if head.import_seq else None
+
+
+def import_at(snapshot: Snapshot, session: str, seq: int) -> Import:
+    """The record of the import event with this number."""
+    record = record_of("import", body_of(snapshot.frame(session, seq)))
+    assert isinstance(record, Import)  # noqa: S101  the kind says so
+    return record
+
+
+def import_parts(snapshot: Snapshot, session: str, newest: Import) -> list[Import]:
+    """The imports that together read a file, newest first."""
+    parts = [newest]
+    while parts[-1].continues:
+        parts.append(import_at(snapshot, session, parts[-1].continues))
+    return parts
+
+
+def observed_rewrites(
+    snapshot: Snapshot, session: str, *, as_of: int | None = None
+) -> dict[int, list[bytes]]:
+    """The records that a harness changed after we had them, by the entry's number, each as it came, oldest first."""
+    found: dict[int, list[bytes]] = {}
+    if snapshot.head(session).observed_seq:
+        for frame in snapshot.frames(session, last=as_of):
+            if frame[1] == OBSERVED_REWRITE:
+                record = record_of("observed_rewrite", body_of(frame))
+                assert isinstance(record, ObservedRewrite)  # noqa: S101  the kind says so
+                found.setdefault(snapshot.locate(session, record.target_id), []).append(bytes(record.record))
+    return found
+
+
+class Agreement(Enum):
+    """How a file's record stands to the event that has its id."""
+
+    SAME = "same"
+    """The very event."""
+    EXPORTED = "exported"
+    """The event as an export to pi writes it."""
+    CHANGED = "changed"
+    """Something else than the session has under this id."""
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """A file held against a session: records in both by their agreement; of the file's own, how many there are.
+
+    `changed` maps the ids of changed records to how often the session has seen them change before.
+    """
+
+    same: int
+    exported: frozenset[str]
+    changed: dict[str, int]
+    new: int
+
+    @property
+    def is_of_session(self) -> bool:
+        """Whether the file is the session's: they share records, and more of those agree than not.
+
+        A file without any record is anybody's.
+        """
+        agreeing = self.same + len(self.exported)
+        return agreeing > len(self.changed) or not (agreeing or self.changed or self.new)
+
+
+def compare(snapshot: Snapshot, session: str, events: Iterable[NewEvent]) -> Comparison:
+    """Hold a file's events against a session that may be theirs."""
+    observed = observed_rewrites(snapshot, session)
+    same, new, exported, changed = 0, 0, set[str](), dict[str, int]()
+    for event in events:
+        seq = snapshot.locate(session, event.id)
+        if not seq:
+            new += 1
+            continue
+        seen = observed.get(seq, [])
+        agreement = _agreement(snapshot, event, decode(snapshot.frame(session, seq), session), seen)
+        if agreement is Agreement.SAME:
+            same += 1
+        elif agreement is Agreement.EXPORTED:
+            exported.add(event.id)
+        else:
+            changed[event.id] = len(seen)
+    return Comparison(same=same, exported=frozenset(exported), changed=changed, new=new)
+
+
+def _agreement(snapshot: Snapshot, event: NewEvent, stored: Event, seen: list[bytes]) -> Agreement:
+    if seen:
+        # The newest change is what the session holds; its record is kept beside the event, not in it.
+        return Agreement.EXPORTED if event.body == seen[-1] else Agreement.CHANGED
+    if is_same(event, stored):
+        return Agreement.SAME
+    if stored.is_entry and stringify(tolerant_json(event.body)).encode() == pi_line(snapshot, stored):
+        return Agreement.EXPORTED
+    return Agreement.CHANGED

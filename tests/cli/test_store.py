@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import PROJECT, Refold
+from tests.cli.tale import SESSION, tale
+from tests.support.pi_files import SESSION as DEFAULT
+from tests.support.pi_files import header, said
+
+OTHER = "0199bbbb-0000-7000-8000-000000000002"
+
+
+def meant(refold: Refold, name: str | Path) -> str:
+    """The id of the session that a name means."""
+    return str(refold("audit", name, "--json").json["sessions"][0]["session"])
+
+
+@pytest.fixture
+def two(told: Refold, tmp_path: Path) -> Refold:
+    """A store with the tale, and with another session that was written to later."""
+    (tmp_path / "other.jsonl").write_bytes(header(session=OTHER) + said("hello", "x1", None))
+    told("import", "other.jsonl")
+    return told
+
+
+def test_a_session_is_meant_by_its_id(two: Refold) -> None:
+    assert meant(two, SESSION) == SESSION
+
+
+def test_a_session_is_meant_by_a_unique_beginning_of_its_id(two: Refold) -> None:
+    assert meant(two, "0199a") == SESSION
+
+
+def test_a_beginning_that_sessions_share_is_ambiguous_and_the_error_names_them(two: Refold) -> None:
+    assert two.problem("tree", "0199") == (
+        f"session '0199' is ambiguous ({SESSION}, {OTHER}); give more of it"
+    )
+
+
+def test_a_session_is_meant_by_its_title(two: Refold) -> None:
+    assert meant(two, "The parser") == SESSION
+
+
+def test_a_title_that_sessions_share_is_ambiguous(two: Refold) -> None:
+    two("rename", OTHER, "The parser")
+    assert "is ambiguous" in two.problem("tree", "The parser")
+
+
+def test_a_beginning_of_an_id_goes_before_a_title(two: Refold) -> None:
+    two("rename", OTHER, "0199a")
+    assert meant(two, "0199a") == SESSION
+
+
+def test_at_last_is_the_session_that_was_written_to_last(two: Refold) -> None:
+    assert meant(two, "@last") == OTHER
+    two("label", SESSION, "u1", "here")
+    assert meant(two, "@last") == SESSION
+
+
+def test_at_last_of_an_empty_store_says_what_to_do(refold: Refold) -> None:
+    refold.problem("import", "nothing.jsonl")
+    assert refold.problem("tree", "@last") == "no session '@last'; the store is empty: refold import FILE"
+
+
+def test_a_path_of_a_file_is_imported_first(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "tale.jsonl").write_bytes(tale())
+    assert meant(refold, "tale.jsonl") == SESSION
+    assert len(refold("sessions", "--json").json["sessions"]) == 1
+
+
+def test_a_file_without_the_usual_ending_is_a_path_where_it_is_there(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "saved").write_bytes(tale())
+    assert meant(refold, "saved") == SESSION
+
+
+def test_a_path_of_a_file_that_grew_brings_what_is_new(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / "tale.jsonl").write_bytes(tale() + said("one more", "u9", "i1"))
+    assert told("tree", "tale.jsonl", "--json").json["leaf"] == "u9"
+
+
+def test_a_path_that_is_not_there_is_told(told: Refold) -> None:
+    assert told.problem("tree", "gone.jsonl") == "gone.jsonl: there is no such file; check the path"
+
+
+def test_an_id_goes_before_a_path(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / SESSION).write_text("something else")
+    assert meant(told, SESSION) == SESSION
+
+
+def test_a_session_whose_id_looks_like_a_path_is_within_reach(refold: Refold) -> None:
+    refold("append", "plans/a.jsonl", stdin='{"type":"custom","customType":"x"}')
+    assert meant(refold, "plans/a.jsonl") == "plans/a.jsonl"
+
+
+def test_a_session_that_is_not_there_is_told_with_the_command_that_lists_them(told: Refold) -> None:
+    assert told.problem("tree", "nope") == "no session 'nope'; 'refold sessions' lists what is there"
+
+
+def test_an_empty_name_means_no_session(told: Refold) -> None:
+    assert told.problem("tree", "").startswith("no session ''; ")
+
+
+@pytest.fixture
+def generations(told: Refold, tmp_path: Path) -> Refold:
+    """A store in which the tale has been rewritten in place since: two generations."""
+    (tmp_path / "tale.jsonl").write_bytes(tale().replace(b"Fix the parser.", b"Mend the parser."))
+    told("import", "tale.jsonl")
+    return told
+
+
+def test_the_generations_of_a_session_are_listed_by_their_numbers(generations: Refold) -> None:
+    listed = [each["id"] for each in generations("sessions", "--json").json["sessions"]]
+    assert listed == [DEFAULT, f"{DEFAULT}~2"]
+
+
+def test_a_beginning_of_an_id_means_the_newest_generation(generations: Refold) -> None:
+    assert meant(generations, "0199") == f"{DEFAULT}~2"
+
+
+def test_a_whole_id_means_the_generation_that_has_it(generations: Refold) -> None:
+    assert meant(generations, DEFAULT) == DEFAULT
+    assert meant(generations, f"{DEFAULT}~2") == f"{DEFAULT}~2"
+
+
+def test_a_title_means_the_newest_generation(generations: Refold) -> None:
+    assert meant(generations, "The parser") == f"{DEFAULT}~2"
+
+
+def test_the_tenth_generation_is_newer_than_the_ninth(refold: Refold) -> None:
+    for name in ("story~9", "story~10"):
+        refold("append", name, stdin='{"type":"custom","customType":"x"}')
+    assert meant(refold, "story") == "story~10"
+
+
+def test_a_tilde_in_an_id_does_not_make_it_a_generation(refold: Refold) -> None:
+    for name in ("a~draft", "a~02"):
+        refold("append", name, stdin='{"type":"custom","customType":"x"}')
+    assert meant(refold, "a~d") == "a~draft"
+    assert "is ambiguous" in refold.problem("tree", "a~")
+
+
+def event(refold: Refold, name: str) -> str:
+    """The id of the event that a name means."""
+    return str(refold("show", SESSION, name, "--json").json["id"])
+
+
+def test_an_event_is_meant_by_its_id(told: Refold) -> None:
+    assert event(told, "u2") == "u2"
+
+
+def test_an_event_is_meant_by_a_unique_beginning_of_its_id(told: Refold) -> None:
+    assert event(told, "import-") == event(told, "#17")
+
+
+def test_an_event_is_meant_by_its_number(told: Refold) -> None:
+    assert event(told, "#12") == "c1"
+
+
+def test_a_beginning_that_events_share_is_ambiguous_and_the_error_names_them(told: Refold) -> None:
+    assert told.problem("show", SESSION, "a") == ("event 'a' is ambiguous (a1, a2, a3, a4); give more of it")
+
+
+@pytest.mark.parametrize("name", ["nope", "", "#0", "#18", "#", "#x", "#²"])
+def test_an_event_that_is_not_there_is_told(told: Refold, name: str) -> None:
+    assert told.problem("show", SESSION, name).startswith("no event ")
+
+
+def test_an_id_goes_before_a_number(refold: Refold) -> None:
+    refold(
+        "append",
+        "s",
+        stdin='{"type":"custom","customType":"x"}\n{"type":"custom","customType":"y","id":"#1"}',
+    )
+    assert refold("show", "s", "#1", "--json").json["seq"] == 2
+
+
+@pytest.mark.parametrize("command", [["context", "--json"], ["timeline", "--json"], ["files", "--json"]])
+def test_a_leaf_is_meant_like_an_event_or_as_the_root(told: Refold, command: list[str]) -> None:
+    name, *options = command
+    assert (
+        told(name, SESSION, "--leaf", "#8", *options).raw == told(name, SESSION, "--leaf", "a3", *options).raw
+    )
+    assert told(name, SESSION, "--leaf", "root", *options).raw != told(name, SESSION, *options).raw
+
+
+def test_a_leaf_that_is_no_node_of_the_tree_is_told(told: Refold) -> None:
+    assert "is no node of the tree" in told.problem("context", SESSION, "--leaf", "#17")
+
+
+def test_a_leaf_that_came_later_than_the_state_asked_for_is_told(told: Refold) -> None:
+    assert told.problem("context", SESSION, "--leaf", "a4", "--as-of", "5").startswith("no event 'a4'; ")
+
+
+def test_a_number_behind_the_newest_event_is_told_with_the_numbers_there_are(told: Refold) -> None:
+    assert told.problem("tree", SESSION, "--as-of", "18") == (
+        f"no event number '18'; session '{SESSION}' has events 1 to 17"
+    )
+
+
+def test_a_store_that_this_process_has_open_is_told_as_such(told: Refold) -> None:
+    script = (
+        "import sys\n"
+        "from eventstore import open_store\n"
+        "from cli.main import main\n"
+        "with open_store(sys.argv[1]):\n"
+        "    main(['stats'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, told.store],
+        env=told.environment(PYTHONPATH=str(PROJECT)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "is already open in this process" in done.stderr

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from tests.cli.running import Refold
+from tests.cli.tale import SESSION
+from tests.support.pi_files import line
+
+TREE = """\
+● u1       user  Fix the parser.
+  … 3 toolResult, 2 assistant
+● u2       user  Now the tests.  [halfway]
+· a3       assistant  → read tests/test_parser.py
+│ ● b1       user  Try a regular expression.
+│ · b2       assistant  → write src/expressions.py
+⤷ s1       branch_summary  Expressions are worse.
+∑ c1       compaction  The parser is fixed.
+● u3       user  Thanks!
+  … 1 assistant, 1 label
+✎ i1       session_info  The parser  ← leaf
+"""
+
+
+def test_a_tree_shows_where_something_turns_and_counts_the_rest(told: Refold) -> None:
+    assert told("tree", SESSION).out == TREE
+
+
+def test_a_full_tree_has_a_line_for_every_entry(told: Refold) -> None:
+    lines = told("tree", SESSION, "--full").lines
+    assert len(lines) == 16
+    assert not [line for line in lines if line.strip().startswith("…")]
+
+
+def test_the_branch_that_leads_to_the_leaf_is_the_straight_line(told: Refold) -> None:
+    told("append", SESSION, stdin=line({"type": "leaf_moved", "parentId": "b2", "id": "m1"}))
+    indented = [line.split()[2] for line in told("tree", SESSION, "--full").lines if line.startswith("│ ")]
+    assert indented == ["s1", "c1", "u3", "a4", "l1", "i1"]
+
+
+def test_several_roots_stand_one_below_the_other(told: Refold) -> None:
+    told("append", SESSION, stdin=line({"type": "custom", "customType": "x", "id": "r9", "parentId": None}))
+    lines = told("tree", SESSION).lines
+    assert lines[-1] == "· r9       custom  x  ← leaf"
+    assert lines[0].startswith("● u1 ")
+
+
+def test_a_session_as_deep_as_it_is_long_is_drawn(refold: Refold) -> None:
+    refold("append", "deep", stdin=line({"type": "custom", "customType": "x"}) * 3000)
+    assert refold("tree", "deep").lines[1] == "  … 2998 custom"
+
+
+def test_a_tree_of_nothing_is_empty(told: Refold) -> None:
+    assert told("tree", SESSION, "--as-of", "0").out == ""

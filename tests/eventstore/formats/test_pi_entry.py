@@ -1,0 +1,290 @@
+"""Entries as pi writes them: what the log keeps of them, and the messages in them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eventstore.event import Facts, Flag
+from eventstore.formats import facts_of_body, points_by_place, view_of_event, view_of_message
+from eventstore.formats.pi_entry import entry_of, message_of, message_view, tolerant_json
+from eventstore.memory_log import MemoryLog
+from eventstore.views import Block, Image, Message, Opaque, Shell, Text, Thinking, ToolCall, Usage
+from tests.support.events import compaction, event, events, message
+
+
+def facts(kind: str, *, format: str = "pi/3", **fields: Any) -> Facts:
+    return facts_of_body(format, kind, json.dumps({"type": kind, **fields}).encode())
+
+
+def view(**fields: Any) -> Message:
+    return message_view(json.dumps(fields).encode())
+
+
+class TestFacts:
+    def test_the_span_of_a_message_is_its_json_as_it_came(self) -> None:
+        body = b'{"type":"message","id":"a","message": { "role":"user","content":"h\xc3\xa9" } ,"x":1}'
+        start, stop = facts_of_body("pi/3", "message", body).message
+        assert body[start:stop] == b'{ "role":"user","content":"h\xc3\xa9" }'
+
+    def test_a_message_that_quotes_itself_has_a_span_of_the_same_bytes(self) -> None:
+        inner = {"role": "user", "content": '"message":{"role":"user"}'}
+        body = json.dumps({"note": '"message":1', "type": "message", "message": inner}).encode()
+        start, stop = facts_of_body("pi/3", "message", body).message
+        assert json.loads(body[start:stop]) == inner
+
+    def test_of_two_messages_the_last_counts(self) -> None:
+        body = b'{"type":"message","message":{"role":"user"},"message":{"role":"assistant"}}'
+        found = facts_of_body("pi/3", "message", body)
+        assert found.role == "assistant"
+        assert body[slice(*found.message)] == b'{"role":"assistant"}'
+
+    @pytest.mark.parametrize("kind", ["custom", "pi:rewrite", "unknown", "label"])
+    def test_an_entry_of_another_kind_has_no_span_whatever_it_holds(self, kind: str) -> None:
+        assert facts(kind, message={"role": "user", "content": "x"}) == Facts()
+
+    @pytest.mark.parametrize(
+        ("kind", "fields", "role"),
+        [
+            ("message", {"message": {"role": "user"}}, "user"),
+            ("message", {"message": {"role": "bashExecution", "command": "ls"}}, "bashExecution"),
+            ("message", {"message": {"role": "robot"}}, "other"),
+            ("message", {"message": {"role": 5}}, "other"),
+            ("message", {"message": None}, "other"),
+            ("message", {}, ""),
+            ("custom_message", {"content": "x"}, "custom"),
+            ("compaction", {"summary": "x"}, "compactionSummary"),
+            ("branch_summary", {"summary": "x"}, "branchSummary"),
+            ("custom", {}, ""),
+        ],
+    )
+    def test_the_role_is_that_of_the_message_that_an_entry_is_or_holds(
+        self, kind: str, fields: dict[str, Any], role: str
+    ) -> None:
+        assert facts(kind, **fields).role == role
+
+    @pytest.mark.parametrize(
+        ("format", "role"), [("pi/1", "custom"), ("pi/2", "custom"), ("pi/3", "hookMessage")]
+    )
+    def test_a_hook_message_is_a_custom_one_where_pi_renames_it(self, format: str, role: str) -> None:
+        found = facts("message", format=format, message={"role": "hookMessage", "content": "x"})
+        assert found.role == role
+        assert (Flag.MIGRATED_ROLE in found.flags) == (role == "custom")
+        assert (found.message == (0, 0)) == (role == "custom")
+
+    @pytest.mark.parametrize(
+        ("kind", "fields", "flags"),
+        [
+            ("model_change", {}, Flag.SETS_MODEL),
+            ("thinking_level_change", {}, Flag.SETS_THINKING),
+            ("message", {"message": {"role": "assistant", "stopReason": "error"}}, Flag.SETS_MODEL),
+            ("message", {"message": {"role": "user"}}, Flag(0)),
+        ],
+    )
+    def test_what_sets_model_and_thinking_level_is_flagged(
+        self, kind: str, fields: dict[str, Any], flags: Flag
+    ) -> None:
+        assert facts(kind, **fields).flags == flags
+
+    @pytest.mark.parametrize(
+        ("kind", "fields", "target"),
+        [
+            ("compaction", {"firstKeptEntryId": "a"}, "a"),
+            ("label", {"targetId": "a"}, "a"),
+            ("undone", {"targetId": "a"}, "a"),
+            ("compaction", {"targetId": "a"}, None),
+            ("label", {"targetId": ""}, None),
+            ("label", {"targetId": 5}, None),
+            ("label", {}, None),
+        ],
+    )
+    def test_an_entry_points_at_what_it_names(
+        self, kind: str, fields: dict[str, Any], target: str | None
+    ) -> None:
+        assert facts(kind, **fields).target == target
+
+    def test_bytes_that_are_no_utf_8_are_flagged_and_have_no_span(self) -> None:
+        body = b'{"type":"message","message":{"role":"user","content":"a\xffbcde"}}'
+        found = facts_of_body("pi/3", "message", body)
+        assert (found.flags, found.message, found.role) == (Flag.REPLACED_TEXT, (0, 0), "user")
+        assert found.utf16 == 2
+
+    @pytest.mark.parametrize(
+        ("content", "utf16", "utf8"),
+        [("abcde", 2, 2), ([{"type": "text", "text": "a"}, {"type": "image", "data": "x"}], 1, 1201)],
+    )
+    def test_estimates_are_those_of_the_message(self, content: Any, utf16: int, utf8: int) -> None:
+        found = facts("message", message={"role": "user", "content": content})
+        assert (found.utf16, found.utf8) == (utf16, utf8)
+
+
+class TestMessages:
+    @pytest.mark.parametrize(
+        ("content", "blocks"),
+        [
+            ("text", (Text("text"),)),
+            (None, ()),
+            ([], ()),
+            (5, ()),
+            ([{"type": "text", "text": "a"}, {"type": "text"}], (Text("a"), Text(""))),
+            ([{"type": "thinking", "thinking": "a", "thinkingSignature": "s"}], (Thinking("a", "s"),)),
+            (
+                [{"type": "toolCall", "id": "1", "name": "read", "arguments": {"path": "a"}}],
+                (ToolCall("1", "read", b'{"path": "a"}'),),
+            ),
+            ([{"type": "toolCall", "id": "1", "name": "read"}], (ToolCall("1", "read", b"{}"),)),
+            ([{"type": "image", "mimeType": "image/png", "data": "abcd"}], (Image("image/png", 4),)),
+            ([{"type": "redactedThinking", "data": "é"}], (Opaque("redactedThinking", 2),)),
+            ([{"text": "a"}], (Opaque("", 0),)),
+            ([{"type": "text", "text": 5}, "no block", None, {"type": 7}], (Text(""), Opaque("", 0))),
+        ],
+    )
+    def test_content_becomes_blocks(self, content: Any, blocks: tuple[Block, ...]) -> None:
+        assert view(role="assistant", content=content).blocks == blocks
+
+    def test_a_result_names_its_call(self) -> None:
+        found = view(role="toolResult", toolCallId="1", toolName="read", isError=True, content="no")
+        assert (found.tool_call_id, found.tool_name, found.is_error) == ("1", "read", True)
+
+    def test_an_assistant_names_its_model_and_why_it_stopped(self) -> None:
+        found = view(role="assistant", provider="p", model="m", stopReason="toolUse", content=[])
+        assert (found.provider, found.model, found.stop_reason) == ("p", "m", "toolUse")
+
+    @pytest.mark.parametrize(
+        ("usage", "total"),
+        [
+            ({"input": 1, "output": 20, "cacheRead": 300, "cacheWrite": 4000, "totalTokens": 9}, 9),
+            ({"input": 1, "output": 20, "cacheRead": 300, "cacheWrite": 4000, "totalTokens": 0}, 4321),
+            ({"input": 1, "output": 20, "cacheRead": 300, "cacheWrite": 4000}, 4321),
+            ({"input": 1}, 1),
+            ({"input": "many", "output": 20}, 20),
+        ],
+    )
+    def test_usage_has_the_total_that_is_told_or_the_sum(self, usage: dict[str, Any], total: int) -> None:
+        found = view(role="assistant", content=[], usage=usage).usage
+        assert found is not None
+        assert found.total == total
+
+    @pytest.mark.parametrize("tokens", [b"1e999", b"-1e999"])
+    def test_a_usage_beyond_all_numbers_counts_nothing(self, tokens: bytes) -> None:
+        raw = b'{"role":"assistant","content":[],"usage":{"input":%s,"output":3,"totalTokens":%s}}' % (
+            tokens,
+            tokens,
+        )
+        assert message_view(raw).usage == Usage(output=3, total=3)
+
+    @pytest.mark.parametrize("usage", [None, 5, []])
+    def test_no_usage_is_none(self, usage: Any) -> None:
+        assert view(role="assistant", content=[], usage=usage).usage is None
+
+    def test_a_command_is_a_shells(self) -> None:
+        found = view(
+            role="bashExecution",
+            command="ls",
+            output="a",
+            exitCode=1,
+            cancelled=False,
+            truncated=True,
+            fullOutputPath="/home/all",
+            excludeFromContext=True,
+        )
+        assert found.shell == Shell(
+            command="ls", output="a", exit_code=1, truncated=True, full_output="/home/all", excluded=True
+        )
+
+    def test_a_field_of_a_wrong_type_is_as_if_it_were_not_there(self) -> None:
+        found = view(role="toolResult", toolCallId=5, toolName="read", isError="yes", content="x")
+        assert (found.tool_call_id, found.tool_name, found.is_error, found.text) == ("", "read", False, "x")
+
+    @pytest.mark.parametrize("raw", [b"null", b"5", b'"text"', b"[]"])
+    def test_a_message_that_is_no_object_is_an_empty_one(self, raw: bytes) -> None:
+        assert message_view(raw) == Message(role="")
+
+    def test_lone_surrogates_pass(self) -> None:
+        assert message_view(b'{"role":"user","content":"\\ud800"}').text == "\ud800"
+
+    def test_a_summary_is_a_message_of_its_text(self) -> None:
+        assert view(role="branchSummary", summary="s", content="no").text == "s"
+
+
+class TestEntries:
+    @pytest.mark.parametrize(
+        ("kind", "fields", "expected"),
+        [
+            ("custom_message", {"content": "x"}, Message(role="custom", blocks=(Text("x"),))),
+            ("custom_message", {}, Message(role="custom")),
+            ("custom_message", {"content": {"no": 1}}, Message(role="custom")),
+            ("compaction", {"summary": "s"}, Message(role="compactionSummary", blocks=(Text("s"),))),
+            ("compaction", {"summary": 5}, Message(role="compactionSummary")),
+            ("branch_summary", {"summary": ""}, Message(role="branchSummary", blocks=(Text(""),))),
+            ("custom", {"content": "x"}, None),
+            ("message", {}, None),
+        ],
+    )
+    def test_the_message_that_an_entry_is(
+        self, kind: str, fields: dict[str, Any], expected: Message | None
+    ) -> None:
+        assert message_of(kind, entry_of(json.dumps({"type": kind, **fields}).encode())) == expected
+
+    @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"5", b"null", b'{"a":NaN}', b'{"a":1}{}', b"\xff"])
+    def test_what_is_no_json_object_is_no_entry(self, body: bytes) -> None:
+        with pytest.raises(msgspec.DecodeError):
+            entry_of(body)
+
+    def test_what_is_nested_without_end_is_no_entry(self) -> None:
+        with pytest.raises(msgspec.DecodeError):
+            entry_of(b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}")
+
+    @pytest.mark.parametrize(
+        ("body", "expected"),
+        [
+            (b'{"id":"\\ud800"}', "\ud800"),
+            (b'{"id":"\xff"}', "\ufffd"),
+            (b'{"id":"a","x":%s}' % (b"1" * 5000), "a"),
+            (b'{"id":"a","x":1e999}', "a"),
+            (b'{"id":"a","id":"b"}', "b"),
+        ],
+    )
+    def test_an_entry_is_read_as_javascript_reads_it(self, body: bytes, expected: str) -> None:
+        assert entry_of(body).id == expected
+        assert tolerant_json(body)["id"] == expected
+
+    def test_a_message_beside_a_lone_surrogate_is_read_too(self) -> None:
+        body = b'{"type":"message","id":"\\ud800","message":{"role":"user","content":"h\xc3\xa9"}}'
+        found = message_of("message", entry_of(body))
+        assert found is not None
+        assert found.text == "hé"
+
+    @given(st.binary(max_size=60))
+    def test_no_bytes_do_more_than_be_refused(self, body: bytes) -> None:
+        try:
+            entry = entry_of(body)
+        except msgspec.DecodeError:
+            return
+        assert isinstance(json.loads(body.decode("utf-8", "replace")), dict)
+        assert entry is not None
+
+
+class TestFormats:
+    def test_only_a_compaction_of_version_1_points_by_its_place(self) -> None:
+        assert points_by_place("pi/1", "compaction")
+        assert not points_by_place("pi/1", "label")
+        assert not points_by_place("pi/3", "compaction")
+
+    def test_the_view_of_an_event_is_that_of_its_message(self) -> None:
+        log = MemoryLog()
+        log.append("s", [message("a", "hello"), compaction("b"), event("c")])
+        views = [view_of_event(found) for found in events(log, "s")]
+        assert views == [
+            Message(role="user", blocks=(Text("hello"),)),
+            Message(role="compactionSummary", blocks=(Text("what was before"),)),
+            None,
+        ]
+
+    def test_the_view_of_a_message_is_that_of_its_json(self) -> None:
+        assert view_of_message(b'{"role":"user","content":"x"}').text == "x"

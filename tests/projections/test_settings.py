@@ -1,0 +1,92 @@
+"""The model and the thinking level in use."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from eventstore.records import Compaction, ModelChange, ThinkingLevelChange
+from projections.settings import Model, Settings, settings
+from projections.standpoint import ROOT
+from tests.support.talk import assistant, user
+
+
+def test_a_session_that_names_nothing_has_no_model_and_does_not_think(story):
+    story.says(user("hello"))
+    assert settings(story.log, "s") == Settings(thinking_level="off", model=None)
+
+
+def test_the_root_has_no_model_whatever_comes_later(story):
+    story.says(assistant("hello"))
+    assert settings(story.log, "s", leaf=ROOT) == Settings()
+
+
+def test_the_last_model_change_holds(story):
+    story.add(ModelChange(provider="p", model_id="m"), ModelChange(provider="q", model_id="n"))
+    assert settings(story.log, "s").model == Model(provider="q", model_id="n")
+
+
+def test_an_assistants_message_after_a_model_change_overrides_it(story):
+    story.add(ModelChange(provider="q", model_id="n"))
+    story.says(assistant("hello", provider="p", model="m"))
+    assert settings(story.log, "s").model == Model(provider="p", model_id="m")
+
+
+@pytest.mark.parametrize("stop", ["error", "aborted"])
+def test_a_message_that_failed_names_its_model_too(story, stop):
+    story.add(ModelChange(provider="q", model_id="n"))
+    story.says(assistant(provider="p", model="m", stop=stop))
+    assert settings(story.log, "s").model == Model(provider="p", model_id="m")
+
+
+def test_the_last_thinking_level_holds(story):
+    story.add(ThinkingLevelChange(thinking_level="high"), ThinkingLevelChange(thinking_level="low"))
+    assert settings(story.log, "s").thinking_level == "low"
+
+
+def test_settings_behind_a_compaction_still_hold(story):
+    story.add(ModelChange(provider="p", model_id="m"), ThinkingLevelChange(thinking_level="high"))
+    (kept,) = story.says(user("kept"))
+    story.add(Compaction(summary="before", first_kept_entry_id=kept, tokens_before=9))
+    assert settings(story.log, "s") == Settings(
+        thinking_level="high", model=Model(provider="p", model_id="m")
+    )
+
+
+def test_settings_are_those_of_the_path(story):
+    root = story.says(user("root"))[0]
+    story.add(ThinkingLevelChange(thinking_level="high"))
+    elsewhere = story.add(ModelChange(provider="p", model_id="m"), parent=root)
+    assert settings(story.log, "s", leaf=elsewhere).thinking_level == "off"
+
+
+def test_settings_as_of_an_event_know_nothing_of_later_ones(story):
+    story.add(ThinkingLevelChange(thinking_level="low"), ThinkingLevelChange(thinking_level="high"))
+    assert settings(story.log, "s", as_of=1).thinking_level == "low"
+
+
+def test_a_field_that_a_record_lacks_is_not_in_the_settings(store, tmp_path, pi):
+    pi.entry("a1", "model_change", modelId="m")
+    pi.entry("a2", "thinking_level_change")
+    found = settings(store, pi.store_in(store, tmp_path))
+    assert json.loads(msgspec.json.encode(found)) == {"model": {"modelId": "m"}}
+
+
+def test_a_thinking_level_of_null_is_null(store, tmp_path, pi):
+    pi.entry("a1", "thinking_level_change", thinkingLevel=None)
+    assert settings(store, pi.store_in(store, tmp_path)).thinking_level is None
+
+
+def test_a_message_with_damaged_text_names_its_model(store, tmp_path, pi):
+    pi.says("a1", assistant("half a pair \ud83d", provider="p", model="m"))
+    assert settings(store, pi.store_in(store, tmp_path)).model == Model(provider="p", model_id="m")
+
+
+def test_a_model_is_called_by_its_providers_name_and_its_own():
+    assert str(Model(provider="p", model_id="m")) == "p/m"
+
+
+def test_a_model_without_a_provider_is_called_by_its_own_name():
+    assert str(Model(model_id="m")) == "m"

@@ -1,0 +1,100 @@
+"""Where one may stand, and what is said of where one may not."""
+
+from __future__ import annotations
+
+import pytest
+
+from eventstore.errors import NotFoundError
+from eventstore.records import Decision, LeafMoved
+from projections.standpoint import ROOT, path, stand
+from tests.support.talk import Story, user
+
+
+@pytest.fixture
+def told(log) -> Story:
+    """e1 and e2, then a decision off the path, then e4."""
+    story = Story(log)
+    story.says(user("one"), user("two"))
+    story.add(Decision(outcome="skip", reason="small"))
+    story.says(user("three"))
+    return story
+
+
+def standing(story, **where):
+    with story.log.snapshot() as snapshot:
+        at = stand(snapshot, "s", **where)
+        return at.leaf, at.as_of
+
+
+def test_one_stands_at_the_newest_entry_unless_told_otherwise(told):
+    assert standing(told) == (4, 4)
+
+
+def test_one_stands_at_a_leaf_that_is_named(told):
+    assert standing(told, leaf="e1") == (1, 4)
+
+
+def test_the_root_is_before_everything(told):
+    assert standing(told, leaf=ROOT) == (0, 4)
+
+
+@pytest.mark.parametrize(("as_of", "leaf"), [(0, 0), (1, 1), (2, 2), (3, 2), (4, 4)])
+def test_the_leaf_as_of_an_event_is_the_newest_entry_up_to_it(told, as_of, leaf):
+    assert standing(told, as_of=as_of) == (leaf, as_of)
+
+
+def test_as_of_a_move_the_leaf_is_the_move(told):
+    told.add(LeafMoved(from_id="e4"), parent="e1")
+    assert standing(told, as_of=5) == (5, 5)
+
+
+def test_an_event_off_the_path_before_every_entry_leaves_the_session_at_its_root(log):
+    story = Story(log)
+    story.add(Decision(outcome="skip", reason="small"))
+    assert standing(story) == (0, 1)
+
+
+def test_an_unknown_session_is_not_found(told):
+    with told.log.snapshot() as snapshot, pytest.raises(NotFoundError, match="no session 'other'"):
+        stand(snapshot, "other")
+
+
+def test_an_unknown_leaf_is_not_found(told):
+    with pytest.raises(NotFoundError, match="no event 'e9'"):
+        standing(told, leaf="e9")
+
+
+def test_an_empty_id_is_no_leaf(told):
+    with pytest.raises(NotFoundError, match="no event ''"):
+        standing(told, leaf="")
+
+
+def test_a_leaf_that_came_later_is_not_found(told):
+    with pytest.raises(NotFoundError, match="no event 'e4'"):
+        standing(told, leaf="e4", as_of=3)
+
+
+def test_a_leaf_may_be_the_very_event_that_one_asks_as_of(told):
+    assert standing(told, leaf="e2", as_of=2) == (2, 2)
+
+
+def test_an_event_off_the_path_is_no_leaf(told):
+    with pytest.raises(NotFoundError, match="no entry 'e3'; this event is no node of the tree"):
+        standing(told, leaf="e3")
+
+
+@pytest.mark.parametrize("as_of", [-1, 5])
+def test_a_number_that_no_event_has_is_not_found(told, as_of):
+    with pytest.raises(NotFoundError, match=rf"no event number '{as_of}'; session 's' has events 1 to 4"):
+        standing(told, as_of=as_of)
+
+
+def test_a_path_leads_from_the_root_to_the_leaf(told):
+    told.add(LeafMoved(from_id="e4"), parent="e1")
+    with told.log.snapshot() as snapshot:
+        assert [event.id for event in path(snapshot, stand(snapshot, "s"))] == ["e1", "e5"]
+
+
+def test_the_path_to_the_root_is_empty(told):
+    with told.log.snapshot() as snapshot:
+        assert path(snapshot, stand(snapshot, "s", leaf=ROOT)) == []

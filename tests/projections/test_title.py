@@ -1,0 +1,74 @@
+"""What a session is called."""
+
+from __future__ import annotations
+
+import pytest
+
+from eventstore.errors import NotFoundError
+from eventstore.records import SessionInfo
+from projections.title import first_request, title
+from tests.support.events import event
+from tests.support.talk import assistant, text, user
+
+
+def test_a_session_without_a_name_has_no_title(story):
+    story.says(user("hello"))
+    assert title(story.log, "s") == ""
+
+
+def test_the_newest_name_is_the_title(story):
+    story.add(SessionInfo(name="old"), SessionInfo(name="new"))
+    assert title(story.log, "s") == "new"
+
+
+def test_an_empty_name_takes_the_title_away(story):
+    story.add(SessionInfo(name="old"), SessionInfo())
+    assert title(story.log, "s") == ""
+
+
+def test_a_name_is_newest_in_the_log_and_not_along_a_path(story):
+    root, elsewhere = story.says(user("root"), user("elsewhere"))
+    story.add(SessionInfo(name="on a branch"), parent=elsewhere)
+    story.add(SessionInfo(name="on another"), parent=root)
+    story.add(SessionInfo(name="on the first again"), parent=elsewhere)
+    assert title(story.log, "s") == "on the first again"
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\t", "\xa0", "\u2028", "\ufeff"])
+def test_a_name_is_trimmed_as_javascript_trims(story, blank):
+    story.add(SessionInfo(name=f"{blank}a title{blank}"))
+    assert title(story.log, "s") == "a title"
+
+
+def test_what_javascript_does_not_trim_stays(story):
+    story.add(SessionInfo(name="\x1ca title\x85"))
+    assert title(story.log, "s") == "\x1ca title\x85"
+
+
+def test_a_name_that_is_no_text_is_none(log):
+    log.append("s", [event("i1", "session_info", name=7)])
+    assert title(log, "s") == ""
+
+
+@pytest.mark.parametrize(("as_of", "expected"), [(0, ""), (1, ""), (2, "first"), (3, "first"), (4, "second")])
+def test_a_title_as_of_an_event_is_what_it_was_then(story, as_of, expected):
+    story.says(user("hello"))
+    story.add(SessionInfo(name="first"))
+    story.says(user("hello again"))
+    story.add(SessionInfo(name="second"))
+    assert title(story.log, "s", as_of=as_of) == expected
+
+
+def test_the_title_of_an_unknown_session_is_not_found(log):
+    with pytest.raises(NotFoundError, match="no session 's'"):
+        title(log, "s")
+
+
+def test_the_first_request_is_the_first_users_message_in_one_line(story):
+    story.says(assistant("welcome"), user([text("fix\n\n  the "), text("bug")]), user("thanks"))
+    assert first_request(story.log, "s") == "fix the bug"
+
+
+def test_a_session_in_which_nobody_asked_has_no_first_request(story):
+    story.says(assistant("welcome"))
+    assert first_request(story.log, "s") == ""

@@ -1,0 +1,99 @@
+"""A session as a tree."""
+
+from __future__ import annotations
+
+import pytest
+
+from eventstore.errors import NotFoundError
+from eventstore.records import Decision, Label, LeafMoved
+from projections.tree import Node, Tree, TreeFold, tree
+from tests.support.events import event, message
+from tests.support.talk import user
+
+
+def outline(found):
+    return [(node.id, node.depth) for node in found.nodes]
+
+
+def test_an_empty_fold_is_an_empty_tree():
+    assert TreeFold().view() == Tree(leaf=None, roots=[], nodes=[])
+
+
+def test_a_node_says_what_it_is_and_where_it_hangs(story):
+    root, child = story.says(user("root"), user("child"))
+    story.add(Label(target_id=root, label="start"))
+    assert tree(story.log, "s").nodes[:2] == [
+        Node(id=root, kind="message", parent=None, depth=0, label="start", children=[child]),
+        Node(id=child, kind="message", parent=root, depth=1, label=None, children=["e3"]),
+    ]
+
+
+def test_each_node_stands_before_its_children_and_a_branch_before_the_next(story):
+    root, one, below = story.says(user("root"), user("one"), user("below one"))
+    other = story.add(Label(target_id=root, label="x"), parent=root)
+    assert outline(tree(story.log, "s")) == [(root, 0), (one, 1), (below, 2), (other, 1)]
+
+
+def test_the_leaf_is_the_newest_entry(story):
+    root, _ = story.says(user("root"), user("child"))
+    moved = story.add(LeafMoved(from_id="e2"), parent=root)
+    assert tree(story.log, "s").leaf == moved
+
+
+def test_an_event_off_the_path_is_no_node(story):
+    (root,) = story.says(user("root"))
+    story.add(Decision(outcome="skip", reason="small"))
+    found = tree(story.log, "s")
+    assert (found.leaf, outline(found)) == (root, [(root, 0)])
+
+
+def test_children_stand_in_order_of_their_times(log):
+    log.append("s", [message("root", time=0), message("late", parent="root", time=20)])
+    log.append("s", [message("early", parent="root", time=10)])
+    assert tree(log, "s").nodes[0].children == ["early", "late"]
+
+
+def test_children_of_the_same_time_stand_in_order_of_the_log(log):
+    log.append("s", [message(name, parent="b" if name != "b" else None, time=7) for name in "bzya"])
+    assert tree(log, "s").nodes[0].children == ["z", "y", "a"]
+
+
+def test_children_of_unknown_times_stand_in_order_of_the_log(log):
+    log.append("s", [message("root"), message("late", parent="root", time=20)])
+    log.append("s", [message("whenever", parent="root", time=None), message("early", parent="root", time=1)])
+    assert tree(log, "s").nodes[0].children == ["late", "whenever", "early"]
+
+
+def test_roots_stand_in_order_of_the_log(log):
+    log.append("s", [message("late", parent=None, time=20), message("early", parent=None, time=10)])
+    assert tree(log, "s").roots == ["late", "early"]
+
+
+def test_an_entry_whose_parent_is_not_in_its_file_is_a_root(store, tmp_path, pi):
+    pi.says("a1", user("root"))
+    pi.says("a2", user("orphan"), parent="ghost")
+    found = tree(store, pi.store_in(store, tmp_path))
+    assert outline(found) == [("a1", 0), ("a2", 0)]
+
+
+def test_a_tree_as_of_an_event_has_no_later_nodes_and_labels(story):
+    (root,) = story.says(user("root"))
+    story.says(user("child"))
+    story.add(Label(target_id=root, label="x"))
+    found = tree(story.log, "s", as_of=2)
+    assert ([node.label for node in found.nodes], found.leaf) == ([None, None], "e2")
+
+
+def test_a_tree_as_of_nothing_is_empty(story):
+    story.says(user("root"))
+    assert tree(story.log, "s", as_of=0) == Tree(leaf=None, roots=[], nodes=[])
+
+
+def test_a_tree_may_be_as_deep_as_a_session_is_long(store):
+    store.append("s", [event(f"e{number}") for number in range(3000)])
+    assert tree(store, "s").nodes[-1].depth == 2999
+
+
+def test_an_unknown_session_has_no_tree(log):
+    with pytest.raises(NotFoundError, match="no session 's'"):
+        tree(log, "s")

@@ -1,0 +1,53 @@
+"""What of a provider's figures counts as measured."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eventstore.formats import view_of_message
+from eventstore.views import Usage
+from projections.usage import measured
+from tests.support.talk import assistant, user
+
+
+def usage(message):
+    return measured(view_of_message(json.dumps(message).encode()))
+
+
+def test_the_usage_of_a_call_that_went_through_is_measured():
+    assert usage(assistant("hello", tokens=100)) == Usage(input=93, output=7, total=100)
+
+
+def test_a_total_that_is_missing_is_the_sum_of_its_parts():
+    parts = {"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4}
+    assert usage(assistant("hello", usage=parts)).total == 10
+
+
+def test_a_total_of_zero_is_the_sum_of_its_parts():
+    assert usage(assistant("hello", usage={"input": 1, "output": 2, "totalTokens": 0})).total == 3
+
+
+def test_what_was_sent_is_input_and_both_sides_of_the_cache():
+    parts = {"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4}
+    assert usage(assistant("hello", usage=parts)).prompt == 8
+
+
+@pytest.mark.parametrize("stop", ["aborted", "error"])
+def test_a_call_that_failed_or_was_cut_off_measured_nothing(stop):
+    assert usage(assistant("hello", tokens=100, stop=stop)) is None
+
+
+@pytest.mark.parametrize("stop", ["stop", "length", "toolUse"])
+def test_a_call_that_ended_otherwise_measured(stop):
+    assert usage(assistant("hello", tokens=100, stop=stop)).total == 100
+
+
+@pytest.mark.parametrize("figures", [None, {}, {"input": 0, "output": 0}, "much", {"totalTokens": -5}])
+def test_usage_that_says_nothing_measured_nothing(figures):
+    assert usage(assistant("hello", usage=figures)) is None
+
+
+def test_a_message_of_another_role_measured_nothing():
+    assert usage({**user("hello"), "usage": {"input": 5}}) is None
