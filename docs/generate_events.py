@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
@@ -91,31 +91,30 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
     return "required" if field.default_factory is msgspec.NODEFAULT else f"`{field.default_factory()!r}`"
 
 
+_PLAIN: dict[Any, str] = {
+    str: "text",
+    int: "integer",
+    bool: "true or false",
+    bytes: "bytes",
+    type(None): "null",
+    Any: "any JSON",
+    msgspec.Raw: "JSON as it came",
+}
+
+
 def _type(type_: Any) -> str:
-    names = {
-        str: "text",
-        int: "integer",
-        bool: "true or false",
-        bytes: "bytes",
-        type(None): "null",
-        Any: "any JSON",
-    }
-    if type_ in names:
-        return names[type_]
-    if type_ is msgspec.Raw:
-        return "JSON as it came"
+    if type_ in _PLAIN:
+        return _PLAIN[type_]
     origin, arguments = get_origin(type_), get_args(type_)
+    if origin is dict:
+        return "object"
     if origin is list:
         return f"list of {_type(arguments[0])}"
     if origin is tuple:
         return f"({', '.join(map(_type, arguments))})"
-    if origin is dict:
-        return "object"
-    if origin is not None and not isinstance(origin, type):
+    if origin is Literal:
         return "one of " + ", ".join(f"`{value}`" for value in arguments)
-    if arguments:
-        return " or ".join(map(_type, arguments))
-    return f"{type_.__name__}"
+    return " or ".join(map(_type, arguments)) if arguments else str(type_.__name__)
 
 
 def _summary(type_: type) -> str:

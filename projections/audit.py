@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from eventstore.event import Event
+from eventstore.event import Event, Flag
 from eventstore.formats import view_of_event
 from eventstore.formats.pi_entry import tolerant_json
-from eventstore.frame import decode
+from eventstore.frame import decode, header_of
 from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations, Rewrite, record_of
@@ -177,13 +177,12 @@ def audit(
             ]
             rewrites += [branch.rewrite(event) for event in fresh if event.kind == "rewrite"]
         context = context_at(snapshot, at)
-        head = snapshot.head(session)
         return Audit(
             session=session,
-            title=title(snapshot, session, as_of=as_of) or first_request(snapshot, session),
+            title=title(snapshot, session, as_of=as_of) or first_request(snapshot, session, as_of=as_of),
             leaf=context.leaf,
             events=at.as_of,
-            entries=head.entries,
+            entries=_entries(snapshot, at),
             counter=tokens.name,
             exact=tokens.is_exact,
             note=tokens.note,
@@ -193,6 +192,12 @@ def audit(
             branch_summaries=sorted(branch_summaries, key=lambda each: each.seq),
             rewrites=sorted(rewrites, key=lambda each: each.seq),
         )
+
+
+def _entries(snapshot: Snapshot, at: Standpoint) -> int:
+    head = snapshot.head(at.session)
+    later = snapshot.frames(at.session, first=at.as_of + 1)
+    return head.entries - sum(not header_of(frame).flags & Flag.OFF_PATH for frame in later)
 
 
 def _other_tips(snapshot: Snapshot, at: Standpoint) -> list[int]:

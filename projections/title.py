@@ -33,11 +33,11 @@ def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -
         return trim(name) if isinstance(name, str) else ""
 
 
-def first_request(log: EventLog | Snapshot, session: str) -> str:
+def first_request(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
     """The text of the session's first user message: what to show of a session that has no title."""
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
-        if not head.user_seq:
+        if not head.user_seq or (as_of is not None and head.user_seq > as_of):
             return ""
         message = view_of_event(decode(snapshot.frame(session, head.user_seq), session))
         return " ".join(message.text.split()) if message else ""

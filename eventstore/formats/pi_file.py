@@ -195,7 +195,7 @@ class PiReader:
             return own, parent, Flag(0)
         if parent == own:
             found.differs.append((found.number, "it is its own parent: pi never finishes reading its path"))
-        elif isinstance(parent, str) and parent:
+        elif isinstance(parent, str) and is_name(parent):
             self._awaited.setdefault(parent, []).append(found.number)
         return own, None, Flag.ORPHAN
 

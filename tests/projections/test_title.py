@@ -72,3 +72,9 @@ def test_the_first_request_is_the_first_users_message_in_one_line(story):
 def test_a_session_in_which_nobody_asked_has_no_first_request(story):
     story.says(assistant("welcome"))
     assert first_request(story.log, "s") == ""
+
+
+@pytest.mark.parametrize(("as_of", "expected"), [(1, ""), (2, "fix it")])
+def test_a_first_request_as_of_an_event_is_none_that_came_later(story, as_of, expected):
+    story.says(assistant("welcome"), user("fix it"))
+    assert first_request(story.log, "s", as_of=as_of) == expected

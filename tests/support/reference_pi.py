@@ -151,3 +151,15 @@ def tree(entries: list[Entry]) -> list[dict[str, Any]]:
     for root in roots:
         visit(root, 0)
     return nodes
+
+
+def migrated(lines: list[Entry]) -> list[Entry]:
+    """The entries of a version 1 file, header first, as pi's migration leads them to version 3."""
+    entries = []
+    for index, line in enumerate(lines[1:], 1):
+        entry = {**line, "id": f"line-{index}", "parentId": f"line-{index - 1}" if index > 1 else None}
+        kept = entry.pop("firstKeptEntryIndex", None)
+        if isinstance(kept, int | float) and kept:
+            entry["firstKeptEntryId"] = f"line-{kept:.0f}"
+        entries.append(entry)
+    return entries

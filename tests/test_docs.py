@@ -1,0 +1,82 @@
+"""The documentation is true: its code runs, its pages are what the code generates."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.pi_files import header, said
+
+ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
+EXAMPLES = [
+    pytest.param(match[1], id=f"{page}:{number}")
+    for page in PAGES
+    for number, match in enumerate(
+        re.finditer(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL), 1
+    )
+]
+PREPARED = {
+    "my-session": """
+from eventstore import SessionWriter, open_store
+with open_store("store") as log:
+    writer = SessionWriter(log, "my-session")
+    for text in ("What is in here?", "And what else?", "Nothing?"):
+        writer.message({"role": "user", "content": text})
+"""
+}
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_python_in_the_documentation_runs(code: str, tmp_path: Path) -> None:
+    lines = [header(), said("one", "a", None), said("two", "b", "a"), said("three", "c", "b")]
+    (tmp_path / "session.jsonl").write_bytes(b"".join(lines))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    needs_session = "record_compaction" in code or "snapshot" in code
+    script = PREPARED["my-session"] * needs_session + code
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == ""
+
+
+def test_the_page_of_events_is_what_the_types_say() -> None:
+    generated = runpy.run_path(str(ROOT / "docs" / "generate_events.py"))["page"]()
+    assert (ROOT / "docs" / "events.md").read_text("utf-8") == generated
+
+
+def test_the_picture_in_the_readme_says_what_the_demo_shows() -> None:
+    generated = runpy.run_path(str(ROOT / "docs" / "generate_picture.py"))["picture"]()
+    assert _words((ROOT / "docs" / "images" / "audit.svg").read_text("utf-8")) == _words(generated)
+
+
+def _words(svg: str) -> list[str]:
+    """The text in a picture; how it is set may change with the library that draws it."""
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    return " ".join(html.unescape(text) for text in texts).split()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_in_the_documentation_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)]+)\)", text)]
+    assert [t for t in targets if t and "://" not in t and not (ROOT / page).parent.joinpath(t).exists()] == []
+
+
+def test_the_readme_names_the_two_commands_that_do_everything() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert "pip install . && refold demo" in readme
+    assert "pip install -e '.[dev]' && pytest" in readme
