@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from eventstore import open_store
+from eventstore.errors import StoreError
 from eventstore.lmdb_log import Durability, LmdbLog
 from eventstore.verify import verify
 from tests.support.events import event, events, frames, message, version
-from tests.support.processes import Program, output_of, running
+from tests.support.processes import output_of, running
 
 TOGETHER = 5
 """Events an append, where whole appends are looked for."""
@@ -204,7 +205,7 @@ class TestRoom:
             log.append("s", [message("a")])
             with running(HOLD_SNAPSHOTS, tmp_path / "store", "510") as reader:
                 assert reader.hear() == "reading"
-                with pytest.raises(Exception, match="cannot be read .*READERS_FULL") as caught:
+                with pytest.raises(StoreError, match="cannot be read .*READERS_FULL") as caught:
                     frames(log, "s")
                 assert "\n" not in str(caught.value)
                 reader.kill()
@@ -215,7 +216,7 @@ class TestRoom:
             pass
         with running(HOLD_SNAPSHOTS, tmp_path / "store", "510") as reader:
             assert reader.hear() == "reading"
-            with pytest.raises(Exception, match=r"has 510 readers, as many as it can; wait"):
+            with pytest.raises(StoreError, match=r"has 510 readers, as many as it can; wait"):
                 open_store(tmp_path / "store")
             reader.say("wake up")
             reader.finish()
@@ -235,9 +236,3 @@ class TestStopping:
             os.kill(reader.process.pid, signal.SIGCONT)
             assert reader.ask("again") == before
 
-
-def test_programs_are_spoken_with(tmp_path: Path) -> None:
-    with running("print(input().upper(), flush=True)") as program:
-        assert isinstance(program, Program)
-        assert program.ask("hello") == "HELLO"
-        assert program.finish() == []

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from tests.cli.running import Refold
+from tests.cli.tale import SESSION
+from tests.support.pi_files import line
+
+CUSTOM = line({"type": "custom", "customType": "x"})
+HELLO = line({"type": "message", "id": "m1", "message": {"role": "user", "content": "hello"}})
+
+
+def test_every_line_is_acknowledged_by_a_line(refold: Refold) -> None:
+    first, second = refold("append", "s", stdin=HELLO + CUSTOM).json_lines
+    assert first == {"line": 1, "id": "m1", "seq": 1, "version": 1, "added": 1}
+    assert (second["line"], second["seq"], second["version"], second["added"]) == (2, 2, 2, 1)
+    assert len(second["id"]) == 8
+
+
+def test_a_line_is_acknowledged_before_the_next_is_read(refold: Refold) -> None:
+    with refold.started("append", "s", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for version in (1, 2, 3):
+            process.stdin.write(CUSTOM)
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["version"] == version
+        process.stdin.close()
+
+
+def test_a_session_that_is_not_there_comes_to_be(refold: Refold) -> None:
+    refold("append", "my-session", "--expected", "0", stdin=HELLO)
+    assert refold("tree", "my-session", "--json").json["leaf"] == "m1"
+
+
+def test_nothing_is_appended_of_nothing(refold: Refold) -> None:
+    assert refold("append", "s").out == ""
+    assert refold("sessions", "--json").json["sessions"] == []
+
+
+def test_blank_lines_are_passed_over_and_counted(refold: Refold) -> None:
+    assert [
+        each["line"] for each in refold("append", "s", stdin=b"\n" + CUSTOM + b" \r\n" + CUSTOM).json_lines
+    ] == [
+        2,
+        4,
+    ]
+
+
+def test_a_last_line_without_an_end_counts(refold: Refold) -> None:
+    assert refold("append", "s", stdin=HELLO.rstrip()).json["id"] == "m1"
+
+
+def test_with_expected_each_line_expects_what_the_one_before_made(refold: Refold) -> None:
+    acknowledged = refold("append", "s", "--expected", "0", stdin=CUSTOM * 3).json_lines
+    assert [each["version"] for each in acknowledged] == [1, 2, 3]
+    refold("append", "s", "--expected", "3", stdin=CUSTOM)
+
+
+def test_a_version_that_is_not_expected_any_more_is_told_and_nothing_is_added(refold: Refold) -> None:
+    refold("append", "s", stdin=CUSTOM * 2)
+    problem = refold.problem("append", "s", "--expected", "1", stdin=CUSTOM)
+    assert problem == "session 's' is at version 2, not 1; read what is new, then append again"
+    assert refold("sessions", "--json").json["sessions"][0]["events"] == 2
+
+
+def test_a_session_that_is_expected_to_be_new_and_is_not_is_told(told: Refold) -> None:
+    assert "is at version 17, not 0" in told.problem("append", SESSION, "--expected", "0", stdin=CUSTOM)
+
+
+def test_the_same_line_again_adds_nothing_and_is_acknowledged(refold: Refold) -> None:
+    same = line({"type": "custom", "customType": "x", "id": "e1", "timestamp": "2025-12-08T22:00:00.000Z"})
+    refold("append", "s", "--expected", "0", stdin=same)
+    again = refold("append", "s", "--expected", "0", stdin=same).json
+    assert again == {"line": 1, "id": "e1", "seq": 1, "version": 1, "added": 0}
+
+
+def test_the_same_id_with_other_contents_is_told(refold: Refold) -> None:
+    refold("append", "s", stdin=HELLO)
+    other = HELLO.replace(b"hello", b"goodbye")
+    assert refold.problem("append", "s", stdin=other) == (
+        "session 's' already has event 'm1' with other contents; use a new id"
+    )
+
+
+BROKEN = [
+    (b"{broken\n", "no JSON object"),
+    (b"[1]\n", "no JSON object"),
+    (b'{"id":"x"}\n', 'has no "type"'),
+    (b'{"type":"custom","customType":"x","id":7}\n', '"id" is no text'),
+    (b'{"type":"custom","customType":"x","parentId":7}\n', '"parentId" is neither an id nor null'),
+    (b'{"type":"custom","customType":"x","timestamp":"noon"}\n', '"timestamp" is no time'),
+    (
+        b'{"type":"compaction","summary":"s"}\n',
+        "is no compaction: Object missing required field `firstKeptEntryId`",
+    ),
+    (b'{"type":"label","targetId":[]}\n', "is no label: Expected `str`, got `array` - at `$.targetId`"),
+    (b'{"type":"custom","customType":"\xff"}\n', "no JSON object"),
+]
+
+
+@pytest.mark.parametrize(("broken", "why"), BROKEN)
+def test_a_line_that_is_wrong_is_told_with_its_number_and_field(
+    refold: Refold, broken: bytes, why: str
+) -> None:
+    problem = refold.problem("append", "s", stdin=b"\n" + broken)
+    assert problem.startswith(f"standard input:2: {why}")
+
+
+def test_a_wrong_line_ends_the_command_and_the_lines_before_it_are_stored(refold: Refold) -> None:
+    outcome = refold("append", "s", stdin=HELLO + b"{broken\n" + CUSTOM, code=1)
+    assert [each["id"] for each in outcome.json_lines] == ["m1"]
+    assert outcome.errors.startswith("refold: standard input:2: ")
+    assert [each["id"] for each in refold("log", "s", "--json").json_lines] == ["m1"]
+
+
+def test_a_parent_that_is_not_there_is_told(refold: Refold) -> None:
+    orphan = line({"type": "custom", "customType": "x", "parentId": "gone"})
+    assert "gone" in refold.problem("append", "s", stdin=orphan)
+
+
+def test_fields_that_refold_does_not_know_are_kept(refold: Refold) -> None:
+    refold(
+        "append", "s", stdin=line({"type": "custom", "customType": "x", "id": "e1", "mood": ["good", 1.5]})
+    )
+    assert refold("show", "s", "e1", "--json").json["record"]["mood"] == ["good", 1.5]
+
+
+def test_kinds_that_refold_does_not_know_are_kept(refold: Refold) -> None:
+    refold("append", "s", stdin=line({"type": "weather", "id": "e1", "sun": True}))
+    shown = refold("show", "s", "e1", "--json").json
+    assert (shown["kind"], shown["entry"], shown["record"]) == (
+        "weather",
+        True,
+        {"type": "weather", "sun": True},
+    )
+
+
+def test_what_a_line_says_of_id_parent_time_and_cause_is_taken(told: Refold) -> None:
+    given = {"id": "e1", "parentId": "a1", "timestamp": "2025-12-09T01:02:03.004Z", "cause": "why"}
+    told("append", SESSION, stdin=line({"type": "custom", "customType": "x", **given}))
+    shown = told("show", SESSION, "e1", "--json").json
+    assert (shown["parent"], shown["time"], shown["cause"]) == ("a1", "2025-12-09T01:02:03.004Z", "why")
+    assert shown["record"] == {"type": "custom", "customType": "x"}
+
+
+def test_a_line_that_names_no_parent_goes_below_the_leaf(told: Refold) -> None:
+    told("append", SESSION, stdin=line({"type": "custom", "customType": "x", "id": "e1"}))
+    assert told("show", SESSION, "e1", "--json").json["parent"] == "i1"
+
+
+def test_at_last_is_the_session_that_was_written_to_last(told: Refold) -> None:
+    told("append", "@last", stdin=HELLO)
+    assert told("tree", SESSION, "--json").json["leaf"] == "m1"
+
+
+def test_a_beginning_of_an_id_is_a_session_of_its_own(told: Refold) -> None:
+    told("append", SESSION[:8], stdin=HELLO)
+    assert told("sessions", "--json").json["sessions"][-1]["id"] == SESSION[:8]
+
+
+def test_several_writers_lose_nothing(refold: Refold) -> None:
+    writers = [refold.started("append", "s", stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(3)]
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write(CUSTOM * 20)
+        writer.stdin.close()
+        writer.stdin = None
+    acknowledged = [
+        json.loads(each)["seq"]
+        for writer in writers
+        for each in writer.communicate(timeout=60)[0].splitlines()
+    ]
+    assert sorted(acknowledged) == list(range(1, 61))
+    assert refold("verify", "--json").json["findings"] == []
+
+
+def test_json_changes_nothing_for_acknowledgements_are_json_in_any_case(refold: Refold) -> None:
+    assert refold("append", "s", "--json", stdin=HELLO).json["id"] == "m1"

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cli.running import PROJECT, Refold
+from tests.cli.tale import SESSION
+from tests.support.tampering import tables
+
+HOLD_OPEN = """
+import sys
+from eventstore import open_store
+with open_store(sys.argv[1]) as log, log.snapshot():
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_backup_is_a_store_with_the_same_sessions(told: Refold, tmp_path: Path) -> None:
+    told("backup", "copy")
+    copy = Refold(tmp_path / "copy")
+    assert copy("sessions", "--json").raw == told("sessions", "--json").raw
+    assert copy("log", SESSION, "--json").raw == told("log", SESSION, "--json").raw
+
+
+def test_json_tells_where_it_is_and_what_was_verified(told: Refold, tmp_path: Path) -> None:
+    found = told("backup", "copy", "--json").json
+    assert found.pop("bytes") == (tmp_path / "copy" / "data.mdb").stat().st_size
+    assert found == {"folder": "copy", "sessions": 1, "events": 17}
+
+
+def test_people_see_where_it_is_and_that_it_is_sound(told: Refold) -> None:
+    (line,) = told("backup", "copy").lines
+    assert line.startswith("copy  ")
+    assert line.endswith(" bytes, 17 events of 1 session, sound")
+
+
+def test_a_store_is_backed_up_while_another_process_holds_it_open(told: Refold, tmp_path: Path) -> None:
+    holding = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            HOLD_OPEN,
+            told.store,
+        ],
+        env=told.environment(PYTHONPATH=str(PROJECT)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with holding:
+        assert holding.stdout is not None
+        assert holding.stdout.readline() == b"open\n"
+        told("backup", "copy")
+        holding.communicate(timeout=60)
+    assert holding.returncode == 0
+    assert Refold(tmp_path / "copy")("verify", "--json").json["events"] == 17
+
+
+def test_a_folder_that_exists_is_refused_and_left_as_it_is(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / "copy").mkdir()
+    assert told.problem("backup", "copy") == "copy: exists already; name a new folder for the backup"
+    assert list((tmp_path / "copy").iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_told(told: Refold) -> None:
+    assert told.problem("backup", "gone/copy").startswith("gone/copy: cannot be written (")
+
+
+def test_a_store_that_is_not_sound_is_not_backed_up(told: Refold, tmp_path: Path) -> None:
+    with tables(told.store) as stored:
+        key, value = stored.items("events")[0]
+        stored.put("events", key, value.replace(b"Fix the parser.", b"Fix the sparrow"))
+    before = sorted(tmp_path.iterdir())
+    assert "the copy is not sound" in told.problem("backup", "copy")
+    assert sorted(tmp_path.iterdir()) == before

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from cli.main import COMMANDS
+from tests.cli.running import Refold
+
+SHELLS = ["bash", "zsh", "fish"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_script_names_the_program_and_how_it_is_asked(refold: Refold, shell: str) -> None:
+    script = refold("completion", shell).out
+    assert f"_REFOLD_COMPLETE={shell}_complete" in script
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_json_holds_the_same_script(refold: Refold, shell: str) -> None:
+    assert refold("completion", shell, "--json").json == {
+        "shell": shell,
+        "script": refold("completion", shell).out.removesuffix("\n"),
+    }
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_reads_its_script_without_complaint(refold: Refold, shell: str) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"no {shell} on this machine")
+    checked = subprocess.run(
+        [program, "-n"], input=refold("completion", shell).raw, capture_output=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, b"")
+
+
+def completed(refold: Refold, words: str, index: int) -> list[str]:
+    """What the program answers a bash that asks for completions."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from cli.main import main; main()"],
+        env=refold.environment(_REFOLD_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(index)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+
+def test_commands_are_completed(refold: Refold) -> None:
+    assert completed(refold, "refold ", 1) == list(COMMANDS)
+    assert completed(refold, "refold ti", 1) == ["timeline"]
+
+
+def test_options_are_completed(refold: Refold) -> None:
+    assert completed(refold, "refold audit --c", 2) == ["--counter"]
+
+
+def test_choices_are_completed(refold: Refold) -> None:
+    assert completed(refold, "refold context s --format ", 4) == ["text", "pi", "transcript"]
+
+
+def test_no_store_is_needed(refold: Refold) -> None:
+    refold("completion", "bash")
+    assert not refold.store.exists()

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Outcome, Refold
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Refold, Outcome]:
+    """The command with the store of a demo, and what the demo printed."""
+    demo = Refold(tmp_path_factory.mktemp("demo") / "store")
+    return demo, demo("--store", demo.store, "demo")
+
+
+def test_it_shows_the_tree_and_then_the_audit(played: tuple[Refold, Outcome]) -> None:
+    demo, outcome = played
+    tree, audit = demo("tree", "@last").out, demo("audit", "@last").out
+    assert outcome.out.startswith(tree + "\n" + audit)
+
+
+def test_it_shows_two_compactions(played: tuple[Refold, Outcome]) -> None:
+    assert "Compaction 2 of 2" in played[1].out
+
+
+def test_it_ends_with_where_the_store_is_and_commands_that_work_on_it(played: tuple[Refold, Outcome]) -> None:
+    demo, outcome = played
+    place = outcome.lines.index(f"The store is {demo.store}. To go on:")
+    suggested = outcome.lines[place + 1 :]
+    assert suggested
+    for line in suggested:
+        _, *arguments = line.split()
+        demo(*arguments)
+
+
+def test_the_store_is_sound(played: tuple[Refold, Outcome]) -> None:
+    assert played[0]("verify", "--json").json["findings"] == []
+
+
+def test_what_it_stored_can_be_written_on(played: tuple[Refold, Outcome]) -> None:
+    demo, _ = played
+    demo("label", "@last", "#1", "here it begins")
+    assert demo("tree", "@last", "--json").json["nodes"][0]["label"] == "here it begins"
+
+
+def test_json_tells_where_the_store_is_and_the_audit(refold: Refold) -> None:
+    found = refold("--store", refold.store, "demo", "--json").json
+    assert sorted(found) == ["audit", "session", "store"]
+    assert found["store"] == str(refold.store)
+    assert [found["audit"]] == refold("audit", found["session"], "--json").json["sessions"]
+
+
+def test_a_store_that_holds_sessions_is_left_alone(told: Refold) -> None:
+    before = told("sessions", "--json").raw
+    assert told.problem("--store", told.store, "demo").startswith(f"{told.store}: holds sessions already; ")
+    assert told("sessions", "--json").raw == before
+
+
+def test_without_a_store_by_name_it_plays_into_a_temporary_one(
+    told: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The environment's store is where somebody's real sessions are.
+    before = told("sessions", "--json").raw
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    store = Path(told("demo", "--json").json["store"])
+    assert store.parent == tmp_path
+    assert store != told.store
+    assert told("sessions", "--json").raw == before
+
+
+def test_the_same_session_is_played_every_time(played: tuple[Refold, Outcome], refold: Refold) -> None:
+    def tree_and_audit(outcome: Outcome) -> str:
+        return outcome.out.partition("The store is ")[0]
+
+    assert tree_and_audit(refold("--store", refold.store, "demo")) == tree_and_audit(played[1])

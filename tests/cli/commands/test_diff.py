@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.running import Refold
+from tests.cli.tale import SESSION
+from tests.support.pi_files import line
+
+
+def changes(refold: Refold, first: str, second: str) -> dict[str, str]:
+    found = refold("diff", SESSION, first, second, "--json").json
+    return {each["event"]: each["change"] for each in found["changes"]}
+
+
+def test_json_tells_what_became_of_each_message_across_a_compaction(told: Refold) -> None:
+    assert changes(told, "a3", "a4") == {
+        "u1": "summarized",
+        "a1": "summarized",
+        "r1": "summarized",
+        "r2": "summarized",
+        "a2": "summarized",
+        "r3": "summarized",
+        "u2": "kept",
+        "a3": "kept",
+        "s1": "new",
+        "c1": "new",
+        "u3": "new",
+        "a4": "new",
+    }
+
+
+def test_json_tells_tokens_before_and_after(told: Refold) -> None:
+    found = told("diff", SESSION, "a3", "a4", "--json").json
+    rows = {each.pop("event"): each for each in found.pop("changes")}
+    assert found == {
+        "session": SESSION,
+        "first": "a3",
+        "second": "a4",
+        "counter": "utf16/4",
+        "exact": False,
+        "tokensBefore": 1050,
+        "tokensAfter": 33,
+        "sharedPrefix": 0,
+    }
+    assert rows["r3"] == {
+        "seq": 6,
+        "role": "toolResult",
+        "change": "summarized",
+        "tokensBefore": 1000,
+        "tokensAfter": None,
+    }
+    assert (rows["u2"]["tokensBefore"], rows["u2"]["tokensAfter"]) == (4, 4)
+    assert (rows["u3"]["tokensBefore"], rows["u3"]["tokensAfter"]) == (None, 2)
+
+
+def test_what_no_summary_covers_is_gone(told: Refold) -> None:
+    assert changes(told, "b2", "a3") == {
+        **dict.fromkeys(["u1", "a1", "r1", "r2", "a2", "r3", "u2", "a3"], "kept"),
+        "b1": "gone",
+        "b2": "gone",
+    }
+
+
+def test_what_a_branch_summary_is_about_is_summarized(told: Refold) -> None:
+    found = changes(told, "b2", "s1")
+    assert (found["b1"], found["b2"], found["s1"]) == ("summarized", "summarized", "new")
+
+
+def test_what_is_shown_otherwise_is_rewritten(told: Refold) -> None:
+    targets = [{"target": "u3", "shown": "…"}]
+    told("append", SESSION, stdin=line({"type": "rewrite", "id": "w1", "reason": "x", "targets": targets}))
+    assert changes(told, "i1", "w1")["u3"] == "rewritten"
+
+
+def test_a_shared_beginning_is_counted(told: Refold) -> None:
+    assert told("diff", SESSION, "b2", "s1", "--json").json["sharedPrefix"] == 8
+
+
+def test_from_the_root_everything_is_new(told: Refold) -> None:
+    assert changes(told, "root", "#2") == {"u1": "new", "a1": "new"}
+
+
+def test_an_entry_against_itself_is_all_kept(told: Refold) -> None:
+    assert set(changes(told, "a4", "a4").values()) == {"kept"}
+
+
+def test_people_see_what_changed_and_the_totals(told: Refold) -> None:
+    assert told("diff", SESSION, "b2", "s1").lines == [
+        " #  EVENT  ROLE           CHANGE      BEFORE  AFTER",
+        " 9  b1     user           summarized       7      -",
+        "10  b2     assistant      summarized      12      -",
+        "11  s1     branchSummary  new              -      6",
+        "",
+        "CHANGE      MESSAGES  TOKENS BEFORE  AFTER",
+        "kept               8          1,050  1,050",
+        "summarized         2             19      0",
+        "new                1              0      6",
+        "all               11          1,069  1,056",
+        "8 messages at the beginning are the same in both",
+    ]
+
+
+def test_all_lists_what_was_kept_too(told: Refold) -> None:
+    kept = [line for line in told("diff", SESSION, "b2", "s1", "--all").lines if " kept " in line]
+    assert len(kept) == 8
+
+
+@pytest.mark.parametrize("name", ["nope", "#17", "#99"])
+def test_what_is_no_entry_is_told(told: Refold, name: str) -> None:
+    assert told.problem("diff", SESSION, "root", name).startswith(("no event ", "no entry "))

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Refold
+from tests.cli.tale import SESSION, tale
+from tests.support import reference_pi
+from tests.support.pi_files import header, line, said
+from tests.support.tampering import tables
+
+
+def test_the_original_is_the_file_byte_for_byte(told: Refold, tmp_path: Path) -> None:
+    told("export", SESSION, "-o", "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == tale()
+
+
+def test_the_original_of_a_damaged_file_is_that_file(refold: Refold, tmp_path: Path) -> None:
+    damaged = (
+        b"\xef\xbb\xbf" + header() + b"\r\n{broken\n" + said("a", "e1", None) + said("b", "e2", "e1")[:-9]
+    )
+    (tmp_path / "damaged.jsonl").write_bytes(damaged)
+    assert refold("export", "damaged.jsonl", "-o", "-").raw == damaged
+
+
+def test_the_original_is_as_it_was_at_the_newest_import(told: Refold, tmp_path: Path) -> None:
+    told("rename", SESSION, "Another title")
+    grown = tale() + said("one more", "u9", "i1")
+    (tmp_path / "tale.jsonl").write_bytes(grown)
+    told("import", "tale.jsonl")
+    assert told("export", SESSION, "-o", "-").raw == grown
+
+
+def test_a_session_that_was_never_a_file_has_no_original(refold: Refold) -> None:
+    refold("append", "s", stdin=line({"type": "custom", "customType": "x"}))
+    assert "export it with --format pi" in refold.problem("export", "s", "-o", "-")
+
+
+def test_a_pi_file_holds_what_has_come_since(told: Refold) -> None:
+    told("append", SESSION, stdin=said("since then", role="user"))
+    told("label", SESSION, "u3", "here")
+    exported = [
+        json.loads(each) for each in told("export", SESSION, "--format", "pi", "-o", "-").raw.splitlines()
+    ]
+    assert exported[0]["type"] == "session"
+    assert exported[0]["version"] == 3
+    expected = told("context", SESSION, "--format", "pi").json
+    assert reference_pi.context(exported[1:]) == expected
+    assert reference_pi.labels(exported[1:]) == {"u2": "halfway", "u3": "here"}
+
+
+def test_a_pi_file_of_a_session_written_here_is_one_that_an_import_reads(refold: Refold) -> None:
+    refold("append", "s", stdin=said("hello") + line({"type": "leaf_moved", "id": "m1", "parentId": None}))
+    refold("export", "s", "--format", "pi", "-o", "s.jsonl")
+    other = Refold(refold.store.with_name("other"))
+    assert other("import", "s.jsonl", "--json").json["sessions"][0]["skipped"] == []
+    assert other("tree", "s", "--json").json["leaf"] == "m1"
+
+
+def test_json_tells_what_was_written(told: Refold) -> None:
+    found = told("export", SESSION, "-o", "again.jsonl", "--json").json
+    assert found == {"session": SESSION, "format": "original", "file": "again.jsonl", "bytes": len(tale())}
+
+
+def test_people_see_the_file_and_its_size(told: Refold) -> None:
+    assert told("export", SESSION, "-o", "again.jsonl").lines == [f"again.jsonl  {len(tale()):,} bytes"]
+
+
+def test_on_standard_output_there_is_nothing_but_the_file(told: Refold) -> None:
+    assert told("export", SESSION, "-o", "-", "--json").raw == tale()
+
+
+def test_a_file_that_is_there_is_replaced(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / "again.jsonl").write_text("what was there before, and longer than nothing")
+    told("export", SESSION, "-o", "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == tale()
+
+
+def test_a_new_file_may_be_read_by_whom_the_mask_lets(told: Refold, tmp_path: Path) -> None:
+    mask = os.umask(0o027)
+    try:
+        told("export", SESSION, "-o", "again.jsonl")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "again.jsonl").stat().st_mode) == 0o640
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / "private.jsonl").touch(0o600)
+    told("export", SESSION, "-o", "private.jsonl")
+    assert stat.S_IMODE((tmp_path / "private.jsonl").stat().st_mode) == 0o600
+
+
+def test_a_link_stays_a_link_and_what_it_leads_to_is_replaced(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / "real.jsonl").touch()
+    (tmp_path / "link.jsonl").symlink_to("real.jsonl")
+    told("export", SESSION, "-o", "link.jsonl")
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert (tmp_path / "real.jsonl").read_bytes() == tale()
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(told: Refold, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
+        told("export", SESSION, "-o", "pipe")
+        read, _ = reader.communicate(timeout=60)
+    assert read == tale()
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [("gone/again.jsonl", "cannot be written"), (".", "is a folder"), ("store", "is a folder")],
+)
+def test_a_place_that_cannot_be_written_is_told_and_nothing_is_left_behind(
+    told: Refold, tmp_path: Path, place: str, why: str
+) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    assert told.problem("export", SESSION, "-o", place).startswith(f"{place}: {why}")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_export_that_fails_midway_leaves_the_old_file_and_nothing_else(
+    told: Refold, tmp_path: Path
+) -> None:
+    (tmp_path / "again.jsonl").write_text("old")
+    with tables(told.store) as stored:
+        for key, value in stored.items("events"):
+            if b"You are welcome." in value:
+                stored.put("events", key, value.replace(b"You are welcome.", b"You are tampered"))
+    before = sorted(tmp_path.rglob("*"))
+    assert "the file put together is not the one that was imported" in told.problem(
+        "export", SESSION, "-o", "again.jsonl"
+    )
+    assert (tmp_path / "again.jsonl").read_text() == "old"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_session_that_is_not_there_leaves_no_file(told: Refold, tmp_path: Path) -> None:
+    told.problem("export", "nope", "-o", "again.jsonl")
+    assert not (tmp_path / "again.jsonl").exists()

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from tests.cli.running import Refold
+from tests.cli.tale import SESSION
+
+READ = ["tests/test_parser.py"]
+MODIFIED = ["src/expressions.py", "src/parser.py"]
+
+
+def test_json_tells_what_was_read_only_and_what_was_modified(told: Refold) -> None:
+    found = told("files", SESSION, "--json").json
+    assert found == {"session": SESSION, "readFiles": READ, "modifiedFiles": MODIFIED}
+
+
+def test_people_see_a_letter_and_a_path_a_line(told: Refold) -> None:
+    assert told("files", SESSION).lines == [
+        "M src/expressions.py",
+        "M src/parser.py",
+        "R tests/test_parser.py",
+    ]
+
+
+def test_files_of_one_kind_are_listed_without_the_letter(told: Refold) -> None:
+    assert told("files", SESSION, "--read").lines == READ
+    assert told("files", SESSION, "--modified").lines == MODIFIED
+
+
+def test_json_of_one_kind_leaves_the_other_empty(told: Refold) -> None:
+    assert told("files", SESSION, "--read", "--json").json["modifiedFiles"] == []
+    assert told("files", SESSION, "--modified", "--json").json["readFiles"] == []
+
+
+def test_files_are_those_up_to_a_leaf(told: Refold) -> None:
+    assert told("files", SESSION, "--leaf", "a1").lines == ["R src/parser.py"]
+    assert told("files", SESSION, "--leaf", "b1", "--modified").lines == ["src/parser.py"]
+
+
+def test_files_are_those_as_of_an_event(told: Refold) -> None:
+    assert told("files", SESSION, "--as-of", "5").lines == ["M src/parser.py"]
+
+
+def test_what_only_a_summary_claims_is_not_listed(told: Refold) -> None:
+    assert "gone.py" not in told("files", SESSION).out

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from tests.cli.running import Refold
+from tests.cli.tale import SESSION, tale, write
+from tests.support.pi_files import header, said
+
+OTHER = "0199bbbb-0000-7000-8000-000000000002"
+
+
+def test_json_tells_of_each_session_what_the_file_holds_and_what_was_new(
+    refold: Refold, tmp_path: Path
+) -> None:
+    write(tmp_path / "tale.jsonl")
+    (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
+    told = {name: session[name] for name in ("id", "format", "events", "added", "skipped")}
+    assert told == {"id": SESSION, "format": "pi/3", "events": 16, "added": 16, "skipped": []}
+
+
+def test_a_line_is_printed_for_each_session(refold: Refold, tmp_path: Path) -> None:
+    write(tmp_path / "tale.jsonl")
+    assert refold("import", "tale.jsonl").lines == [f"{SESSION}  pi/3  16 of 16 events new  tale.jsonl"]
+
+
+def test_importing_twice_adds_nothing(told: Refold) -> None:
+    before = told("sessions", "--json").raw
+    (session,) = told("import", "tale.jsonl", "--json").json["sessions"]
+    assert (session["events"], session["added"]) == (16, 0)
+    assert told("sessions", "--json").raw == before
+
+
+def test_importing_a_copy_under_another_name_adds_no_event(told: Refold, tmp_path: Path) -> None:
+    write(tmp_path / "copy.jsonl")
+    assert told("import", "copy.jsonl", "--json").json["sessions"][0]["added"] == 0
+    assert len(told("sessions", "--json").json["sessions"]) == 1
+
+
+def test_a_file_that_grew_adds_what_is_new(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / "tale.jsonl").write_bytes(tale() + said("one more", "u9", "i1"))
+    (session,) = told("import", "tale.jsonl", "--json").json["sessions"]
+    assert (session["events"], session["added"]) == (17, 1)
+
+
+def test_a_file_that_lost_its_end_adds_nothing(told: Refold, tmp_path: Path) -> None:
+    shorter = b"".join(tale().splitlines(keepends=True)[:9])
+    (tmp_path / "tale.jsonl").write_bytes(shorter)
+    assert told("import", "tale.jsonl", "--json").json["sessions"][0]["added"] == 0
+    assert told("tree", SESSION, "--json").json["leaf"] == "i1"
+
+
+def test_several_files_are_imported_in_the_order_given(refold: Refold, tmp_path: Path) -> None:
+    write(tmp_path / "tale.jsonl")
+    (tmp_path / "other.jsonl").write_bytes(header(session=OTHER) + said("hello", "x1", None))
+    imported = refold("import", "other.jsonl", "tale.jsonl", "--json").json["sessions"]
+    assert [each["id"] for each in imported] == [OTHER, SESSION]
+
+
+def test_a_file_that_is_no_session_keeps_no_other_from_being_imported(refold: Refold, tmp_path: Path) -> None:
+    write(tmp_path / "tale.jsonl")
+    (tmp_path / "notes.txt").write_text("a shopping list\n")
+    (tmp_path / "other.jsonl").write_bytes(header(session=OTHER) + said("hello", "x1", None))
+    outcome = refold("import", "tale.jsonl", "notes.txt", "gone.jsonl", "other.jsonl", code=1)
+    assert [line.split()[0] for line in outcome.lines] == [SESSION, OTHER]
+    errors = outcome.errors.splitlines()
+    assert len(errors) == 2
+    assert errors[0].startswith("refold: notes.txt:1: ")
+    assert errors[1] == "refold: gone.jsonl: there is no such file; check the path"
+
+
+def test_json_is_printed_of_what_was_imported_beside_a_bad_file(refold: Refold, tmp_path: Path) -> None:
+    write(tmp_path / "tale.jsonl")
+    outcome = refold("import", "gone.jsonl", "tale.jsonl", "--json", code=1)
+    assert [each["id"] for each in outcome.json["sessions"]] == [SESSION]
+
+
+def test_a_folder_stands_for_the_session_files_in_it(refold: Refold, tmp_path: Path) -> None:
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    write(folder / "b.jsonl")
+    (folder / "a.jsonl").write_bytes(header(session=OTHER) + said("hello", "x1", None))
+    (folder / "notes.txt").write_text("a shopping list\n")
+    imported = refold("import", "sessions", "--json").json["sessions"]
+    assert [each["id"] for each in imported] == [OTHER, SESSION]
+
+
+def test_a_folder_without_session_files_is_told(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert refold.problem("import", "empty") == "empty: is a folder; name the session files in it"
+
+
+def test_an_empty_file_is_told(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    assert refold.problem("import", "empty.jsonl").startswith("empty.jsonl: is empty; ")
+
+
+def test_lines_that_hold_no_record_are_reported_with_their_number_and_why(
+    refold: Refold, tmp_path: Path
+) -> None:
+    lines = tale().splitlines(keepends=True)
+    (tmp_path / "tale.jsonl").write_bytes(b"".join([*lines[:3], b"{broken\n", *lines[3:]]))
+    (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
+    assert (session["events"], session["skipped"]) == (16, [{"line": 4, "reason": "not JSON"}])
+
+
+def test_skipped_lines_are_told_to_people_with_file_and_line(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "tale.jsonl").write_bytes(tale() + b"[1]\n")
+    _, told = refold("import", "tale.jsonl").lines
+    assert told.startswith("  tale.jsonl:18: ")
+    assert told.endswith("JSON, but not an object")
+
+
+def test_a_session_of_version_1_gets_the_same_ids_in_every_store(tmp_path: Path) -> None:
+    (tmp_path / "old.jsonl").write_bytes(header(1) + said("hello") + said("again"))
+    ids = []
+    for name in ("one", "two"):
+        store = Refold(tmp_path / name)
+        store("import", tmp_path / "old.jsonl")
+        ids.append([node["id"] for node in store("tree", "@last", "--json").json["nodes"]])
+    assert ids[0] == ids[1]
+
+
+def test_a_file_whose_name_is_no_utf_8_is_imported(refold: Refold, tmp_path: Path) -> None:
+    name = os.fsdecode(b"tale-\xff.jsonl")
+    write(tmp_path / name)
+    assert json.loads(refold("import", name, "--json").raw)["sessions"][0]["added"] == 16
+    assert refold("sessions", "--json").json["sessions"][0]["source"].endswith("tale-\ufffd.jsonl")

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.running import Refold
+from tests.cli.tale import ENTRIES, SESSION
+from tests.support.pi_files import line
+
+
+def ids(refold: Refold, *options: str) -> list[str]:
+    """The ids of the events that are listed, `import` for the import."""
+    found = refold("log", SESSION, *options, "--json").json_lines
+    return ["import" if each["kind"] == "import" else each["id"] for each in found]
+
+
+def test_json_is_a_line_for_every_event(told: Refold) -> None:
+    assert ids(told) == [*ENTRIES, "import"]
+
+
+def test_json_tells_all_that_is_known_of_an_event_but_its_record(told: Refold) -> None:
+    event = told("log", SESSION, "--first", "2", "--limit", "1", "--json").json
+    assert len(event.pop("digest")) == 64
+    assert event.pop("recorded").endswith("Z")
+    assert event == {
+        "seq": 2,
+        "id": "a1",
+        "parent": "u1",
+        "kind": "message",
+        "time": "2025-12-08T22:00:02.000Z",
+        "entry": True,
+        "role": "assistant",
+        "format": "pi/3",
+        "cause": None,
+        "position": 2,
+        "tokens": {"utf16/4": 14, "bytes/4": 14},
+        "bytes": 412,
+    }
+
+
+def test_an_event_that_is_no_node_of_the_tree_says_so(told: Refold) -> None:
+    event = told("log", SESSION, "--kind", "import", "--json").json
+    assert (event["entry"], event["time"], event["role"], event["parent"]) == (False, None, None, "i1")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--kind", "compaction"], ["c1"]),
+        (["--kind", "compaction", "--kind", "label"], ["c1", "l1"]),
+        (["--kind", "nonsense"], []),
+        (["--role", "user"], ["u1", "u2", "b1", "u3"]),
+        (["--role", "user", "--role", "toolResult", "--last", "4"], ["u1", "r1", "r2"]),
+        (["--kind", "message", "--role", "branchSummary"], []),
+        (["--match", "parser.py", "--role", "assistant"], ["a1", "a2", "a3"]),
+        (["--match", "no such text"], []),
+        (["--first", "15"], ["l1", "i1", "import"]),
+        (["--last", "2"], ["u1", "a1"]),
+        (["--last", "0"], []),
+        (["--first", "3", "--last", "4"], ["r1", "r2"]),
+        (["--first", "99"], []),
+        (["--limit", "3"], ["u1", "a1", "r1"]),
+        (["--reverse", "--limit", "2"], ["import", "i1"]),
+        (["--reverse", "--role", "user", "--limit", "1"], ["u3"]),
+        (["--reverse", "--first", "3", "--last", "4"], ["r2", "r1"]),
+    ],
+    ids=" ".join,
+)
+def test_filters_hold_together(told: Refold, options: list[str], expected: list[str]) -> None:
+    assert ids(told, *options) == expected
+
+
+def test_people_see_a_line_an_event(told: Refold) -> None:
+    assert told("log", SESSION, "--first", "4", "--last", "6").lines == [
+        "     4  r2        2025-12-08 22:00:04  toolResult          5  ✗ bash: ls: no such thing",
+        "     5  a2        2025-12-08 22:00:05  assistant           7  → edit src/parser.py",
+        "     6  r3        2025-12-08 22:00:06  toolResult      1,000  ← edit: " + "x" * 61 + "…",
+    ]
+
+
+def test_the_leaf_and_events_off_the_path_are_marked(told: Refold) -> None:
+    marks = {line.split()[0][-1] for line in told("log", SESSION, "--last", "15").lines}
+    assert not marks & {"*", "-"}
+    leaf, off_path = told("log", SESSION, "--first", "16").lines
+    assert (leaf[6], off_path[6]) == ("*", "-")
+
+
+def test_the_leaf_is_marked_wherever_it_is_listed(told: Refold) -> None:
+    told("append", SESSION, stdin=line({"type": "decision", "outcome": "skip", "reason": "small"}))
+    assert [each[6] for each in told("log", SESSION, "--reverse", "--limit", "3").lines] == ["-", "-", "*"]
+
+
+def test_events_of_the_same_append_share_their_cause(refold: Refold) -> None:
+    record = {"type": "custom", "customType": "x", "cause": "one"}
+    refold("append", "s", stdin=line(record) * 2)
+    assert [each["cause"] for each in refold("log", "s", "--json").json_lines] == ["one", "one"]

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.running import Refold
+from tests.cli.tale import SESSION, tale
+from tests.support.pi_files import header
+
+RECORDS = tale().splitlines()[1:]
+
+
+def test_json_is_what_log_says_of_the_event_and_its_record(told: Refold) -> None:
+    shown = told("show", SESSION, "a1", "--json").json
+    assert shown.pop("record") == json.loads(RECORDS[1])
+    assert shown == told("log", SESSION, "--first", "2", "--limit", "1", "--json").json
+
+
+def test_people_see_the_fields_and_then_the_record(told: Refold) -> None:
+    lines = told("show", SESSION, "u1").lines
+    assert lines[:3] == ["seq       1", "id        u1", "kind      message"]
+    assert "entry     yes" in lines
+    assert "tokens    4 (utf16/4), 4 (bytes/4)" in lines
+    assert json.loads("\n".join(lines[lines.index("") :])) == json.loads(RECORDS[0])
+
+
+def test_an_event_off_the_path_is_no_entry(told: Refold) -> None:
+    assert "entry     no" in told("show", SESSION, "#17").lines
+
+
+@pytest.mark.parametrize("number", [1, 12, 16])
+def test_raw_is_the_record_as_it_came_and_nothing_else(told: Refold, number: int) -> None:
+    assert told("show", SESSION, f"#{number}", "--raw").raw == RECORDS[number - 1] + b"\n"
+
+
+def test_raw_keeps_what_is_no_utf_8(refold: Refold) -> None:
+    record = b'{"type":"message","id":"e1","parentId":null,"message":{"role":"user","content":"\xff"}}'
+    with open("odd.jsonl", "wb") as file:
+        file.write(header() + record + b"\n")
+    assert refold("show", "odd.jsonl", "e1", "--raw").raw == record + b"\n"
+    assert refold("show", "odd.jsonl", "e1", "--json").json["record"]["message"]["content"] == "\ufffd"

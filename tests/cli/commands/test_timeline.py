@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from tests.cli.running import Refold
+from tests.cli.tale import SESSION
+
+
+def test_json_tells_the_contexts_size_after_every_entry_of_the_path(told: Refold) -> None:
+    found = told("timeline", SESSION, "--json").json
+    rows = [(each["id"], each["tokens"], each["delta"], each["messages"]) for each in found["moments"]]
+    assert rows == [
+        ("u1", 4, 4, 1),
+        ("a1", 18, 14, 2),
+        ("r1", 22, 4, 3),
+        ("r2", 27, 5, 4),
+        ("a2", 34, 7, 5),
+        ("r3", 1034, 1000, 6),
+        ("u2", 1038, 4, 7),
+        ("a3", 1050, 12, 8),
+        ("s1", 1056, 6, 9),
+        ("c1", 27, -1029, 4),
+        ("u3", 29, 2, 5),
+        ("a4", 33, 4, 6),
+        ("l1", 33, 0, 6),
+        ("i1", 33, 0, 6),
+    ]
+
+
+def test_json_tells_of_a_moment_what_the_provider_measured(told: Refold) -> None:
+    found = told("timeline", SESSION, "--json").json
+    moment = found["moments"][1]
+    del found["moments"]
+    assert found == {"session": SESSION, "leaf": "i1", "counter": "utf16/4", "exact": False}
+    assert moment == {
+        "seq": 2,
+        "id": "a1",
+        "kind": "message",
+        "role": "assistant",
+        "time": "2025-12-08T22:00:02.000Z",
+        "tokens": 18,
+        "delta": 14,
+        "messages": 2,
+        "measured": 1000,
+    }
+
+
+def test_at_another_leaf_the_timeline_is_that_of_its_path(told: Refold) -> None:
+    found = told("timeline", SESSION, "--leaf", "b2", "--json").json
+    assert [each["id"] for each in found["moments"]][-3:] == ["a3", "b1", "b2"]
+
+
+def test_as_of_an_event_the_timeline_ends_there(told: Refold) -> None:
+    assert told("timeline", SESSION, "--as-of", "2", "--json").json["moments"][-1]["id"] == "a1"
+
+
+def test_its_last_size_is_the_contexts(told: Refold) -> None:
+    last = told("timeline", SESSION, "--json").json["moments"][-1]
+    context = told("context", SESSION, "--json").json
+    assert (last["tokens"], last["messages"]) == (context["tokens"], len(context["messages"]))
+
+
+def test_people_see_a_plot_with_compactions_marked(told: Refold) -> None:
+    lines = told("timeline", SESSION).lines
+    assert lines[0].startswith("1,056 │")
+    assert lines[11] == "                ∑"
+    assert lines[12] == "tokens (utf16/4) after each entry; ∑ marks compactions"
+
+
+def test_where_nothing_was_compacted_no_mark_is_explained(told: Refold) -> None:
+    assert "tokens (utf16/4) after each entry" in told("timeline", SESSION, "--leaf", "a3").lines
+
+
+def test_the_largest_changes_are_listed_and_what_is_left_out_is_counted(told: Refold) -> None:
+    lines = told("timeline", SESSION).lines
+    assert " 6  r3     2025-12-08 22:00:06  toolResult          1,034  +1,000" in lines
+    assert "12  c1     2025-12-08 22:00:12  compactionSummary      27  -1,029" in lines
+    assert lines[-1] == "2 entries with less change left out (--full)"
+
+
+def test_in_full_every_entry_is_listed(told: Refold) -> None:
+    lines = told("timeline", SESSION, "--full").lines
+    assert lines[-1].split()[1] == "i1"

@@ -1,0 +1,430 @@
+"""Taking session files in: once, again, grown, cut, rewritten, damaged, under another name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from eventstore import EventLog, SessionWriter, open_store
+from eventstore.errors import BadInputError
+from eventstore.importing import Imported, import_file
+from eventstore.lmdb_log import LmdbLog
+from eventstore.records import Custom, Import, Label, record_of
+from eventstore.verify import verify
+from tests.support.events import NOW, event, events, stored, version
+from tests.support.pi_files import SESSION, bring, entry, header, kept, original, said
+
+H = header(3)
+A, B, C, D = said("a", "a", None), said("b", "b", "a"), said("c", "c", "b"), said("d", "d", "c")
+V1 = [header(1), said("a"), said("b"), kept(1), said("c")]
+
+
+def entry_ids(log: EventLog, session: str = SESSION) -> list[str]:
+    return [event.id for event in events(log, session) if event.is_entry]
+
+
+def session_names(log: EventLog) -> list[str]:
+    with log.snapshot() as snapshot:
+        return [head.name for head in snapshot.heads()]
+
+
+def leaf(log: EventLog, session: str = SESSION) -> str:
+    with log.snapshot() as snapshot:
+        seq = snapshot.head(session).leaf
+    return events(log, session)[seq - 1].id
+
+
+class TestOnce:
+    def test_every_record_becomes_an_event_with_its_bytes(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B)
+        assert [found.body for found in events(log, SESSION)][:2] == [A.rstrip(), B.rstrip()]
+
+    def test_an_import_says_what_it_did(self, log: EventLog, tmp_path: Path) -> None:
+        assert bring(log, tmp_path, H + A + b"broken\n" + B) == Imported(
+            id=SESSION,
+            format="pi/3",
+            events=2,
+            added=2,
+            rewritten=0,
+            diverged=False,
+            skipped=[msgspec.convert({"line": 3, "reason": "not JSON"}, _remark_type())],
+            differs_from_harness=[],
+        )
+
+    def test_an_import_is_recorded_off_the_path(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B)
+        last = events(log, SESSION)[-1]
+        record = record_of("import", last.body)
+        assert isinstance(record, Import)
+        assert (last.is_entry, record.source_format, record.records, record.size) == (
+            False,
+            "pi/3",
+            2,
+            len(H + A + B),
+        )
+        assert bytes(record.header) == H.rstrip()
+
+    def test_the_session_remembers_its_file(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A)
+        with log.snapshot() as snapshot:
+            assert snapshot.head(SESSION).source == str(tmp_path / "session.jsonl")
+
+    def test_progress_ends_at_the_size_of_the_file(self, log: EventLog, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(H + A + B)
+        told: list[tuple[int, int]] = []
+        import_file(log, tmp_path / "file", progress=lambda done, size: told.append((done, size)))
+        assert told[-1] == (len(H + A + B), len(H + A + B))
+        assert told == sorted(told)
+
+    def test_many_records_go_in_several_appends(self, store: LmdbLog, tmp_path: Path) -> None:
+        lines = [entry(f"e{number}", None) for number in range(5000)]
+        assert bring(store, tmp_path, H + b"".join(lines)).added == 5000
+        assert original(store) == H + b"".join(lines)
+
+    def test_the_same_file_gives_the_same_chain_in_another_store(
+        self, store: LmdbLog, tmp_path: Path
+    ) -> None:
+        content = H + A + b"\n\nbroken\n" + B + C.rstrip()
+        bring(store, tmp_path, content)
+        with open_store(tmp_path / "other", clock=lambda: NOW + 1) as other:
+            bring(other, tmp_path, content, name="elsewhere.jsonl")
+            assert events(store, SESSION)[-1].digest == events(other, SESSION)[-1].digest
+
+
+def _remark_type() -> type:
+    from eventstore.records import Remark  # noqa: PLC0415
+
+    return Remark
+
+
+class TestAgain:
+    @pytest.mark.parametrize(
+        "content", [H, H.rstrip(), H + A + B, H + A + B.rstrip(), H + A + B[:-9], b"".join(V1)]
+    )
+    def test_the_same_file_again_adds_nothing(self, log: EventLog, tmp_path: Path, content: bytes) -> None:
+        first = bring(log, tmp_path, content)
+        before = version(log, SESSION)
+        again = bring(log, tmp_path, content)
+        assert again == msgspec.structs.replace(first, added=0)
+        assert version(log, SESSION) == before
+
+    def test_the_same_file_from_elsewhere_adds_nothing(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A)
+        assert bring(log, tmp_path, H + A, name="copy.jsonl").added == 0
+        assert session_names(log) == [SESSION]
+
+    def test_an_import_that_died_before_its_end_is_taken_up(self, store: LmdbLog, tmp_path: Path) -> None:
+        with open_store(tmp_path / "other") as other:
+            bring(other, tmp_path, H + A + B)
+            half = events(other, SESSION)[:1]
+        store.append(SESSION, [event("a", "message", parent=None)][:0])
+        store.append(SESSION, [_new(found) for found in half])
+        assert bring(store, tmp_path, H + A + B).added == 1
+        assert entry_ids(store) == ["a", "b"]
+        assert original(store) == H + A + B
+
+
+def _new(found):
+    from eventstore import NewEvent  # noqa: PLC0415
+    from eventstore.formats import facts_of_body  # noqa: PLC0415
+
+    return NewEvent(
+        id=found.id,
+        kind=found.kind,
+        body=found.body,
+        format=found.format,
+        parent=found.parent,
+        time=found.time,
+        facts=facts_of_body(found.format, found.kind, found.body),
+    )
+
+
+class TestGrown:
+    def test_a_grown_file_adds_what_is_new(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A)
+        grown = bring(log, tmp_path, H + A + B + C)
+        assert (grown.events, grown.added) == (3, 2)
+        assert entry_ids(log) == ["a", "b", "c"]
+
+    def test_every_way_of_growing_ends_at_the_same_entries(self, log: EventLog, tmp_path: Path) -> None:
+        content = H + A + b"\r\n" + B[:-1] + b" " + C + b"broken\n" + D.rstrip()
+        for name, steps in {"once": [], "bytes": range(len(H), len(content), 7), "half": [300]}.items():
+            named = f"session-{name}"
+            for size in [*steps, len(content)]:
+                whole = content[:size].replace(SESSION.encode(), named.encode())
+                bring(log, tmp_path, whole, name=name)
+            assert entry_ids(log, named) == entry_ids(log, "session-once")
+            assert original(log, named) == content.replace(SESSION.encode(), named.encode())
+        assert verify(log).findings == []
+
+    def test_a_record_that_had_no_line_end_is_not_added_twice(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B.rstrip())
+        assert bring(log, tmp_path, H + A + B + C).added == 1
+        assert entry_ids(log) == ["a", "b", "c"]
+
+    def test_a_torn_record_is_added_when_it_is_whole(self, log: EventLog, tmp_path: Path) -> None:
+        torn = bring(log, tmp_path, H + A + B[:-20])
+        assert [remark.line for remark in torn.skipped] == [3]
+        whole = bring(log, tmp_path, H + A + B + C)
+        assert (whole.added, whole.skipped) == (2, [])
+
+    def test_a_header_without_a_line_end_may_grow(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H.rstrip())
+        assert bring(log, tmp_path, H + A).id == SESSION
+
+    def test_what_was_skipped_before_is_still_told(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + b"broken\n" + A)
+        grown = bring(log, tmp_path, H + b"broken\n" + A + b"broken too\n" + B)
+        assert [remark.line for remark in grown.skipped] == [2, 4]
+
+    @pytest.mark.parametrize("cut", [2, 3, 4])
+    def test_a_grown_file_of_version_1_gets_the_ids_of_a_whole_one(
+        self, log: EventLog, tmp_path: Path, cut: int
+    ) -> None:
+        bring(log, tmp_path, b"".join(V1[:cut]))
+        bring(log, tmp_path, b"".join(V1))
+        whole = bring(log, tmp_path, b"".join([header(1, session="whole"), *V1[1:]]), name="whole")
+        one, two = (
+            [
+                (found.parent_seq > 0, found.kind, found.target_seq > 0)
+                for found in events(log, name)
+                if found.is_entry
+            ]
+            for name in (SESSION, whole.id)
+        )
+        assert one == two
+
+    def test_ids_used_again_in_the_new_part_are_as_in_a_whole_file(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        # pi appends all that it has again to a file that had no assistant's message yet.
+        twice = H + A + B + H + A + B + C
+        bring(log, tmp_path, H + A + B)
+        bring(log, tmp_path, twice)
+        with_whole = bring(log, tmp_path, twice.replace(SESSION.encode(), b"whole"), name="whole")
+        assert (
+            sorted(entry_ids(log)) == sorted(entry_ids(log, with_whole.id)) == ["a", "a~5", "b", "b~6", "c"]
+        )
+
+    def test_the_leaf_follows_a_file_that_grew(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A)
+        assert not bring(log, tmp_path, H + A + B).diverged
+        assert leaf(log) == "b"
+
+
+class TestCut:
+    @pytest.mark.parametrize("content", [H, H.rstrip(), H + A, H + A.rstrip(), H + A + B[:-9]])
+    def test_a_shorter_state_of_a_file_adds_nothing(
+        self, log: EventLog, tmp_path: Path, content: bytes
+    ) -> None:
+        bring(log, tmp_path, H + A + B + C)
+        cut = bring(log, tmp_path, content)
+        assert (cut.id, cut.added) == (SESSION, 0)
+        assert entry_ids(log) == ["a", "b", "c"]
+        assert original(log) == content
+
+    def test_states_of_a_file_may_come_in_any_order(self, log: EventLog, tmp_path: Path) -> None:
+        states = [H + A + B, H + A, H + A + B + C, H, H + A + B + C, H + A[:-5], H + A + B, H + A + B + C + D]
+        for content in [*states, *states]:
+            assert bring(log, tmp_path, content).id == SESSION
+            assert original(log) == content
+        assert entry_ids(log) == ["a", "b", "c", "d"]
+        assert verify(log).findings == []
+
+    def test_a_cut_file_that_grows_elsewhere_branches(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B)
+        bring(log, tmp_path, H + A)
+        other = said("other", "x", "a")
+        assert bring(log, tmp_path, H + A + other).added == 1
+        assert stored(log, SESSION, "x").parent == "a"
+        assert original(log) == H + A + other
+
+
+class TestRewritten:
+    def test_a_file_that_says_otherwise_becomes_a_generation(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B)
+        other = H + said("other", "a", None) + said("other", "b", "a")
+        assert bring(log, tmp_path, other).id == f"{SESSION}~2"
+        assert [original(log), original(log, f"{SESSION}~2")] == [H + A + B, other]
+
+    def test_a_generation_is_linked_to_the_one_before(self, log: EventLog, tmp_path: Path) -> None:
+        for text in ("one", "two", "three"):
+            bring(log, tmp_path, H + said(text, "a", None))
+        links = {
+            name: [found.body for found in events(log, name) if found.kind == "link"]
+            for name in session_names(log)
+        }
+        assert [len(found) for found in links.values()] == [0, 1, 1]
+        assert SESSION.encode() in links[f"{SESSION}~2"][0]
+        assert f"{SESSION}~2".encode() in links[f"{SESSION}~3"][0]
+
+    def test_each_generation_grows_by_itself(self, log: EventLog, tmp_path: Path) -> None:
+        old, new = H + A + B, H + said("other", "a", None) + said("other", "b", "a")
+        for content in (old, new):
+            bring(log, tmp_path, content)
+        assert bring(log, tmp_path, new + C).id == f"{SESSION}~2"
+        assert bring(log, tmp_path, old + D.replace(b'"c"', b'"b"')).id == SESSION
+        assert bring(log, tmp_path, new + C).added == 0
+        assert session_names(log) == [SESSION, f"{SESSION}~2"]
+
+    def test_other_ids_throughout_make_a_generation(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, b"".join(V1))
+        assert bring(log, tmp_path, H + A + B).id == f"{SESSION}~2"
+
+    def test_a_changed_record_among_many_is_observed(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B + C)
+        changed = H + said("changed", "a", None) + B + C
+        found = bring(log, tmp_path, changed)
+        assert (found.id, found.added, found.rewritten) == (SESSION, 0, 1)
+        assert stored(log, SESSION, "a").body == A.rstrip()
+        assert original(log) == changed
+        assert verify(log).findings == []
+
+    def test_a_record_changed_to_and_fro_is_observed_each_time(self, log: EventLog, tmp_path: Path) -> None:
+        states = [H + A + B + C, H + said("changed", "a", None) + B + C]
+        for content in states * 3:
+            assert bring(log, tmp_path, content).id == SESSION
+            assert original(log) == content
+        assert len([found for found in events(log, SESSION) if found.kind == "observed_rewrite"]) == 5
+
+    def test_a_changed_last_record_without_a_line_end_does_no_harm(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, H + A + B.rstrip())
+        changed = H + A + said("changed", "b", "a").rstrip()
+        found = bring(log, tmp_path, changed)
+        assert original(log, found.id) == changed
+        assert stored(log, SESSION, "b").body == B.rstrip()
+
+    @pytest.mark.parametrize(
+        ("old", "new"), [(header(2), header(3)), (H, header(3, cwd="/elsewhere")), (H, header(3) + b"\n")]
+    )
+    def test_another_header_over_the_same_records_adds_none(
+        self, log: EventLog, tmp_path: Path, old: bytes, new: bytes
+    ) -> None:
+        bring(log, tmp_path, old + A + B)
+        found = bring(log, tmp_path, new + A + B)
+        assert (found.id, found.added) == (SESSION, 0)
+        assert original(log) == new + A + B
+
+    def test_a_record_whose_parent_was_mended_does_no_harm(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + b"broken\n" + B)
+        found = bring(log, tmp_path, H + A + B)
+        assert original(log, found.id) == H + A + B
+
+
+class TestDiverged:
+    def write(self, log: EventLog, *records: object) -> list[str]:
+        names = iter([f"own{number}" for number in range(9)])
+        return SessionWriter(log, SESSION, clock=lambda: NOW, new_id=lambda: next(names)).append(*records)
+
+    def test_the_leaf_stays_where_the_session_has_gone_on_by_itself(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, H + A)
+        self.write(log, Custom(custom_type="mine"))
+        grown = bring(log, tmp_path, H + A + B)
+        assert grown.diverged
+        newest = stored(log, SESSION, leaf(log))
+        assert (newest.kind, newest.parent) == ("leaf_moved", "own0")
+        assert stored(log, SESSION, "b").parent == "a"
+
+    def test_what_was_written_here_does_not_stop_the_file(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A)
+        self.write(log, Custom(custom_type="mine"))
+        for content in (H + A + B, H + A + B + C, H + A + B + C):
+            bring(log, tmp_path, content)
+            assert original(log) == content
+        assert verify(log).findings == []
+
+    def test_a_label_does_not_hold_the_leaf(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A)
+        self.write(log, Label(target_id="a", label="here"))
+        assert not bring(log, tmp_path, H + A + B).diverged
+        assert leaf(log) == "b"
+
+
+class TestNames:
+    def test_a_file_may_be_taken_as_another_session(self, log: EventLog, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(H + A)
+        assert import_file(log, tmp_path / "file", name="mine").id == "mine"
+        assert original(log, "mine") == H + A
+        assert import_file(log, tmp_path / "file", name="mine").added == 0
+
+    def test_a_name_that_is_taken_by_another_file_makes_a_generation(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, header(3, session="mine") + said("x", "x", None))
+        (tmp_path / "file").write_bytes(H + A)
+        assert import_file(log, tmp_path / "file", name="mine").id == "mine~2"
+
+    @pytest.mark.skipif(os.name == "nt", reason="file names are text here")
+    def test_a_file_name_that_is_no_text_is_no_hindrance(self, log: EventLog, tmp_path: Path) -> None:
+        path = os.fsencode(tmp_path) + b"/s\xff.jsonl"
+        with open(path, "wb") as file:
+            file.write(H + A)
+        assert import_file(log, os.fsdecode(path)).added == 1
+        with log.snapshot() as snapshot:
+            assert snapshot.head(SESSION).source.endswith("s\ufffd.jsonl")
+
+
+class TestRefused:
+    def refusal(self, log: EventLog, path: Path) -> str:
+        with pytest.raises(BadInputError) as caught:
+            import_file(log, path)
+        assert "\n" not in str(caught.value)
+        assert session_names(log) == []
+        return str(caught.value).removeprefix(str(path))
+
+    def test_a_file_that_is_not_there(self, log: EventLog, tmp_path: Path) -> None:
+        assert self.refusal(log, tmp_path / "file") == ": there is no such file; check the path"
+
+    def test_a_folder(self, log: EventLog, tmp_path: Path) -> None:
+        assert self.refusal(log, tmp_path) == ": is a folder; name the session files in it"
+
+    def test_an_empty_file(self, log: EventLog, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(b"")
+        assert "is empty" in self.refusal(log, tmp_path / "file")
+
+    @pytest.mark.parametrize(
+        ("content", "line"),
+        [
+            (b"\x89PNG\r\n\x1a\n\0\0\0", 1),
+            (b'{"type":"title","v":1}\n' + H, 1),
+            (b'{"uuid":"x"}\n', 1),
+            (b"plain text\nmore\n", 2),
+            (header(3).replace(b":3", b":4"), 1),
+        ],
+    )
+    def test_a_file_that_is_no_session_of_pi(
+        self, log: EventLog, tmp_path: Path, content: bytes, line: int
+    ) -> None:
+        (tmp_path / "file").write_bytes(content)
+        assert self.refusal(log, tmp_path / "file").startswith(f":{line}: ")
+
+    def test_a_session_name_too_long_for_a_store(self, log: EventLog, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(header(3, session="x" * 500) + A)
+        with pytest.raises(BadInputError, match="1 to 480 bytes"):
+            import_file(log, tmp_path / "file")
+
+
+class TestWithoutAHeader:
+    @pytest.mark.parametrize(
+        "content", [A + B, said("a") + said("b"), H[:-9] + A, header(3, session=None) + A]
+    )
+    def test_a_file_without_a_usable_header_is_taken_in_all_the_same(
+        self, log: EventLog, tmp_path: Path, content: bytes
+    ) -> None:
+        found = bring(log, tmp_path, content)
+        assert found.events >= 1
+        assert original(log, found.id) == content
+        assert bring(log, tmp_path, content) == msgspec.structs.replace(found, added=0)
+
+    def test_a_lone_surrogate_is_no_name(self, log: EventLog, tmp_path: Path) -> None:
+        content = header(3, session="\ud800") + A
+        found = bring(log, tmp_path, content)
+        assert found.id.startswith("noid-")
+        assert original(log, found.id) == content

@@ -1,0 +1,91 @@
+"""What an event is about, in a few words."""
+
+from __future__ import annotations
+
+import pytest
+
+from eventstore.records import (
+    BranchSummary,
+    Compaction,
+    Custom,
+    CustomMessage,
+    Label,
+    LeafMoved,
+    ModelChange,
+    ResetBoundary,
+    Rewrite,
+    SessionInfo,
+    Shown,
+    ThinkingLevelChange,
+    Undone,
+)
+from projections.summary_line import summary_line
+from tests.support.events import events, stored
+from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        (user("hello"), "hello"),
+        (user([text(""), text("the first that says something"), text("x")]), "the first that says something"),
+        (user([image(), text("look")]), "[1 image] look"),
+        (user([image(), image()]), "[2 images] "),
+        (user([]), ""),
+        (assistant(thinking("hm"), "an answer"), "an answer"),
+        (assistant("I read", call("read", path="a.py")), "→ read a.py"),
+        (assistant(call("bash", command="make\n  -j2"), call("ls")), "→ bash make -j2, ls"),
+        (assistant(call("read", path="x" * 90)), f"→ read {'x' * 80}"),
+        (assistant(call("read", path=7)), "→ read"),
+        (result("done"), "← bash: done"),
+        (result("no such file", tool="read", is_error=True), "✗ read: no such file"),
+        (result(image(), tool="read"), "← read: [1 image] "),
+        (shell("make", "done"), "! make"),
+    ],
+)
+def test_a_message_is_told_by_what_it_says_or_does(story, message, line):
+    (said,) = story.says(message)
+    assert summary_line(story[said]) == line
+
+
+@pytest.mark.parametrize(
+    ("record", "line"),
+    [
+        (Compaction(summary="all of it", first_kept_entry_id="e1", tokens_before=9), "∑ all of it"),
+        (BranchSummary(from_id="root", summary="tried"), "∑ tried"),
+        (CustomMessage(custom_type="x", content="by the way"), "by the way"),
+        (ModelChange(provider="p", model_id="m"), "p m"),
+        (ThinkingLevelChange(thinking_level="high"), "high"),
+        (Label(target_id="e1", label="here"), "e1 here"),
+        (Label(target_id="e1"), "e1"),
+        (SessionInfo(name="a title"), "a title"),
+        (SessionInfo(), ""),
+        (Custom(custom_type="state", data={"a": 1}), "state"),
+        (Rewrite(reason="prune", targets=[Shown(target="e1", shown="")]), "prune"),
+        (LeafMoved(from_id="e3"), "e3"),
+        (Undone(target_id="e2"), "e2"),
+        (ResetBoundary(), ""),
+    ],
+    ids=lambda value: getattr(value, "kind", None),
+)
+def test_a_record_is_told_by_what_it_is_about(story, record, line):
+    assert summary_line(story[story.add(record)]) == line
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "line"),
+    [
+        ("label", {"targetId": "a1", "label": None}, "a1"),
+        ("session_info", {"name": None}, ""),
+        ("model_change", {"provider": None, "modelId": "m"}, "m"),
+        ("novelty", {"name": "x"}, ""),
+    ],
+)
+def test_what_a_record_does_not_say_is_not_told(store, tmp_path, pi, kind, fields, line):
+    pi.entry("a1", kind, **fields)
+    assert summary_line(stored(store, pi.store_in(store, tmp_path), "a1")) == line
+
+
+def test_an_import_is_told_by_its_format_and_its_records(store, tmp_path, pi):
+    pi.says("a1", user("hello"))
+    assert summary_line(events(store, pi.store_in(store, tmp_path))[-1]) == "pi/3 1"
