@@ -14,6 +14,7 @@ from eventstore.frame import decode
 from eventstore.glue import segment_bytes
 from eventstore.javascript import iso_time, stringify
 from eventstore.log import EventLog, Head, Snapshot
+from eventstore.records import embedded
 from eventstore.sources import import_parts, newest_import
 
 
@@ -61,7 +62,7 @@ def export_pi(log: EventLog, session: str) -> Iterator[bytes]:
 def _header(snapshot: Snapshot, head: Head) -> dict[str, Any]:
     newest = newest_import(snapshot, head)
     if newest is not None:
-        named = {"type": "session", "id": head.name, **tolerant_json(bytes(newest.header))}
+        named = {"type": "session", "id": head.name, **tolerant_json(embedded(newest.header))}
         return {**named, "version": NEWEST_VERSION}
     cwd = ""
     if head.info_seq:

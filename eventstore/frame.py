@@ -152,6 +152,11 @@ def kind_of(frame: Buffer, head: Header) -> str:
     return str(frame[at : at + head.tag_size], "utf-8")
 
 
+def digest_of(frame: Buffer) -> bytes:
+    """The session's chained digest up to a frame's event."""
+    return bytes(frame[HEADER_SIZE - 32 : HEADER_SIZE])
+
+
 def time_of(frame: Buffer) -> int | None:
     """When the event of a frame happened, in epoch milliseconds."""
     time = header_of(frame).time

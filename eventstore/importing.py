@@ -30,6 +30,7 @@ from eventstore.records import (
     Remark,
     Resume,
     compose,
+    embed,
 )
 from eventstore.sources import Comparison, compare, generations, import_parts, newest_import
 
@@ -185,7 +186,7 @@ class _Importing:
         (lines_segment, lines_glue), (tail_segment, tail_glue) = lines.finish(), tail.finish()
         record = Import(
             source_format=f"pi/{self._header.version}",
-            header=msgspec.Raw(self._header.raw),
+            header=embed(self._header.raw),
             records=reader.records,
             offset=resume.offset,
             size=offset + len(unfinished),
@@ -230,7 +231,7 @@ class _Importing:
 
     def _observe(self, event: NewEvent) -> None:
         """A known record is another now: it is kept as it came, beside the event that had it before."""
-        record = ObservedRewrite(target_id=event.id, record=msgspec.Raw(event.body))
+        record = ObservedRewrite(target_id=event.id, record=embed(event.body))
         count = self._shared.changed[event.id] + 1
         self._observed.append(compose(record, id=f"observed-{event.id}-{count}", time=event.time))
 

@@ -95,16 +95,35 @@ def compact_json(raw: bytes | memoryview) -> str:
 
 def stringify(value: Any) -> str:
     """`JSON.stringify(value)` for what JSON decodes to: integer-like keys first, numbers as JavaScript prints them."""
+    printed: list[str] = []
+    # No recursion, for values may be nested deeply: what is left to print, the next one last, texts as tuples.
+    pending: list[Any] = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, tuple):
+            printed += item
+        elif isinstance(item, dict):
+            keys = key_order(item)
+            printed.append("{")
+            pending.append(("}",))
+            for at in range(len(keys) - 1, -1, -1):
+                pending += (item[keys[at]], ("," if at else "", _quote(keys[at]), ":"))
+        elif isinstance(item, list):
+            printed.append("[")
+            pending.append(("]",))
+            for at in range(len(item) - 1, -1, -1):
+                pending += (item[at], ("," if at else "",))
+        else:
+            printed.append(_scalar(item))
+    return "".join(printed)
+
+
+def _scalar(value: Any) -> str:
     if isinstance(value, str):
         return _quote(value)
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true" if value else "false"
-    if isinstance(value, int | float):
-        return number(value)
-    if isinstance(value, dict):
-        pairs = (f"{_quote(key)}:{stringify(value[key])}" for key in _key_order(value))
-        return "{" + ",".join(pairs) + "}"
-    return "[" + ",".join(map(stringify, value)) + "]"
+    return number(value)
 
 
 def number(value: float) -> str:
@@ -131,7 +150,8 @@ def number(value: float) -> str:
     return ("-" if sign else "") + body
 
 
-def _key_order(mapping: dict[str, Any]) -> list[str]:
+def key_order(mapping: dict[str, Any]) -> list[str]:
+    """JavaScript's order of an object's keys: those that are array indexes first, by their numbers."""
     indexes = [key for key in mapping if _is_index(key)]
     if not indexes:
         return list(mapping)

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final, NamedTuple
 
 import lmdb
@@ -26,6 +27,8 @@ _DATA_FILE: Final = "data.mdb"
 _LOCK_FILE: Final = "lock.mdb"
 _ROOM_TO_BEGIN: Final = 1 << 16
 """Bytes of disk that a new store, or an old one without its lock file, takes to open."""
+_OPENING: Final = Lock()
+"""py-lmdb refuses to open a store twice in one process, but not to two threads at the same moment."""
 _OF_ANOTHER_KIND: Final = (
     lmdb.InvalidError,
     lmdb.VersionMismatchError,
@@ -86,16 +89,17 @@ def open_environment(path: str, *, create: bool, map_size: int) -> tuple[lmdb.En
         is_writable = not exists or (may_write and may_lock)
         if is_writable:
             _check_room(data.with_name(_LOCK_FILE))
-        env = lmdb.open(
-            path,
-            map_size=max(map_size, data.stat().st_size if exists else 0),
-            max_dbs=len(Databases._fields),
-            max_readers=_READERS,
-            lib_version=_ENGINE,
-            readahead=False,
-            readonly=not is_writable,
-            lock=is_writable or may_lock,
-        )
+        with _OPENING:
+            env = lmdb.open(
+                path,
+                map_size=max(map_size, data.stat().st_size if exists else 0),
+                max_dbs=len(Databases._fields),
+                max_readers=_READERS,
+                lib_version=_ENGINE,
+                readahead=False,
+                readonly=not is_writable,
+                lock=is_writable or may_lock,
+            )
     except lmdb.Error as error:
         raise _refusal(path, error) from error
     except OSError as error:

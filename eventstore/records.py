@@ -250,6 +250,7 @@ RECORDS: Final[dict[str, type[Record]]] = {
 
 _DECODERS: Final = {kind: msgspec.json.Decoder(record) for kind, record in RECORDS.items()}
 _encode: Final = msgspec.json.Encoder().encode
+_decode_raw: Final = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 def compose(
@@ -272,6 +273,20 @@ def compose(
         cause=cause,
         facts=facts_of(record.kind, body, entry_of(body)),
     )
+
+
+def embed(data: bytes) -> msgspec.Raw:
+    """A foreign JSON object as a field of a record; where a strict reader would stumble, as a text of its bytes."""
+    try:
+        return _decode_raw(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return msgspec.Raw(_encode(data.decode("latin-1")))
+
+
+def embedded(raw: msgspec.Raw) -> bytes:
+    """The JSON object that `embed` was given."""
+    data = bytes(raw)
+    return msgspec.json.decode(data, type=str).encode("latin-1") if data.startswith(b'"') else data
 
 
 def record_of(kind: str, body: bytes | memoryview) -> Record:

@@ -16,7 +16,7 @@ from eventstore.frame import body_of, decode
 from eventstore.javascript import stringify
 from eventstore.kinds import OBSERVED_REWRITE
 from eventstore.log import Head, Snapshot
-from eventstore.records import Import, ObservedRewrite, record_of
+from eventstore.records import Import, ObservedRewrite, embedded, record_of
 
 
 def generations(snapshot: Snapshot, session: str) -> list[Head]:
@@ -59,7 +59,9 @@ def observed_rewrites(
             if frame[1] == OBSERVED_REWRITE:
                 record = record_of("observed_rewrite", body_of(frame))
                 assert isinstance(record, ObservedRewrite)  # noqa: S101  the kind says so
-                found.setdefault(snapshot.locate(session, record.target_id), []).append(bytes(record.record))
+                found.setdefault(snapshot.locate(session, record.target_id), []).append(
+                    embedded(record.record)
+                )
     return found
 
 

@@ -11,16 +11,26 @@ import msgspec
 from eventstore.estimates import utf8_tokens, utf16_tokens
 from eventstore.event import ROLES, Flag
 from eventstore.formats import view_of_message
-from eventstore.frame import Buffer, Header, body_of, header_of, names_of, pointers_of, span_of, time_of
-from eventstore.javascript import stringify
+from eventstore.frame import (
+    Buffer,
+    Header,
+    body_of,
+    digest_of,
+    header_of,
+    names_of,
+    pointers_of,
+    span_of,
+    time_of,
+)
 from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE, REWRITE, kind_of_code
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import Rewrite, Shown, record_of
 from eventstore.sources import observed_rewrites
 from eventstore.undo import in_effect
+from projections.memo import Memo
 from projections.rules import rules_named
 from projections.rules.rules import HarnessRules, ShowEntry
-from projections.settings import Settings, settings_at
+from projections.settings import Settings, encoded, settings_at, settings_json
 from projections.standpoint import Leaf, Standpoint, stand
 
 
@@ -68,13 +78,13 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     def pi_json(self) -> bytes:
         """What pi's `buildSessionContext` gives, as JSON: `messages`, `thinkingLevel`, `model`."""
-        return pi_json([part.raw for part in self.parts], self.settings)
+        return pi_json([part.raw for part in self.parts], encoded(self.settings))
 
 
-def pi_json(messages: Sequence[Buffer], settings: Settings) -> bytes:
-    """The JSON of a pi context, its messages spliced in as they are."""
+def pi_json(messages: Sequence[Buffer], settings: bytes) -> bytes:
+    """The JSON of a pi context: the messages and the settings' JSON, spliced together as they are."""
     opened = b'{"messages":['
-    closed = b"]," + _settings_json(settings)[1:]
+    closed = b"]," + settings[1:]
     if not messages:
         return opened + closed
     # One join, so that the bytes of the messages are copied once.
@@ -82,17 +92,6 @@ def pi_json(messages: Sequence[Buffer], settings: Settings) -> bytes:
     pieces[0] = opened + pieces[0]
     pieces[-1] = bytes(pieces[-1]) + closed
     return b",".join(pieces)
-
-
-def _settings_json(settings: Settings) -> bytes:
-    try:
-        return _encode(settings)
-    except UnicodeEncodeError:
-        # A lone surrogate has no UTF-8: it stays the escape that it came as.
-        return stringify(msgspec.to_builtins(settings)).encode()
-
-
-_encode: Final = msgspec.json.Encoder().encode
 
 
 def build_context(
@@ -130,7 +129,8 @@ def context_json(
         compaction, frames, is_overlaid = _selected(snapshot, at)
         if is_overlaid:
             return pi_json(
-                [raw for _, raw, _ in _shown(snapshot, at, harness)], settings_at(snapshot, session, at.leaf)
+                [raw for _, raw, _ in _shown(snapshot, at, harness)],
+                settings_json(snapshot, session, at.leaf),
             )
         # The loop that a rebuild's cost is made of: one unpacking and one slice a message, nothing else.
         messages = [
@@ -141,7 +141,8 @@ def context_json(
         if compaction is not None:
             messages.insert(0, _summary(compaction, harness))
         return pi_json(
-            [message for message in messages if message is not None], settings_at(snapshot, session, at.leaf)
+            [message for message in messages if message is not None],
+            settings_json(snapshot, session, at.leaf),
         )
 
 
@@ -219,9 +220,14 @@ def _collect(frame: Buffer, head: Header, rewrites: dict[str, list[Shown]]) -> b
 
 
 def _summary(compaction: Buffer, harness: HarnessRules) -> bytes:
-    message = _from_record(compaction, harness.summary)
+    message = _SUMMARIES.get(
+        (harness.name, digest_of(compaction)), lambda: _from_record(compaction, harness.summary)
+    )
     assert message is not None  # noqa: S101  a compaction in effect always shows
     return message
+
+
+_SUMMARIES: Final = Memo[bytes | None]()
 
 
 def _shown_of_entry(frame: Buffer, harness: HarnessRules) -> bytes | None:

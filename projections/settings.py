@@ -8,9 +8,11 @@ import msgspec
 from msgspec import UNSET
 
 from eventstore.formats.pi_entry import tolerant_json
-from eventstore.frame import Buffer, body_of, pointers_of, span_of
+from eventstore.frame import Buffer, body_of, digest_of, pointers_of, span_of
+from eventstore.javascript import stringify
 from eventstore.kinds import MODEL_CHANGE
 from eventstore.log import EventLog, Snapshot
+from projections.memo import Memo
 from projections.standpoint import Leaf, stand
 
 
@@ -38,6 +40,7 @@ class _Names(msgspec.Struct, frozen=True):
     thinkingLevel: Any = UNSET  # noqa: N815
 
 
+_encode: Final = msgspec.json.Encoder().encode
 _decode_names: Final = msgspec.json.Decoder(_Names).decode
 
 
@@ -56,19 +59,46 @@ def settings(
 
 def settings_at(snapshot: Snapshot, session: str, leaf: int) -> Settings:
     """The settings at an entry by its number; 0 is the root."""
+    model, thinking = _frames(snapshot, session, leaf)
+    return _read(model, thinking)
+
+
+def settings_json(snapshot: Snapshot, session: str, leaf: int) -> bytes:
+    """The settings at an entry, as the JSON object that stands in a pi context."""
+    model, thinking = _frames(snapshot, session, leaf)
+    key = (model and digest_of(model), thinking and digest_of(thinking))
+    return _JSON.get(key, lambda: encoded(_read(model, thinking)))
+
+
+_JSON: Final = Memo[bytes]()
+
+
+def encoded(settings: Settings) -> bytes:
+    """Settings as JSON."""
+    try:
+        return _encode(settings)
+    except UnicodeEncodeError:
+        # A lone surrogate has no UTF-8: it stays the escape that it came as.
+        return stringify(msgspec.to_builtins(settings)).encode()
+
+
+def _frames(snapshot: Snapshot, session: str, leaf: int) -> tuple[Buffer | None, Buffer | None]:
+    """The frames of the entries that name model and thinking level, None where none does."""
     if not leaf:
-        return Settings()
+        return None, None
     _, _, _, _, _, model, thinking, _ = pointers_of(snapshot.frame(session, leaf))
-    level: Any = "off"
-    if thinking:
-        level = _names(body_of(snapshot.frame(session, thinking))).thinkingLevel
-    return Settings(thinking_level=level, model=_model(snapshot, session, model))
+    return (
+        snapshot.frame(session, model) if model else None,
+        snapshot.frame(session, thinking) if thinking else None,
+    )
 
 
-def _model(snapshot: Snapshot, session: str, seq: int) -> Model | None:
-    if not seq:
-        return None
-    frame = snapshot.frame(session, seq)
+def _read(model: Buffer | None, thinking: Buffer | None) -> Settings:
+    level = "off" if thinking is None else _names(body_of(thinking)).thinkingLevel
+    return Settings(thinking_level=level, model=None if model is None else _model(model))
+
+
+def _model(frame: Buffer) -> Model:
     if frame[1] == MODEL_CHANGE:
         names = _names(body_of(frame))
         return Model(provider=names.provider, model_id=names.modelId)

@@ -25,7 +25,7 @@ def summary_line(event: Event) -> str:
         "undone": ("targetId",),
         "import": ("sourceFormat", "records"),
     }.get(event.kind, ())
-    return " ".join(str(record[name]) for name in about if name in record)
+    return " ".join(str(record[name]) for name in about if record.get(name) is not None)
 
 
 def _of_message(message: Message) -> str:

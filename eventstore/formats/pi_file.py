@@ -116,7 +116,9 @@ class PiReader:
         if problem:
             found.skipped.append(problem)
         if spans:
-            what = "a record with no line of its own" if len(spans) == 1 else f"{len(spans)} records in one line"
+            what = (
+                "a record with no line of its own" if len(spans) == 1 else f"{len(spans)} records in one line"
+            )
             found.differs.append((number, f"{what}: pi reads nothing of this line"))
         return spans, False
 

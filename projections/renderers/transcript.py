@@ -5,12 +5,11 @@ The serialization of pi and oh-my-pi: marked lines that a model reads as a recor
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from eventstore.formats import view_of_message
-from eventstore.javascript import cut_utf16, stringify, utf16_length
+from eventstore.javascript import cut_utf16, key_order, parse, stringify, utf16_length
 from eventstore.views import Message, Text, Thinking, ToolCall, shell_text
 from projections.context import Context
 
@@ -63,9 +62,9 @@ def _assistant(message: Message) -> Iterator[str]:
 
 
 def _call(call: ToolCall) -> str:
-    arguments = json.loads(call.arguments)
-    pairs = arguments.items() if isinstance(arguments, dict) else ()
-    return f"{call.name}({', '.join(f'{name}={stringify(value)}' for name, value in pairs)})"
+    arguments = parse(call.arguments.decode("utf-8", "replace"))
+    names = key_order(arguments) if isinstance(arguments, dict) else ()
+    return f"{call.name}({', '.join(f'{name}={stringify(arguments[name])}' for name in names)})"
 
 
 def _cut(text: str) -> str:

@@ -26,6 +26,8 @@ class _Fields(msgspec.Struct, frozen=True):
 
 
 _decode_fields: Final = msgspec.json.Decoder(_Fields).decode
+_FALSY: Final = ("", None, False)
+"""What JSON has that is false in JavaScript; 0 equals False."""
 
 
 def _fields(record: bytes) -> _Fields:
@@ -58,7 +60,7 @@ def show_compaction(record: bytes, time: int | None) -> bytes:
 def show_branch_summary(record: bytes, time: int | None) -> bytes | None:
     """A branch summary; one without a summary shows nothing."""
     fields = _fields(record)
-    if isinstance(fields.summary, UnsetType) or not tolerant_json(bytes(fields.summary)):
+    if isinstance(fields.summary, UnsetType) or tolerant_json(bytes(fields.summary)) in _FALSY:
         return None
     return _message("branchSummary", fields, ("summary", "fromId"), time)
 

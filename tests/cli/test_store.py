@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,6 @@ import pytest
 
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import SESSION, tale
-from tests.support.pi_files import SESSION as DEFAULT
 from tests.support.pi_files import header, said
 
 OTHER = "0199bbbb-0000-7000-8000-000000000002"
@@ -106,28 +106,28 @@ def test_an_empty_name_means_no_session(told: Refold) -> None:
 
 @pytest.fixture
 def generations(told: Refold, tmp_path: Path) -> Refold:
-    """A store in which the tale has been rewritten in place since: two generations."""
-    (tmp_path / "tale.jsonl").write_bytes(tale().replace(b"Fix the parser.", b"Mend the parser."))
+    """A store in which the tale's file has been written anew since, with other ids: two generations."""
+    (tmp_path / "tale.jsonl").write_bytes(re.sub(rb'"([a-z][0-9])"', rb'"new-\1"', tale()))
     told("import", "tale.jsonl")
     return told
 
 
 def test_the_generations_of_a_session_are_listed_by_their_numbers(generations: Refold) -> None:
     listed = [each["id"] for each in generations("sessions", "--json").json["sessions"]]
-    assert listed == [DEFAULT, f"{DEFAULT}~2"]
+    assert listed == [SESSION, f"{SESSION}~2"]
 
 
 def test_a_beginning_of_an_id_means_the_newest_generation(generations: Refold) -> None:
-    assert meant(generations, "0199") == f"{DEFAULT}~2"
+    assert meant(generations, "0199") == f"{SESSION}~2"
 
 
 def test_a_whole_id_means_the_generation_that_has_it(generations: Refold) -> None:
-    assert meant(generations, DEFAULT) == DEFAULT
-    assert meant(generations, f"{DEFAULT}~2") == f"{DEFAULT}~2"
+    assert meant(generations, SESSION) == SESSION
+    assert meant(generations, f"{SESSION}~2") == f"{SESSION}~2"
 
 
 def test_a_title_means_the_newest_generation(generations: Refold) -> None:
-    assert meant(generations, "The parser") == f"{DEFAULT}~2"
+    assert meant(generations, "The parser") == f"{SESSION}~2"
 
 
 def test_the_tenth_generation_is_newer_than_the_ninth(refold: Refold) -> None:

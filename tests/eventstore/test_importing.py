@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from eventstore import EventLog, SessionWriter, open_store
-from eventstore.errors import BadInputError
+from eventstore import Event, EventLog, NewEvent, open_store
+from eventstore.formats import facts_of_body
 from eventstore.importing import Imported, import_file
 from eventstore.lmdb_log import LmdbLog
-from eventstore.records import Custom, Import, Label, record_of
+from eventstore.records import Import, Remark, record_of
 from eventstore.verify import verify
-from tests.support.events import NOW, event, events, stored, version
+from tests.support.events import NOW, events, stored, version
 from tests.support.pi_files import SESSION, bring, entry, header, kept, original, said
 
 H = header(3)
@@ -50,7 +50,7 @@ class TestOnce:
             added=2,
             rewritten=0,
             diverged=False,
-            skipped=[msgspec.convert({"line": 3, "reason": "not JSON"}, _remark_type())],
+            skipped=[Remark(3, "not JSON")],
             differs_from_harness=[],
         )
 
@@ -94,12 +94,6 @@ class TestOnce:
             assert events(store, SESSION)[-1].digest == events(other, SESSION)[-1].digest
 
 
-def _remark_type() -> type:
-    from eventstore.records import Remark  # noqa: PLC0415
-
-    return Remark
-
-
 class TestAgain:
     @pytest.mark.parametrize(
         "content", [H, H.rstrip(), H + A + B, H + A + B.rstrip(), H + A + B[:-9], b"".join(V1)]
@@ -120,17 +114,13 @@ class TestAgain:
         with open_store(tmp_path / "other") as other:
             bring(other, tmp_path, H + A + B)
             half = events(other, SESSION)[:1]
-        store.append(SESSION, [event("a", "message", parent=None)][:0])
         store.append(SESSION, [_new(found) for found in half])
         assert bring(store, tmp_path, H + A + B).added == 1
         assert entry_ids(store) == ["a", "b"]
         assert original(store) == H + A + B
 
 
-def _new(found):
-    from eventstore import NewEvent  # noqa: PLC0415
-    from eventstore.formats import facts_of_body  # noqa: PLC0415
-
+def _new(found: Event) -> NewEvent:
     return NewEvent(
         id=found.id,
         kind=found.kind,
@@ -243,110 +233,6 @@ class TestCut:
         assert original(log) == H + A + other
 
 
-class TestRewritten:
-    def test_a_file_that_says_otherwise_becomes_a_generation(self, log: EventLog, tmp_path: Path) -> None:
-        bring(log, tmp_path, H + A + B)
-        other = H + said("other", "a", None) + said("other", "b", "a")
-        assert bring(log, tmp_path, other).id == f"{SESSION}~2"
-        assert [original(log), original(log, f"{SESSION}~2")] == [H + A + B, other]
-
-    def test_a_generation_is_linked_to_the_one_before(self, log: EventLog, tmp_path: Path) -> None:
-        for text in ("one", "two", "three"):
-            bring(log, tmp_path, H + said(text, "a", None))
-        links = {
-            name: [found.body for found in events(log, name) if found.kind == "link"]
-            for name in session_names(log)
-        }
-        assert [len(found) for found in links.values()] == [0, 1, 1]
-        assert SESSION.encode() in links[f"{SESSION}~2"][0]
-        assert f"{SESSION}~2".encode() in links[f"{SESSION}~3"][0]
-
-    def test_each_generation_grows_by_itself(self, log: EventLog, tmp_path: Path) -> None:
-        old, new = H + A + B, H + said("other", "a", None) + said("other", "b", "a")
-        for content in (old, new):
-            bring(log, tmp_path, content)
-        assert bring(log, tmp_path, new + C).id == f"{SESSION}~2"
-        assert bring(log, tmp_path, old + D.replace(b'"c"', b'"b"')).id == SESSION
-        assert bring(log, tmp_path, new + C).added == 0
-        assert session_names(log) == [SESSION, f"{SESSION}~2"]
-
-    def test_other_ids_throughout_make_a_generation(self, log: EventLog, tmp_path: Path) -> None:
-        bring(log, tmp_path, b"".join(V1))
-        assert bring(log, tmp_path, H + A + B).id == f"{SESSION}~2"
-
-    def test_a_changed_record_among_many_is_observed(self, log: EventLog, tmp_path: Path) -> None:
-        bring(log, tmp_path, H + A + B + C)
-        changed = H + said("changed", "a", None) + B + C
-        found = bring(log, tmp_path, changed)
-        assert (found.id, found.added, found.rewritten) == (SESSION, 0, 1)
-        assert stored(log, SESSION, "a").body == A.rstrip()
-        assert original(log) == changed
-        assert verify(log).findings == []
-
-    def test_a_record_changed_to_and_fro_is_observed_each_time(self, log: EventLog, tmp_path: Path) -> None:
-        states = [H + A + B + C, H + said("changed", "a", None) + B + C]
-        for content in states * 3:
-            assert bring(log, tmp_path, content).id == SESSION
-            assert original(log) == content
-        assert len([found for found in events(log, SESSION) if found.kind == "observed_rewrite"]) == 5
-
-    def test_a_changed_last_record_without_a_line_end_does_no_harm(
-        self, log: EventLog, tmp_path: Path
-    ) -> None:
-        bring(log, tmp_path, H + A + B.rstrip())
-        changed = H + A + said("changed", "b", "a").rstrip()
-        found = bring(log, tmp_path, changed)
-        assert original(log, found.id) == changed
-        assert stored(log, SESSION, "b").body == B.rstrip()
-
-    @pytest.mark.parametrize(
-        ("old", "new"), [(header(2), header(3)), (H, header(3, cwd="/elsewhere")), (H, header(3) + b"\n")]
-    )
-    def test_another_header_over_the_same_records_adds_none(
-        self, log: EventLog, tmp_path: Path, old: bytes, new: bytes
-    ) -> None:
-        bring(log, tmp_path, old + A + B)
-        found = bring(log, tmp_path, new + A + B)
-        assert (found.id, found.added) == (SESSION, 0)
-        assert original(log) == new + A + B
-
-    def test_a_record_whose_parent_was_mended_does_no_harm(self, log: EventLog, tmp_path: Path) -> None:
-        bring(log, tmp_path, H + b"broken\n" + B)
-        found = bring(log, tmp_path, H + A + B)
-        assert original(log, found.id) == H + A + B
-
-
-class TestDiverged:
-    def write(self, log: EventLog, *records: object) -> list[str]:
-        names = iter([f"own{number}" for number in range(9)])
-        return SessionWriter(log, SESSION, clock=lambda: NOW, new_id=lambda: next(names)).append(*records)
-
-    def test_the_leaf_stays_where_the_session_has_gone_on_by_itself(
-        self, log: EventLog, tmp_path: Path
-    ) -> None:
-        bring(log, tmp_path, H + A)
-        self.write(log, Custom(custom_type="mine"))
-        grown = bring(log, tmp_path, H + A + B)
-        assert grown.diverged
-        newest = stored(log, SESSION, leaf(log))
-        assert (newest.kind, newest.parent) == ("leaf_moved", "own0")
-        assert stored(log, SESSION, "b").parent == "a"
-
-    def test_what_was_written_here_does_not_stop_the_file(self, log: EventLog, tmp_path: Path) -> None:
-        bring(log, tmp_path, H + A)
-        self.write(log, Custom(custom_type="mine"))
-        for content in (H + A + B, H + A + B + C, H + A + B + C):
-            bring(log, tmp_path, content)
-            assert original(log) == content
-        assert verify(log).findings == []
-
-    def test_a_label_does_not_hold_the_leaf(self, log: EventLog, tmp_path: Path) -> None:
-        bring(log, tmp_path, H + A)
-        self.write(log, Label(target_id="a", label="here"))
-        assert not bring(log, tmp_path, H + A + B).diverged
-        assert leaf(log) == "b"
-
-
 class TestNames:
     def test_a_file_may_be_taken_as_another_session(self, log: EventLog, tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(H + A)
@@ -369,62 +255,3 @@ class TestNames:
         assert import_file(log, os.fsdecode(path)).added == 1
         with log.snapshot() as snapshot:
             assert snapshot.head(SESSION).source.endswith("s\ufffd.jsonl")
-
-
-class TestRefused:
-    def refusal(self, log: EventLog, path: Path) -> str:
-        with pytest.raises(BadInputError) as caught:
-            import_file(log, path)
-        assert "\n" not in str(caught.value)
-        assert session_names(log) == []
-        return str(caught.value).removeprefix(str(path))
-
-    def test_a_file_that_is_not_there(self, log: EventLog, tmp_path: Path) -> None:
-        assert self.refusal(log, tmp_path / "file") == ": there is no such file; check the path"
-
-    def test_a_folder(self, log: EventLog, tmp_path: Path) -> None:
-        assert self.refusal(log, tmp_path) == ": is a folder; name the session files in it"
-
-    def test_an_empty_file(self, log: EventLog, tmp_path: Path) -> None:
-        (tmp_path / "file").write_bytes(b"")
-        assert "is empty" in self.refusal(log, tmp_path / "file")
-
-    @pytest.mark.parametrize(
-        ("content", "line"),
-        [
-            (b"\x89PNG\r\n\x1a\n\0\0\0", 1),
-            (b'{"type":"title","v":1}\n' + H, 1),
-            (b'{"uuid":"x"}\n', 1),
-            (b"plain text\nmore\n", 2),
-            (header(3).replace(b":3", b":4"), 1),
-        ],
-    )
-    def test_a_file_that_is_no_session_of_pi(
-        self, log: EventLog, tmp_path: Path, content: bytes, line: int
-    ) -> None:
-        (tmp_path / "file").write_bytes(content)
-        assert self.refusal(log, tmp_path / "file").startswith(f":{line}: ")
-
-    def test_a_session_name_too_long_for_a_store(self, log: EventLog, tmp_path: Path) -> None:
-        (tmp_path / "file").write_bytes(header(3, session="x" * 500) + A)
-        with pytest.raises(BadInputError, match="1 to 480 bytes"):
-            import_file(log, tmp_path / "file")
-
-
-class TestWithoutAHeader:
-    @pytest.mark.parametrize(
-        "content", [A + B, said("a") + said("b"), H[:-9] + A, header(3, session=None) + A]
-    )
-    def test_a_file_without_a_usable_header_is_taken_in_all_the_same(
-        self, log: EventLog, tmp_path: Path, content: bytes
-    ) -> None:
-        found = bring(log, tmp_path, content)
-        assert found.events >= 1
-        assert original(log, found.id) == content
-        assert bring(log, tmp_path, content) == msgspec.structs.replace(found, added=0)
-
-    def test_a_lone_surrogate_is_no_name(self, log: EventLog, tmp_path: Path) -> None:
-        content = header(3, session="\ud800") + A
-        found = bring(log, tmp_path, content)
-        assert found.id.startswith("noid-")
-        assert original(log, found.id) == content

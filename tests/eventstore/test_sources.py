@@ -1,156 +1,203 @@
+"""One session, several files: rewritten, changed in places, gone on elsewhere, exported and continued."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
 
-from eventstore import EventLog, SessionWriter, export_original, export_pi, import_file
-from eventstore.frame import decode
-from eventstore.records import CustomMessage, Label, Link, record_of
-from eventstore.sources import generations, observed_rewrites
+from eventstore import EventLog, SessionWriter
+from eventstore.records import Custom, Label
+from eventstore.sources import Comparison, generations, observed_rewrites
 from eventstore.verify import verify
-from projections import build_context
-from tests.support.pi_files import SESSION, bring, header, original, said
+from tests.support.events import NOW, events, message, stored
+from tests.support.pi_files import SESSION, bring, header, kept, original, said
 
-GROWN = [header(), said("one", "a", None), said("two", "b", "a"), said("three", "c", "b")]
-CHANGED = [header(), said("one", "a", None), said("two, pruned", "b", "a"), said("three", "c", "b")]
+H = header(3)
+A, B, C, D = said("a", "a", None), said("b", "b", "a"), said("c", "c", "b"), said("d", "d", "c")
+V1 = [header(1), said("a"), said("b"), kept(1), said("c")]
+
+LOOSE_HEADERS = [
+    header(3, cwd="\ud800"),
+    header(3, cwd="X").replace(b"X", b"\xff"),
+    header(3).replace(b"}", b',"x":1e999}'),
+    header(3, x=[[]]).replace(b"[[]]", b"[" * 400 + b"]" * 400),
+]
 
 
-def texts(log: EventLog, session: str = SESSION, **at: object) -> list[str]:
-    return [
-        part.raw.split(b'"content":"')[1].split(b'"')[0].decode()
-        for part in build_context(log, session, **at).parts  # type: ignore[arg-type]
-    ]
-
-
-def kinds(log: EventLog, session: str = SESSION) -> list[str]:
+def session_names(log: EventLog) -> list[str]:
     with log.snapshot() as snapshot:
-        return [decode(frame, session).kind for frame in snapshot.frames(session)]
+        return [head.name for head in snapshot.heads()]
 
 
-def test_a_changed_record_is_observed_beside_the_event_that_had_it(log: EventLog, tmp_path: Path) -> None:
-    bring(log, tmp_path, b"".join(GROWN))
-    done = bring(log, tmp_path, b"".join(CHANGED))
-    assert (done.id, done.added, done.rewritten) == (SESSION, 0, 1)
+def leaf(log: EventLog, session: str = SESSION) -> str:
     with log.snapshot() as snapshot:
-        assert observed_rewrites(snapshot, SESSION) == {2: [CHANGED[2].rstrip()]}
+        seq = snapshot.head(session).leaf
+    return events(log, session)[seq - 1].id
 
 
-def test_contexts_show_a_changed_record_from_then_on_and_earlier_ones_do_not(
-    log: EventLog, tmp_path: Path
-) -> None:
-    bring(log, tmp_path, b"".join(GROWN))
-    with log.snapshot() as snapshot:
-        before = snapshot.head(SESSION).version
-    bring(log, tmp_path, b"".join(CHANGED))
-    assert texts(log) == ["one", "two, pruned", "three"]
-    assert texts(log, as_of=before) == ["one", "two", "three"]
+def _damaged(record: bytes, damage: bytes) -> bytes:
+    return record.replace(b'"content":"a"', b'"content":' + damage)
 
 
-def test_the_file_comes_back_as_it_was_changed(log: EventLog, tmp_path: Path) -> None:
-    bring(log, tmp_path, b"".join(GROWN))
-    bring(log, tmp_path, b"".join(CHANGED))
-    assert original(log) == b"".join(CHANGED)
+class TestRewritten:
+    def test_a_file_that_says_otherwise_becomes_a_generation(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B)
+        other = H + said("other", "a", None) + said("other", "b", "a")
+        assert bring(log, tmp_path, other).id == f"{SESSION}~2"
+        assert [original(log), original(log, f"{SESSION}~2")] == [H + A + B, other]
+
+    def test_a_generation_is_linked_to_the_one_before(self, log: EventLog, tmp_path: Path) -> None:
+        for text in ("one", "two", "three"):
+            bring(log, tmp_path, H + said(text, "a", None))
+        links = {
+            name: [found.body for found in events(log, name) if found.kind == "link"]
+            for name in session_names(log)
+        }
+        assert [len(found) for found in links.values()] == [0, 1, 1]
+        assert SESSION.encode() in links[f"{SESSION}~2"][0]
+        assert f"{SESSION}~2".encode() in links[f"{SESSION}~3"][0]
+
+    def test_each_generation_grows_by_itself(self, log: EventLog, tmp_path: Path) -> None:
+        old, new = H + A + B, H + said("other", "a", None) + said("other", "b", "a")
+        for content in (old, new):
+            bring(log, tmp_path, content)
+        assert bring(log, tmp_path, new + C).id == f"{SESSION}~2"
+        assert bring(log, tmp_path, old + D.replace(b'"c"', b'"b"')).id == SESSION
+        assert bring(log, tmp_path, new + C).added == 0
+        assert session_names(log) == [SESSION, f"{SESSION}~2"]
+
+    def test_other_ids_throughout_make_a_generation(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, b"".join(V1))
+        assert bring(log, tmp_path, H + A + B).id == f"{SESSION}~2"
+
+    def test_a_changed_record_among_many_is_observed(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B + C)
+        changed = H + said("changed", "a", None) + B + C
+        found = bring(log, tmp_path, changed)
+        assert (found.id, found.added, found.rewritten) == (SESSION, 0, 1)
+        assert stored(log, SESSION, "a").body == A.rstrip()
+        assert original(log) == changed
+        assert verify(log).findings == []
+
+    def test_a_record_changed_to_and_fro_is_observed_each_time(self, log: EventLog, tmp_path: Path) -> None:
+        states = [H + A + B + C, H + said("changed", "a", None) + B + C]
+        for content in states * 3:
+            assert bring(log, tmp_path, content).id == SESSION
+            assert original(log) == content
+        assert len([found for found in events(log, SESSION) if found.kind == "observed_rewrite"]) == 5
+
+    def test_a_changed_last_record_without_a_line_end_does_no_harm(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, H + A + B.rstrip())
+        changed = H + A + said("changed", "b", "a").rstrip()
+        found = bring(log, tmp_path, changed)
+        assert original(log, found.id) == changed
+        assert stored(log, SESSION, "b").body == B.rstrip()
+
+    @pytest.mark.parametrize(
+        ("old", "new"), [(header(2), header(3)), (H, header(3, cwd="/elsewhere")), (H, header(3) + b"\n")]
+    )
+    def test_another_header_over_the_same_records_adds_none(
+        self, log: EventLog, tmp_path: Path, old: bytes, new: bytes
+    ) -> None:
+        bring(log, tmp_path, old + A + B)
+        found = bring(log, tmp_path, new + A + B)
+        assert (found.id, found.added) == (SESSION, 0)
+        assert original(log) == new + A + B
+
+    def test_a_record_whose_parent_was_mended_does_no_harm(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + b"broken\n" + B)
+        found = bring(log, tmp_path, H + A + B)
+        assert original(log, found.id) == H + A + B
 
 
-def test_a_change_taken_back_is_observed_again(log: EventLog, tmp_path: Path) -> None:
-    for lines in (GROWN, CHANGED, GROWN):
-        bring(log, tmp_path, b"".join(lines))
-    assert texts(log) == ["one", "two", "three"]
-    assert kinds(log).count("observed_rewrite") == 2
+class TestDiverged:
+    def write(self, log: EventLog, *records: object) -> list[str]:
+        names = iter([f"own{number}" for number in range(9)])
+        return SessionWriter(log, SESSION, clock=lambda: NOW, new_id=lambda: next(names)).append(*records)
+
+    def test_the_leaf_stays_where_the_session_has_gone_on_by_itself(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, H + A)
+        self.write(log, Custom(custom_type="mine"))
+        grown = bring(log, tmp_path, H + A + B)
+        assert grown.diverged
+        newest = stored(log, SESSION, leaf(log))
+        assert (newest.kind, newest.parent) == ("leaf_moved", "own0")
+        assert stored(log, SESSION, "b").parent == "a"
+
+    def test_what_was_written_here_does_not_stop_the_file(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A)
+        self.write(log, Custom(custom_type="mine"))
+        for content in (H + A + B, H + A + B + C, H + A + B + C):
+            bring(log, tmp_path, content)
+            assert original(log) == content
+        assert verify(log).findings == []
+
+    def test_a_label_does_not_hold_the_leaf(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A)
+        self.write(log, Label(target_id="a", label="here"))
+        assert not bring(log, tmp_path, H + A + B).diverged
+        assert leaf(log) == "b"
 
 
-def test_a_changed_file_seen_again_adds_nothing(log: EventLog, tmp_path: Path) -> None:
-    for lines in (GROWN, CHANGED):
-        bring(log, tmp_path, b"".join(lines))
-    count = len(kinds(log))
-    bring(log, tmp_path, b"".join(CHANGED))
-    assert len(kinds(log)) == count
+class TestWhatOnlyALooseReaderTakes:
+    @pytest.mark.parametrize("head", LOOSE_HEADERS)
+    def test_a_header_that_pi_reads_is_read(self, log: EventLog, tmp_path: Path, head: bytes) -> None:
+        for content in (head + A, head + A + B, head + A):
+            assert bring(log, tmp_path, content).id == SESSION
+            assert original(log) == content
+        assert verify(log).findings == []
+
+    @pytest.mark.parametrize("damage", [b'"\\ud800"', b'"\xff"', b"1e999", b"[" * 400 + b"]" * 400])
+    def test_a_changed_record_that_pi_reads_is_observed(
+        self, log: EventLog, tmp_path: Path, damage: bytes
+    ) -> None:
+        for content in (H + A + B + C, H + _damaged(A, damage) + B + C) * 2:
+            assert bring(log, tmp_path, content).id == SESSION
+            assert original(log) == content
+        assert verify(log).findings == []
 
 
-def test_a_file_changed_for_the_most_part_is_another_generation(log: EventLog, tmp_path: Path) -> None:
-    bring(log, tmp_path, b"".join(GROWN))
-    other = [header(), said("uno", "a", None), said("dos", "b", "a"), said("three", "c", "b")]
-    assert bring(log, tmp_path, b"".join(other)).id == f"{SESSION}~2"
+class TestComparing:
+    @pytest.mark.parametrize(
+        ("same", "exported", "changed", "new", "is_of_session"),
+        [
+            (0, 0, 0, 0, True),
+            (1, 0, 0, 5, True),
+            (0, 1, 0, 5, True),
+            (0, 0, 0, 5, False),
+            (0, 0, 1, 0, False),
+            (1, 0, 1, 0, False),
+            (1, 1, 1, 0, True),
+        ],
+    )
+    def test_a_file_is_a_sessions_if_more_agrees_than_not(
+        self, same: int, exported: int, changed: int, new: int, *, is_of_session: bool
+    ) -> None:
+        compared = Comparison(
+            same=same,
+            exported=frozenset(map(str, range(exported))),
+            changed=dict.fromkeys(map(str, range(changed)), 0),
+            new=new,
+        )
+        assert compared.is_of_session == is_of_session
 
+    def test_generations_are_counted_from_the_first(self, log: EventLog) -> None:
+        for name in ("s", "s~2", "s~4", "s~3x"):
+            log.append(name, [message("a")])
+        with log.snapshot() as snapshot:
+            assert [head.name for head in generations(snapshot, "s")] == ["s", "s~2"]
+            assert generations(snapshot, "nobody") == []
 
-def test_a_file_with_other_ids_throughout_is_another_generation(log: EventLog, tmp_path: Path) -> None:
-    bring(log, tmp_path, b"".join([header(1), said("one"), said("two")]))
-    migrated = [header(), said("one", "x", None), said("two", "y", "x")]
-    assert bring(log, tmp_path, b"".join(migrated)).id == f"{SESSION}~2"
-
-
-def test_a_generation_is_linked_to_the_one_before(log: EventLog, tmp_path: Path) -> None:
-    for ids in ("ab", "cd", "ef"):
-        first, second = ids
-        bring(log, tmp_path, b"".join([header(), said("one", first, None), said("two", second, first)]))
-    with log.snapshot() as snapshot:
-        assert [head.name for head in generations(snapshot, SESSION)] == [
-            SESSION,
-            f"{SESSION}~2",
-            f"{SESSION}~3",
-        ]
-        last = f"{SESSION}~3"
-        events = [decode(frame, last) for frame in snapshot.frames(last)]
-    link = next(record_of("link", event.body) for event in events if event.kind == "link")
-    assert link == Link(relation="generation", session=f"{SESSION}~2")
-
-
-def test_each_generation_goes_on_with_its_own_file(log: EventLog, tmp_path: Path) -> None:
-    first = [header(), said("one", "a", None), said("two", "b", "a")]
-    second = [header(), said("one", "x", None), said("two", "y", "x")]
-    bring(log, tmp_path, b"".join(first))
-    bring(log, tmp_path, b"".join(second))
-    grown = bring(log, tmp_path, b"".join([*first, said("three", "c", "b")]))
-    assert (grown.id, grown.added) == (SESSION, 1)
-
-
-def test_as_takes_a_file_as_another_session(log: EventLog, tmp_path: Path) -> None:
-    bring(log, tmp_path, b"".join(GROWN))
-    done = import_file(log, tmp_path / "session.jsonl", name="mine")
-    assert (done.id, done.added) == ("mine", 3)
-    assert import_file(log, tmp_path / "session.jsonl", name="mine").added == 0
-
-
-def test_the_leaf_stays_where_the_session_went_on_by_itself(log: EventLog, tmp_path: Path) -> None:
-    bring(log, tmp_path, b"".join(GROWN[:3]))
-    own = SessionWriter(log, SESSION).append(CustomMessage(custom_type="note", content="ours"))[0]
-    done = bring(log, tmp_path, b"".join(GROWN))
-    assert done.diverged
-    assert texts(log) == ["one", "two", "ours"]
-    assert texts(log, leaf="c") == ["one", "two", "three"]
-    assert texts(log, leaf=own) == ["one", "two", "ours"]
-
-
-def test_a_label_does_not_keep_the_leaf_from_following_the_file(log: EventLog, tmp_path: Path) -> None:
-    bring(log, tmp_path, b"".join(GROWN[:3]))
-    SessionWriter(log, SESSION).append(Label(target_id="a", label="start"))
-    assert not bring(log, tmp_path, b"".join(GROWN)).diverged
-    assert texts(log) == ["one", "two", "three"]
-
-
-@pytest.mark.parametrize("version", [1, 3])
-def test_an_export_that_pi_has_continued_is_recognised(log: EventLog, tmp_path: Path, version: int) -> None:
-    names: list[tuple[object, ...]] = [(), ()] if version == 1 else [("a", None), ("b", "a")]
-    bring(log, tmp_path, b"".join([header(version), said("one", *names[0]), said("two", *names[1])]))
-    own = SessionWriter(log, SESSION).append(CustomMessage(custom_type="note", content="ours"))[0]
-    exported = b"".join(export_pi(log, SESSION)) + said("more", "z", own)
-    done = bring(log, tmp_path, exported)
-    assert (done.id, done.added, done.rewritten, done.diverged) == (SESSION, 1, 0, False)
-    assert texts(log) == ["one", "two", "ours", "more"]
-    assert b"".join(export_original(log, SESSION)) == exported
-
-
-def test_growth_that_meets_an_id_of_another_file_is_observed_not_refused(
-    log: EventLog, tmp_path: Path
-) -> None:
-    bring(log, tmp_path, b"".join(GROWN))
-    bring(log, tmp_path, b"".join(GROWN[:3]), name="short.jsonl")
-    done = bring(log, tmp_path, b"".join([*GROWN[:3], said("another three", "c", "b")]), name="other.jsonl")
-    assert (done.added, done.rewritten) == (0, 1)
-
-
-def test_a_session_of_many_sources_is_sound(log: EventLog, tmp_path: Path) -> None:
-    for lines in (GROWN[:2], GROWN, CHANGED, GROWN[:3], GROWN):
-        bring(log, tmp_path, b"".join(lines))
-    assert verify(log).findings == []
+    def test_changed_records_are_found_oldest_first(self, log: EventLog, tmp_path: Path) -> None:
+        changes = [said(text, "a", None) for text in ("one", "two")]
+        for record in (A, *changes):
+            bring(log, tmp_path, H + record + B + C)
+        with log.snapshot() as snapshot:
+            found = observed_rewrites(snapshot, SESSION)
+            assert found == {1: [change.rstrip() for change in changes]}
+            assert observed_rewrites(snapshot, SESSION, as_of=3) == {}

@@ -194,7 +194,10 @@ class TestRoom:
             assert overwrite(log, 40) <= held
 
     def test_a_process_that_opens_leaves_the_slots_of_living_readers(self, tmp_path: Path) -> None:
-        with open_store(tmp_path / "store") as log, running(HOLD_SNAPSHOTS, tmp_path / "store", "3") as reader:
+        with (
+            open_store(tmp_path / "store") as log,
+            running(HOLD_SNAPSHOTS, tmp_path / "store", "3") as reader,
+        ):
             assert reader.hear() == "reading"
             with log.snapshot():
                 output_of(OPEN_AND_CLOSE, tmp_path / "store")
@@ -205,7 +208,7 @@ class TestRoom:
             log.append("s", [message("a")])
             with running(HOLD_SNAPSHOTS, tmp_path / "store", "510") as reader:
                 assert reader.hear() == "reading"
-                with pytest.raises(StoreError, match="cannot be read .*READERS_FULL") as caught:
+                with pytest.raises(StoreError, match=r"cannot be read .*READERS_FULL") as caught:
                     frames(log, "s")
                 assert "\n" not in str(caught.value)
                 reader.kill()
@@ -235,4 +238,3 @@ class TestStopping:
             output_of(OPEN_AND_CLOSE, tmp_path / "store")
             os.kill(reader.process.pid, signal.SIGCONT)
             assert reader.ask("again") == before
-

@@ -73,16 +73,16 @@ def test_a_record_is_told_by_what_it_is_about(story, record, line):
 
 
 @pytest.mark.parametrize(
-    ("kind", "fields", "line"),
+    ("fields", "line"),
     [
-        ("label", {"targetId": "a1", "label": None}, "a1"),
-        ("session_info", {"name": None}, ""),
-        ("model_change", {"provider": None, "modelId": "m"}, "m"),
-        ("novelty", {"name": "x"}, ""),
+        ({"kind": "label", "targetId": "a1", "label": None}, "a1"),
+        ({"kind": "session_info", "name": None}, ""),
+        ({"kind": "model_change", "provider": None, "modelId": "m"}, "m"),
+        ({"kind": "novelty", "name": "x"}, ""),
     ],
 )
-def test_what_a_record_does_not_say_is_not_told(store, tmp_path, pi, kind, fields, line):
-    pi.entry("a1", kind, **fields)
+def test_what_a_record_does_not_say_is_not_told(store, tmp_path, pi, fields, line):
+    pi.entry("a1", **fields)
     assert summary_line(stored(store, pi.store_in(store, tmp_path), "a1")) == line
 
 

@@ -108,7 +108,7 @@ _entries = st.one_of(
     _fields(
         type=st.just("branch_summary"),
         fromId=_or_absent(_any_id, st.just("root")),
-        summary=_or_absent(texts, texts, st.none(), st.sampled_from([0, 5, False])),
+        summary=_or_absent(texts, texts, st.none(), st.sampled_from([0, 5, False, []])),
         details=_details,
     ),
     _fields(

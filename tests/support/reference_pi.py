@@ -81,7 +81,7 @@ def emit(entry: Entry) -> Entry | None:
         return entry["message"]  # type: ignore[no-any-return]
     if kind == "custom_message":
         return _message("custom", entry, ("customType", "content", "display", "details"))
-    if kind == "branch_summary" and entry.get("summary"):
+    if kind == "branch_summary" and entry.get("summary") not in ("", None, False):  # 0 equals False
         return _message("branchSummary", entry, ("summary", "fromId"))
     return None
 

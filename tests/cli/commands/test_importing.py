@@ -127,3 +127,44 @@ def test_a_file_whose_name_is_no_utf_8_is_imported(refold: Refold, tmp_path: Pat
     write(tmp_path / name)
     assert json.loads(refold("import", name, "--json").raw)["sessions"][0]["added"] == 16
     assert refold("sessions", "--json").json["sessions"][0]["source"].endswith("tale-\ufffd.jsonl")
+
+
+def test_under_another_name_a_file_is_another_session(told: Refold) -> None:
+    (session,) = told("import", "tale.jsonl", "--as", "second", "--json").json["sessions"]
+    assert (session["id"], session["added"]) == ("second", 16)
+    assert len(told("sessions", "--json").json["sessions"]) == 2
+
+
+def test_another_name_is_for_one_file(told: Refold) -> None:
+    problem = told.problem("import", "tale.jsonl", "tale.jsonl", "--as", "second", code=2)
+    assert problem == "--as takes one file; see 'refold import --help'"
+
+
+def test_a_record_that_its_harness_changed_is_counted(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / "tale.jsonl").write_bytes(tale().replace(b"Fix the parser.", b"Mend the parser."))
+    (session,) = told("import", "tale.jsonl", "--json").json["sessions"]
+    assert (session["id"], session["rewritten"]) == (SESSION, 1)
+
+
+def test_a_session_that_grew_here_and_elsewhere_is_said_to_have_diverged(
+    told: Refold, tmp_path: Path
+) -> None:
+    told("append", SESSION, stdin=said("said here"))
+    (tmp_path / "tale.jsonl").write_bytes(tale() + said("said there", "u9", "i1"))
+    assert told("import", "tale.jsonl", "--json").json["sessions"][0]["diverged"] is True
+    (tmp_path / "tale.jsonl").write_bytes(tale() + said("said there", "u9", "i1") + said("more", "v9", "u9"))
+    assert "the leaf stays where it was" in told("import", "tale.jsonl").out
+
+
+def test_a_session_that_grew_in_one_place_has_not_diverged(told: Refold) -> None:
+    assert told("import", "tale.jsonl", "--json").json["sessions"][0]["diverged"] is False
+
+
+def test_where_the_harness_reads_otherwise_is_reported_with_line_and_reason(
+    refold: Refold, tmp_path: Path
+) -> None:
+    (tmp_path / "tale.jsonl").write_bytes(tale() + said("an id once more", "u1", "i1"))
+    (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
+    (remark,) = session["differs_from_harness"]
+    assert remark["line"] == 18
+    assert remark["reason"]

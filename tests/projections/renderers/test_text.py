@@ -33,8 +33,8 @@ def read(message):
         (shell("sleep", cancelled=True, exitCode=1), "Ran `sleep`\n(no output)\n\n(command cancelled)"),
         (shell("false", exitCode=1), "Ran `false`\n(no output)\n\nCommand exited with code 1"),
         (
-            shell("ls", "a", truncated=True, fullOutputPath="/tmp/x"),
-            "Ran `ls`\n```\na\n```\n\n[Output truncated. Full output: /tmp/x]",
+            shell("ls", "a", truncated=True, fullOutputPath="/home/user/x"),
+            "Ran `ls`\n```\na\n```\n\n[Output truncated. Full output: /home/user/x]",
         ),
         ({"role": "compactionSummary", "summary": "all of it"}, "all of it"),
         ({"role": "observer", "content": "I saw it"}, "I saw it"),

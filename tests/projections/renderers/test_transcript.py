@@ -40,13 +40,17 @@ def lines(*messages):
         ({"role": "custom", "content": "by the way"}, "[User]: by the way"),
         (
             {"role": "compactionSummary", "summary": "all of it"},
-            "[User]: Earlier parts of this conversation were replaced by this summary:\n\n"
-            "<summary>\nall of it\n</summary>",
+            (
+                "[User]: Earlier parts of this conversation were replaced by this summary:\n\n"
+                "<summary>\nall of it\n</summary>"
+            ),
         ),
         (
             {"role": "branchSummary", "summary": "tried"},
-            "[User]: Another branch of this conversation was left; this summarizes it:\n\n"
-            "<summary>\ntried\n</summary>",
+            (
+                "[User]: Another branch of this conversation was left; this summarizes it:\n\n"
+                "<summary>\ntried\n</summary>"
+            ),
         ),
     ],
 )
@@ -108,9 +112,8 @@ def test_a_number_beyond_all_doubles_is_null_as_in_javascript():
 
 
 def test_a_number_of_thousands_of_digits_is_printed():
-    digits = "1" * 5000
-    message = '{"role":"assistant","content":[{"type":"toolCall","name":"t","arguments":{"n":%s}}]}' % digits
-    assert serialize([view_of_message(message.encode())]) == "[Assistant tool calls]: t(n=null)"
+    call_of = b'{"role":"assistant","content":[{"type":"toolCall","name":"t","arguments":{"n":%s}}]}'
+    assert serialize([view_of_message(call_of % (b"1" * 5000))]) == "[Assistant tool calls]: t(n=null)"
 
 
 @pytest.mark.parametrize("arguments", [None, "text", 7])

@@ -1,0 +1,96 @@
+"""What lies between the records of a file: written apart, put together again."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eventstore import EventLog
+from eventstore import glue as glue_
+from eventstore.chain import payload_digest
+from eventstore.errors import NotFoundError
+from eventstore.glue import SegmentWriter, segment_bytes, segment_digests
+from eventstore.memory_log import MemoryLog
+from eventstore.records import Segment
+from tests.support.events import event, events
+
+
+def written(gaps: list[bytes], numbers: list[int] | None = None) -> tuple[Segment, list[bytes]]:
+    """The segment of a file part with these gaps around its records."""
+    writer = SegmentWriter()
+    for gap in gaps[:-1]:
+        writer.between(gap)
+        writer.record()
+    writer.between(gaps[-1])
+    for number in range(1, len(gaps)) if numbers is None else numbers:
+        writer.number(number)
+    return writer.finish()
+
+
+def put_together(log: EventLog, segment: Segment) -> bytes:
+    with log.snapshot() as snapshot:
+        return b"".join(map(bytes, segment_bytes(snapshot, "s", segment)))
+
+
+def with_bodies(count: int, payloads: list[bytes]) -> EventLog:
+    log = MemoryLog()
+    log.append("s", [event(f"e{number}") for number in range(count)], blobs=payloads)
+    return log
+
+
+@given(st.lists(st.binary(max_size=6), min_size=1, max_size=12))
+def test_gaps_and_records_are_put_together_as_they_were(gaps: list[bytes]) -> None:
+    segment, payloads = written(gaps)
+    log = with_bodies(len(gaps) - 1, payloads)
+    bodies = [found.body for found in events(log, "s")] if len(gaps) > 1 else []
+    expected = b"".join(gap + body for gap, body in zip(gaps, [*bodies, b""], strict=True))
+    assert put_together(log, segment) == expected
+
+
+@given(st.lists(st.binary(min_size=1, max_size=9), min_size=1, max_size=12), st.integers(0, 20))
+def test_gaps_may_fill_several_payloads(gaps: list[bytes], limit: int) -> None:
+    with pytest.MonkeyPatch.context() as patching:
+        patching.setattr(glue_, "_PAYLOAD_BYTES", limit)
+        segment, payloads = written(gaps)
+    assert len(payloads) == len(segment.glue)
+    log = with_bodies(len(gaps) - 1, payloads)
+    without_bodies = put_together(log, msgspec.structs.replace(segment, records=[]))
+    assert without_bodies == b"".join(gaps)
+
+
+def test_a_million_equal_line_ends_take_a_few_bytes() -> None:
+    _, payloads = written([b"\n"] * 1_000_000, numbers=[])
+    assert sum(map(len, payloads)) < 50
+
+
+def test_consecutive_events_are_one_run() -> None:
+    segment, _ = written([b""] * 6, numbers=[4, 5, 6, 9, 2])
+    assert segment.records == [(4, 3), (9, 1), (2, 1)]
+
+
+def test_a_part_without_records_is_its_gap() -> None:
+    segment, payloads = written([b"blank\n"])
+    assert segment.records == []
+    assert put_together(with_bodies(0, payloads), segment) == b"blank\n"
+
+
+def test_gaps_come_in_pieces() -> None:
+    writer = SegmentWriter()
+    for piece in (b"a", b"b", b"", b"c"):
+        writer.between(piece)
+    segment, payloads = writer.finish()
+    assert put_together(with_bodies(0, payloads), segment) == b"abc"
+
+
+def test_a_segment_names_its_payloads_by_their_digests() -> None:
+    segment, payloads = written([b"a", b"b"])
+    assert segment_digests(segment) == [payload_digest(payload) for payload in payloads]
+    assert segment_digests(segment, segment) == segment_digests(segment) * 2
+
+
+def test_a_missing_payload_is_an_error() -> None:
+    segment, _ = written([b"a"])
+    with pytest.raises(NotFoundError):
+        put_together(with_bodies(0, []), segment)
