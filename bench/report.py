@@ -79,7 +79,7 @@ COMPARISONS: Final = (
 
 
 class Runs:
-    """The medians of several runs of all benches, by group and role."""
+    """The medians of several runs of all benches, by group and role; a role may have had several turns in a run."""
 
     def __init__(self, reports: list[dict[str, Any]]) -> None:
         self.machine: dict[str, Any] = reports[0]["machine_info"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
+from functools import cache
 
 import msgspec
 import pytest
@@ -15,14 +17,18 @@ from eventstore.importing import import_file
 from eventstore.records import MessageRecord, compose
 
 GROUP = "append"
-ROUNDS = 4000
 BEHIND = 10_000
+TURNS = 8
+ROUNDS = 500
 TABLES = {"events", "ids", "positions"}
 """The tables that an append adds a row to; it also writes the session's head in `sessions` anew."""
 
+# A disk's mood changes within seconds: the contenders take turns, and a ratio is one of two neighbours.
+pytestmark = pytest.mark.parametrize("turn", range(TURNS), scope="module")
+
 
 @pytest.fixture(scope="module")
-def events():
+def composed():
     """Events as a producer composes them."""
     return [
         compose(
@@ -30,30 +36,43 @@ def events():
             id=entry_id(number),
             time=number,
         )
-        for number in range(BEHIND, BEHIND + ROUNDS)
+        for number in range(BEHIND, BEHIND + TURNS * ROUNDS)
     ]
 
 
 @pytest.fixture
-def log(tmp_path):
-    with open_store(tmp_path / "store") as log:
-        import_file(log, session_file(BEHIND, 60))
-        yield log
+def events(composed, turn):
+    """This turn's events."""
+    return composed[turn * ROUNDS :][:ROUNDS]
 
 
-@pytest.fixture
-def head(log):
+@pytest.fixture(scope="module")
+def log_of(tmp_path_factory):
+    """From a contender's name to its own store, which grows from turn to turn."""
+    with ExitStack() as stack:
+
+        @cache
+        def made(contender):
+            log = stack.enter_context(open_store(tmp_path_factory.mktemp(contender) / "store"))
+            import_file(log, session_file(BEHIND, 60))
+            return log
+
+        yield made
+
+
+def head_of(log):
     with log.snapshot() as snapshot:
         return next(snapshot.heads())
 
 
-@pytest.fixture
-def frames(log, head, events):
+def values_like(log, events, turn):
     """From sequence numbers to values of the sizes that the log would store, in order."""
+    head = head_of(log)
     with log.snapshot() as snapshot:
         newest = snapshot.frame(head.name, head.leaf)
         overhead = len(newest) - len(body_of(newest))
-    return enumerate((bytes(overhead) + event.body for event in events), head.version + 1)
+    first = head.version + 1 + turn * ROUNDS
+    return enumerate((bytes(overhead) + event.body for event in events), first)
 
 
 def rows(log):
@@ -63,39 +82,44 @@ def rows(log):
         return {name: transaction.stat(db)["entries"] for name, db in tables._asdict().items()}
 
 
-def test_refold_appends(measure, log, head, events):
-    before = rows(log)
+def test_refold_appends(measure, log_of, events):
+    log = log_of("refold")
+    name, before = head_of(log).name, rows(log)
     appends = iter(events)
-    measure(GROUP, "refold", log.append, rounds=ROUNDS, setup=lambda: ((head.name, [next(appends)]), {}))
+    measure(GROUP, "refold", log.append, rounds=ROUNDS, setup=lambda: ((name, [next(appends)]), {}))
     grown = {table for table, count in rows(log).items() if count > before[table]}
     assert grown == TABLES, "the peer has to write what an append writes"
 
 
-def test_lmdb_writes_the_same_rows(measure, log, head, frames):
+def test_lmdb_writes_the_same_rows(measure, log_of, events, turn):
+    log = log_of("same-rows")
     env, tables = environment_of(log)
-    number = head.number.to_bytes(4, "big")
-    packed_head = msgspec.msgpack.encode(head)
+    head = head_of(log)
+    number, packed_head = head.number.to_bytes(4, "big"), msgspec.msgpack.encode(head)
+    values = values_like(log, events, turn)
 
-    def write(seq, frame):
+    def write(seq, value):
         place = seq.to_bytes(8, "big")
         with env.begin(write=True) as transaction:
-            transaction.put(number + place, frame, db=tables.events)
+            transaction.put(number + place, value, db=tables.events)
             transaction.put(number + entry_id(seq).encode(), place, db=tables.ids)
             transaction.put(place, number + place, db=tables.positions, append=True)
             transaction.put(b"h" + number, packed_head, db=tables.sessions)
 
-    measure(GROUP, "same rows", write, rounds=ROUNDS, setup=lambda: (next(frames), {}))
+    measure(GROUP, "same rows", write, rounds=ROUNDS, setup=lambda: (next(values), {}))
 
 
-def test_lmdb_writes_one_row(measure, log, head, frames):
+def test_lmdb_writes_one_row(measure, log_of, events, turn):
+    log = log_of("one-row")
     env, tables = environment_of(log)
-    number = head.number.to_bytes(4, "big")
+    number = head_of(log).number.to_bytes(4, "big")
+    values = values_like(log, events, turn)
 
-    def write(seq, frame):
+    def write(seq, value):
         with env.begin(write=True) as transaction:
-            transaction.put(number + seq.to_bytes(8, "big"), frame, db=tables.events)
+            transaction.put(number + seq.to_bytes(8, "big"), value, db=tables.events)
 
-    measure(GROUP, "one row", write, rounds=ROUNDS, setup=lambda: (next(frames), {}))
+    measure(GROUP, "one row", write, rounds=ROUNDS, setup=lambda: (next(values), {}))
 
 
 def test_a_file_gets_a_line(measure, tmp_path, events):

@@ -37,7 +37,7 @@ def record_branch_summary(writer: SessionWriter, *, summary: str, target: Leaf) 
         version = snapshot.head(writer.session).version
         shared = {entry.seq for entry in path(snapshot, there)}
         left = [entry for entry in path(snapshot, here) if entry.seq not in shared]
-        if not left:
+        if all(entry.kind == "leaf_moved" for entry in left):
             raise NotFoundError(
                 "entries to summarize before", str(target), "the target is on this very branch"
             )

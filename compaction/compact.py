@@ -8,7 +8,7 @@ from eventstore.estimates import utf16_tokens
 from eventstore.records import Compaction
 from eventstore.views import Message, Text
 from eventstore.writing import SessionWriter
-from projections.context import context_at
+from projections.context import context_at, parts_from
 from projections.files import files_of
 from projections.standpoint import path, stand
 
@@ -36,15 +36,15 @@ def record_compaction(
         if first_seq not in {entry.seq for entry in entries}:
             raise NotFoundError("entry on the path", first_kept, "'refold tree' shows the path to the leaf")
         files = files_of([entry for entry in entries if entry.seq < first_seq], snapshot).lists()
-        parts = context_at(snapshot, at).parts
+        before = context_at(snapshot, at).parts
+        kept = parts_from(snapshot, at, first_seq)
     text = with_file_tags(summary, files)
     summary_tokens = utf16_tokens(Message(role="compactionSummary", blocks=(Text(text),)))
-    kept_tokens = sum(part.utf16 for part in parts if part.seq >= first_seq and part.kind != "compaction")
     record = Compaction(
         summary=text,
         first_kept_entry_id=first_kept,
-        tokens_before=sum(part.utf16 for part in parts),
-        tokens_after=summary_tokens + kept_tokens,
+        tokens_before=sum(part.utf16 for part in before),
+        tokens_after=summary_tokens + sum(part.utf16 for part in kept),
         details=files,
         reason=reason,
         policy=policy,

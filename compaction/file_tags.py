@@ -7,7 +7,7 @@ from typing import Final
 
 from eventstore.records import FileOperations
 
-_TAGS: Final = re.compile(r"\n*<(read-files|modified-files)>\n.*?\n</\1>", re.DOTALL)
+_TAGS: Final = re.compile(r"\n*<(read-files|modified-files)>\n(?:.*?\n)?</\1>", re.DOTALL)
 
 
 def with_file_tags(summary: str, files: FileOperations) -> str:

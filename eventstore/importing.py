@@ -286,7 +286,7 @@ class _Importing:
         return compose(move, id=f"stayed-{record.digest[:16]}", time=newest.time, parent=here.id)
 
     def _is_known(self, event_id: str) -> bool:
-        if self._continued is None and self._shared is _NOTHING_SHARED:
+        if self._continued is None:
             return False
         with self._log.snapshot() as snapshot:
             return snapshot.locate(self._session, event_id) > 0

@@ -87,8 +87,8 @@ def open_environment(path: str, *, create: bool, map_size: int) -> tuple[lmdb.En
             Path(path).mkdir(parents=True, exist_ok=True)
         may_write, may_lock = _rights(data)
         is_writable = not exists or (may_write and may_lock)
-        if is_writable:
-            _check_room(data.with_name(_LOCK_FILE))
+        if is_writable and not (exists and data.with_name(_LOCK_FILE).exists()):
+            _check_room(path)
         with _OPENING:
             env = lmdb.open(
                 path,
@@ -124,11 +124,11 @@ def _rights(data: Path) -> tuple[bool, bool]:
     return may_write, may_lock
 
 
-def _check_room(lock: Path) -> None:
-    """Refuse to make a lock file on a full disk: LMDB writes it through memory, where that is a signal."""
-    if sys.platform == "win32" or lock.exists():
+def _check_room(folder: str) -> None:
+    """Refuse to make files on a full disk: LMDB writes its lock file through memory, where that is a signal."""
+    if sys.platform == "win32":
         return
-    disk = os.statvfs(lock.parent)
+    disk = os.statvfs(folder)
     if disk.f_blocks and disk.f_bavail * disk.f_frsize < _ROOM_TO_BEGIN:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -159,16 +159,27 @@ def part_of(frame: Buffer, *, rules: str = "pi") -> Part | None:
     return None if message is None else _part(frame, message, _FATE_OF_KIND.get(head.kind, Fate.INJECTED))
 
 
-def _selected(snapshot: Snapshot, at: Standpoint) -> tuple[Buffer | None, Iterator[Buffer], bool]:
+def parts_from(snapshot: Snapshot, at: Standpoint, first: int, *, rules: str = "pi") -> tuple[Part, ...]:
+    """What a path shows from entry `first` on, whatever a compaction hides: what one that keeps from there keeps."""
+    shown = _shown(snapshot, at, rules_named(rules), first=first)
+    return tuple(_part(frame, raw, fate) for frame, raw, fate in shown)
+
+
+def _selected(
+    snapshot: Snapshot, at: Standpoint, first: int = 0
+) -> tuple[Buffer | None, Iterator[Buffer], bool]:
     """The compaction in effect, the entries that may show, and whether anything else has a say in them.
 
     pi §buildSessionContext: the newest compaction's summary, then the path from its first kept entry on,
-    or only what follows it where that entry is not above it on the path.
+    or only what follows it where that entry is not above it on the path. With `first`, the path from there
+    on, and no compaction.
     """
     if not at.leaf:
         return None, iter(()), False
     _, flags, _, _, compaction_seq, *_ = pointers_of(snapshot.frame(at.session, at.leaf))
     is_overlaid = at.has_observed or flags & Flag.OVERLAID.value != 0
+    if first:
+        return None, snapshot.path(at.session, at.leaf, first=first), is_overlaid
     if not compaction_seq:
         return None, snapshot.path(at.session, at.leaf), is_overlaid
     compaction = snapshot.frame(at.session, compaction_seq)
@@ -177,9 +188,11 @@ def _selected(snapshot: Snapshot, at: Standpoint) -> tuple[Buffer | None, Iterat
     return compaction, snapshot.path(at.session, at.leaf, first=first), is_overlaid
 
 
-def _shown(snapshot: Snapshot, at: Standpoint, harness: HarnessRules) -> Iterator[tuple[Buffer, bytes, Fate]]:
+def _shown(
+    snapshot: Snapshot, at: Standpoint, harness: HarnessRules, first: int = 0
+) -> Iterator[tuple[Buffer, bytes, Fate]]:
     """The messages of a context with the frames they come from and their fates."""
-    compaction, frames, is_overlaid = _selected(snapshot, at)
+    compaction, frames, is_overlaid = _selected(snapshot, at, first)
     rewrites: dict[str, list[Shown]] = {}
     observed: dict[int, list[bytes]] = {}
     if is_overlaid:

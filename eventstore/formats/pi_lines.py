@@ -12,18 +12,22 @@ BLANK: Final = b" \t\r\n"
 BOM: Final = b"\xef\xbb\xbf"
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 _NOT_JSON: Final = "not JSON"
-_OBJECT: Final = re.compile(r'\{\s*"')
+_TYPES: Final = KINDS | {"session"}
+_ENTRY: Final = re.compile(r'\{\s*"type"\s*:\s*"(?:%s)"' % "|".join(sorted(_TYPES)))  # noqa: UP031  braces
+_ATTEMPTS: Final = 1000
+"""How many beginnings of entries are tried behind torn ones in a line, so that no line takes for ever."""
 
 
 def objects_in(text: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], str]:
     """The objects that stand one behind the other in a line (start and stop in bytes), and what else is there.
 
-    A whole entry behind a torn one is found by its type: pi appends to a file without looking how it ends.
+    A whole entry behind a torn one is found by how pi's entries begin: pi appends to a file without looking how
+    it ends.
     """
     # surrogateescape makes every byte sequence a string whose pieces have known lengths in bytes.
     decoded = text.decode("utf-8", "surrogateescape")
     spans: list[tuple[int, int, dict[str, Any]]] = []
-    problem, at, offset, is_torn = "", 0, 0, False
+    problem, at, offset, is_torn, attempts = "", 0, 0, False, 0
     while at < len(decoded):
         value, end, failure = None, at, _NOT_JSON
         try:
@@ -33,7 +37,7 @@ def objects_in(text: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], str]
             failure = "nested too deeply to be read"
         except ValueError:
             end = at
-        if isinstance(value, dict) and (not is_torn or value.get("type") in KINDS):
+        if isinstance(value, dict) and (not is_torn or value.get("type") in _TYPES):
             stop = offset + _size(decoded[at:end])
             spans.append((offset, stop, value))
             is_torn = False
@@ -42,7 +46,8 @@ def objects_in(text: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], str]
                 where = f" from byte {offset + 1} of the line on" if spans else ""
                 problem = problem or failure + where
             is_torn = True
-            found = _OBJECT.search(decoded, max(end, at + 1))
+            attempts += 1
+            found = _ENTRY.search(decoded, max(end, at + 1)) if attempts <= _ATTEMPTS else None
             end = found.start() if found else len(decoded)
             stop = offset + _size(decoded[at:end])
         blank = _BLANKS.match(decoded, end)

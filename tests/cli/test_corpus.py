@@ -85,7 +85,9 @@ def test_the_audit_agrees_with_the_context(imported: Refold, context: Any) -> No
     assert session["contextTokens"] == context["tokens"]
 
 
-def test_no_line_of_a_listing_is_wider_than_a_terminal(imported: Refold) -> None:
+def test_no_line_of_a_listing_is_wider_than_a_terminal(corpus: Path, tmp_path: Path) -> None:
+    imported = Refold(tmp_path / "store")
+    imported("import", corpus / "pi" / FILES[0])
     for name in ("sessions", "log", "tree", "audit", "timeline", "diff"):
         arguments = invocations("@last")[name]
         printed = imported.on_terminal(*arguments, columns=80, NO_COLOR="1", TERM="dumb")

@@ -12,6 +12,7 @@ from cli.main import COMMANDS
 from tests.cli.invocations import NAMES, WITHOUT_A_STORE, invocations, line_for
 from tests.cli.running import PROJECT, Refold, command
 from tests.cli.tale import SESSION, write
+from tests.support.pi_files import header, said
 
 HEAVY = ("rich", "tiktoken", "anthropic", "lmdb", "msgspec", "platformdirs")
 
@@ -165,12 +166,10 @@ def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(
     refold: Refold, tmp_path: Path, arguments: list[str]
 ) -> None:
     # Far more than a pipe holds.
-    words = [b'{"type":"message","message":{"role":"user","content":"%s"}}\n' % (b"word " * 100)] * 800
-    refold("append", SESSION, stdin=b"".join(words))
-    (tmp_path / "session.jsonl").write_bytes(refold("export", SESSION, "--format", "pi", "-o", "-").raw)
-    other = Refold(tmp_path / "other")
-    other("import", "session.jsonl")
-    process = other.started(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    words = [said("word " * 100, f"e{number}", f"e{number - 1}" if number else None) for number in range(800)]
+    (tmp_path / "session.jsonl").write_bytes(header() + b"".join(words))
+    refold("import", "session.jsonl")
+    process = refold.started(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.read(10)
     process.stdout.close()

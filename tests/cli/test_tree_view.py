@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
-from tests.support.pi_files import line
+from tests.support.pi_files import entry, header, line
 
 TREE = """\
 ● u1       user  Fix the parser.
@@ -42,9 +44,10 @@ def test_several_roots_stand_one_below_the_other(told: Refold) -> None:
     assert lines[0].startswith("● u1 ")
 
 
-def test_a_session_as_deep_as_it_is_long_is_drawn(refold: Refold) -> None:
-    refold("append", "deep", stdin=line({"type": "custom", "customType": "x"}) * 3000)
-    assert refold("tree", "deep").lines[1] == "  … 2998 custom"
+def test_a_session_as_deep_as_it_is_long_is_drawn(refold: Refold, tmp_path: Path) -> None:
+    chain = [entry(f"e{number}", f"e{number - 1}" if number else None) for number in range(3000)]
+    (tmp_path / "deep.jsonl").write_bytes(header() + b"".join(chain))
+    assert refold("tree", "deep.jsonl").lines[1] == "  … 2998 custom"
 
 
 def test_a_tree_of_nothing_is_empty(told: Refold) -> None:

@@ -23,7 +23,7 @@ names = st.sampled_from(["a", "b", "c", "d", "e", "a", None, 5, "", "\ud800"])
 records = st.one_of(
     st.builds(said, st.sampled_from(["x", "größe", "\ud800", ""]), names, names),
     st.builds(
-        lambda own, above, kind: entry(own, above, kind),
+        entry,
         names,
         names,
         st.sampled_from(["custom", "rewrite", "?"]),
@@ -163,8 +163,7 @@ def test_no_bytes_do_more_than_be_refused(content: bytes) -> None:
         log = MemoryLog()
         try:
             found = bring(log, Path(folder), content)
-        except BadInputError as error:
-            assert "\n" not in str(error)
+        except BadInputError:
             return
         assert original(log, found.id) == content
         assert verify(log).findings == []

@@ -18,8 +18,8 @@ BEFORE_COMPACTION_V3 = "pi-mono-before-compaction.v3.jsonl"
 LARGE_V1 = "pi-mono-large-session.v1.jsonl"
 FILES = (BEFORE_COMPACTION_V1, BEFORE_COMPACTION_V3, LARGE_V1)
 IDS = {
-    BEFORE_COMPACTION_V1: ["FIXED"],
-    LARGE_V1: ["FIXED"],
+    BEFORE_COMPACTION_V1: ["0de226df", "ac19a090", "b4ccfbf8"],
+    LARGE_V1: ["b0e74a60", "4f1ec411", "3b49ba89"],
 }
 
 

@@ -1,4 +1,4 @@
-"""A store that was opened before a fork: refused in the child, unharmed in the parent. And opened twice in one process."""
+"""A store across a fork: refused in the child, unharmed in the parent. And opened twice in one process: refused."""
 
 from __future__ import annotations
 

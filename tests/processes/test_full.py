@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import json
+import re
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from eventstore import open_store
 from eventstore.backup import backup
 from eventstore.errors import StoreError
 from eventstore.lmdb_log import Durability, LmdbLog
 from eventstore.verify import verify
+from tests.support.disks import disk
 from tests.support.events import event, events, message, version
 from tests.support.processes import output_of, running
 
@@ -111,6 +112,33 @@ with open_store(folder / "store", durability="batch") as log:
 print(json.dumps([len(refused), sound, after - len(told)]))
 """
 
+BEGIN_UNDER_A_LIMIT = f"""{PRELUDE}
+import resource
+folder = Path(sys.argv[1])
+def limit(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+def begin():
+    with open_store(store) as log:
+        log.append("s", [message("a")])
+refused = set()
+for has_lock in (False, True):
+    for size in range(8192 * has_lock, 80_000, 4096):
+        store = folder / f"{{size}}-{{has_lock}}"
+        if has_lock:
+            open_store(store).close()
+            (store / "data.mdb").unlink()
+        limit(size)
+        problem = problem_of(begin)
+        if problem:
+            refused.add(problem.removeprefix(f"{{store}}: "))
+        limit(resource.RLIM_INFINITY)
+        begin()
+        with open_store(store) as log:
+            assert version(log, "s") == 1
+            assert not verify(log).findings
+print(json.dumps(sorted(refused)))
+"""
+
 BEGIN_WHEN_FULL = f"""{PRELUDE}
 folder, room = Path(sys.argv[1]), int(sys.argv[2])
 fill(folder, but=room)
@@ -149,16 +177,22 @@ with open_store(sys.argv[2]) as log:
 GROW_WITH_FEW_ADDRESSES = f"""{PRELUDE}
 import resource
 from eventstore.lmdb_log import LmdbLog
-resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
+def limit_to(more):
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + more, resource.RLIM_INFINITY))
+def open():
+    return LmdbLog(sys.argv[1], map_size=24 << 20)
+def fill():
+    for number in range(100):
+        log.append("s", [event(f"e{{number}}", data="x" * (1 << 20))])
+limit_to(64 << 20)
 print(problem_of(lambda: open_store(sys.argv[1])))
-log = LmdbLog(sys.argv[1], map_size=1 << 20)
-log.append("s", [message("a")])
-resource.setrlimit(resource.RLIMIT_AS, (1 << 25, resource.RLIM_INFINITY))
-print(problem_of(lambda: log.append("s", [event("b", data="x" * (5 << 20))])))
+log = open()
+limit_to(16 << 20)
+print(problem_of(fill))
 print(problem_of(lambda: log.append("s", [message("b")])))
-resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
-with LmdbLog(sys.argv[1], map_size=1 << 20) as log:
-    print(log.append("s", [message("b")]).version, verify(log).findings)
+with open() as log:
+    print(version(log, "s") > 10, verify(log).findings)
 """
 
 APPEND_WHEN_TOLD = """
@@ -175,29 +209,30 @@ with LmdbLog(sys.argv[1], map_size=1 << 18) as log:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of a megabyte."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if sys.platform != "linux" or os.geteuid():
-        pytest.skip("only root on Linux may mount a small disk")
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "refold-test", str(folder)]
-    mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
-    try:
+    (tmp_path / "disk").mkdir()
+    with disk(tmp_path / "disk", size="1m") as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
-def check_filled(number: int, problem: str, again: str, held: list[str], sound: bool, after: int) -> None:
-    assert number > 10
-    for text in (problem, again):
-        assert "cannot be written" in text
-        assert text.endswith("nothing of this append was stored")
-        assert "\n" not in text
-    assert held == [f"e{each}{part}" for each in range(number) for part in ("", "+")]
-    assert sound
-    assert after == len(held) + 1
+class Filled(NamedTuple):
+    """What came of appends to a store until there was no room, and after there was some again."""
+
+    appends: int
+    problem: str
+    again: str
+    held: list[str]
+    is_sound: bool
+    version_after: int
+
+    def check(self) -> None:
+        assert self.appends > 10
+        for text in (self.problem, self.again):
+            assert "cannot be written" in text
+            assert text.endswith("nothing of this append was stored")
+            assert "\n" not in text
+        assert self.held == [f"e{number}{part}" for number in range(self.appends) for part in ("", "+")]
+        assert self.is_sound
+        assert self.version_after == len(self.held) + 1
 
 
 class TestFullDisk:
@@ -205,15 +240,135 @@ class TestFullDisk:
     def test_an_append_fails_whole_and_the_store_goes_on_where_there_is_room_again(
         self, small_disk: Path, durability: Durability
     ) -> None:
-        import json  # noqa: PLC0415
-
-        check_filled(*json.loads(output_of(FILL_BY_APPENDING, small_disk, durability)))
+        Filled(*json.loads(output_of(FILL_BY_APPENDING, small_disk, durability))).check()
 
     @pytest.mark.skipif(sys.platform == "win32", reason="this system knows no limit of a file's size")
     @pytest.mark.parametrize("durability", ["each", "batch"])
     def test_an_append_past_the_limit_of_a_files_size_fails_whole(
         self, tmp_path: Path, durability: Durability
     ) -> None:
-        import json  # noqa: PLC0415
+        Filled(*json.loads(output_of(FILL_TO_A_LIMIT, tmp_path, durability))).check()
 
-        check_filled(*json.loads(output_of(FILL_TO_A_LIMIT, tmp_path, durability)))
+    def test_of_threads_that_append_to_a_full_disk_each_learns_what_became_of_its_own(
+        self, small_disk: Path
+    ) -> None:
+        assert json.loads(output_of(FILL_FROM_THREADS, small_disk)) == [4, True, 1]
+
+    @pytest.mark.parametrize("room", [0, 4096, 16_384, 40_960, 65_536])
+    def test_a_new_store_on_a_full_disk_is_refused_or_made_and_never_ends_in_a_signal(
+        self, small_disk: Path, room: int
+    ) -> None:
+        problem, made, findings = json.loads(output_of(BEGIN_WHEN_FULL, small_disk, str(room)))
+        where = f"{small_disk / 'store'}: cannot be opened (No space left on device); "
+        assert room >= 65_536 or problem == where + "check its permissions and the room on its disk"
+        assert (made, findings) == (1, 0)
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="this system knows no limit of a file's size")
+    def test_a_new_store_that_finds_no_room_halfway_is_made_when_there_is_some(self, tmp_path: Path) -> None:
+        problems = json.loads(output_of(BEGIN_UNDER_A_LIMIT, tmp_path))
+        reasons = r"(mdb_txn_commit: )?(File too large|Input/output error)"
+        told = [re.fullmatch(rf"cannot be (opened|written) \({reasons}\); .*", each) for each in problems]
+        assert all(told)
+        assert {each[1] for each in told if each} == {"opened", "written"}
+
+    def test_a_store_without_its_lock_file_on_a_full_disk_is_refused_without_a_signal(
+        self, small_disk: Path
+    ) -> None:
+        problem, found = json.loads(output_of(OPEN_WITHOUT_A_LOCK_FILE_WHEN_FULL, small_disk))
+        assert "cannot be opened (No space left on device)" in problem
+        assert found == 1
+
+    @pytest.mark.parametrize("room", [0, 200_000])
+    def test_a_backup_onto_a_full_disk_leaves_nothing_there(
+        self, small_disk: Path, tmp_path: Path, room: int
+    ) -> None:
+        problem, left, made = output_of(
+            BACK_UP_ONTO_A_FULL_DISK, small_disk, tmp_path / "store", str(room)
+        ).splitlines()
+        assert problem.startswith(f"{small_disk / 'copy'}: cannot be written (")
+        assert left == "['filling']"
+        assert made == "100"
+
+
+class TestFullMap:
+    @pytest.mark.parametrize("durability", ["each", "batch"])
+    def test_a_map_grows_while_threads_append_and_read(self, tmp_path: Path, durability: Durability) -> None:
+        with LmdbLog(tmp_path / "store", map_size=128 * KILOBYTE, durability=durability) as log:
+            told: list[str] = []
+            errors: list[str] = []
+
+            def work(thread: int) -> None:
+                for number in range(25):
+                    name = f"{thread}.{number}"
+                    while True:
+                        try:
+                            log.append("s", [event(name, data="x" * 20_000)])
+                            break
+                        except StoreError as error:
+                            errors.append(error.problem)
+                    told.append(name)
+                    # A snapshot of another thread keeps the map from growing, and then the append says so.
+                    assert version(log, "s") >= number
+
+            threads = [threading.Thread(target=work, args=(thread,)) for thread in range(6)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert set(errors) <= {"the map is too small, and cannot grow while this process reads"}
+            assert sorted(found.id for found in events(log, "s")) == sorted(told)
+            assert len(told) == 150
+            assert verify(log).findings == []
+
+    def test_two_processes_grow_one_map_in_turns(self, tmp_path: Path) -> None:
+        with (
+            LmdbLog(tmp_path / "store", map_size=256 * KILOBYTE) as log,
+            running(APPEND_WHEN_TOLD, tmp_path / "store") as other,
+        ):
+            for turn in range(6):
+                size = 150_000 << (turn // 2)
+                assert other.ask(f"o{turn} {size}") == f"{2 * turn + 1}"
+                assert log.append("s", [event(f"e{turn}", data="x" * size)]).version == 2 * turn + 2
+            assert other.finish() == []
+            assert verify(log).findings == []
+
+    @pytest.mark.parametrize("use", ["snapshot", "size", "backup", "append", "keep"])
+    def test_whatever_comes_first_after_another_process_has_grown_the_map_works(
+        self, tmp_path: Path, use: str
+    ) -> None:
+        with LmdbLog(tmp_path / "store", map_size=256 * KILOBYTE) as log:
+            log.append("s", [message("a")])
+            with running(APPEND_WHEN_TOLD, tmp_path / "store") as other:
+                assert other.ask(f"b {MEGABYTE}") == "2"
+                assert other.finish() == []
+            if use == "size":
+                assert log.size().file_bytes > MEGABYTE
+            elif use == "backup":
+                assert backup(log, tmp_path / "copy").verification.events == 2
+            elif use == "append":
+                assert log.append("s", [message("c")]).version == 3
+            elif use == "keep":
+                log.keep([(b"key", b"value")])
+            assert [found.id for found in events(log, "s")][:2] == ["a", "b"]
+
+    def test_a_snapshot_from_before_another_process_has_grown_the_map_stays_as_it_was(
+        self, tmp_path: Path
+    ) -> None:
+        with LmdbLog(tmp_path / "store", map_size=256 * KILOBYTE) as log:
+            log.append("s", [message("a")])
+            with running(APPEND_WHEN_TOLD, tmp_path / "store") as other, log.snapshot() as snapshot:
+                assert other.ask(f"b {MEGABYTE}") == "2"
+                for use in (lambda: log.append("s", [message("c")]), lambda: version(log, "s")):
+                    with pytest.raises(StoreError, match="close the open snapshots, then try again"):
+                        use()
+                assert [head.version for head in snapshot.heads()] == [1]
+                assert len(list(snapshot.frames("s"))) == 1
+            assert log.append("s", [message("c")]).version == 3
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="this system knows no limit of a process's memory")
+    def test_a_process_that_may_not_have_a_larger_map_says_so_and_loses_nothing(self, tmp_path: Path) -> None:
+        opening, growing, closed, last = output_of(GROW_WITH_FEW_ADDRESSES, tmp_path / "store").splitlines()
+        assert "cannot be opened (Cannot allocate memory)" in opening
+        assert "the map cannot grow" in growing
+        assert "the store is closed; open it again" in closed
+        assert last == "True []"

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 
 from eventstore.memory_log import MemoryLog
 from projections.context import build_context, context_json
+from projections.files import file_operations
 from projections.standpoint import ROOT
 from projections.timeline import timeline
 from projections.tree import TreeFold, tree
@@ -64,6 +65,16 @@ def test_rewrites_and_undos_mean_at_every_entry_what_the_whole_path_says(appende
     for leaf in nodes(appended):
         expected = reference_refold.context(appended, leaf)
         assert expected == javascript(context_json(log, "s", leaf=leaf))
+
+
+@bounded
+@given(appended=native_events())
+def test_files_are_at_every_entry_what_each_event_of_its_path_stands_for(appended):
+    log = log_of(appended)
+    for leaf in nodes(appended):
+        read, modified = reference_refold.files(appended, leaf)
+        found = file_operations(log, "s", leaf=leaf)
+        assert (found.read_files, found.modified_files) == (sorted(read - modified), sorted(modified))
 
 
 @bounded

@@ -15,6 +15,7 @@ from eventstore.records import (
     Custom,
     CustomMessage,
     Decision,
+    FileOperations,
     Label,
     LeafMoved,
     MessageRecord,
@@ -55,12 +56,14 @@ _recent = st.sampled_from([*list(_BACK)[:4], "ghost"])
 _shown = st.builds(
     Shown, target=_target, shown=st.sampled_from(["shorter", ""]), block=st.none() | st.integers(0, 2)
 )
+_claims = st.none() | st.just(FileOperations(read_files=["claimed.py"], modified_files=[]))
 _pointing: st.SearchStrategy[Record] = st.one_of(
     st.builds(
         Compaction,
         summary=st.sampled_from(["all of it", ""]),
         first_kept_entry_id=_target,
         tokens_before=st.just(9),
+        details=_claims,
     ),
     st.builds(Rewrite, reason=st.just("prune"), targets=st.lists(_shown, min_size=1, max_size=3)),
     st.builds(Undone, target_id=_recent),
@@ -71,6 +74,7 @@ _pointing: st.SearchStrategy[Record] = st.one_of(
         from_id=_target,
         summary=st.sampled_from(["the other way", ""]),
         left=_target | st.just(""),
+        details=_claims,
     ),
 )
 

@@ -86,3 +86,52 @@ def _shown(content: Any, shown: dict[str, Any]) -> Any:
     if isinstance(content, list) and number is not None and number < len(content):
         return [block if place == number else other for place, other in enumerate(content)]
     return shown["shown"] if isinstance(content, str) else [block]
+
+
+def files(events: list[NewEvent], leaf: str | None) -> tuple[set[str], set[str]]:
+    """Paths read and paths modified on the way to an entry, each summary asked for what it stands for."""
+    found = [_touched(event, events) for event in path_to(events, leaf)]
+    return set().union(*(read for read, _ in found)), set().union(*(modified for _, modified in found))
+
+
+def _touched(event: NewEvent, events: list[NewEvent]) -> tuple[set[str], set[str]]:
+    entry = _entry(event)
+    if event.kind == "message" and entry["message"]["role"] == "assistant":
+        calls = [block for block in entry["message"]["content"] if block["type"] == "toolCall"]
+        paths = {
+            name: {call["arguments"]["path"] for call in calls if call["name"] == name} for name in _TOOLS
+        }
+        return paths["read"], paths["edit"]
+    above = path_to(events, event.parent)
+    if event.kind == "branch_summary":
+        before = events[: events.index(event)]
+        left = [other for other in _left(entry, before) if other not in above]
+        found = [_touched(other, events) for other in left]
+        if found:
+            return set().union(*(read for read, _ in found)), set().union(*(mod for _, mod in found))
+        return _claimed(entry), set()
+    if event.kind == "compaction" and all(other.kind != "message" for other in above):
+        return _claimed(entry), set()
+    return set(), set()
+
+
+_TOOLS = ("read", "edit")
+
+
+def _left(entry: Entry, before: list[NewEvent]) -> list[NewEvent]:
+    """The path to the leaf that a summary names, or to where the session stood when it was written."""
+    if "left" not in entry:
+        return path_to(before, next((other.id for other in reversed(before) if _is_node(other)), None))
+    places = [place for place, other in enumerate(before) if other.id == entry["left"]]
+    upto = before[: places[0] + 1] if places else []
+    if upto and _is_node(upto[-1]):
+        return path_to(before, upto[-1].id)
+    return path_to(before, next((other.id for other in reversed(upto) if _is_node(other)), None))
+
+
+def _is_node(event: NewEvent) -> bool:
+    return event.kind != "decision"
+
+
+def _claimed(entry: Entry) -> set[str]:
+    return set(entry.get("details", {}).get("readFiles", ()))

@@ -1,0 +1,68 @@
+"""File operations at the end of a summary."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.file_tags import with_file_tags
+from eventstore.records import FileOperations
+
+READ = "<read-files>\na.py\n</read-files>"
+MODIFIED = "<modified-files>\nb.py\n</modified-files>"
+
+
+def files(read=(), modified=()):
+    return FileOperations(read_files=list(read), modified_files=list(modified))
+
+
+def test_both_tags_stand_behind_the_summary_with_a_path_a_line():
+    assert with_file_tags("all of it", files(["a.py", "c d.py"], ["b.py"])) == (
+        "all of it\n\n<read-files>\na.py\nc d.py\n</read-files>\n\n<modified-files>\nb.py\n</modified-files>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("touched", "tags"),
+    [
+        (files(), ""),
+        (files(["a.py"]), f"\n\n{READ}"),
+        (files(modified=["b.py"]), f"\n\n{MODIFIED}"),
+    ],
+)
+def test_a_tag_without_paths_is_left_out(touched, tags):
+    assert with_file_tags("all of it", touched) == f"all of it{tags}"
+
+
+@pytest.mark.parametrize(
+    "older", [READ, MODIFIED, f"{READ}\n\n{MODIFIED}", f"{MODIFIED}\n{READ}", f"{READ}\n\n{READ}"]
+)
+def test_tags_that_are_there_already_are_replaced(older):
+    assert with_file_tags(f"all of it\n\n{older}\n", files(["c.py"])) == (
+        "all of it\n\n<read-files>\nc.py\n</read-files>"
+    )
+
+
+def test_tags_are_replaced_where_there_are_no_files_any_more():
+    assert with_file_tags(f"all of it\n\n{READ}\n\n{MODIFIED}", files()) == "all of it"
+
+
+def test_tags_without_a_path_are_replaced_too():
+    assert with_file_tags("all of it\n\n<read-files>\n</read-files>", files()) == "all of it"
+
+
+def test_what_stands_behind_older_tags_stays():
+    assert with_file_tags(f"one\n\n{READ}\n\ntwo", files()) == "one\n\ntwo"
+
+
+def test_setting_tags_again_changes_nothing():
+    once = with_file_tags("all of it", files(["a.py"], ["b.py"]))
+    assert with_file_tags(once, files(["a.py"], ["b.py"])) == once
+
+
+def test_a_summary_that_speaks_of_the_tags_is_left_alone():
+    said = "the <read-files> tag lists files; </read-files> ends it"
+    assert with_file_tags(said, files()) == said
+
+
+def test_blank_lines_at_the_end_of_a_summary_go():
+    assert with_file_tags("all of it \n\n", files()) == "all of it"

@@ -1,0 +1,62 @@
+"""What producers write of tokens is what contexts then are, after any history."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compaction import record_compaction, record_rewrite
+from eventstore.memory_log import MemoryLog
+from eventstore.records import Shown, record_of
+from eventstore.writing import SessionWriter
+from projections.context import build_context
+from projections.standpoint import path, stand
+from tests.support.events import NOW, stored
+from tests.support.native import native_events
+
+bounded = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def writer_after(appended):
+    log = MemoryLog(clock=lambda: NOW)
+    log.append("s", appended)
+    return SessionWriter(log, "s", clock=lambda: NOW, new_id=lambda: "new")
+
+
+def size(log):
+    return sum(part.utf16 for part in build_context(log, "s").parts)
+
+
+@bounded
+@given(appended=native_events(), data=st.data())
+def test_a_compaction_records_the_sizes_of_the_contexts_before_and_after(appended, data):
+    writer = writer_after(appended)
+    log = writer.log
+    with log.snapshot() as snapshot:
+        entries = [entry.id for entry in path(snapshot, stand(snapshot, "s"))]
+    if not entries:
+        return
+    before = size(log)
+    new = record_compaction(writer, summary="in short", first_kept=data.draw(st.sampled_from(entries)))
+    record = record_of("compaction", stored(log, "s", new).body)
+    assert (record.tokens_before, record.tokens_after) == (before, size(log))
+
+
+@bounded
+@given(appended=native_events(), data=st.data())
+def test_a_rewrite_records_what_the_context_shrinks_by(appended, data):
+    writer = writer_after(appended)
+    log = writer.log
+    parts = build_context(log, "s").parts
+    if not parts:
+        return
+    shown = st.builds(
+        Shown,
+        target=st.sampled_from([part.id for part in parts]),
+        shown=st.sampled_from(["", "shown instead"]),
+        block=st.none() | st.integers(0, 2),
+    )
+    before = size(log)
+    targets = data.draw(st.lists(shown, min_size=1, max_size=3))
+    new = record_rewrite(writer, targets=targets, reason="prune")
+    assert record_of("rewrite", stored(log, "s", new).body).tokens_saved == before - size(log)

@@ -1,0 +1,226 @@
+"""docs/commands.md is whole and true: every command, option and JSON field is in it, and every example runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import pytest
+
+from cli.main import COMMANDS
+from cli.main import refold as group
+from tests.cli.running import PROJECT, Refold
+from tests.cli.tale import SESSION, tale
+from tests.support.pi_files import line, said
+from tests.support.tampering import tables
+
+PAGE: Final = (PROJECT / "docs" / "commands.md").read_text("utf-8")
+SECTIONS: Final = {
+    title: text
+    for title, _, text in (part.partition("\n") for part in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:])
+}
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+is_of_type: Final[dict[str, Callable[[Any], bool]]] = {
+    "text": lambda value: isinstance(value, str),
+    "time": lambda value: isinstance(value, str) and _TIME.fullmatch(value) is not None,
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "boolean": lambda value: isinstance(value, bool),
+    "list": lambda value: isinstance(value, list) and all(isinstance(each, dict) for each in value),
+    "list of texts": lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
+    "object": lambda value: isinstance(value, dict),
+    "null": lambda value: value is None,
+    "JSON": lambda value: isinstance(value, dict),
+}
+
+
+def command(name: str) -> click.Command:
+    found = group.get_command(click.Context(group), name)
+    assert found is not None
+    return found
+
+
+def rows(section: str, heading: str) -> list[list[str]]:
+    """The rows of the table of a section whose first heading is this one."""
+    table = re.search(rf"^\| {heading} \|.*\n\|[- |]+\|\n((?:\|.*\n)*)", SECTIONS[section], re.MULTILINE)
+    assert table is not None, f"{section} has no table of {heading}"
+    return [
+        [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+        for row in table[1].splitlines()
+    ]
+
+
+def fields(section: str) -> dict[str, str]:
+    """From the paths of the JSON fields that a section documents to their types."""
+    return {path.strip("`"): type_ for path, type_, _ in rows(section, "JSON")}
+
+
+@pytest.fixture
+def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
+    """A folder with `session.jsonl` and a store that holds it, which has something of everything that JSON tells of."""
+    monkeypatch.chdir(tmp_path)
+    more = b"".join(said("more", f"m{number}", f"m{number - 1}" if number else "i1") for number in range(8))
+    content = tale() + b"{broken\n" + said("an id once more", "u1", "i1") + more
+    (tmp_path / "session.jsonl").write_bytes(content)
+    refold = Refold(tmp_path / "store")
+    refold("import", "session.jsonl")
+    targets = [{"target": "u3", "shown": "…"}]
+    refold("append", SESSION, stdin=line({"type": "rewrite", "reason": "prune", "targets": targets}))
+    return refold
+
+
+def test_every_command_has_a_section_in_the_order_of_the_help() -> None:
+    assert list(SECTIONS) == ["What holds for all", *COMMANDS]
+
+
+def test_every_command_is_in_the_list_at_the_beginning() -> None:
+    assert re.findall(r"^\| \[([a-z]+)\]\(#\1\) \|", PAGE, re.MULTILINE) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_in_its_commands_section_and_no_other_is(name: str) -> None:
+    has = {
+        option
+        for parameter in command(name).params
+        if isinstance(parameter, click.Option)
+        for option in parameter.opts
+        if option.startswith("--")
+    }
+    documented = {re.match(r"`(--[a-z-]+)", cell)[1] for cell, _ in rows(name, "option")}  # type: ignore[index]
+    assert documented == has
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_synopsis_names_every_option_and_argument(name: str) -> None:
+    synopsis = re.search(r"```text\n(.*?)```", SECTIONS[name], re.DOTALL)
+    assert synopsis is not None
+    for parameter in command(name).params:
+        if isinstance(parameter, click.Option):
+            assert any(option in synopsis[1] for option in parameter.opts)
+        else:
+            assert (parameter.metavar or parameter.human_readable_name).rstrip(".") in synopsis[1] or (
+                name == "completion"
+            )
+
+
+@pytest.mark.parametrize("choice", ["written", "transcript", "original", "bash", "utf16/4", "o200k"])
+def test_what_an_option_may_be_is_in_the_page(choice: str) -> None:
+    assert f"`{choice}`" in PAGE
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_help_ends_in_an_example(name: str) -> None:
+    assert example_of(name).lstrip("(").startswith(("refold ", "echo "))
+
+
+def example_of(name: str) -> str:
+    """The example in the help of a command."""
+    epilog = (command(name).epilog or "").replace("\b\n", "")
+    head, _, example = epilog.partition("Example:  ")
+    assert head == ""
+    return example
+
+
+def run_in_shell(refold: Refold, script: str, folder: Path) -> None:
+    """Run a line of shell as a person would, at home in a folder of their own."""
+    sessions = folder / "home" / ".pi" / "agent" / "sessions" / "project"
+    sessions.mkdir(parents=True)
+    (sessions / "session.jsonl").write_bytes(tale())
+    beside_python = str(Path(sys.executable).parent)
+    environment = refold.environment(
+        PATH=beside_python + os.pathsep + os.environ["PATH"], HOME=str(folder / "home"), TMPDIR=str(folder)
+    )
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_example_in_every_help_runs(prepared: Refold, tmp_path: Path, name: str) -> None:
+    run_in_shell(prepared, example_of(name), tmp_path)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_example_in_every_section_runs(prepared: Refold, tmp_path: Path, name: str) -> None:
+    example = re.search(r"```sh\n(.*?)```", SECTIONS[name], re.DOTALL)
+    assert example is not None
+    run_in_shell(prepared, example[1], tmp_path)
+
+
+def test_the_example_in_the_programs_help_runs(prepared: Refold, tmp_path: Path) -> None:
+    run_in_shell(prepared, (group.epilog or "").removeprefix("Example:  "), tmp_path)
+
+
+JSON_CALLS: Final = {
+    "import": ["import", "session.jsonl", "--json"],
+    "sessions": ["sessions", "--json"],
+    "log": ["log", SESSION, "--json"],
+    "show": ["show", SESSION, "a1", "--json"],
+    "tree": ["tree", SESSION, "--json"],
+    "context": ["context", SESSION, "--json"],
+    "audit": ["audit", SESSION, "--json"],
+    "diff": ["diff", SESSION, "a3", "a4", "--json"],
+    "timeline": ["timeline", SESSION, "--json"],
+    "files": ["files", SESSION, "--json"],
+    "export": ["export", SESSION, "-o", "exported.jsonl", "--json"],
+    "append": ["append", SESSION, "--json"],
+    "label": ["label", SESSION, "u1", "x", "--json"],
+    "rename": ["rename", SESSION, "x", "--json"],
+    "stats": ["stats", "--json"],
+    "backup": ["backup", "copy", "--json"],
+    "verify": ["verify", "--json"],
+    "demo": ["--store", "demo", "demo", "--json"],
+    "completion": ["completion", "bash", "--json"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_json_that_a_command_prints_is_what_its_section_says(prepared: Refold, name: str) -> None:
+    documented = fields(name)
+    printed: dict[str, list[Any]] = {}
+    for value in printed_by(prepared, name):
+        for path, each in walk(value, free={path for path, type_ in documented.items() if type_ == "JSON"}):
+            printed.setdefault(path, []).append(each)
+    assert sorted(documented) == sorted(printed)
+    for path, values in printed.items():
+        predicates = [is_of_type[each] for each in documented[path].split(" or ")]
+        assert all(any(holds(value) for holds in predicates) for value in values), path
+
+
+def printed_by(refold: Refold, name: str) -> list[Any]:
+    if name == "verify":
+        with tables(refold.store) as stored:
+            key, value = stored.items("events")[0]
+            stored.put("events", key, value.replace(b"Fix the parser.", b"Fix the sparrow"))
+    stdin = line({"type": "custom", "customType": "x"}) if name == "append" else b""
+    return refold(*JSON_CALLS[name], stdin=stdin, code=1 if name == "verify" else 0).json_lines
+
+
+def walk(value: Any, path: str = "", *, free: set[str]) -> Iterator[tuple[str, Any]]:
+    """Every field in a JSON value with its path; what is free to hold anything is not looked into."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            below = f"{path}.{key}" if path else key
+            yield below, inner
+            if below not in free:
+                yield from walk(inner, below, free=free)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from walk(inner, f"{path}[]", free=free)
+
+
+def test_the_pi_format_of_a_context_is_in_its_section(prepared: Refold) -> None:
+    for name in json.loads(prepared("context", SESSION, "--format", "pi").raw):
+        assert f'"{name}"' in SECTIONS["context"]
+
+
+def test_every_exit_code_is_in_the_page() -> None:
+    assert re.findall(r"^\| (\d+) \|", SECTIONS["What holds for all"], re.MULTILINE) == ["0", "1", "2", "130"]
