@@ -33,7 +33,7 @@ def print_context(out: Console, context: Context, tokens: Counter, *, is_full: b
             head.append(f"  {part.fate}", style="bold yellow")
         out.print(head, crop=False, no_wrap=True, overflow="ignore")
         out.print(printable(_body(part, is_full=is_full)) + "\n", soft_wrap=True)
-    model = context.settings.model
+    model = str(context.settings.model or "")
     out.print(
         f"{counted(len(context.parts), 'message')}, {counted(sum(counts), 'token')} ({tokens.name})"
         f" at {context.leaf or 'the root'} as of #{context.as_of};"

@@ -19,8 +19,6 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_
     *.jsonl files in it. A file that cannot be read does not keep the others from being imported; the exit
     code is then 1.
     """
-    import msgspec
-
     from cli.importing import import_with_progress, print_imported
     from cli.output import echo_json, echo_problem
     from cli.store import opened
@@ -33,15 +31,15 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_
     with opened(ctx, create=True) as log:
         for path in files:
             try:
-                imported.append((path, import_with_progress(log, path, name=name)))
+                imported.append(import_with_progress(log, path, name=name))
             except BadInputError as error:
                 failed.append(error)
                 echo_problem(str(error))
+            else:
+                if not as_json:
+                    print_imported(path, imported[-1])
     if as_json:
-        echo_json({"sessions": [msgspec.to_builtins(each) for _, each in imported]})
-    else:
-        for path, each in imported:
-            print_imported(path, each)
+        echo_json({"sessions": imported})
     ctx.exit(1 if failed else 0)
 
 

@@ -51,17 +51,18 @@ def command(
 
 
 def _print(found: Timeline, note: str, *, is_full: bool) -> None:
+    from heapq import nlargest
+
     from cli.output import console, counted, paged, table, thousands, unbroken, when
     from cli.plot import plot
     from eventstore.javascript import epoch_ms
 
     out = console()
     turns = ("compaction", "rewrite", "undone", "branch_summary")
-    largest = sorted((abs(each.delta) for each in found.moments), reverse=True)[:_LARGEST]
-    floor = largest[-1] if largest else 0
+    largest = {each.seq for each in nlargest(_LARGEST, found.moments, key=lambda each: abs(each.delta))}
     listing = table("#", "EVENT", "TIME", "WHAT", "TOKENS", "CHANGE", right=("#", "TOKENS", "CHANGE"))
     for each in found.moments:
-        if is_full or each.kind in turns or (each.delta and abs(each.delta) >= floor):
+        if is_full or each.kind in turns or (each.delta and each.seq in largest):
             listing.add_row(
                 str(each.seq),
                 unbroken(each.id),
@@ -81,6 +82,4 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
         out.print()
         out.print(listing, crop=False)
         if left_out := len(found.moments) - listing.row_count:
-            out.print(
-                f"{counted(left_out, 'entry', 'entries')} with less change left out (--full)", style="dim"
-            )
+            out.print(f"{counted(left_out, 'more entry', 'more entries')} (--full)", style="dim")

@@ -44,6 +44,11 @@ def test_in_full_a_message_is_whole(refold: Refold) -> None:
     assert words in refold("context", "s", "--full").out
 
 
+def test_a_model_that_no_message_names_is_none(refold: Refold) -> None:
+    refold("append", "s", stdin=line({"type": "message", "message": {"role": "assistant", "content": "hi"}}))
+    assert refold("context", "s").lines[-1].endswith("; model none, thinking off")
+
+
 def test_a_rewritten_message_says_so(refold: Refold) -> None:
     shown = {"type": "rewrite", "reason": "prune", "targets": [{"target": "e1", "shown": "short"}]}
     words = {"type": "message", "id": "e1", "message": {"role": "user", "content": "long " * 40}}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
+from tests.support.pi_files import said
 
 
 def test_json_tells_the_contexts_size_after_every_entry_of_the_path(told: Refold) -> None:
@@ -73,7 +74,13 @@ def test_the_largest_changes_are_listed_and_what_is_left_out_is_counted(told: Re
     lines = told("timeline", SESSION).lines
     assert " 6  r3     2025-12-08 22:00:06  toolResult          1,034  +1,000" in lines
     assert "12  c1     2025-12-08 22:00:12  compactionSummary      27  -1,029" in lines
-    assert lines[-1] == "2 entries with less change left out (--full)"
+    assert lines[-1] == "2 more entries (--full)"
+
+
+def test_of_changes_that_are_all_the_same_only_a_few_are_listed(refold: Refold) -> None:
+    refold("append", "s", stdin=said("hello") * 30)
+    lines = refold("timeline", "s").lines
+    assert lines[-1] == "18 more entries (--full)"
 
 
 def test_in_full_every_entry_is_listed(told: Refold) -> None:

@@ -1,80 +1,76 @@
-"""Which files are session files of pi, and which session they are of."""
-
 from __future__ import annotations
 
-from pathlib import Path
-
-import msgspec
 import pytest
 
-from eventstore import EventLog
 from eventstore.errors import BadInputError
-from eventstore.importing import import_file
-from tests.support.pi_files import bring, header, original, said
-
-H = header(3)
-A, B = said("a", "a", None), said("b", "b", "a")
+from eventstore.formats.pi_header import find_header
+from tests.support.pi_files import SESSION, header, line, said
 
 
-def session_names(log: EventLog) -> list[str]:
-    with log.snapshot() as snapshot:
-        return [head.name for head in snapshot.heads()]
+def find(*lines: bytes):
+    return find_header(lines, "session.jsonl")
 
 
-class TestRefused:
-    def refusal(self, log: EventLog, path: Path) -> str:
-        with pytest.raises(BadInputError) as caught:
-            import_file(log, path)
-        assert "\n" not in str(caught.value)
-        assert session_names(log) == []
-        return str(caught.value).removeprefix(str(path))
-
-    def test_a_file_that_is_not_there(self, log: EventLog, tmp_path: Path) -> None:
-        assert self.refusal(log, tmp_path / "file") == ": there is no such file; check the path"
-
-    def test_a_folder(self, log: EventLog, tmp_path: Path) -> None:
-        assert self.refusal(log, tmp_path) == ": is a folder; name the session files in it"
-
-    def test_an_empty_file(self, log: EventLog, tmp_path: Path) -> None:
-        (tmp_path / "file").write_bytes(b"")
-        assert "is empty" in self.refusal(log, tmp_path / "file")
-
-    @pytest.mark.parametrize(
-        ("content", "line"),
-        [
-            (b"\x89PNG\r\n\x1a\n\0\0\0", 3),
-            (b'{"type":"title","v":1}\n' + H, 1),
-            (b'{"uuid":"x"}\n', 1),
-            (b"plain text\nmore\n", 2),
-            (header(3).replace(b":3", b":4"), 1),
-        ],
-    )
-    def test_a_file_that_is_no_session_of_pi(
-        self, log: EventLog, tmp_path: Path, content: bytes, line: int
-    ) -> None:
-        (tmp_path / "file").write_bytes(content)
-        assert self.refusal(log, tmp_path / "file").startswith(f":{line}: ")
-
-    def test_a_session_name_too_long_for_a_store(self, log: EventLog, tmp_path: Path) -> None:
-        (tmp_path / "file").write_bytes(header(3, session="x" * 500) + A)
-        with pytest.raises(BadInputError, match="1 to 480 bytes"):
-            import_file(log, tmp_path / "file")
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_the_first_line_says_which_session_of_which_version(version: int) -> None:
+    found = find(header(version), said("x"))
+    assert (found.session, found.version, found.line, found.differs) == (SESSION, version, 1, "")
 
 
-class TestWithoutAHeader:
-    @pytest.mark.parametrize(
-        "content", [A + B, said("a") + said("b"), H[:-9] + A, header(3, session=None) + A]
-    )
-    def test_a_file_without_a_usable_header_is_taken_in_all_the_same(
-        self, log: EventLog, tmp_path: Path, content: bytes
-    ) -> None:
-        found = bring(log, tmp_path, content)
-        assert found.events >= 1
-        assert original(log, found.id) == content
-        assert bring(log, tmp_path, content) == msgspec.structs.replace(found, added=0)
+def test_a_header_behind_blank_and_broken_lines_is_found() -> None:
+    found = find(b"\n", b"{torn\n", header())
+    assert (found.session, found.line, found.differs) == (SESSION, 3, "")
 
-    def test_a_lone_surrogate_is_no_name(self, log: EventLog, tmp_path: Path) -> None:
-        content = header(3, session="\ud800") + A
-        found = bring(log, tmp_path, content)
-        assert found.id.startswith("noid-")
-        assert original(log, found.id) == content
+
+def test_a_header_glued_to_an_entry_is_found() -> None:
+    assert find(header().rstrip() + said("x", "a", None)).session == SESSION
+
+
+def test_a_file_without_a_header_is_named_by_its_first_record() -> None:
+    first = said("x", "a", None)
+    found = find(first, said("y", "b", "a"))
+    assert found.session.startswith("headless-")
+    assert found.session == find(first).session
+    assert "pi takes the file for empty" in found.differs
+
+
+@pytest.mark.parametrize(("names", "version"), [((), 1), (("a", None), 3)])
+def test_without_a_header_the_version_follows_from_the_records(
+    names: tuple[object, ...], version: int
+) -> None:
+    assert find(said("x", *names)).version == version
+
+
+@pytest.mark.parametrize("session", [None, "", 5, "\ud800"])
+def test_a_header_without_a_usable_id_is_named_by_its_bytes(session: object) -> None:
+    found = find(header(session=session))
+    assert found.session.startswith("noid-")
+    assert "no id" in found.differs
+
+
+def test_an_entry_before_the_header_is_told() -> None:
+    found = find(said("x", "a", None), header())
+    assert (found.session, found.line) == (SESSION, 2)
+    assert "before the session header" in found.differs
+
+
+@pytest.mark.parametrize(("version", "read_as"), [(None, 1), (0, 1), (2.0, 2), ("3", 3), ([], 3), (True, 3)])
+def test_an_odd_version_is_read_as_pi_reads_it(version: object, read_as: int) -> None:
+    record = {"type": "session", "id": SESSION} | ({} if version is None else {"version": version})
+    assert find(line(record)).version == read_as
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ([], "is empty"),
+        ([b"\n", b" \n"], "holds no record that can be read"),
+        ([b"hello\n"], "holds no record that can be read"),
+        ([b"\x00\x01\x02"], "is no text"),
+        ([b'{"type":"user","uuid":"x"}\n'], "not a session file that refold knows"),
+        ([b'{"type":"session","version":4,"id":"x"}\n'], "pi session version 4 is unknown"),
+    ],
+)
+def test_what_is_no_session_file_is_refused_with_what_it_is(lines: list[bytes], problem: str) -> None:
+    with pytest.raises(BadInputError, match=problem):
+        find(*lines)

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eventstore.errors import BadInputError
+from eventstore.event import Parent
+from eventstore.lines import event_of_line
+
+MESSAGE = {"type": "message", "message": {"role": "user", "content": "hello", "timestamp": 1}}
+
+
+def read(**fields: object):
+    text = json.dumps({**MESSAGE, **fields}).encode()
+    return event_of_line(text, number=7, clock=lambda: 42, new_id=lambda: "fresh")
+
+
+def test_what_a_line_leaves_out_is_supplied() -> None:
+    event = read()
+    assert (event.id, event.time, event.parent, event.cause, event.kind) == (
+        "fresh",
+        42,
+        Parent.LEAF,
+        "",
+        "message",
+    )
+
+
+def test_what_a_line_says_of_the_event_is_taken() -> None:
+    event = read(id="a", parentId="b", timestamp="2026-01-01T00:00:00.000Z", cause="c")
+    assert (event.id, event.parent, event.time, event.cause) == ("a", "b", 1_767_225_600_000, "c")
+
+
+def test_a_null_parent_is_a_root() -> None:
+    assert read(parentId=None).parent is None
+
+
+def test_the_record_holds_the_rest_and_fields_that_are_not_known() -> None:
+    assert json.loads(read(id="a", extra=[1]).body) == {**MESSAGE, "extra": [1]}
+
+
+def test_an_unknown_kind_is_kept() -> None:
+    event = event_of_line(b'{"type":"weather","sky":"blue"}', number=1, clock=lambda: 1, new_id=lambda: "a")
+    assert (event.kind, event.body) == ("weather", b'{"type":"weather","sky":"blue"}')
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"{", "no JSON object"),
+        (b"[]", "no JSON object"),
+        (b"\xff", "no JSON object"),
+        (b"{}", 'has no "type"'),
+        (b'{"type":5}', 'has no "type"'),
+        (b'{"type":"label","targetId":"a","id":5}', '"id" is no text'),
+        (b'{"type":"label","targetId":"a","parentId":5}', '"parentId" is neither'),
+        (b'{"type":"label","targetId":"a","timestamp":"noon"}', '"timestamp" is no time'),
+        (b'{"type":"label"}', "is no label: Object missing required field `targetId`"),
+        (
+            b'{"type":"session_info","name":5}',
+            "is no session_info: Expected `str`, got `int` - at `\\$.name`",
+        ),
+    ],
+)
+def test_a_line_that_is_no_event_is_refused_with_its_number(text: bytes, problem: str) -> None:
+    with pytest.raises(BadInputError, match=problem) as caught:
+        event_of_line(text, number=7, clock=lambda: 1, new_id=lambda: "a")
+    assert caught.value.line == 7
