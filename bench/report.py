@@ -75,6 +75,16 @@ COMPARISONS: Final = (
     Comparison("real-session", "", "floor", "the floor, opened"),
     Comparison("startup", "`refold --help`", "python -c pass", "`python -c pass`", Limit(6)),
     Comparison("import", "import of 10,000 events", "parse", "parsing every line"),
+    Comparison("batch-10", "append of 10 events at once", "floor", "LMDB: the events' rows alone"),
+    Comparison("batch-100", "append of 100", "floor", "LMDB: the events' rows alone"),
+    Comparison("batch-1000", "append of 1,000", "floor", "LMDB: the events' rows alone"),
+    Comparison(
+        "eight-writers", "eight threads, 40 appends each, sharing flushes", "each", "a flush for each append"
+    ),
+    Comparison("full-fold", "10,000 events folded to a tree", "floor", "walking over their bodies"),
+    Comparison("deep-tree", "context of 2,500 entries, a jump an entry", "run", "the same in one run"),
+    Comparison("compactions", "context behind 1,000 compactions", "one", "behind one"),
+    Comparison("sessions", "heads of 2,000 sessions", "floor", "reading their rows"),
 )
 
 
@@ -152,6 +162,11 @@ def measured(runs: Runs, date: str) -> str:
     if runs.has("import", "refold"):
         megabytes = runs.facts["import"]["bytes_read"] / 1e6
         speed = megabytes / runs.took("import")
+        blocks += [
+            f"Largest resident size of {what} of the same session, {' and '.join(_sizes(runs, what))}."
+            for what in ("import", "verify")
+            if runs.has(f"memory-{what}", "refold")
+        ]
         blocks.append(f"The import reads {megabytes:.1f} MB of JSONL, {speed:.0f} MB a second.")
     return "\n\n".join(blocks) + "\n"
 
@@ -253,6 +268,11 @@ def span(seconds: float) -> str:
             number = seconds / size
             return f"{number:.1f} {unit}" if number < 100 else f"{number:.0f} {unit}"
     return f"{seconds:.2f} s"
+
+
+def _sizes(runs: Runs, what: str) -> Iterator[str]:
+    for events, kilobytes in runs.facts[f"memory-{what}"]["peak"].items():
+        yield f"{int(events):,} events long: {kilobytes // 1024} MB"
 
 
 if __name__ == "__main__":

@@ -285,8 +285,7 @@ class _Branch:
 
     def _after(self, event: Event, claimed: int | None, recomputed: int) -> TokensAfter:
         for entry in self.entries:
-            if entry.seq > event.seq and entry.compaction_seq != event.seq:
-                # From here on another compaction is in effect, or this one was undone.
+            if entry.seq > event.seq and entry.kind == "compaction":
                 break
             if entry.seq > event.seq and (usage := self._usage(entry.seq, under=event.seq)) is not None:
                 return TokensAfter(

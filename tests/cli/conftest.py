@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Refold
+from tests.cli.running import UNWANTED, Refold
 from tests.cli.tale import write
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the tester's own settings has a say in what is printed."""
+    for name in UNWANTED:
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

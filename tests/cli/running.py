@@ -50,7 +50,8 @@ class Refold:
     def __call__(self, *arguments: str | Path, code: int = 0, stdin: str | bytes = b"") -> Outcome:
         """Run the command in this process, errors and exit codes and all."""
         given = stdin.encode() if isinstance(stdin, str) else stdin
-        with CliRunner().isolation(given, env={"REFOLD_STORE": str(self.store)}) as streams:
+        environment = {**dict.fromkeys(UNWANTED), "REFOLD_STORE": str(self.store)}
+        with CliRunner().isolation(given, env=environment) as streams:
             try:
                 main(list(map(str, arguments)))
             except SystemExit as ended:
@@ -111,11 +112,12 @@ class Refold:
         return printed.decode().replace("\r\n", "\n")
 
     def environment(self, **given: str) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
+        kept = {name: value for name, value in os.environ.items() if name not in UNWANTED}
         return {**kept, "PYTHONPATH": str(PROJECT), "REFOLD_STORE": str(self.store), **given}
 
 
-_UNWANTED = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "PAGER", "LESS", "PYTHONIOENCODING"}
+# What of the tester's own environment would change what is printed.
+UNWANTED = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "PAGER", "LESS", "PYTHONIOENCODING"}
 
 
 def command(*arguments: str | Path) -> list[str]:

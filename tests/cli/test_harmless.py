@@ -33,7 +33,9 @@ def attacked(refold: Refold, tmp_path: Path) -> Refold:
 
 @given(texts)
 def test_no_text_gets_through_a_console_as_a_command(text: str) -> None:
-    out = HarmlessConsole(file=io.StringIO(), width=100, markup=False)
+    out = HarmlessConsole(
+        file=io.StringIO(), width=100, markup=False, force_terminal=False, color_system=None
+    )
     listing = Table()
     listing.add_row(text)
     for printed in (text, Text(text, style="red"), listing):

@@ -224,6 +224,13 @@ class TestCut:
         assert entry_ids(log) == ["a", "b", "c", "d"]
         assert verify(log).findings == []
 
+    def test_a_parent_that_comes_later_stays_away_in_every_state(self, log: EventLog, tmp_path: Path) -> None:
+        forward = H + said("a", "a", "b") + said("b", "b", "a") + said("c", "c", "b")
+        for content in (forward, forward[: len(H) + 10], forward, H + said("a", "a", "b"), forward):
+            bring(log, tmp_path, content)
+            assert original(log) == content
+        assert [stored(log, SESSION, name).parent for name in "abc"] == [None, "a", "b"]
+
     def test_a_cut_file_that_grows_elsewhere_branches(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + A + B)
         bring(log, tmp_path, H + A)

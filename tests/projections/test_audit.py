@@ -210,6 +210,17 @@ def test_a_call_behind_an_undo_measured_no_context_of_the_compaction(story):
     assert audit(story.log, "s").compactions[0].after.measured is None
 
 
+def test_a_call_behind_a_compaction_that_was_brought_back_measured_its_context(story):
+    _, kept = story.says(user("one"), assistant("kept", tokens=100))
+    undo = story.add(
+        Undone(target_id=story.add(Compaction(summary="s", first_kept_entry_id=kept, tokens_before=9)))
+    )
+    story.add(Undone(target_id=undo))
+    (call_,) = story.says(assistant("small", tokens=30))
+    after = audit(story.log, "s").compactions[0].after
+    assert (after.measured, after.measured_at) == (23, call_)
+
+
 def test_nothing_is_dropped_behind_a_compaction_that_was_undone(story):
     one, two, three = story.says(user("one"), user("two"), user("three"))
     undone = story.add(Compaction(summary="s", first_kept_entry_id=two, tokens_before=9))

@@ -122,6 +122,13 @@ def test_a_compaction_that_keeps_from_another_branch_keeps_nothing(story):
     assert texts_of(build_context(story.log, "s")) == ["what was before"]
 
 
+def test_a_compaction_that_keeps_from_a_branch_older_than_its_own_keeps_nothing(story):
+    root, elsewhere = story.says(user("root"), user("elsewhere"))
+    story.add(CustomMessage(custom_type="x", content="here"), parent=root)
+    story.add(compacted(elsewhere))
+    assert texts_of(build_context(story.log, "s")) == ["what was before"]
+
+
 def test_an_older_compaction_between_kept_messages_shows_nothing(story):
     (first,) = story.says(user("first"))
     story.add(compacted(first, "older summary"))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+
 from hypothesis import HealthCheck, given, settings
 
+from eventstore import open_store
 from eventstore.memory_log import MemoryLog
 from projections.context import build_context, context_json
 from projections.files import file_operations
@@ -15,13 +19,15 @@ from tests.support.events import NOW, events
 from tests.support.native import native_events
 from tests.support.views import javascript, views_at
 
-bounded = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
+@contextmanager
 def log_of(appended):
-    log = MemoryLog(clock=lambda: NOW)
-    log.append("s", appended)
-    return log
+    """A store of events, in one batch."""
+    with TemporaryDirectory() as folder, open_store(folder, clock=lambda: NOW) as log:
+        log.append("s", appended)
+        yield log
 
 
 def nodes(appended):
@@ -41,62 +47,63 @@ def test_a_tree_grows_by_an_event_at_a_time(appended):
 @bounded
 @given(appended=native_events())
 def test_a_batch_gives_the_views_of_one_append_after_the_other(appended):
-    batch, growing = log_of(appended), MemoryLog(clock=lambda: NOW)
-    for event in appended:
-        growing.append("s", [event])
-    for leaf in (None, ROOT, *nodes(appended)):
-        assert views_at(growing, "s", leaf=leaf) == views_at(batch, "s", leaf=leaf)
+    growing = MemoryLog(clock=lambda: NOW)
+    with log_of(appended) as batch:
+        for event in appended:
+            growing.append("s", [event])
+        for leaf in (None, ROOT, *nodes(appended)):
+            assert views_at(growing, "s", leaf=leaf) == views_at(batch, "s", leaf=leaf)
 
 
 @bounded
 @given(appended=native_events())
 def test_a_prefix_of_the_events_gives_the_views_as_of_its_end(appended):
-    whole, prefix = log_of(appended), MemoryLog(clock=lambda: NOW)
-    for count, event in enumerate(appended, 1):
-        prefix.append("s", [event])
-        for leaf in (None, ROOT, *nodes(appended[:count])[:1]):
-            assert views_at(prefix, "s", leaf=leaf) == views_at(whole, "s", leaf=leaf, as_of=count)
+    prefix = MemoryLog(clock=lambda: NOW)
+    with log_of(appended) as whole:
+        for count, event in enumerate(appended, 1):
+            prefix.append("s", [event])
+            for leaf in (None, ROOT, *nodes(appended[:count])[:1]):
+                assert views_at(prefix, "s", leaf=leaf) == views_at(whole, "s", leaf=leaf, as_of=count)
 
 
 @bounded
 @given(appended=native_events())
 def test_rewrites_and_undos_mean_at_every_entry_what_the_whole_path_says(appended):
-    log = log_of(appended)
-    for leaf in nodes(appended):
-        expected = reference_refold.context(appended, leaf)
-        assert expected == javascript(context_json(log, "s", leaf=leaf))
+    with log_of(appended) as log:
+        for leaf in nodes(appended):
+            expected = reference_refold.context(appended, leaf)
+            assert expected == javascript(context_json(log, "s", leaf=leaf))
 
 
 @bounded
 @given(appended=native_events())
 def test_files_are_at_every_entry_what_each_event_of_its_path_stands_for(appended):
-    log = log_of(appended)
-    for leaf in nodes(appended):
-        read, modified = reference_refold.files(appended, leaf)
-        found = file_operations(log, "s", leaf=leaf)
-        assert (found.read_files, found.modified_files) == (sorted(read - modified), sorted(modified))
+    with log_of(appended) as log:
+        for leaf in nodes(appended):
+            read, modified = reference_refold.files(appended, leaf)
+            found = file_operations(log, "s", leaf=leaf)
+            assert (found.read_files, found.modified_files) == (sorted(read - modified), sorted(modified))
 
 
 @bounded
 @given(appended=native_events())
 def test_a_timeline_has_the_size_of_the_context_at_every_entry(appended):
-    log = log_of(appended)
-    for moment in timeline(log, "s").moments:
-        parts = build_context(log, "s", leaf=moment.id).parts
-        assert (len(parts), sum(part.utf16 for part in parts)) == (moment.messages, moment.tokens)
+    with log_of(appended) as log:
+        for moment in timeline(log, "s").moments:
+            parts = build_context(log, "s", leaf=moment.id).parts
+            assert (len(parts), sum(part.utf16 for part in parts)) == (moment.messages, moment.tokens)
 
 
 @bounded
 @given(appended=native_events())
 def test_a_context_is_the_same_as_bytes_and_as_parts(appended):
-    log = log_of(appended)
-    for leaf in (ROOT, *nodes(appended)):
-        assert build_context(log, "s", leaf=leaf).pi_json() == context_json(log, "s", leaf=leaf)
+    with log_of(appended) as log:
+        for leaf in (ROOT, *nodes(appended)):
+            assert build_context(log, "s", leaf=leaf).pi_json() == context_json(log, "s", leaf=leaf)
 
 
 @bounded
 @given(appended=native_events())
 def test_a_snapshot_is_folded_like_its_log(appended):
-    log = log_of(appended)
-    with log.snapshot() as snapshot:
+    with log_of(appended) as log, log.snapshot() as snapshot:
         assert views_at(log, "s") == views_at(snapshot, "s")

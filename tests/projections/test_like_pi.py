@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 from hypothesis import HealthCheck, given, settings
 
 from eventstore import open_store
@@ -20,31 +23,28 @@ from tests.support.pi_sessions import file_of, pi_entries
 from tests.support.views import as_javascript, javascript, replayed, views_at
 
 bounded = settings(
-    max_examples=60,
+    max_examples=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 
-@pytest.fixture(scope="module")
-def stores(tmp_path_factory):
-    """From entries to an open store of them."""
-
-    def imported(entries):
-        folder = tmp_path_factory.mktemp("session")
-        (folder / "session.jsonl").write_bytes(file_of(entries))
-        log = open_store(folder / "store", clock=lambda: NOW)
-        import_file(log, folder / "session.jsonl")
-        return log
-
-    return imported
+@contextmanager
+def store_of(entries):
+    """A store into which a file of these entries was imported."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "session.jsonl")
+        path.write_bytes(file_of(entries))
+        with open_store(Path(folder, "store"), clock=lambda: NOW) as log:
+            import_file(log, path)
+            yield log
 
 
 @bounded
 @given(entries=pi_entries())
-def test_a_context_is_pis_at_every_leaf_and_as_of_every_event(stores, entries):
+def test_a_context_is_pis_at_every_leaf_and_as_of_every_event(entries):
     entries = as_javascript(entries)
-    with stores(entries) as log:
+    with store_of(entries) as log:
         for count in range(len(entries) + 1):
             had = entries[:count]
             for leaf in [None, *(entry["id"] for entry in had)]:
@@ -56,8 +56,8 @@ def test_a_context_is_pis_at_every_leaf_and_as_of_every_event(stores, entries):
 
 @bounded
 @given(entries=pi_entries())
-def test_the_context_at_the_root_is_empty_as_of_every_event(stores, entries):
-    with stores(entries) as log:
+def test_the_context_at_the_root_is_empty_as_of_every_event(entries):
+    with store_of(entries) as log:
         for count in range(len(entries) + 1):
             assert reference_pi.context(entries, None) == javascript(
                 context_json(log, SESSION, leaf=ROOT, as_of=count)
@@ -66,9 +66,9 @@ def test_the_context_at_the_root_is_empty_as_of_every_event(stores, entries):
 
 @bounded
 @given(entries=pi_entries())
-def test_a_view_as_of_an_event_is_that_of_a_store_that_has_no_later_ones(stores, entries):
+def test_a_view_as_of_an_event_is_that_of_a_store_that_has_no_later_ones(entries):
     growing = MemoryLog(clock=lambda: NOW)
-    with stores(entries) as log:
+    with store_of(entries) as log:
         for count, event in enumerate(replayed(events(log, SESSION))[: len(entries)], 1):
             growing.append(SESSION, [event])
             for leaf in (None, ROOT, entries[count // 2]["id"]):
@@ -77,8 +77,8 @@ def test_a_view_as_of_an_event_is_that_of_a_store_that_has_no_later_ones(stores,
 
 @bounded
 @given(entries=pi_entries())
-def test_tree_labels_and_title_are_pis_as_of_every_event(stores, entries):
-    with stores(entries) as log:
+def test_tree_labels_and_title_are_pis_as_of_every_event(entries):
+    with store_of(entries) as log:
         for count in range(len(entries) + 1):
             had = entries[:count]
             labels = reference_pi.labels(had)
@@ -96,9 +96,9 @@ def test_tree_labels_and_title_are_pis_as_of_every_event(stores, entries):
 
 @bounded
 @given(entries=pi_entries())
-def test_labels_on_what_is_not_there_are_kept_in_the_order_of_pis_map(stores, entries):
+def test_labels_on_what_is_not_there_are_kept_in_the_order_of_pis_map(entries):
     fold = LabelFold()
-    with stores(entries) as log:
+    with store_of(entries) as log:
         for event in events(log, SESSION):
             fold.apply(event)
     assert list(reference_pi.labels(entries).items()) == list(fold.labels.items())

@@ -55,6 +55,13 @@ def test_the_newest_rewrite_of_a_block_wins(story):
     assert texts_of(build_context(story.log, "s")) == ["one|second"]
 
 
+def test_the_last_of_two_targets_of_one_rewrite_wins(story):
+    (target,) = story.says(user("long"))
+    targets = [Shown(target=target, shown=name) for name in ("first", "second")]
+    story.add(Rewrite(reason="prune", targets=targets))
+    assert texts_of(build_context(story.log, "s")) == ["second"]
+
+
 def test_rewrites_of_two_blocks_both_show(story):
     (target,) = story.says(result("one", "two"))
     story.add(shown(target, "second", block=1))

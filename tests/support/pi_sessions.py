@@ -93,18 +93,20 @@ _any_id = st.sampled_from([*_BACK, _SELF, "later", "ghost"])
 _POINTING = ("firstKeptEntryId", "fromId", "targetId")
 
 _message = _fields(type=st.just("message"), message=_messages)
+_compaction = _fields(
+    type=st.just("compaction"),
+    summary=_or_absent(texts),
+    firstKeptEntryId=_or_absent(_any_id, _any_id, _any_id, st.none(), st.just(""), st.just(7)),
+    tokensBefore=_or_absent(_numbers),
+    details=_details,
+    fromHook=_or_absent(st.booleans()),
+)
 _entries = st.one_of(
     _message,
     _message,
     _message,
-    _fields(
-        type=st.just("compaction"),
-        summary=_or_absent(texts),
-        firstKeptEntryId=_or_absent(_any_id, _any_id, _any_id, st.none(), st.just(""), st.just(7)),
-        tokensBefore=_or_absent(_numbers),
-        details=_details,
-        fromHook=_or_absent(st.booleans()),
-    ),
+    _compaction,
+    _compaction,
     _fields(
         type=st.just("branch_summary"),
         fromId=_or_absent(_any_id, st.just("root")),

@@ -1,0 +1,194 @@
+"""Many events, many writers, many branches, many compactions, many sessions; and how much memory a large file takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import msgspec
+import pytest
+
+from bench.floor import environment_of
+from bench.sessions import result_message, session_file
+from eventstore import open_store
+from eventstore.frame import body_of
+from eventstore.records import Compaction, MessageRecord, compose
+from projections import tree
+from projections.context import context_json
+
+WRITERS = 8
+EACH = 40
+DEEP = 5_000
+COMPACTIONS = 1_000
+SESSIONS = 2_000
+IMPORT = """
+import sys
+from eventstore import import_file, open_store
+with open_store(sys.argv[1]) as log:
+    import_file(log, sys.argv[2])
+"""
+VERIFY = """
+import sys
+from eventstore import open_store
+from eventstore.verify import verify
+with open_store(sys.argv[1]) as log:
+    assert not verify(log).findings
+"""
+
+
+def message(number, parent=None, **names):
+    raw = msgspec.Raw(msgspec.json.encode(result_message(number)))
+    where = {} if parent is None else {"parent": parent}
+    return compose(MessageRecord(message=raw), id=f"{number:08x}", time=number, **where, **names)
+
+
+@pytest.fixture
+def log(tmp_path):
+    with open_store(tmp_path / "store") as log:
+        yield log
+
+
+@pytest.mark.parametrize("size", [10, 100, 1000])
+def test_refold_appends_in_batches(measure, log, size):
+    numbers = count()
+    batches = iter([[message(next(numbers)) for _ in range(size)] for _ in range(20)])
+    measure(f"batch-{size}", "refold", lambda: log.append("s", next(batches)), rounds=20)
+
+
+@pytest.mark.parametrize("size", [10, 100, 1000])
+def test_lmdb_writes_the_same_events_in_batches(measure, log, size):
+    env, tables = environment_of(log)
+    numbers = count(1)
+    bodies = [bytes(message(number).body) for number in range(size)]
+
+    def write():
+        with env.begin(write=True) as transaction:
+            for body in bodies:
+                transaction.put(next(numbers).to_bytes(12, "big"), body, db=tables.events, append=True)
+
+    measure(f"batch-{size}", "floor", write, rounds=20)
+
+
+@pytest.mark.parametrize("durability", ["each", "batch"])
+def test_eight_threads_append(measure, tmp_path, durability):
+    with open_store(tmp_path / "store", durability=durability) as log, ThreadPoolExecutor(WRITERS) as pool:
+        rounds = count()
+
+        def work(writer, turn):
+            for number in range(EACH):
+                log.append(f"s{writer}", [message(turn * EACH + number)])
+
+        def run():
+            turn = next(rounds)
+            list(pool.map(lambda writer: work(writer, turn), range(WRITERS)))
+
+        measure("eight-writers", "refold" if durability == "batch" else "each", run, rounds=5)
+        with log.snapshot() as snapshot:
+            assert {head.version for head in snapshot.heads()} == {next(rounds) * EACH}
+
+
+def test_a_full_fold_to_a_tree(measure, made):
+    stored = made(10_000, 60)
+    with open_store(stored.store) as log:
+        measure("full-fold", "refold", tree, log, stored.session, rounds=5)
+
+
+def test_a_walk_over_all_bodies(measure, made):
+    stored = made(10_000, 60)
+    with open_store(stored.store) as log, log.snapshot() as snapshot:
+
+        def walk():
+            return sum(len(body_of(frame)) for frame in snapshot.frames(stored.session))
+
+        measure("full-fold", "floor", walk, rounds=5)
+
+
+def test_a_context_in_a_tree_that_branches_at_every_entry(measure, log):
+    """A path whose entries are never next to each other in the log: a jump an entry."""
+    events = [message(0)]
+    for number in range(2, DEEP, 2):
+        parent = f"{number - 2:08x}"
+        events += [message(number - 1, parent), message(number, parent)]
+    log.append("s", events)
+    found = measure("deep-tree", "refold", context_json, log, "s", rounds=20)
+    assert found.count(b'"role"') == len(events) // 2 + 1
+
+
+def test_the_same_entries_in_one_run(measure, log):
+    log.append("s", [message(number) for number in range(DEEP // 2)])
+    measure("deep-tree", "run", context_json, log, "s", rounds=20)
+
+
+def test_a_context_behind_a_thousand_compactions(measure, log):
+    events = []
+    for number in range(COMPACTIONS):
+        events += [message(2 * number), message(2 * number + 1)]
+        record = Compaction(summary="s", first_kept_entry_id=events[-1].id, tokens_before=1)
+        events.append(compose(record, id=f"c{number}", time=number))
+    log.append("s", events)
+    found = measure("compactions", "refold", context_json, log, "s", rounds=200)
+    assert found.count(b'"role"') == 2
+
+
+def test_a_context_behind_one_compaction(measure, log):
+    record = Compaction(summary="s", first_kept_entry_id=f"{1:08x}", tokens_before=1)
+    log.append("s", [message(0), message(1), compose(record, id="c", time=1)])
+    measure("compactions", "one", context_json, log, "s", rounds=200)
+
+
+def test_heads_of_sessions_by_the_thousand(measure, log):
+    for number in range(SESSIONS):
+        log.append(f"session {number}", [message(number)])
+    found = measure("sessions", "refold", lambda: _heads(log), rounds=20)
+    assert len(found) == SESSIONS
+
+
+def test_the_rows_of_sessions_by_the_thousand(measure, log):
+    for number in range(SESSIONS):
+        log.append(f"session {number}", [message(number)])
+    env, tables = environment_of(log)
+
+    def read():
+        with env.begin() as transaction:
+            return list(transaction.cursor(tables.sessions))
+
+    measure("sessions", "floor", read, rounds=20)
+
+
+def _heads(log):
+    with log.snapshot() as snapshot:
+        return list(snapshot.heads())
+
+
+@pytest.mark.parametrize(("what", "script"), [("import", IMPORT), ("verify", VERIFY)])
+def test_memory_does_not_follow_the_file(benchmark, tmp_path, what, script):
+    """The largest resident size of a process over a file of 23 MB and over one of 230 MB."""
+    sizes = {}
+    for events in (10_000, 100_000):
+        file, store = session_file(events, 60), tmp_path / str(events)
+        if what == "verify":
+            _run(IMPORT, store, file)
+        sizes[events] = _peak(script, store, file)
+    benchmark.group = f"memory-{what}"
+    benchmark.extra_info.update(role="refold", peak={str(events): size for events, size in sizes.items()})
+    benchmark.pedantic(lambda: None, rounds=1)
+    # Pages of the map count as resident once they are read; they are the kernel's to take back.
+    assert sizes[100_000] < sizes[10_000] * 10
+
+
+def _run(script, *arguments):
+    subprocess.run([sys.executable, "-c", script, *map(str, arguments)], check=True)
+
+
+def _peak(script, *arguments):
+    """Kilobytes of the largest resident size of a process that runs a script."""
+    report = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{script}\n{report}", *map(str, arguments)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return int(done.stdout)

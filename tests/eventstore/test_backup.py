@@ -1,0 +1,207 @@
+"""Copies of a store in use: one consistent state, verified, a store of its own; or nothing at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eventstore import open_store
+from eventstore.backup import backup
+from eventstore.errors import StoreError
+from eventstore.lmdb_log import LmdbLog
+from eventstore.verify import verify
+from tests.support.events import decision, events, frames, message, version
+from tests.support.processes import running
+from tests.support.tampering import event_key, tables
+
+TOGETHER = 5
+
+APPEND_UNTIL_TOLD = f"""
+import itertools, select, sys
+from eventstore import open_store
+from tests.support.events import event
+with open_store(sys.argv[1]) as log:
+    for number in itertools.count():
+        names = [f"e{{number}}-{{part}}" for part in range({TOGETHER})]
+        log.append("s", [event(name, data="x" * (number * 997 % 5000)) for name in names])
+        log.keep([(b"key", bytes(10_000))])
+        if not number:
+            print("begun", flush=True)
+        if select.select([sys.stdin], [], [], 0)[0]:
+            break
+"""
+
+
+@pytest.fixture
+def filled(store: LmdbLog) -> LmdbLog:
+    store.append("s", [message("a"), decision("d"), message("b")], blobs=[b"payload"], source="file")
+    store.append("t", [message("c", "text " * 5000)])
+    store.keep([(b"key", b"value")])
+    return store
+
+
+def refusal(log: LmdbLog, target: Path, **options) -> str:
+    """The line that refuses a backup, which leaves nothing behind."""
+    before = sorted(target.parent.iterdir()) if target.parent.exists() else []
+    with pytest.raises(StoreError) as caught:
+        backup(log, target, **options)
+    assert (sorted(target.parent.iterdir()) if target.parent.exists() else []) == before
+    text = str(caught.value)
+    assert "\n" not in text
+    assert text.startswith(f"{target}: ")
+    return text.removeprefix(f"{target}: ")
+
+
+class TestCopies:
+    def test_a_backup_is_a_store_with_the_same_in_it(self, filled: LmdbLog, tmp_path: Path) -> None:
+        made = backup(filled, tmp_path / "copy")
+        assert (made.path, made.bytes) == (
+            str(tmp_path / "copy"),
+            (tmp_path / "copy" / "data.mdb").stat().st_size,
+        )
+        assert (made.verification.sessions, made.verification.events) == (2, 4)
+        with open_store(tmp_path / "copy", create=False) as copy:
+            for session in ("s", "t"):
+                assert frames(copy, session) == frames(filled, session)
+            with filled.snapshot() as original, copy.snapshot() as snapshot:
+                assert list(snapshot.heads()) == list(original.heads())
+                assert snapshot.derived(b"key") == b"value"
+            assert verify(copy).findings == []
+            assert copy.append("s", [message("e")]).version == 4
+        assert version(filled, "s") == 3
+
+    def test_a_backup_holds_one_file_that_needs_no_other(self, filled: LmdbLog, tmp_path: Path) -> None:
+        backup(filled, tmp_path / "copy")
+        assert [entry.name for entry in (tmp_path / "copy").iterdir()] == ["data.mdb"]
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["copy", "store"]
+
+    def test_a_backup_leaves_free_pages_out(self, filled: LmdbLog, tmp_path: Path) -> None:
+        filled.keep([(b"large", bytes(1_000_000))])
+        filled.keep([(b"large", b"")])
+        made = backup(filled, tmp_path / "copy")
+        assert made.bytes < filled.size().file_bytes - 900_000
+        with open_store(tmp_path / "copy") as copy:
+            assert copy.size().free_bytes == 0
+
+    def test_an_empty_store_can_be_backed_up(self, store: LmdbLog, tmp_path: Path) -> None:
+        assert backup(store, tmp_path / "copy").verification.events == 0
+        with open_store(tmp_path / "copy", create=False) as copy:
+            assert copy.append("s", [message("a")]).version == 1
+
+    def test_a_backup_of_a_backup_is_one(self, filled: LmdbLog, tmp_path: Path) -> None:
+        backup(filled, tmp_path / "copy")
+        with open_store(tmp_path / "copy") as copy:
+            assert backup(copy, tmp_path / "second").verification.events == 4
+
+    def test_a_backup_may_have_a_relative_name(
+        self, filled: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert backup(filled, "copy").path == "copy"
+        assert (tmp_path / "copy" / "data.mdb").exists()
+
+    def test_progress_tells_of_the_verification(self, filled: LmdbLog, tmp_path: Path) -> None:
+        told: list[tuple[int, int]] = []
+        backup(filled, tmp_path / "copy", progress=lambda *numbers: told.append(numbers))
+        assert told[-1] == (4, 4)
+
+
+class TestInUse:
+    def test_a_backup_of_a_store_that_is_written_has_whole_appends_up_to_a_moment(
+        self, store: LmdbLog, tmp_path: Path
+    ) -> None:
+        with running(APPEND_UNTIL_TOLD, store.path) as writer:
+            assert writer.hear() == "begun"
+            held = [0]
+            while len(set(held)) < 5:
+                least = version(store, "s")
+                made = backup(store, tmp_path / f"{len(held)}")
+                assert made.verification.events % TOGETHER == 0
+                assert made.verification.events >= max(least, held[-1])
+                held.append(made.verification.events)
+            writer.say("enough")
+            writer.finish()
+        everything = [event.id for event in events(store, "s")]
+        for number, count in enumerate(held[1:], 1):
+            with open_store(tmp_path / f"{number}", create=False) as copy:
+                assert [event.id for event in events(copy, "s")] == everything[:count]
+                assert copy.append("s", [message("other")]).version == count + 1
+
+    def test_a_backup_may_be_made_inside_an_open_snapshot(self, filled: LmdbLog, tmp_path: Path) -> None:
+        with filled.snapshot() as snapshot:
+            filled.append("s", [message("e")])
+            assert backup(filled, tmp_path / "copy").verification.events == 5
+            assert len(list(snapshot.frames("s"))) == 3
+
+
+class TestRefused:
+    @pytest.mark.parametrize("make", [Path.mkdir, Path.touch])
+    def test_what_is_there_already_is_left_alone(
+        self, filled: LmdbLog, tmp_path: Path, make: Callable[[Path], None]
+    ) -> None:
+        make(tmp_path / "copy")
+        assert refusal(filled, tmp_path / "copy") == "exists already; name a new folder for the backup"
+        assert (tmp_path / "copy").exists()
+
+    def test_a_backup_goes_into_a_folder_that_is_there(self, filled: LmdbLog, tmp_path: Path) -> None:
+        assert "cannot be written (No such file" in refusal(filled, tmp_path / "nowhere" / "copy")
+
+    def test_a_backup_does_not_go_into_a_file(self, filled: LmdbLog, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(StoreError, match="cannot be written"):
+            backup(filled, tmp_path / "file" / "copy")
+
+    def test_a_name_that_is_too_long_is_refused(self, filled: LmdbLog, tmp_path: Path) -> None:
+        assert "cannot be written" in refusal(filled, tmp_path / ("x" * 255))
+
+    def test_a_folder_that_comes_meanwhile_is_not_replaced(self, filled: LmdbLog, tmp_path: Path) -> None:
+        target = tmp_path / "copy"
+
+        def progress(*_: int) -> None:
+            target.mkdir(exist_ok=True)
+            (target / "mine").touch()
+
+        with pytest.raises(StoreError, match="cannot be written"):
+            backup(filled, target, progress=progress)
+        assert [entry.name for entry in target.iterdir()] == ["mine"]
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["copy", "store"]
+
+    def test_a_copy_that_is_not_sound_is_no_backup(self, filled: LmdbLog, tmp_path: Path) -> None:
+        filled.close()
+        with tables(filled.path) as changing:
+            changing.put("events", event_key(1, 2), changing.get("events", event_key(1, 2))[:-1] + b"!")
+        with open_store(filled.path) as damaged:
+            text = refusal(damaged, tmp_path / "copy")
+        assert text.startswith("the copy is not sound (s #2: ")
+        assert text.endswith("run 'refold verify' on the store")
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+    def test_a_backup_that_is_broken_off_leaves_nothing(
+        self, filled: LmdbLog, tmp_path: Path, error: type[BaseException]
+    ) -> None:
+        def progress(*_: int) -> None:
+            raise error
+
+        with pytest.raises(error):
+            backup(filled, tmp_path / "copy", progress=progress)
+        assert [entry.name for entry in tmp_path.iterdir()] == ["store"]
+        assert backup(filled, tmp_path / "copy").verification.events == 4
+
+    def test_a_copy_that_cannot_be_flushed_is_no_backup(
+        self, filled: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fsync(_: int) -> None:
+            raise OSError(5, "Input/output error")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", fsync)
+            assert "cannot be written (Input/output error)" in refusal(filled, tmp_path / "copy")
+
+    def test_a_closed_store_is_not_copied(self, filled: LmdbLog, tmp_path: Path) -> None:
+        filled.close()
+        with pytest.raises(StoreError, match="the store is closed"):
+            backup(filled, tmp_path / "copy")
+        assert [entry.name for entry in tmp_path.iterdir()] == ["store"]
