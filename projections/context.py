@@ -146,17 +146,18 @@ def context_json(
         )
 
 
-def part_of(frame: Buffer, *, rules: str = "pi") -> Part | None:
+def part_of(frame: Buffer, *, changed: Sequence[bytes] = (), rules: str = "pi") -> Part | None:
     """What one entry shows by itself, were it the newest of a context; None for one that shows nothing.
 
-    A compaction shows its summary.
+    A compaction shows its summary. `changed` are the entry's observed rewrites.
     """
     harness = rules_named(rules)
     head = header_of(frame)
     if head.kind == COMPACTION:
         return _part(frame, _summary(frame, harness), Fate.SUMMARY)
-    message = bytes(frame[head.start : head.stop]) if head.stop else _shown_of_entry(frame, harness)
-    return None if message is None else _part(frame, message, _FATE_OF_KIND.get(head.kind, Fate.INJECTED))
+    message = _message_of(frame, head, changed, harness)
+    fate = Fate.REWRITTEN if changed else _FATE_OF_KIND.get(head.kind, Fate.INJECTED)
+    return None if message is None else _part(frame, message, fate)
 
 
 def parts_from(snapshot: Snapshot, at: Standpoint, first: int, *, rules: str = "pi") -> tuple[Part, ...]:
@@ -203,15 +204,15 @@ def _shown(
     if compaction is not None:
         changed = observed.get(header_of(compaction).seq)
         summary = harness.summary(changed[-1], time_of(compaction)) if changed else None
-        yield compaction, summary or _summary(compaction, harness), Fate.SUMMARY
+        yield (
+            compaction,
+            summary or _summary(compaction, harness),
+            Fate.REWRITTEN if summary else Fate.SUMMARY,
+        )
     for frame in frames:
         head = header_of(frame)
         changed = observed.get(head.seq)
-        if changed:
-            show = harness.shown.get(head.kind)
-            message = show(changed[-1], time_of(frame)) if show else None
-        else:
-            message = bytes(frame[head.start : head.stop]) if head.stop else _shown_of_entry(frame, harness)
+        message = _message_of(frame, head, changed or (), harness)
         if message is None:
             continue
         changes = rewrites.get(names_of(frame, head)[0]) if rewrites else None
@@ -243,12 +244,24 @@ def _summary(compaction: Buffer, harness: HarnessRules) -> bytes:
 _SUMMARIES: Final = Memo[bytes | None]()
 
 
+def _message_of(frame: Buffer, head: Header, changed: Sequence[bytes], harness: HarnessRules) -> bytes | None:
+    """What an entry shows, as its harness changed it last."""
+    if changed:
+        show = _show_of(frame, harness)
+        return show(changed[-1], time_of(frame)) if show else None
+    return bytes(frame[head.start : head.stop]) if head.stop else _shown_of_entry(frame, harness)
+
+
 def _shown_of_entry(frame: Buffer, harness: HarnessRules) -> bytes | None:
     """The message of an entry that is not shown as it is stored."""
+    show = _show_of(frame, harness)
+    return _from_record(frame, show) if show else None
+
+
+def _show_of(frame: Buffer, harness: HarnessRules) -> ShowEntry | None:
     _, flags, *_ = pointers_of(frame)
     is_migrated = flags & Flag.MIGRATED_ROLE.value
-    show = harness.migrated if is_migrated else harness.shown.get(frame[1])
-    return _from_record(frame, show) if show else None
+    return harness.migrated if is_migrated else harness.shown.get(frame[1])
 
 
 def _from_record(frame: Buffer, show: ShowEntry) -> bytes | None:

@@ -8,6 +8,7 @@ from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Snapshot
+from eventstore.sources import observed_rewrites
 from projections.context import Context, context_at, part_of
 from projections.coverage import bears_message
 from projections.standpoint import Leaf, Standpoint, path, stand
@@ -57,6 +58,7 @@ def timeline(
     with log.snapshot() as snapshot:
         at = stand(snapshot, session, leaf=leaf, as_of=as_of)
         entries = path(snapshot, at)
+        observed = observed_rewrites(snapshot, session, as_of=at.as_of)
         moments: list[Moment] = []
         size = messages = 0
         for event in entries:
@@ -65,7 +67,7 @@ def timeline(
                 context = _context(snapshot, at, event)
                 size, messages = sum(tokens.count(context.parts)), len(context.parts)
             elif bears_message(event):
-                part = part_of(snapshot.frame(session, event.seq))
+                part = part_of(snapshot.frame(session, event.seq), changed=observed.get(event.seq, ()))
                 if part is not None:
                     size += sum(tokens.count([part]))
                     messages += 1

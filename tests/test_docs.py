@@ -73,7 +73,9 @@ def _words(svg: str) -> list[str]:
 def test_links_in_the_documentation_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)]+)\)", text)]
-    assert [t for t in targets if t and "://" not in t and not (ROOT / page).parent.joinpath(t).exists()] == []
+    assert [
+        t for t in targets if t and "://" not in t and not (ROOT / page).parent.joinpath(t).exists()
+    ] == []
 
 
 def test_the_readme_names_the_two_commands_that_do_everything() -> None:

@@ -76,9 +76,12 @@ def show_mended(record: bytes, _time: int | None) -> bytes | None:
     return None if message is None else _encode(message)
 
 
-def show_migrated(record: bytes, _time: int | None) -> bytes:
-    """The hook message of a record of an older version: a custom one."""
-    return _encode({**tolerant_json(record)["message"], "role": "custom"})
+def show_migrated(record: bytes, _time: int | None) -> bytes | None:
+    """The message of a record of an older version: a hook message is a custom one."""
+    message = tolerant_json(record).get("message")
+    if isinstance(message, dict) and message.get("role") == "hookMessage":
+        message["role"] = "custom"
+    return None if message is None else _encode(message)
 
 
 def rewrite(message: bytes, shown: Sequence[Shown]) -> bytes:

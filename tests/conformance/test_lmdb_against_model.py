@@ -141,13 +141,14 @@ class LmdbAgainstModel(RuleBasedStateMachine):
     @rule(
         session=st.sampled_from(SESSIONS),
         batch=st.lists(drafts, min_size=4, max_size=8),
-        source=st.booleans(),
+        cause=st.sampled_from(["", "c1", "c2"]),
+        source=st.sampled_from(["", "file"]),
     )
-    def append(self, session: str, batch: list[dict[str, Any]], *, source: bool) -> None:
+    def append(self, session: str, batch: list[dict[str, Any]], cause: str, source: str) -> None:
         new: list[NewEvent] = []
         for draft in batch:
-            new.append(self.drawn(session, draft, new))
-        outcome = self.both(session, new, source="file" if source else "", expected=len(self.sent[session]))
+            new.append(self.drawn(session, {**draft, "cause": cause or draft["cause"]}, new))
+        outcome = self.both(session, new, source=source, expected=len(self.sent[session]))
         assert not isinstance(outcome, tuple)
         self.sent[session] += new
 
@@ -230,7 +231,7 @@ class LmdbAgainstModel(RuleBasedStateMachine):
 
 
 LmdbAgainstModel.TestCase.settings = settings(
-    max_examples=300,
+    max_examples=200,
     stateful_step_count=12,
     derandomize=True,
     deadline=None,

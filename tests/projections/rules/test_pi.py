@@ -78,6 +78,10 @@ def test_a_migrated_message_changes_its_role_in_its_place():
     assert show_migrated(record, 5) == b'{"a":1,"role":"custom","b":2}'
 
 
+def test_a_migrated_message_of_another_role_keeps_it():
+    assert show_migrated(b'{"message":{"role":"user"}}', 5) == b'{"role":"user"}'
+
+
 def test_a_rewrite_of_a_block_puts_a_text_in_its_place():
     message = b'{"role":"user","content":[{"type":"image","data":""},{"type":"text","text":"b"}]}'
     assert rewrite(message, [shown("a", 0)]) == (
