@@ -17,7 +17,7 @@ from eventstore.verify import verify
 from tests.support.events import events
 from tests.support.pi_files import bring, entry, header, kept, original, said
 
-SETTINGS = settings(max_examples=150, derandomize=True, deadline=None)
+SETTINGS = settings(max_examples=100, derandomize=True, deadline=None)
 
 names = st.sampled_from(["a", "b", "c", "d", "e", "a", None, 5, "", "\ud800"])
 records = st.one_of(

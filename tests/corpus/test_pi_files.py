@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from eventstore import EventLog, open_store
+from eventstore.errors import BadInputError
 from eventstore.exporting import export_original, export_pi
 from eventstore.importing import import_file
 from eventstore.lmdb_log import LmdbLog
@@ -119,3 +120,15 @@ def test_a_file_and_its_migration_are_two_generations(store: LmdbLog, corpus: Pa
         assert b"".join(export_original(store, session)) == (corpus / "pi" / name).read_bytes()
         assert import_file(store, corpus / "pi" / name).added == 0
     assert verify(store).findings == []
+
+
+def test_a_file_of_another_harness_is_taken_in_or_refused_in_one_line(store: LmdbLog, corpus: Path) -> None:
+    others = sorted(path for path in corpus.rglob("*.json*") if path.parent.name != "pi")
+    assert others
+    for path in others:
+        try:
+            session = import_file(store, path).id
+        except BadInputError as error:
+            assert "\n" not in str(error)  # noqa: PT017  both outcomes are fine
+        else:
+            assert b"".join(export_original(store, session)) == path.read_bytes()

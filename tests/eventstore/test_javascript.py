@@ -16,6 +16,7 @@ from eventstore.javascript import (
     number,
     parse,
     stringify,
+    trim,
     utf8_length,
     utf16_length,
     utf16_order,
@@ -52,6 +53,7 @@ PRINTED_NUMBERS = [
     ("-123e-20", "-1.23e-18"),
     ("0.30000000000000004", "0.30000000000000004"),
     ("4294967296", "4294967296"),
+    ("1" * 350, "null"),
     ("1" * 5000, "null"),
 ]
 
@@ -179,6 +181,27 @@ class TestUtf16:
     @given(texts, st.integers(0, 20))
     def test_a_cut_has_the_length_that_was_asked_for(self, text: str, units: int) -> None:
         assert utf16_length(cut_utf16(text, units)) == min(units, utf16_length(text))
+
+
+class TestTrimming:
+    def test_what_javascript_takes_for_white_space_is_trimmed(self) -> None:
+        white = [code for code in range(0x10000) if trim(chr(code)) == ""]
+        assert white == [
+            *range(0x9, 0xE),
+            0x20,
+            0xA0,
+            0x1680,
+            *range(0x2000, 0x200B),
+            0x2028,
+            0x2029,
+            0x202F,
+            0x205F,
+            0x3000,
+            0xFEFF,
+        ]
+
+    def test_only_the_ends_of_a_text_are_trimmed(self) -> None:
+        assert trim("\ufeff \n a \u2028 b\t") == "a \u2028 b"
 
 
 class TestDates:

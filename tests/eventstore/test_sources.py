@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eventstore import EventLog, SessionWriter
-from eventstore.records import Custom, Label
+from eventstore.exporting import export_pi
+from eventstore.records import Custom, CustomMessage, Label
 from eventstore.sources import Comparison, generations, observed_rewrites
 from eventstore.verify import verify
-from tests.support.events import NOW, events, message, stored
+from projections import build_context
+from tests.support.events import NOW, events, message, stored, version
 from tests.support.pi_files import SESSION, bring, header, kept, original, said
 
 H = header(3)
@@ -142,6 +146,51 @@ class TestDiverged:
         self.write(log, Label(target_id="a", label="here"))
         assert not bring(log, tmp_path, H + A + B).diverged
         assert leaf(log) == "b"
+
+
+class TestContextsAndExports:
+    """What becomes of one session's several files, seen by those who read it."""
+
+    def texts(self, log: EventLog, **at: Any) -> list[str]:
+        parts = build_context(log, SESSION, **at).parts
+        return [str(json.loads(part.raw)["content"]) for part in parts]
+
+    def test_contexts_show_a_changed_record_from_then_on_and_earlier_ones_do_not(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, H + A + B + C)
+        before = version(log, SESSION)
+        bring(log, tmp_path, H + A + said("changed", "b", "a") + C)
+        assert self.texts(log) == ["a", "changed", "c"]
+        assert self.texts(log, as_of=before) == ["a", "b", "c"]
+        bring(log, tmp_path, H + A + B + C)
+        assert self.texts(log) == ["a", "b", "c"]
+
+    def test_a_session_that_has_gone_on_by_itself_shows_its_own(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A)
+        own = SessionWriter(log, SESSION).append(CustomMessage(custom_type="note", content="ours"))[0]
+        bring(log, tmp_path, H + A + B)
+        assert self.texts(log) == self.texts(log, leaf=own) == ["a", "ours"]
+        assert self.texts(log, leaf="b") == ["a", "b"]
+
+    @pytest.mark.parametrize("number", [1, 3])
+    def test_an_export_that_pi_has_continued_is_recognised(
+        self, log: EventLog, tmp_path: Path, number: int
+    ) -> None:
+        names: list[tuple[Any, ...]] = [(), ()] if number == 1 else [("a", None), ("b", "a")]
+        bring(log, tmp_path, header(number) + said("one", *names[0]) + said("two", *names[1]))
+        own = SessionWriter(log, SESSION).append(CustomMessage(custom_type="note", content="ours"))[0]
+        exported = b"".join(export_pi(log, SESSION)) + said("more", "z", own)
+        found = bring(log, tmp_path, exported)
+        assert (found.id, found.added, found.rewritten, found.diverged) == (SESSION, 1, 0, False)
+        assert self.texts(log) == ["one", "two", "ours", "more"]
+        assert original(log) == exported
+
+    def test_growth_that_meets_an_id_of_another_file_is_observed(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B + C)
+        bring(log, tmp_path, H + A + B, name="short.jsonl")
+        found = bring(log, tmp_path, H + A + B + said("another", "c", "b"), name="other.jsonl")
+        assert (found.added, found.rewritten) == (0, 1)
 
 
 class TestWhatOnlyALooseReaderTakes:
