@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from eventstore.javascript import compact_json, utf8_length, utf16_length
 from eventstore.views import Image, Message, Opaque, Text, Thinking, ToolCall
@@ -11,17 +11,23 @@ IMAGE_TOKENS = 1200
 _IMAGE_UNITS = IMAGE_TOKENS * 4
 
 
-def utf16_tokens(message: Message) -> int:
+def estimates(message: Message) -> tuple[int, int]:
+    """Both estimates of a message, `utf16_tokens` and `utf8_tokens`, its fragments read once."""
+    texts = tuple(fragments(message))
+    return utf16_tokens(message, texts), utf8_tokens(message, texts)
+
+
+def utf16_tokens(message: Message, texts: Iterable[str] | None = None) -> int:
     """UTF-16 units / 4, rounded up once a message: pi's `estimateTokens`.
 
     Of a user message pi counts text alone; of an assistant's text, thinking, tool names and arguments; an
     image in a tool result or custom message counts 4,800 units; a shell command counts with its output.
-    Roles that pi does not know count nothing.
+    Roles that pi does not know count nothing. `texts` are the message's fragments, if they are at hand.
     """
     if message.role in ("user", "compactionSummary", "branchSummary"):
         units = sum(utf16_length(block.text) for block in message.blocks if isinstance(block, Text))
     elif message.role == "assistant":
-        units = sum(utf16_length(text) for text in _spoken(message))
+        units = sum(map(utf16_length, fragments(message) if texts is None else texts))
     elif message.role in ("toolResult", "custom", "hookMessage"):
         units = sum(_text_or_image_units(message))
     elif message.role == "bashExecution" and message.shell:
@@ -31,9 +37,9 @@ def utf16_tokens(message: Message) -> int:
     return -(-units // 4)
 
 
-def utf8_tokens(message: Message) -> int:
+def utf8_tokens(message: Message, texts: Iterable[str] | None = None) -> int:
     """UTF-8 bytes / 4, rounded up a fragment, 1,200 an image: oh-my-pi's count without a tokenizer."""
-    tokens = sum((utf8_length(text) + 3) // 4 for text in fragments(message))
+    tokens = sum((utf8_length(text) + 3) // 4 for text in (fragments(message) if texts is None else texts))
     for block in message.blocks:
         if isinstance(block, Image):
             tokens += IMAGE_TOKENS
@@ -49,11 +55,7 @@ def fragments(message: Message) -> Iterator[str]:
     if message.shell:
         yield message.shell.command
         yield message.shell.output
-    else:
-        yield from _spoken(message)
-
-
-def _spoken(message: Message) -> Iterator[str]:
+        return
     for block in message.blocks:
         if isinstance(block, Text | Thinking):
             yield block.text

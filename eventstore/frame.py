@@ -25,6 +25,8 @@ span_of: Final = struct.Struct("<16xII").unpack_from
 pointers_of: Final = struct.Struct("<xBxxH34xQQQQQQ").unpack_from
 """Of a frame: kind code, flags, then the sequence numbers of parent, run start, compaction, model, thinking, target."""
 
+_name_sizes_of: Final = struct.Struct("<6xHHHH").unpack_from
+_time_of: Final = struct.Struct("<96xq").unpack_from
 _UNKNOWN_TIME: Final = -(2**63)
 _ROLE_CODE: Final = {role: code for code, role in enumerate(ROLES)}
 FORMATS: Final = ("refold/1", "pi/1", "pi/2", "pi/3")
@@ -159,14 +161,13 @@ def digest_of(frame: Buffer) -> bytes:
 
 def time_of(frame: Buffer) -> int | None:
     """When the event of a frame happened, in epoch milliseconds."""
-    time = header_of(frame).time
+    (time,) = _time_of(frame)
     return None if time == _UNKNOWN_TIME else time
 
 
 def body_of(frame: Buffer) -> Buffer:
     """The body of a frame, as a slice of it."""
-    head = _HEADER.unpack_from(frame)
-    return frame[HEADER_SIZE + head[5] + head[6] + head[7] + head[8] :]
+    return frame[HEADER_SIZE + sum(_name_sizes_of(frame)) :]
 
 
 Step = Callable[[bytes], bytes]

@@ -17,10 +17,9 @@ import msgspec
 
 _MAX_SAFE_INTEGER: Final = 2**53 - 1
 _LARGEST_INDEX: Final = 2**32 - 2
-_PRINTED_OTHERWISE: Final = re.compile(
-    rb'\\[u/]|[\[:,\s]-?\d+(?:[.eE]|\d{15})|^-?\d+(?:[.eE]|\d{15})|-0|"\d+"\s*:'
-)
-"""What JavaScript may print otherwise than it stands in a JSON text: escapes, some numbers, integer-like keys."""
+_PRINTED_OTHERWISE: Final = (b"\\u", b"\\/", b"-0")
+"""Marks of what JavaScript prints otherwise than it stands in a JSON text: escapes that it does not use, -0."""
+_decode: Final = msgspec.json.Decoder().decode
 _MOST_DIGITS: Final = 400
 """More digits than any double has before its point."""
 _ISO_DATE: Final = re.compile(
@@ -85,12 +84,25 @@ _parser: Final = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constan
 
 def compact_json(raw: bytes | memoryview) -> str:
     """A JSON text as `JSON.stringify(JSON.parse(raw))` prints it. `raw` is valid JSON, its keys differ."""
-    if not _PRINTED_OTHERWISE.search(raw):
+    text = bytes(raw)
+    if not any(mark in text for mark in _PRINTED_OTHERWISE):
         try:
-            return msgspec.json.format(bytes(raw), indent=-1).decode()
-        except UnicodeDecodeError:
+            if _prints_alike(_decode(text)):
+                return msgspec.json.format(text, indent=-1).decode()
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
-    return stringify(parse(bytes(raw).decode("utf-8", "replace")))
+    return stringify(parse(text.decode("utf-8", "replace")))
+
+
+def _prints_alike(value: Any) -> bool:
+    """Whether JavaScript prints a value as it stands in its text: no fractions or large numbers, no indexes as keys."""
+    if isinstance(value, str | bool) or value is None:
+        return True
+    if isinstance(value, dict):
+        return not any(map(str.isdigit, value)) and all(map(_prints_alike, value.values()))
+    if isinstance(value, list):
+        return all(map(_prints_alike, value))
+    return isinstance(value, int) and abs(value) <= _MAX_SAFE_INTEGER
 
 
 def stringify(value: Any) -> str:

@@ -16,6 +16,7 @@ from eventstore.errors import StoreError
 from eventstore.frame import STEPS, VERSION
 
 STORE_VERSION: Final = 1
+"""Goes up with the layout, and with frames that an older refold could not read."""
 _ENGINE: Final = 0
 """py-lmdb's number for its 0.9 engine; its two engines cannot read each other's files."""
 MAP_SIZE: Final = 1 << 30 if sys.platform == "win32" else 1 << 36

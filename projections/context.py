@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from eventstore.estimates import utf8_tokens, utf16_tokens
+from eventstore.estimates import estimates
 from eventstore.event import ROLES, Flag
 from eventstore.formats import view_of_message
 from eventstore.frame import (
@@ -273,8 +273,7 @@ def _part(frame: Buffer, raw: bytes, fate: Fate) -> Part:
     event_id, _ = names_of(frame, head)
     utf16, utf8 = head.utf16, head.utf8
     if fate is Fate.REWRITTEN:
-        view = view_of_message(raw)
-        utf16, utf8 = utf16_tokens(view), utf8_tokens(view)
+        utf16, utf8 = estimates(view_of_message(raw))
     return Part(
         seq=head.seq,
         id=event_id,

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from eventstore.estimates import utf8_tokens, utf16_tokens
+from eventstore.estimates import estimates
 from eventstore.event import ROLES, Facts, Flag
 from eventstore.javascript import parse, stringify, utf8_length
 from eventstore.views import Block, Image, Message, Opaque, Shell, Text, Thinking, ToolCall, Usage
@@ -32,6 +32,8 @@ KINDS: Final = frozenset(
 )
 """The entry types that pi itself writes."""
 
+_LARGEST_ESTIMATE: Final = 0xFFFFFFFF
+"""What a frame has room for."""
 _LONGEST_NAME: Final = 60_000
 """Bytes of UTF-8; leaves room in an id for what sets it apart from one that is taken."""
 
@@ -142,6 +144,7 @@ def facts_of(kind: str, body: bytes, entry: Entry, *, renames_hook_role: bool = 
     message = message_of(kind, entry)
     flags = Flag(0)
     role = ""
+    utf16, utf8 = estimates(message) if message else (0, 0)
     if message is not None:
         role = message.role if message.role in _KNOWN_ROLES else "other"
         if role == "hookMessage" and kind == "message" and renames_hook_role:
@@ -156,8 +159,8 @@ def facts_of(kind: str, body: bytes, entry: Entry, *, renames_hook_role: bool = 
     return Facts(
         role=role,
         message=_span(body, entry.message) if kind == "message" and not flags & MENDED else (0, 0),
-        utf16=min(utf16_tokens(message), 0xFFFFFFFF) if message else 0,
-        utf8=min(utf8_tokens(message), 0xFFFFFFFF) if message else 0,
+        utf16=min(utf16, _LARGEST_ESTIMATE),
+        utf8=min(utf8, _LARGEST_ESTIMATE),
         target=target if isinstance(target, str) and target else None,
         flags=flags,
     )
