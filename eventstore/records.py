@@ -86,13 +86,13 @@ class BranchSummary(Record, frozen=True, tag="branch_summary"):
     from_extension: bool = False
 
 
-class CustomMessage(Record, frozen=True, tag="custom_message"):
+class CustomMessage(Record, frozen=True, tag="custom_message", omit_defaults=False):
     """A message that an extension puts before the model; `display` is whether people see it, too."""
 
     custom_type: str
     content: str | list[Any]
     display: bool = True
-    details: Any = None
+    details: Any = msgspec.UNSET
 
 
 class Custom(Record, frozen=True, tag="custom"):

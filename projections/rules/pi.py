@@ -85,15 +85,18 @@ def show_migrated(record: bytes, _time: int | None) -> bytes | None:
 
 
 def rewrite(message: bytes, shown: Sequence[Shown]) -> bytes:
-    """A message whose content, or some blocks of it, show another text. What else it says stays as it was."""
+    """A message whose content, or some blocks of it, show another text. What else it says stays as it was.
+
+    A block that is not there changes nothing.
+    """
     decoded = tolerant_json(message)
     content = decoded.get("content")
     for change in shown:
         block = {"type": "text", "text": change.shown}
-        if change.block is not None and isinstance(content, list) and change.block < len(content):
-            content = [*content[: change.block], block, *content[change.block + 1 :]]
-        else:
+        if change.block is None or (change.block == 0 and isinstance(content, str)):
             content = change.shown if isinstance(content, str) else [block]
+        elif isinstance(content, list) and 0 <= change.block < len(content):
+            content = [*content[: change.block], block, *content[change.block + 1 :]]
     return _encode({**decoded, "content": content})
 
 
@@ -111,5 +114,4 @@ RULES: Final = HarnessRules(
     },
     migrated=show_migrated,
     rewrite=rewrite,
-    default_thinking_level="off",
 )

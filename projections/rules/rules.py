@@ -26,4 +26,3 @@ class HarnessRules(msgspec.Struct, frozen=True, kw_only=True):
     shown: Mapping[int, ShowEntry]
     migrated: ShowEntry
     rewrite: Callable[[bytes, Sequence[Shown]], bytes]
-    default_thinking_level: str

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compaction import record_compaction, record_rewrite
+from eventstore.errors import BadInputError
 from eventstore.memory_log import MemoryLog
 from eventstore.records import Shown, record_of
 from eventstore.writing import SessionWriter
@@ -58,5 +59,9 @@ def test_a_rewrite_records_what_the_context_shrinks_by(appended, data):
     )
     before = size(log)
     targets = data.draw(st.lists(shown, min_size=1, max_size=3))
-    new = record_rewrite(writer, targets=targets, reason="prune")
+    try:
+        new = record_rewrite(writer, targets=targets, reason="prune")
+    except BadInputError:
+        assert size(log) == before
+        return
     assert record_of("rewrite", stored(log, "s", new).body).tokens_saved == before - size(log)

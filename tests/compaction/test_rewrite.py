@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction import record_compaction, record_rewrite
-from eventstore.errors import NotFoundError, VersionConflictError
+from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.records import CustomMessage, Shown, record_of
 from projections.context import build_context
 from tests.support.events import version
@@ -117,3 +117,16 @@ def test_a_rewrite_while_somebody_appends_is_refused(story, interrupt):
     with pytest.raises(VersionConflictError):
         record_rewrite(interrupt(story).writer, targets=[Shown(target=target, shown="short")], reason="prune")
     assert texts_of(build_context(story.log, "s")) == ["long", "me first"]
+
+
+@pytest.mark.parametrize("block", [1, -1, 7])
+def test_a_block_that_a_message_does_not_have_is_refused(story, block):
+    (target,) = story.says(user("long"))
+    with pytest.raises(BadInputError, match="has no block"):
+        rewrite(story, Shown(target=target, shown="short", block=block))
+
+
+def test_a_shell_command_has_no_content_to_rewrite(story):
+    (target,) = story.says({"role": "bashExecution", "command": "ls", "output": "a", "exitCode": 0})
+    with pytest.raises(BadInputError, match="no content to rewrite"):
+        rewrite(story, Shown(target=target, shown="short"))

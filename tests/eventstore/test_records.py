@@ -66,7 +66,7 @@ WRITTEN: list[tuple[Record, dict[str, Any]]] = [
     (BranchSummary(from_id="a", summary="s"), {"type": "branch_summary", "fromId": "a", "summary": "s"}),
     (
         CustomMessage(custom_type="x", content="c"),
-        {"type": "custom_message", "customType": "x", "content": "c"},
+        {"type": "custom_message", "customType": "x", "content": "c", "display": True},
     ),
     (Custom(custom_type="x", data=[1]), {"type": "custom", "customType": "x", "data": [1]}),
     (

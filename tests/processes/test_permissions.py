@@ -21,13 +21,16 @@ from tests.support.processes import output_of, running
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system knows no such permissions")
 
 PRELUDE = """
-import os, sys
+import os, sys, tempfile
 from eventstore import open_store
 import eventstore.lmdb_log, lmdb.verify
 from eventstore.backup import backup
 from eventstore.errors import StoreError
 from eventstore.verify import verify
 from tests.support.events import message, version
+with tempfile.TemporaryDirectory() as folder, open_store(folder) as log:
+    # What the engine imports when it is first used: the interpreter's own files may be closed to others, too.
+    verify(log)
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid(65534)

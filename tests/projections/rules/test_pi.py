@@ -93,9 +93,11 @@ def test_a_rewrite_of_a_block_puts_a_text_in_its_place():
     ("content", "block", "expected"),
     [
         ("long", None, "short"),
-        ("long", 3, "short"),
+        ("long", 0, "short"),
+        ("long", 3, "long"),
         ([1, 2], None, [{"type": "text", "text": "short"}]),
-        ([1, 2], 2, [{"type": "text", "text": "short"}]),
+        ([1, 2], 2, [1, 2]),
+        ([1, 2], -1, [1, 2]),
         ([1, 2], 1, [1, {"type": "text", "text": "short"}]),
         ([], None, [{"type": "text", "text": "short"}]),
         (None, None, [{"type": "text", "text": "short"}]),
