@@ -163,7 +163,7 @@ def measured(runs: Runs, date: str) -> str:
         megabytes = runs.facts["import"]["bytes_read"] / 1e6
         speed = megabytes / runs.took("import")
         blocks += [
-            f"Largest resident size of {what} of the same session, {' and '.join(_sizes(runs, what))}."
+            f"Memory of its own that {what} takes: {' and '.join(_sizes(runs, what))}."
             for what in ("import", "verify")
             if runs.has(f"memory-{what}", "refold")
         ]

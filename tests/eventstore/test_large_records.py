@@ -1,0 +1,54 @@
+"""A record may be as large as memory allows, and costs a few times its size, whole or torn."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.pi_files import header, said
+
+LARGE = 24 << 20
+IMPORT = """
+import resource, sys
+from eventstore import export_original, import_file, open_store
+with open_store(sys.argv[1]) as log:
+    # What the interpreter and its libraries need by themselves.
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    done = import_file(log, sys.argv[2])
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with open(sys.argv[2], "rb") as file:
+        same = all(file.read(len(piece)) == piece for piece in export_original(log, done.id)) and not file.read()
+print(done.added, len(done.skipped), same, (after - before) * 1024)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "records", "skipped"),
+    [
+        pytest.param(said("x" * LARGE, "a", None), 2, 0, id="whole"),
+        pytest.param(said("x" * LARGE, "a", None)[:-9] + b"\n", 1, 1, id="torn"),
+        pytest.param(
+            b'{"type":"message","message":' + b'{"a":1 ' * (LARGE // 7) + b"\n", 1, 1, id="beginnings"
+        ),
+        pytest.param(b"[" * LARGE + b"\n", 1, 1, id="brackets"),
+    ],
+)
+def test_a_large_line_is_read_in_memory_that_follows_it(
+    line: bytes, records: int, skipped: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "session.jsonl"
+    parent = "a" if records == 2 else None
+    file.write_bytes(header() + line + said("after it", "b", parent))
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT, tmp_path / "store", file],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    added, passed_over, same, memory = done.stdout.split()
+    assert (int(added), int(passed_over), same) == (records, skipped, "True")
+    assert int(memory) < 8 * LARGE
