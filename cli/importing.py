@@ -20,13 +20,33 @@ def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) ->
     file = Path(path)
     if not sys.stderr.isatty() or not file.is_file() or file.stat().st_size < _WORTH_A_BAR:
         return import_file(log, path, name=name)
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"importing {file.name}", total=file.stat().st_size)
+    from cli.output import error_console, one_line
+
+    text = TextColumn("{task.description}", markup=False)
+    columns = (text, BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=error_console(), transient=True) as bar:
+        task = bar.add_task(f"importing {one_line(file.name, 40)}", total=file.stat().st_size)
         return import_file(log, path, name=name, progress=lambda done, _: bar.update(task, completed=done))
+
+
+def note_remarks(path: str, imported: Imported) -> None:
+    """One line on stderr where a file was imported on the way to something else, and not all is well with it."""
+    from cli.output import counted, echo_problem
+
+    facts = [
+        f"{counted(len(remarks), 'line')} {what}"
+        for remarks, what in (
+            (imported.skipped, "skipped"),
+            (imported.differs_from_harness, "read otherwise by its harness"),
+            (imported.orphans, "without a parent, where contexts begin anew"),
+        )
+        if remarks
+    ]
+    facts += ["grown here and in the file: the leaf stays"] if imported.diverged else []
+    if facts:
+        echo_problem(f"note: {path}: {', '.join(facts)}; 'refold import {path}' lists them")
 
 
 def print_imported(path: str, imported: Imported) -> None:
@@ -43,5 +63,5 @@ def print_imported(path: str, imported: Imported) -> None:
         echo_text("  the session has grown here, and the file elsewhere: the leaf stays where it was")
     for remark in imported.skipped:
         echo_text(f"  {path}:{remark.line}: skipped: {remark.reason}")
-    for remark in imported.differs_from_harness:
+    for remark in (*imported.differs_from_harness, *imported.orphans):
         echo_text(f"  {path}:{remark.line}: {remark.reason}")

@@ -28,6 +28,13 @@ def console() -> Console:
     return HarmlessConsole(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
 
 
+def error_console() -> Console:
+    """Where progress goes: standard error."""
+    from cli.harmless import HarmlessConsole
+
+    return HarmlessConsole(file=sys.stderr, highlight=False, markup=False, emoji=False)
+
+
 @contextmanager
 def paged(out: Console) -> Iterator[None]:
     """On a terminal, what is printed to `out` goes through the person's pager; else straight on."""
@@ -59,10 +66,9 @@ def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
-    from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with Progress(console=error_console(), transient=True) as bar:
         task = bar.add_task(description, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

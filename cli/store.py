@@ -51,6 +51,19 @@ def looks_like_file(name: str) -> bool:
     return os.sep in name or name.endswith((".jsonl", ".json")) or Path(name).is_file()
 
 
+def check_new_name(name: str) -> str:
+    """A name that a new session may have. Raises BadInputError for one that could not be told from other notations."""
+    from eventstore.errors import BadInputError
+
+    if name.startswith("@") or not name.isprintable():
+        raise BadInputError(
+            f"session {name!r}",
+            "a name neither begins with @ nor holds control characters",
+            "choose another name",
+        )
+    return name
+
+
 def resolve_session(log: LmdbLog, name: str) -> str:
     """The id of a session: `@last`, an id, a path of a file, a unique beginning of an id, or a title, in this order.
 
@@ -76,9 +89,11 @@ def resolve_session(log: LmdbLog, name: str) -> str:
             if found:
                 raise AmbiguousError("session", name, found)
     if is_file:
-        from cli.importing import import_with_progress
+        from cli.importing import import_with_progress, note_remarks
 
-        return import_with_progress(log, name).id
+        imported = import_with_progress(log, name)
+        note_remarks(name, imported)
+        return imported.id
     raise NotFoundError(
         "session",
         name,

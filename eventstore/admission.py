@@ -14,10 +14,12 @@ from eventstore.log import Expected
 LONGEST_SESSION_NAME: Final = 480
 """In UTF-8 bytes; LMDB keys hold 511."""
 _LONGEST_NAME: Final = 0xFFFF
+_LATEST: Final = 8_640_000_000_000_000
+"""The last millisecond that is a date, by ECMAScript, whose dates imported times are."""
 
 
-def check_names(session: str, events: Sequence[NewEvent]) -> None:
-    """Raise BadInputError for a session name, id, cause, kind or format that cannot be stored."""
+def check_events(session: str, events: Sequence[NewEvent]) -> None:
+    """Raise BadInputError for a session name, or an event's id, cause, kind, format or time, that cannot be stored."""
     if not 0 < _size(session) <= LONGEST_SESSION_NAME:
         raise BadInputError(
             f"session {session[:40]!r}",
@@ -34,7 +36,15 @@ def check_names(session: str, events: Sequence[NewEvent]) -> None:
                 )
         if not 0 <= _size(event.cause) <= _LONGEST_NAME:
             raise BadInputError(
-                f"session {session!r}, event {event.id!r}", "its cause is too long", "shorten it"
+                f"session {session!r}, event {event.id!r}",
+                f"its cause has to have at most {_LONGEST_NAME} bytes of UTF-8",
+                "give it another cause",
+            )
+        if event.time is not None and abs(event.time) > _LATEST:
+            raise BadInputError(
+                f"session {session!r}, event {event.id!r}",
+                f"its time, {event.time}, is no date in epoch milliseconds",
+                "give it its time, or None",
             )
         if event.format not in FORMATS:
             raise BadInputError(

@@ -7,6 +7,7 @@ of most of what the log holds becomes another generation of the session, beside 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -14,11 +15,11 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from eventstore.errors import BadInputError
+from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.event import NewEvent
 from eventstore.formats.pi_file import Line, PiReader
 from eventstore.formats.pi_header import find_header
-from eventstore.frame import decode
+from eventstore.frame import decode, header_of
 from eventstore.glue import SegmentWriter
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import (
@@ -52,7 +53,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
     `rewritten` counts known records that their harness has changed. `diverged`: the session had grown here
     and the file elsewhere, so the leaf stays where it was. `skipped` is what of the file is no record,
-    `differs_from_harness` where its harness reads other than refold does.
+    `differs_from_harness` where its harness reads other than refold does, `orphans` are records whose parent
+    the file does not have.
     """
 
     id: str
@@ -63,6 +65,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     diverged: bool
     skipped: list[Remark]
     differs_from_harness: list[Remark]
+    orphans: list[Remark]
 
 
 def import_file(
@@ -79,6 +82,9 @@ def import_file(
     """
     source = os.fsencode(path).decode("utf-8", "replace")
     try:
+        mode = os.stat(path).st_mode  # noqa: PTH116  the path may be one of bytes
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise BadInputError(source, "is no regular file", "write it to a file first")
         with open(path, "rb") as file:
             return _Importing(log, file, source, name, progress).run()
     except IsADirectoryError:
@@ -111,7 +117,7 @@ class _Importing:
     def run(self) -> Imported:
         """Import the file, unless it is as it was at the newest import."""
         with self._log.snapshot() as snapshot:
-            self._session, self._continued, self._newest_seq, self._before = self._find_session(snapshot)
+            self._session, self._continued, self._newest_seq = self._find_session(snapshot)
         previous = self._continued
         if previous is None:
             return self._read(_BEGINNING, continues=0)
@@ -119,21 +125,21 @@ class _Importing:
             return self._report(previous, is_diverged=False)
         return self._read(previous.resume, continues=self._newest_seq)
 
-    def _find_session(self, snapshot: Snapshot) -> tuple[str, Import | None, int, int]:
-        """The session that the file belongs to, the import that it goes on from, that one's number, and the leaf."""
+    def _find_session(self, snapshot: Snapshot) -> tuple[str, Import | None, int]:
+        """The session that the file belongs to, the import that it goes on from, and the newest one's number."""
         known = generations(snapshot, self._name)
         for head in reversed(known):
             newest = newest_import(snapshot, head)
             if newest is not None and self._begins_as(newest):
                 self._session, self._continued = head.name, newest
                 self._shared = compare(snapshot, head.name, self._events_from(newest.resume))
-                return head.name, newest, head.import_seq, head.leaf
+                return head.name, newest, head.import_seq
         for head in reversed(known):
             shared = compare(snapshot, head.name, self._events_from(_BEGINNING))
             if shared.is_of_session:
                 self._shared = shared
-                return head.name, None, head.import_seq, head.leaf
-        return f"{self._name}~{len(known) + 1}" if known else self._name, None, 0, 0
+                return head.name, None, head.import_seq
+        return f"{self._name}~{len(known) + 1}" if known else self._name, None, 0
 
     def _begins_as(self, newest: Import) -> bool:
         """Whether the file begins with what an import read, but for a torn record at its end."""
@@ -197,6 +203,10 @@ class _Importing:
             continues=continues,
             skipped=skipped,
             differs_from_harness=differs,
+            orphans=[
+                Remark(at, f"its parent {parent!r} is not in the file: contexts below it begin there")
+                for at, parent in reader.orphans
+            ],
         )
         is_diverged = self._conclude(record, [*lines_glue, *tail_glue])
         return self._report(record, is_diverged=is_diverged)
@@ -263,27 +273,49 @@ class _Importing:
             events.append(
                 compose(Link(relation="generation", session=earlier), id=f"generation-of-{count}", time=None)
             )
-        self._log.append(self._session, events, blobs=glue, source=str(Path(self._source).absolute()))
-        with self._log.snapshot() as snapshot:
-            move = self._move_back(snapshot, record)
-        if move is not None:
-            self._log.append(self._session, [move])
-        return move is not None
+        while True:
+            version, move = self._move_back(record)
+            try:
+                self._log.append(
+                    self._session,
+                    [*events, *([move] if move else [])],
+                    expected=version,
+                    blobs=glue,
+                    source=str(Path(self._source).absolute()),
+                )
+            except VersionConflictError:
+                # Somebody appended meanwhile: where the session stands by itself is to be seen again.
+                continue
+            return move is not None
 
-    def _move_back(self, snapshot: Snapshot, record: Import) -> NewEvent | None:
-        """The move that keeps the leaf where it was, if the session had gone on by itself and the file elsewhere."""
-        leaf = snapshot.head(self._session).leaf
-        if not self._before or leaf == self._before:
-            return None
-        new_path = {decode(frame, self._session).seq for frame in snapshot.path(self._session, leaf)}
-        own = here = decode(snapshot.frame(self._session, self._before), self._session)
-        while own.format == FORMAT and own.kind in _SAY_NOTHING and own.parent_seq:
-            own = decode(snapshot.frame(self._session, own.parent_seq), self._session)
-        if own.format != FORMAT or own.seq in new_path:
-            return None
-        newest = decode(snapshot.frame(self._session, leaf), self._session)
+    def _move_back(self, record: Import) -> tuple[int, NewEvent | None]:
+        """The session's version, and the move that keeps its leaf, if it went on by itself and the file elsewhere."""
+        with self._log.snapshot() as snapshot:
+            try:
+                head = snapshot.head(self._session)
+            except NotFoundError:
+                return 0, None
+            stood = self._own_leaf(snapshot) if self._newest_seq else None
+            if stood is None or head.leaf == stood:
+                return head.version, None
+            if stood in {header_of(frame).seq for frame in snapshot.path(self._session, head.leaf)}:
+                return head.version, None
+            here = decode(snapshot.frame(self._session, stood), self._session)
+            newest = decode(snapshot.frame(self._session, head.leaf), self._session)
         move = LeafMoved(from_id=newest.id)
-        return compose(move, id=f"stayed-{record.digest[:16]}", time=newest.time, parent=here.id)
+        event_id = f"stayed-{record.digest[:16]}-{self._newest_seq}"
+        return head.version, compose(move, id=event_id, time=newest.time, parent=here.id)
+
+    def _own_leaf(self, snapshot: Snapshot) -> int | None:
+        """The newest entry of the session's own since the import before, if any of them says something."""
+        newest = None
+        for frame in snapshot.frames(self._session, first=self._newest_seq + 1, backward=True):
+            event = decode(frame, self._session)
+            if event.is_entry and event.format == FORMAT:
+                newest = newest or event.seq
+                if event.kind not in _SAY_NOTHING:
+                    return newest
+        return None
 
     def _is_known(self, event_id: str) -> bool:
         if self._continued is None:
@@ -312,4 +344,5 @@ class _Importing:
             diverged=is_diverged,
             skipped=record.skipped,
             differs_from_harness=record.differs_from_harness,
+            orphans=record.orphans,
         )

@@ -15,7 +15,7 @@ from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
 from eventstore.formats.pi_entry import entry_of, facts_of
 from eventstore.javascript import epoch_ms, stringify
-from eventstore.records import FORMAT, RECORDS, record_of
+from eventstore.records import BOOKKEEPING, FORMAT, RECORDS, check_record
 
 _OWN_FIELDS: Final = ("id", "parentId", "timestamp", "cause")
 
@@ -34,6 +34,8 @@ def event_of_line(
     kind = fields.get("type")
     if not isinstance(kind, str) or not kind:
         raise _bad(number, 'has no "type"', 'name the kind of event, as "message"')
+    if kind in BOOKKEEPING or kind == "session":
+        raise _bad(number, f"{kind!r} is of a file that is imported", "take the file in with refold import")
     time = _time(fields, number)
     event_id, cause = (_text(fields, name, number) for name in ("id", "cause"))
     parent = fields.get("parentId", Parent.LEAF)
@@ -45,9 +47,9 @@ def event_of_line(
     body = stringify(record).encode()
     if kind in RECORDS:
         try:
-            record_of(kind, body)
-        except msgspec.ValidationError as error:
-            raise _bad(number, f"is no {kind}: {error}", "see the event's fields in docs/events.md") from None
+            check_record(kind, body)
+        except BadInputError as error:
+            raise _bad(number, f"is no {kind}: {error.problem}", error.remedy) from None
     return NewEvent(
         id=event_id or new_id(),
         kind=kind,

@@ -21,9 +21,9 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     `version` is the number of its newest event, `leaf` that of its newest entry, `position` the newest
     event's place in the whole store, `digest` the end of its chain. `entries` counts the nodes of its
-    tree. `info_seq`, `user_seq`, `import_seq` and `observed_seq` are the newest `session_info`, the first
-    user message, the newest `import` and the newest `observed_rewrite` (0: none); `first_time` and
-    `last_time` span the known times of its entries.
+    tree. `info_seq`, `user_seq` and `import_seq` are the newest `session_info`, the first user message
+    and the newest `import` (0: none), `observed` all `observed_rewrite` events; `first_time` and `last_time`
+    span the known times of its entries.
     `source` is the file that it was last imported from, on this machine.
     """
 
@@ -37,7 +37,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     info_seq: int = 0
     user_seq: int = 0
     import_seq: int = 0
-    observed_seq: int = 0
+    observed: tuple[int, ...] = ()
     first_time: int | None = None
     last_time: int | None = None
     source: str = ""
@@ -58,7 +58,7 @@ def advance(head: Head, event: Event, *, source: str = "") -> Head:
         info_seq=event.seq if event.kind == "session_info" else head.info_seq,
         user_seq=head.user_seq or (event.seq if event.role == "user" and is_node else 0),
         import_seq=event.seq if event.kind == "import" else head.import_seq,
-        observed_seq=event.seq if event.kind == "observed_rewrite" else head.observed_seq,
+        observed=(*head.observed, event.seq) if event.kind == "observed_rewrite" else head.observed,
         first_time=min(times) if times and is_node else head.first_time,
         last_time=max(times) if times and is_node else head.last_time,
         source=source or head.source,
@@ -145,7 +145,7 @@ class EventLog(Protocol):
         """
 
     def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:
-        """Keep results of computing that can be dropped and made again."""
+        """Keep results of computing that can be dropped and made again; a store that cannot be written keeps none."""
 
     def close(self) -> None:
         """Let go of the store. Twice is fine."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from eventstore import chain
-from eventstore.admission import check_expected, check_names, is_same
+from eventstore.admission import check_events, check_expected, is_same
 from eventstore.clock import epoch_milliseconds
 from eventstore.errors import EventConflictError, NotFoundError
 from eventstore.event import Event, Flag, NewEvent, Parent
@@ -38,7 +38,7 @@ class MemoryLog:
         blobs: Iterable[bytes] = (),
         source: str = "",
     ) -> Appended:
-        check_names(session, events)
+        check_events(session, events)
         state = self._state.copy()
         stored = state.events.setdefault(session, [])
         fresh: dict[str, NewEvent] = {}

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
 from eventstore.formats.pi_entry import entry_of, facts_of
 
@@ -180,7 +181,7 @@ class Import(Record, frozen=True, tag="import"):
     `records` counts the records of the whole file. `lines` holds whole lines, `tail` what followed the last
     line end. `continues` is the number of the import event that holds the bytes before `offset`. `skipped`
     are lines, or parts of them, that hold no record; `differs_from_harness` those of which the harness
-    makes something else.
+    makes something else; `orphans` those whose parent the file does not have.
     """
 
     source_format: str
@@ -195,6 +196,7 @@ class Import(Record, frozen=True, tag="import"):
     continues: int = 0
     skipped: list[Remark] = []
     differs_from_harness: list[Remark] = []
+    orphans: list[Remark] = []
 
 
 class Link(Record, frozen=True, tag="link"):
@@ -248,6 +250,9 @@ RECORDS: Final[dict[str, type[Record]]] = {
 }
 """From kinds to the records that refold writes of them."""
 
+BOOKKEEPING: Final = frozenset({"import", "observed_rewrite"})
+"""Kinds that speak of what an import has kept beside the events: imports alone write them."""
+
 _DECODERS: Final = {kind: msgspec.json.Decoder(record) for kind, record in RECORDS.items()}
 _encode: Final = msgspec.json.Encoder().encode
 _decode_raw: Final = msgspec.json.Decoder(msgspec.Raw).decode
@@ -261,8 +266,15 @@ def compose(
     parent: str | Parent | None = Parent.LEAF,
     cause: str = "",
 ) -> NewEvent:
-    """The event that carries a record. `time` is in epoch milliseconds."""
-    body = _encode(record)
+    """The event that carries a record. `time` is in epoch milliseconds.
+
+    Raises BadInputError for a record with a field of a wrong type, which nothing could read again.
+    """
+    try:
+        body = _encode(record)
+    except (TypeError, ValueError) as error:
+        raise BadInputError(f"record of kind {record.kind!r}", f"it has no JSON ({error})", _SEE) from None
+    check_record(record.kind, body)
     return NewEvent(
         id=id,
         kind=record.kind,
@@ -273,6 +285,24 @@ def compose(
         cause=cause,
         facts=facts_of(record.kind, body, entry_of(body)),
     )
+
+
+def check_record(kind: str, body: bytes) -> None:
+    """Raise BadInputError where a body is not what refold's records of its kind are."""
+    try:
+        record = record_of(kind, body)
+        if isinstance(record, MessageRecord):
+            _decode_message(record.message)
+    except msgspec.DecodeError as error:
+        raise BadInputError(f"record of kind {kind!r}", f"it is no such record ({error})", _SEE) from None
+
+
+class _AnyMessage(msgspec.Struct, frozen=True):
+    role: str
+
+
+_decode_message: Final = msgspec.json.Decoder(_AnyMessage).decode
+_SEE: Final = "the page on events (docs/events.md) names every field and its type"
 
 
 def embed(data: bytes) -> msgspec.Raw:

@@ -12,9 +12,8 @@ from eventstore.errors import NotFoundError
 from eventstore.event import Event, NewEvent
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.formats.pi_export import pi_line
-from eventstore.frame import body_of, decode
+from eventstore.frame import body_of, decode, pointers_of
 from eventstore.javascript import stringify
-from eventstore.kinds import OBSERVED_REWRITE
 from eventstore.log import Head, Snapshot
 from eventstore.records import Import, ObservedRewrite, embedded, record_of
 
@@ -54,14 +53,13 @@ def observed_rewrites(
 ) -> dict[int, list[bytes]]:
     """The records that a harness changed after we had them, by the entry's number, each as it came, oldest first."""
     found: dict[int, list[bytes]] = {}
-    if snapshot.head(session).observed_seq:
-        for frame in snapshot.frames(session, last=as_of):
-            if frame[1] == OBSERVED_REWRITE:
-                record = record_of("observed_rewrite", body_of(frame))
-                assert isinstance(record, ObservedRewrite)  # noqa: S101  the kind says so
-                found.setdefault(snapshot.locate(session, record.target_id), []).append(
-                    embedded(record.record)
-                )
+    for seq in snapshot.head(session).observed:
+        if as_of is None or seq <= as_of:
+            frame = snapshot.frame(session, seq)
+            record = record_of("observed_rewrite", body_of(frame))
+            assert isinstance(record, ObservedRewrite)  # noqa: S101  the kind says so
+            *_, target = pointers_of(frame)
+            found.setdefault(target, []).append(embedded(record.record))
     return found
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from eventstore.event import Flag, NewEvent
 from eventstore.frame import Buffer, header_of, pointers_of
 from eventstore.kinds import CODE_OF_KIND, COMPACTION, REWRITE, UNDONE, is_entry
-from eventstore.undo import ReadFrame, in_effect
+from eventstore.undo import ReadFrame, append_at, append_of, in_effect
 
 
 class Standing(NamedTuple):
@@ -77,5 +77,15 @@ def _older(above: int, leaf: int) -> int:
 
 def _effective_compaction(leaf: int, target_seq: int, read: ReadFrame) -> int:
     """The newest compaction on the path that stays in effect once `target_seq`'s append is undone."""
+    above = header_of(read(leaf)) if leaf else None
+    if above is None:
+        return 0
+    if not above.flags & Flag.OVERLAID and target_seq:
+        # No undo above: the newest compaction, if there is one, is in effect, and it goes, or stays.
+        if not above.compaction_seq:
+            return 0
+        newest = read(above.compaction_seq)
+        if append_of(newest, header_of(newest)) != append_at(target_seq, read):
+            return above.compaction_seq
     effective = in_effect(_upward(leaf, read), read, undoing=target_seq)
     return next((head.seq for _, head in effective if head.kind == COMPACTION), 0)

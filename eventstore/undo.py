@@ -25,16 +25,17 @@ def in_effect(
     Newest first, an undo is met before what it undoes, and an undo of an undo before that one. `undoing` is
     the number of an event whose append counts as undone from the start, 0 for none.
     """
-    undone = {_append_at(undoing, read)} if undoing else set()
+    undone = {append_at(undoing, read)} if undoing else set()
     for frame in newest_first:
         head = header_of(frame)
         if undone and append_of(frame, head) in undone:
             continue
         if head.kind == UNDONE and head.target_seq:
-            undone.add(_append_at(head.target_seq, read))
+            undone.add(append_at(head.target_seq, read))
         yield frame, head
 
 
-def _append_at(seq: int, read: ReadFrame) -> str:
+def append_at(seq: int, read: ReadFrame) -> str:
+    """The append that an event belongs to, by its number; see `append_of`."""
     frame = read(seq)
     return append_of(frame, header_of(frame))

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from eventstore import chain
-from eventstore.errors import NotFoundError
+from eventstore.errors import NotFoundError, RefoldError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
 from eventstore.formats import facts_of_body, points_by_place
 from eventstore.frame import VERSION, Buffer, decode, header_of
@@ -44,7 +44,10 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(log: EventLog, *, progress: Progress = lambda *_: None) -> Verification:
-    """Check a whole log. Finds every changed, missing or misplaced event; stops at nothing."""
+    """Check a whole log. Finds every changed, missing, misplaced or surplus event.
+
+    Behind an event that cannot be read it goes on with the next session.
+    """
     with log.snapshot() as snapshot:
         heads: list[Head] = []
         findings: list[Finding] = []
@@ -102,6 +105,25 @@ def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Fin
             seq,
             Finding(session=head.name, seq=0, problem="the session's head does not agree with its events"),
         )
+    for problem in _surplus(snapshot, head):
+        yield seq, Finding(session=head.name, seq=0, problem=problem)
+
+
+def _surplus(snapshot: Snapshot, head: Head) -> Iterator[str]:
+    """What there is of a session beyond the events that its head counts."""
+    try:
+        snapshot.frame(head.name, head.version + 1)
+    except NotFoundError:
+        pass
+    else:
+        yield "an event stands behind the newest"
+    try:
+        ids = sum(1 for _ in snapshot.ids(head.name))
+    except (RefoldError, ValueError) as error:
+        yield f"the index of ids cannot be read ({error})"
+    else:
+        if ids != head.version:
+            yield f"the index of ids has {ids} rows for {head.version} events"
 
 
 def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes) -> Iterator[str]:

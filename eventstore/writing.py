@@ -8,12 +8,16 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.clock import epoch_milliseconds, random_id
-from eventstore.errors import NotFoundError
+from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Parent
 from eventstore.log import EventLog, Expected
-from eventstore.records import MessageRecord, Record, compose
+from eventstore.records import BOOKKEEPING, MessageRecord, Record, compose
 
 _encode: Final = msgspec.json.Encoder().encode
+
+
+SHAPES: Final = ("pi",)
+"""The harnesses whose messages have a view."""
 
 
 class SessionWriter:
@@ -44,6 +48,11 @@ class SessionWriter:
 
         The first goes below `parent`. Raises what `EventLog.append` raises.
         """
+        for record in records:
+            if record.kind in BOOKKEEPING:
+                raise BadInputError(
+                    f"record of kind {record.kind!r}", "imports alone write it", "import a file"
+                )
         ids = self._fresh_ids(len(records))
         now = self._clock()
         events = [
@@ -54,7 +63,9 @@ class SessionWriter:
         return ids
 
     def message(self, message: Mapping[str, Any], *, shape: str = "pi", expected: Expected = "any") -> str:
-        """Append a message in its harness's shape, and give its id."""
+        """Append a message in its harness's shape, and give its id. Raises BadInputError for an unknown shape."""
+        if shape not in SHAPES:
+            raise BadInputError(f"shape {shape!r}", "is not known", f"use one of {', '.join(SHAPES)}")
         record = MessageRecord(message=msgspec.Raw(_encode(message)), shape=shape)
         return self.append(record, expected=expected)[0]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterator
+
 import msgspec
 
 from eventstore.event import Event, Flag
@@ -204,10 +207,10 @@ def _other_tips(snapshot: Snapshot, at: Standpoint) -> list[int]:
     """Entries without children, newest first."""
     tips: set[int] = set()
     for frame in snapshot.frames(at.session, last=at.as_of):
-        event = decode(frame, at.session)
-        if event.is_entry:
-            tips.discard(event.parent_seq)
-            tips.add(event.seq)
+        head = header_of(frame)
+        if not head.flags & Flag.OFF_PATH:
+            tips.discard(head.parent_seq)
+            tips.add(head.seq)
     return sorted(tips - {at.leaf}, reverse=True)
 
 
@@ -221,6 +224,17 @@ class _Branch:
         effective = in_effect(reversed(frames), lambda seq: snapshot.frame(at.session, seq))
         self._effective = {head.seq for _, head in effective}
         self._coverage = {each.compaction.seq: each for each in covered(self.entries)}
+        self._files_before = dict(self._fold_files({each.end for each in self._coverage.values()}))
+
+    def _fold_files(self, ends: set[int]) -> Iterator[tuple[int, FileSets]]:
+        """The files touched before each of some entries, each part of the path read once."""
+        sets, done = FileSets(), 0
+        for end in sorted(ends):
+            at = bisect_left(self.entries, end, key=lambda entry: entry.seq)
+            fresh = files_of(self.entries[done:at], self._snapshot)
+            sets = FileSets(sets.read | fresh.read, sets.modified | fresh.modified)
+            done = at
+            yield end, sets
 
     def _is_undone(self, event: Event) -> bool:
         return event.seq not in self._effective
@@ -255,14 +269,11 @@ class _Branch:
             dropped=dropped,
             summary=_text(record.get("summary")),
             summary_tokens=counts[0],
-            files=self._files(event, files_of(self._above(coverage.end), self._snapshot)),
+            files=self._files(event, self._files_before[coverage.end]),
         )
 
     def _context_at(self, leaf: int) -> Context:
         return context_at(self._snapshot, self._at.at(leaf))
-
-    def _above(self, end: int) -> list[Event]:
-        return [entry for entry in self.entries if entry.seq < end]
 
     def _before(self, context: Context, event: Event, claimed: int | None) -> TokensBefore:
         counts = self._tokens.count(context.parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -32,6 +33,7 @@ def covered(entries: Sequence[Event]) -> Iterator[Coverage]:
     """
     compactions: dict[int, Event] = {}
     in_effect = 0
+    messages = [entry.seq for entry in entries if bears_message(entry)]
     for event in entries:
         if event.kind == "compaction":
             start = _window_start(event, compactions.get(in_effect))
@@ -39,9 +41,7 @@ def covered(entries: Sequence[Event]) -> Iterator[Coverage]:
             yield Coverage(
                 compaction=event,
                 previous=in_effect,
-                summarized={
-                    entry.seq for entry in entries if start <= entry.seq < end and bears_message(entry)
-                },
+                summarized=set(messages[bisect_left(messages, start) : bisect_left(messages, end)]),
                 end=end,
             )
             compactions[event.seq] = event

@@ -52,7 +52,7 @@ def stand(snapshot: Snapshot, session: str, *, leaf: Leaf = None, as_of: int | N
         newest_leaf = _leaf_as_of(snapshot, session, as_of)
     else:
         raise NotFoundError("event number", str(as_of), f"session {session!r} has events 1 to {head.version}")
-    at = Standpoint(session=session, leaf=newest_leaf, as_of=as_of, has_observed=head.observed_seq > 0)
+    at = Standpoint(session=session, leaf=newest_leaf, as_of=as_of, has_observed=bool(head.observed))
     if leaf is None:
         return at
     if leaf is ROOT:

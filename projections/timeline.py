@@ -59,6 +59,14 @@ def timeline(
         at = stand(snapshot, session, leaf=leaf, as_of=as_of)
         entries = path(snapshot, at)
         observed = observed_rewrites(snapshot, session, as_of=at.as_of)
+        parts = [
+            part
+            for event in entries
+            if bears_message(event)
+            and (part := part_of(snapshot.frame(session, event.seq), changed=observed.get(event.seq, ())))
+        ]
+        # All at once: what a counter makes, it keeps in the log.
+        counts = dict(zip((part.seq for part in parts), tokens.count(parts), strict=True))
         moments: list[Moment] = []
         size = messages = 0
         for event in entries:
@@ -66,11 +74,9 @@ def timeline(
             if event.kind in _FOLDED_ANEW:
                 context = _context(snapshot, at, event)
                 size, messages = sum(tokens.count(context.parts)), len(context.parts)
-            elif bears_message(event):
-                part = part_of(snapshot.frame(session, event.seq), changed=observed.get(event.seq, ()))
-                if part is not None:
-                    size += sum(tokens.count([part]))
-                    messages += 1
+            elif event.seq in counts:
+                size += counts[event.seq]
+                messages += 1
             moments.append(_moment(event, size, size - before, messages))
         return Timeline(
             session=session,

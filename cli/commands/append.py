@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from eventstore.event import NewEvent
     from eventstore.lmdb_log import LmdbLog
 
 
@@ -35,14 +36,20 @@ def command(ctx: click.Context, session: str, *, expected: int | None, _as_json:
     session has to be at that version, and each line then expects what the one before made it. The first line
     that fails ends the command with exit code 1; the lines acknowledged before it are stored.
     """
-    from cli.store import opened, resolve_session
+    from cli.store import check_new_name, opened, resolve_session
+    from eventstore.errors import BadInputError, RefoldError
 
     with opened(ctx, create=True) as log:
         version = expected
-        session = resolve_session(log, session) if session == "@last" else session
+        session = resolve_session(log, session) if session == "@last" else check_new_name(session)
         for number, line in enumerate(sys.stdin.buffer, 1):
             if line.strip():
-                acknowledgement = _append(log, session, line, number, version)
+                try:
+                    acknowledgement = _append(log, session, line, number, version)
+                except BadInputError:
+                    raise
+                except RefoldError as error:
+                    raise click.ClickException(f"standard input:{number}: {error}") from error
                 version = None if version is None else acknowledgement["version"]
                 _acknowledge(acknowledgement)
 
@@ -52,10 +59,28 @@ def _append(log: LmdbLog, session: str, line: bytes, number: int, expected: int 
     from eventstore.lines import event_of_line
 
     event = event_of_line(line, number=number, clock=epoch_milliseconds, new_id=random_id)
+    _check_target(log, session, event, number)
     appended = log.append(session, [event], expected="any" if expected is None else expected)
     with log.snapshot() as snapshot:
         seq = snapshot.locate(session, event.id)
     return {"line": number, "id": event.id, "seq": seq, "version": appended.version, "added": appended.added}
+
+
+def _check_target(log: LmdbLog, session: str, event: NewEvent, number: int) -> None:
+    """Refuse an event that points at one which is not there: a compaction would keep nothing."""
+    from eventstore.errors import BadInputError, NotFoundError
+
+    target = event.facts.target
+    if target is None:
+        return
+    with log.snapshot() as snapshot:
+        try:
+            is_there = snapshot.locate(session, target) > 0
+        except NotFoundError:
+            is_there = False
+    if not is_there:
+        problem = f"the session has no event {target!r}"
+        raise BadInputError("standard input", problem, "name an event that was appended before", line=number)
 
 
 def _acknowledge(acknowledgement: dict[str, Any]) -> None:

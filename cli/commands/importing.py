@@ -16,17 +16,19 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_
     """Take session files into the store.
 
     What the store has already is not added again: a file that grew adds what is new. A folder stands for the
-    *.jsonl files in it. A file that cannot be read does not keep the others from being imported; the exit
+    *.jsonl files in it and below it. A file that cannot be read does not keep the others from being imported; the exit
     code is then 1.
     """
     from cli.importing import import_with_progress, print_imported
     from cli.output import echo_json, echo_problem
-    from cli.store import opened
+    from cli.store import check_new_name, opened
     from eventstore.errors import BadInputError
 
     files = _files(paths)
     if name and len(files) > 1:
         raise click.UsageError("--as takes one file", ctx)
+    if name is not None:
+        check_new_name(name)
     imported, failed = [], []
     with opened(ctx, create=True) as log:
         for path in files:
@@ -48,6 +50,6 @@ def _files(paths: tuple[str, ...]) -> list[str]:
 
     files: list[str] = []
     for path in paths:
-        inside = sorted(map(str, Path(path).glob("*.jsonl"))) if Path(path).is_dir() else []
+        inside = sorted(map(str, Path(path).rglob("*.jsonl"))) if Path(path).is_dir() else []
         files += inside or [path]
     return files

@@ -22,10 +22,12 @@ def command(ctx: click.Context, session: str, entry: str, text: str, *, as_json:
     from cli.store import opened_session, resolve_event
     from eventstore.records import Label
     from eventstore.writing import SessionWriter
+    from projections.standpoint import stand
 
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             target = resolve_event(snapshot, name, entry)
+            stand(snapshot, name, leaf=target)
         event = SessionWriter(log, name).append(Label(target_id=target, label=text))[0]
     if as_json:
         echo_json({"session": name, "id": event, "target": target, "label": text or None})

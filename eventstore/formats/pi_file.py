@@ -81,6 +81,11 @@ class PiReader:
         """How many records the file has had so far."""
         return self._records
 
+    @property
+    def orphans(self) -> list[tuple[int, str]]:
+        """The lines of records whose parent has not come so far, with the parent's id, in order."""
+        return sorted((at, parent) for parent, lines in self._awaited.items() for at in lines)
+
     def line(self, number: int, line: bytes) -> Line:
         """A line's events. Nothing raises: what is no record is said to be so."""
         start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from eventstore import NewEvent, Parent
-from eventstore.admission import LONGEST_SESSION_NAME, check_expected, check_names, is_same
+from eventstore.admission import LONGEST_SESSION_NAME, check_events, check_expected, is_same
 from eventstore.errors import BadInputError, VersionConflictError
 from eventstore.event import Facts
 from tests.support.events import decision, message
@@ -14,28 +14,28 @@ from tests.support.events import decision, message
 
 def test_names_of_the_longest_lengths_are_admitted() -> None:
     longest = msgspec.structs.replace(message("x" * 65_535, cause="c" * 65_535), kind="k" * 65_535)
-    check_names("s" * LONGEST_SESSION_NAME, [longest])
+    check_events("s" * LONGEST_SESSION_NAME, [longest])
 
 
 def test_a_refused_name_is_told_with_its_session_and_its_event() -> None:
     with pytest.raises(BadInputError) as caught:
-        check_names("s", [message("a"), msgspec.structs.replace(message("b"), format="pdf")])
+        check_events("s", [message("a"), msgspec.structs.replace(message("b"), format="pdf")])
     assert caught.value.source == "session 's', event 'b'"
     assert "unknown format 'pdf'; use one of refold/1, pi/1" in str(caught.value)
 
 
 def test_a_refusal_of_an_endless_name_is_still_one_short_line() -> None:
     with pytest.raises(BadInputError) as caught:
-        check_names("s", [message("x" * 100_000)])
+        check_events("s", [message("x" * 100_000)])
     assert len(str(caught.value)) < 200
     with pytest.raises(BadInputError) as caught:
-        check_names("s" * 100_000, [])
+        check_events("s" * 100_000, [])
     assert len(str(caught.value)) < 200
 
 
 def test_all_events_of_an_append_are_looked_at() -> None:
     with pytest.raises(BadInputError):
-        check_names("s", [message("a"), message("b"), message("\ud800")])
+        check_events("s", [message("a"), message("b"), message("\ud800")])
 
 
 @pytest.mark.parametrize(("expected", "version"), [("any", 0), ("any", 7), ("new", 0), (0, 0), (7, 7)])

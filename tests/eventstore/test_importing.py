@@ -53,6 +53,7 @@ class TestOnce:
             diverged=False,
             skipped=[Remark(3, "not JSON")],
             differs_from_harness=[],
+            orphans=[],
         )
 
     def test_an_import_is_recorded_off_the_path(self, log: EventLog, tmp_path: Path) -> None:

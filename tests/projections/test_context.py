@@ -9,7 +9,7 @@ import pytest
 from eventstore import Parent
 from eventstore.errors import NotFoundError
 from eventstore.importing import import_file
-from eventstore.lmdb_log import LmdbSnapshot
+from eventstore.lmdb_snapshot import LmdbSnapshot
 from eventstore.records import BranchSummary, Compaction, CustomMessage, ModelChange, Rewrite, Shown
 from projections.context import Fate, build_context, context_json
 from projections.standpoint import ROOT

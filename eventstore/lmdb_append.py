@@ -1,0 +1,168 @@
+"""One append to an LMDB store, inside its transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from eventstore import frame as frames_
+from eventstore.admission import check_expected, is_same
+from eventstore.chain import link
+from eventstore.errors import CorruptionError, EventConflictError, NotFoundError
+from eventstore.event import Event, Flag, NewEvent, Parent
+from eventstore.frame import Buffer, decode, encode, upcast
+from eventstore.kinds import is_entry
+from eventstore.lmdb_keys import (
+    Transaction,
+    decode_head,
+    encode_head,
+    event_key,
+    id_key,
+    number_key,
+    place,
+    position_key,
+    sequence,
+)
+from eventstore.lmdb_store import Databases
+from eventstore.log import Appended, Expected, Head, advance
+from eventstore.standing import stand
+
+
+class Append:
+    """One append inside its transaction."""
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        dbs: Databases,
+        oldest_frame: int,
+        now: int,
+    ) -> None:
+        self._transaction = transaction
+        self._dbs = dbs
+        self._is_mixed = oldest_frame != frames_.VERSION
+        self._now = now
+        self._session, self._number, self._next = "", 0, 0
+        self._fresh: dict[int, bytes] = {}
+        self._fresh_ids: dict[str, int] = {}
+
+    def run(self, session: str, events: Sequence[NewEvent], expected: Expected, source: str) -> Appended:
+        head = self._head(session)
+        self._session, self._number = session, head.number
+        fresh = self._not_there_yet(session, events)
+        position = self._last_position()
+        if events and not fresh:
+            return Appended(version=head.version, position=position, added=0)
+        check_expected(session, expected, head.version)
+        is_new = head.version == 0
+        for event in fresh:
+            position += 1
+            head = self._add(event, head, position, source)
+        if fresh:
+            if is_new:
+                self._put(self._dbs.sessions, b"n" + session.encode(), head.number.to_bytes(4, "big"))
+            self._transaction.put(number_key(b"h", head.number), encode_head(head), db=self._dbs.sessions)
+        return Appended(version=head.version, position=position, added=len(fresh))
+
+    def _head(self, session: str) -> Head:
+        found = self._transaction.get(b"n" + session.encode(), db=self._dbs.sessions)
+        if found is not None:
+            stored = self._transaction.get(b"h" + bytes(found), db=self._dbs.sessions)
+            return decode_head(stored or b"")
+        cursor = self._transaction.cursor(self._dbs.sessions)
+        # Keys "h…" are the heads by number and sort before "n…", the numbers by name.
+        has_any = cursor.set_range(b"n") and cursor.prev()
+        return Head(name=session, number=int.from_bytes(cursor.key()[1:], "big") + 1 if has_any else 1)
+
+    def _last_position(self) -> int:
+        cursor = self._transaction.cursor(self._dbs.positions)
+        return int.from_bytes(cursor.key(), "big") if cursor.last() else 0
+
+    def _not_there_yet(self, session: str, events: Sequence[NewEvent]) -> list[NewEvent]:
+        fresh: dict[str, NewEvent] = {}
+        for event in events:
+            twin: NewEvent | Event | None = fresh.get(event.id)
+            if twin is None and (seq := self._locate(event.id)):
+                twin = decode(self._read(seq), session)
+            if twin is None:
+                fresh[event.id] = event
+            elif not is_same(event, twin):
+                raise EventConflictError(session, event.id)
+        return list(fresh.values())
+
+    def _locate(self, event_id: str) -> int:
+        if event_id in self._fresh_ids:
+            return self._fresh_ids[event_id]
+        found = self._transaction.get(id_key(self._number, event_id), db=self._dbs.ids)
+        return int.from_bytes(found, "big") if found is not None else 0
+
+    def _read(self, seq: int) -> Buffer:
+        if seq in self._fresh:
+            return self._fresh[seq]
+        found = self._transaction.get(event_key(self._number, seq), db=self._dbs.events) or b""
+        return upcast(found) if self._is_mixed else found
+
+    def _add(self, new: NewEvent, head: Head, position: int, source: str) -> Head:
+        seq = self._next = head.version + 1
+        parent_seq, parent = self._parent(new, head)
+        target_seq = self._locate(new.facts.target) if new.facts.target else 0
+        standing = stand(new, seq, parent_seq, target_seq, self._read)
+        digest = link(
+            head.digest,
+            body=new.body,
+            format=new.format,
+            id=new.id,
+            parent=parent,
+            kind=new.kind,
+            time=new.time,
+            cause=new.cause,
+        )
+        event = Event(
+            session=head.name,
+            seq=seq,
+            position=position,
+            id=new.id,
+            parent=parent,
+            parent_seq=parent_seq,
+            kind=new.kind,
+            role=new.facts.role,
+            time=new.time,
+            recorded=self._now,
+            cause=new.cause,
+            format=new.format,
+            utf16=new.facts.utf16,
+            utf8=new.facts.utf8,
+            message_span=new.facts.message,
+            digest=digest,
+            body=new.body,
+            **standing._asdict(),
+        )
+        frame = encode(event)
+        self._fresh[seq] = frame
+        self._fresh_ids[new.id] = seq
+        self._put(self._dbs.events, event_key(head.number, seq), frame)
+        self._put(self._dbs.ids, id_key(head.number, new.id), sequence.pack(seq))
+        self._put(self._dbs.positions, position_key(position), place.pack(head.number, seq), append=True)
+        return advance(head, event, source=source)
+
+    def _parent(self, new: NewEvent, head: Head) -> tuple[int, str | None]:
+        if new.parent is Parent.LEAF or not is_entry(new.kind):
+            if not head.leaf:
+                return 0, None
+            leaf = self._read(head.leaf)
+            return head.leaf, frames_.names_of(leaf, frames_.header_of(leaf))[0]
+        if new.parent is None:
+            return 0, None
+        seq = self._locate(new.parent)
+        if not seq or frames_.header_of(self._read(seq)).flags & Flag.OFF_PATH:
+            raise NotFoundError(
+                "parent entry",
+                new.parent,
+                f"append it to session {head.name!r} first, or name another parent",
+            )
+        return seq, new.parent
+
+    def _put(self, db: Any, key: bytes, value: bytes, *, append: bool = False) -> None:
+        # A put that does not happen says so only by what it returns.
+        if not self._transaction.put(key, value, db=db, overwrite=False, append=append):
+            raise CorruptionError(self._session, self._next, "a row stands where the next event belongs")

@@ -1,0 +1,157 @@
+"""Reading an LMDB store: one read transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from itertools import chain, islice
+from typing import Any
+
+import msgspec
+
+from eventstore import frame as frames_
+from eventstore.errors import CorruptionError, NotFoundError
+from eventstore.frame import Buffer, upcast
+from eventstore.lmdb_keys import (
+    LONGEST_ID_IN_KEY,
+    Transaction,
+    decode_head,
+    event_key,
+    id_key,
+    number_key,
+    place,
+    position_key,
+    utf8,
+)
+from eventstore.lmdb_store import Databases
+from eventstore.log import FeedItem, Head, Snapshot
+
+
+class LmdbSnapshot:
+    """A `Snapshot` of an `LmdbLog`: one read transaction."""
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        dbs: Databases,
+        oldest_frame: int,
+    ) -> None:
+        self._transaction = transaction
+        self._get = transaction.get
+        self._dbs = dbs
+        self._numbers: dict[str, int] = {}
+        self._is_mixed = oldest_frame != frames_.VERSION
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        return nullcontext(self)
+
+    def heads(self) -> Iterator[Head]:
+        cursor = self._transaction.cursor(self._dbs.sessions)
+        if cursor.set_range(b"n"):
+            for key, number in cursor:
+                if bytes(key[:1]) != b"n":
+                    return
+                yield self._head(str(key[1:], "utf-8"), int.from_bytes(number, "big"))
+
+    def head(self, session: str) -> Head:
+        return self._head(session, self._number(session))
+
+    def _head(self, session: str, number: int) -> Head:
+        found = self._get(number_key(b"h", number), db=self._dbs.sessions)
+        try:
+            return decode_head(found or b"")
+        except msgspec.DecodeError as error:
+            raise CorruptionError(session, 0, f"the session's head cannot be read ({error})") from error
+
+    def _number(self, session: str) -> int:
+        number = self._numbers.get(session)
+        if number is None:
+            found = self._get(b"n" + utf8(session), db=self._dbs.sessions)
+            if found is None:
+                raise NotFoundError("session", session, "'refold sessions' lists what is there")
+            number = self._numbers[session] = int.from_bytes(found, "big")
+        return number
+
+    def frame(self, session: str, seq: int) -> Buffer:
+        found = self._get(event_key(self._number(session), seq), db=self._dbs.events)
+        if found is None:
+            raise NotFoundError("event", f"{session} #{seq}", "'refold log' lists a session's events")
+        return upcast(found) if self._is_mixed else found
+
+    def frames(
+        self, session: str, *, first: int = 1, last: int | None = None, backward: bool = False
+    ) -> Iterator[Buffer]:
+        version = self.head(session).version
+        last = version if last is None else min(last, version)
+        first = max(first, 1)
+        if first > last:
+            return iter(())
+        return self._run(session, self._number(session), first, last, backward=backward)
+
+    def _run(
+        self, session: str, number: int, first: int, last: int, *, backward: bool = False
+    ) -> Iterator[Buffer]:
+        cursor = self._transaction.cursor(self._dbs.events)
+        start = last if backward else first
+        if not cursor.set_key(event_key(number, start)):
+            raise CorruptionError(session, start, "is missing")
+        values = cursor.iterprev(keys=False) if backward else cursor.iternext(keys=False)
+        found: Iterator[Any] = islice(values, last - first + 1)
+        return map(upcast, found) if self._is_mixed else found
+
+    def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
+        number = self._number(session)
+        runs = []
+        while leaf >= first and leaf:
+            _, _, _, run_start, *_ = frames_.pointers_of(self.frame(session, leaf))
+            if not 0 < run_start <= leaf:
+                raise CorruptionError(session, leaf, "its run of entries begins behind it")
+            if run_start < first:
+                runs.append((first, leaf))
+                break
+            runs.append((run_start, leaf))
+            _, _, leaf, *_ = frames_.pointers_of(self.frame(session, run_start))
+            if leaf >= run_start:
+                raise CorruptionError(session, run_start, "its parent comes behind it")
+        if len(runs) == 1:
+            return self._run(session, number, *runs[0])
+        return chain.from_iterable(self._run(session, number, start, stop) for start, stop in reversed(runs))
+
+    def locate(self, session: str, event_id: str) -> int:
+        found = self._get(id_key(self._number(session), event_id), db=self._dbs.ids)
+        return int.from_bytes(found, "big") if found is not None else 0
+
+    def ids(self, session: str, prefix: str = "") -> Iterator[str]:
+        number = self._number(session)
+        key = number.to_bytes(4, "big") + utf8(prefix)[: LONGEST_ID_IN_KEY - 32]
+        cursor = self._transaction.cursor(self._dbs.ids)
+        if cursor.set_range(key):
+            for found, seq in cursor:
+                if bytes(found[: len(key)]) != key:
+                    return
+                frame = self.frame(session, int.from_bytes(seq, "big"))
+                event_id, _ = frames_.names_of(frame, frames_.header_of(frame))
+                if event_id.startswith(prefix):
+                    yield event_id
+
+    def feed(self, after: int = 0) -> Iterator[FeedItem]:
+        names: dict[int, str] = {}
+        cursor = self._transaction.cursor(self._dbs.positions)
+        if not cursor.set_range(position_key(after + 1)):
+            return
+        for key, value in cursor:
+            number, seq = place.unpack(value)
+            if number not in names:
+                head = self._get(number_key(b"h", number), db=self._dbs.sessions)
+                names[number] = decode_head(head or b"").name
+            yield FeedItem(int.from_bytes(key, "big"), names[number], seq, self.frame(names[number], seq))
+
+    def blob(self, digest: bytes) -> bytes:
+        found = self._get(digest, db=self._dbs.blobs)
+        if found is None:
+            raise NotFoundError("payload", digest.hex(), "the store is damaged: run 'refold verify'")
+        return bytes(found)
+
+    def derived(self, key: bytes) -> bytes | None:
+        found = self._get(key, db=self._dbs.derived)
+        return None if found is None else bytes(found)
