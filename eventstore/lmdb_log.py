@@ -69,7 +69,8 @@ class LmdbLog:
 
     def close(self) -> None:
         """Let go of the store. What still reads goes on to its end; the files are let go of with the last snapshot."""
-        if os.getpid() != self._process and (self._open_snapshots or self._writing.locked()):
+        is_busy = self._open_snapshots or self._writing.locked() or self._mapping.locked()
+        if os.getpid() != self._process and is_busy:
             # What was going on at the fork belongs to the parent, and closing here would end it there.
             self._env = None
             return

@@ -294,7 +294,7 @@ def check_record(kind: str, body: bytes) -> None:
         if isinstance(record, MessageRecord):
             _decode_message(record.message)
     except msgspec.DecodeError as error:
-        raise BadInputError(f"record of kind {kind!r}", f"it is no such record ({error})", _SEE) from None
+        raise BadInputError(f"record of kind {kind!r}", str(error), _SEE) from None
 
 
 class _AnyMessage(msgspec.Struct, frozen=True):

@@ -176,7 +176,7 @@ def _write_unusual(log: LmdbLog) -> None:
             event("a", "hologram", depth=3, time=None),
             event("b", "hologram", parent=None, time=-1),
             event("ï" * 300, "message", message={"role": "observer", "content": "?"}, cause="ç" * 100),
-            event("d", "custom", parent="a", data="0123456789" * 1200),
+            event("d", "custom", parent="a", customType="x", data="0123456789" * 500),
         ],
     )
 
@@ -191,6 +191,13 @@ def _import_files(log: Any, work: Path) -> None:
         + said("three")
         + kept(3)
         + said("four")
+    )
+    import_file(log, work / "v1.jsonl")
+    (work / "v1.jsonl").write_bytes(
+        header(3, session="pi-v1")
+        + said("one", "m1", None)
+        + entry("m2", "m1", "model_change", provider="p", modelId="m")
+        + said("two", "m3", "m2", role="assistant")
     )
     import_file(log, work / "v1.jsonl")
     (work / "v2.jsonl").write_bytes(

@@ -8,7 +8,7 @@ from typing import Any
 
 from eventstore.event import Event, Flag
 from eventstore.exporting import export_original
-from eventstore.frame import decode
+from eventstore.frame import decode, header_of
 from eventstore.lmdb_log import LmdbLog
 from eventstore.log import Head, Snapshot
 from projections.context import context_json
@@ -49,7 +49,7 @@ def _session(log: LmdbLog, snapshot: Snapshot, head: Head) -> dict[str, Any]:
         "digest": head.digest.hex(),
         "source": head.source,
         "times": [head.first_time, head.last_time],
-        "path": [decode(frame, head.name).seq for frame in snapshot.path(head.name, head.leaf)],
+        "path": " ".join(str(header_of(frame).seq) for frame in snapshot.path(head.name, head.leaf)),
         "events": [_event(event) for event in events],
         "contexts": [_digest(context_json(snapshot, head.name, leaf=entry))[:16] for entry in entries],
         **imported,

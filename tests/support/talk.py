@@ -12,7 +12,7 @@ from eventstore import EventLog, Parent
 from eventstore.event import Event
 from eventstore.frame import decode
 from eventstore.importing import import_file
-from eventstore.records import Record
+from eventstore.records import ObservedRewrite, Record, compose
 from eventstore.writing import SessionWriter
 from projections.context import Context
 from tests.support.pi_files import SESSION, header, line
@@ -118,6 +118,12 @@ class Story:
     def add(self, *records: Record, **options: Any) -> str:
         """Append records, and give the id of the last."""
         return self.writer.append(*records, **options)[-1]
+
+    def observes(self, record: ObservedRewrite) -> None:
+        """What an import appends of a record that its harness changed."""
+        with self.log.snapshot() as snapshot:
+            event_id = f"observed-{len(snapshot.head('s').observed)}"
+        self.log.append("s", [compose(record, id=event_id, time=0)])
 
     def __getitem__(self, event_id: str) -> Event:
         with self.log.snapshot() as snapshot:

@@ -63,7 +63,9 @@ def test_with_expected_each_line_expects_what_the_one_before_made(refold: Refold
 def test_a_version_that_is_not_expected_any_more_is_told_and_nothing_is_added(refold: Refold) -> None:
     refold("append", "s", stdin=CUSTOM * 2)
     problem = refold.problem("append", "s", "--expected", "1", stdin=CUSTOM)
-    assert problem == "session 's' is at version 2, not 1; read what is new, then append again"
+    assert (
+        problem == "standard input:1: session 's' is at version 2, not 1; read what is new, then append again"
+    )
     assert refold("sessions", "--json").json["sessions"][0]["events"] == 2
 
 
@@ -82,7 +84,7 @@ def test_the_same_id_with_other_contents_is_told(refold: Refold) -> None:
     refold("append", "s", stdin=HELLO)
     other = HELLO.replace(b"hello", b"goodbye")
     assert refold.problem("append", "s", stdin=other) == (
-        "session 's' already has event 'm1' with other contents; use a new id"
+        "standard input:1: session 's' already has event 'm1' with other contents; use a new id"
     )
 
 
