@@ -82,3 +82,28 @@ def test_the_readme_names_the_two_commands_that_do_everything() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     assert "pip install . && refold demo" in readme
     assert "pip install -e '.[dev]' && pytest" in readme
+
+
+def test_the_readmes_tour_can_be_followed(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    tour = readme[readme.index("## A tour by task") : readme.index("## From Python")]
+    commands = [line.strip() for line in tour.splitlines() if line.startswith("    ") and "~/" not in line]
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+    }
+    refold = f'refold() {{ "{sys.executable}" -m cli.main "$@"; }}'
+    script = "\n".join(["set -e", refold, *commands])
+    done = subprocess.run(
+        ["sh", "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    first, again = (tmp_path / name for name in ("continued.jsonl", "the-same-again.jsonl"))
+    assert first.read_bytes() == again.read_bytes()
