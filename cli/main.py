@@ -94,6 +94,8 @@ def refold(ctx: click.Context, store: str | None) -> None:
 
     A SESSION is an id, a unique beginning of one, a title, @last, or the path of a session file.
     """
+    if store == "" and ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError("--store names no folder", ctx)
     ctx.obj = store
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)

@@ -74,12 +74,12 @@ def resolve_session(log: LmdbLog, name: str) -> str:
     from projections.title import title
 
     with log.snapshot() as snapshot:
+        if name != "@last" and _is_session(snapshot, name):
+            return name
         heads = list(snapshot.heads())
         names = [head.name for head in heads]
         if name == "@last" and heads:
             return max(heads, key=lambda head: head.position).name
-        if name in names:
-            return name
         is_file = looks_like_file(name)
         if not is_file and name:
             found = [each for each in names if each.startswith(name)]
@@ -99,6 +99,16 @@ def resolve_session(log: LmdbLog, name: str) -> str:
         name,
         "'refold sessions' lists what is there" if names else "the store is empty: refold import FILE",
     )
+
+
+def _is_session(snapshot: Snapshot, name: str) -> bool:
+    from eventstore.errors import NotFoundError
+
+    try:
+        snapshot.head(name)
+    except NotFoundError:
+        return False
+    return True
 
 
 def _newest_generation(names: list[str]) -> str | None:

@@ -11,6 +11,7 @@ import msgspec
 
 from eventstore.errors import StoreError
 from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb_store import flush_folder
 from eventstore.verify import Progress, Verification, verify
 
 
@@ -38,6 +39,7 @@ def backup(log: LmdbLog, path: str | os.PathLike[str], *, progress: Progress = l
             _check_sound(target, found)
             size = (beside / "data.mdb").stat().st_size
             beside.replace(target)
+            flush_folder(target.absolute().parent)
         except BaseException as error:
             shutil.rmtree(beside, ignore_errors=True)
             if isinstance(error, StoreError) and error.path == str(beside):

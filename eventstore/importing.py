@@ -109,6 +109,7 @@ class _Importing:
         self._batch: list[tuple[SegmentWriter, NewEvent]] = []
         self._batch_bytes = 0
         self._added = 0
+        self._newest_added = ""
         self._observed: list[NewEvent] = []
         self._session = ""
         self._continued: Import | None = None
@@ -259,6 +260,7 @@ class _Importing:
         for (segment, _), seq in zip(self._batch, numbers, strict=True):
             segment.number(seq)
         self._added += appended.added
+        self._newest_added = events[-1].id
         self._batch, self._batch_bytes = [], 0
 
     def _conclude(self, record: Import, glue: list[bytes]) -> bool:
@@ -274,7 +276,7 @@ class _Importing:
                 compose(Link(relation="generation", session=earlier), id=f"generation-of-{count}", time=None)
             )
         while True:
-            version, move = self._move_back(record)
+            version, is_diverged, move = self._move_back(record)
             try:
                 self._log.append(
                     self._session,
@@ -286,25 +288,30 @@ class _Importing:
             except VersionConflictError:
                 # Somebody appended meanwhile: where the session stands by itself is to be seen again.
                 continue
-            return move is not None
+            return is_diverged
 
-    def _move_back(self, record: Import) -> tuple[int, NewEvent | None]:
-        """The session's version, and the move that keeps its leaf, if it went on by itself and the file elsewhere."""
+    def _move_back(self, record: Import) -> tuple[int, bool, NewEvent | None]:
+        """The session's version, whether it and the file have diverged, and the move that keeps its leaf if need be."""
         with self._log.snapshot() as snapshot:
             try:
                 head = snapshot.head(self._session)
             except NotFoundError:
-                return 0, None
+                return 0, False, None
             stood = self._own_leaf(snapshot) if self._newest_seq else None
-            if stood is None or head.leaf == stood:
-                return head.version, None
-            if stood in {header_of(frame).seq for frame in snapshot.path(self._session, head.leaf)}:
-                return head.version, None
+            added = snapshot.locate(self._session, self._newest_added) if self._newest_added else 0
+            if stood is None or not added or stood in self._path(snapshot, added):
+                return head.version, False, None
+            if head.leaf == stood or added in self._path(snapshot, stood):
+                # The session went on while the file was read: it stands where it should.
+                return head.version, added not in self._path(snapshot, stood), None
             here = decode(snapshot.frame(self._session, stood), self._session)
             newest = decode(snapshot.frame(self._session, head.leaf), self._session)
         move = LeafMoved(from_id=newest.id)
         event_id = f"stayed-{record.digest[:16]}-{self._newest_seq}"
-        return head.version, compose(move, id=event_id, time=newest.time, parent=here.id)
+        return head.version, True, compose(move, id=event_id, time=newest.time, parent=here.id)
+
+    def _path(self, snapshot: Snapshot, leaf: int) -> set[int]:
+        return {header_of(frame).seq for frame in snapshot.path(self._session, leaf)}
 
     def _own_leaf(self, snapshot: Snapshot) -> int | None:
         """The newest entry of the session's own since the import before, if any of them says something."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, NamedTuple
@@ -110,10 +111,14 @@ def open_environment(path: str, *, create: bool, map_size: int) -> tuple[lmdb.En
     try:
         _check_whole(env, path, data)
         env.reader_check()
-        return env, *_open_tables(env, path)
+        tables = _open_tables(env, path)
     except BaseException:
         env.close()
         raise
+    if not exists:
+        flush_folder(Path(path))
+        flush_folder(Path(path).absolute().parent)
+    return env, *tables
 
 
 def _rights(data: Path) -> tuple[bool, bool]:
@@ -220,6 +225,16 @@ def _open_tables(env: lmdb.Environment, path: str) -> tuple[Databases, int]:
 
 def _can_read(frame_version: int) -> bool:
     return frame_version <= VERSION and all(version in STEPS for version in range(frame_version, VERSION))
+
+
+def flush_folder(folder: Path) -> None:
+    """Put the names in a folder on the disk, where its system knows how to: a new file is not lost with them."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _make(env: lmdb.Environment, transaction: lmdb.Transaction[bytes]) -> None:

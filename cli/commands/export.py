@@ -80,6 +80,8 @@ def _put_in_place(target: Path, pieces: Iterable[bytes]) -> int:
     try:
         with os.fdopen(handle, "wb") as file:
             size = sum(map(file.write, pieces))
+            file.flush()
+            os.fsync(file.fileno())
         Path(beside).chmod(_mode_of(target))
         Path(beside).replace(target)
     except BaseException:

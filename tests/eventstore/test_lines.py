@@ -67,3 +67,9 @@ def test_a_line_that_is_no_event_is_refused_with_its_number(text: bytes, problem
     with pytest.raises(BadInputError, match=problem) as caught:
         event_of_line(text, number=7, clock=lambda: 1, new_id=lambda: "a")
     assert caught.value.line == 7
+
+
+@pytest.mark.parametrize("kind", ["import", "observed_rewrite", "session"])
+def test_what_belongs_to_an_imported_file_is_refused(kind: str) -> None:
+    with pytest.raises(BadInputError, match="refold import"):
+        event_of_line(b'{"type":"%s"}' % kind.encode(), number=1, clock=lambda: 1, new_id=lambda: "a")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from eventstore import EventLog, SessionWriter
+from eventstore import Appended, EventLog, NewEvent, SessionWriter
 from eventstore.exporting import export_pi
 from eventstore.records import Custom, CustomMessage, Label
 from eventstore.sources import Comparison, generations, observed_rewrites
@@ -250,3 +251,71 @@ class TestComparing:
             found = observed_rewrites(snapshot, SESSION)
             assert found == {1: [change.rstrip() for change in changes]}
             assert observed_rewrites(snapshot, SESSION, as_of=3) == {}
+
+
+GROWN = [header(), said("one", "a", None), said("two", "b", "a"), said("three", "c", "b")]
+
+
+def texts(log: EventLog) -> list[str]:
+    return [json.loads(part.raw)["content"] for part in build_context(log, SESSION).parts]
+
+
+class Busy:
+    """A log to which somebody appends something of their own right after each batch of an import."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self.own: list[str] = []
+
+    def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> Appended:
+        done = self._log.append(session, events, **options)
+        if events[0].kind == "message" and events[0].format.startswith("pi/"):
+            note = CustomMessage(custom_type="note", content="ours, meanwhile")
+            self.own += SessionWriter(self._log, session).append(note, parent=self.own[-1])
+        return done
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+
+def test_what_is_appended_while_a_file_is_imported_stays_on_the_path(log: EventLog, tmp_path: Path) -> None:
+    bring(log, tmp_path, b"".join(GROWN[:3]))
+    busy = Busy(log)
+    busy.own += SessionWriter(log, SESSION).append(CustomMessage(custom_type="note", content="ours"))
+    done = bring(busy, tmp_path, b"".join(GROWN))
+    assert done.diverged
+    assert texts(log) == ["one", "two", "ours", "ours, meanwhile"]
+
+
+class TornError(Exception):
+    """The process ended."""
+
+
+def test_a_leaf_that_a_torn_import_has_moved_is_brought_back_by_the_next(
+    log: EventLog, tmp_path: Path
+) -> None:
+    bring(log, tmp_path, b"".join(GROWN[:3]))
+    SessionWriter(log, SESSION).append(CustomMessage(custom_type="note", content="ours"))
+
+    class Ending(Busy):
+        def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> Appended:
+            if events[0].kind != "message":
+                raise TornError
+            return self._log.append(session, events, **options)
+
+    with pytest.raises(TornError):
+        bring(Ending(log), tmp_path, b"".join(GROWN))
+    assert bring(log, tmp_path, b"".join(GROWN)).diverged
+    assert texts(log) == ["one", "two", "ours"]
+
+
+def test_a_record_whose_parent_is_not_in_the_file_is_told(log: EventLog, tmp_path: Path) -> None:
+    done = bring(log, tmp_path, b"".join([GROWN[0], GROWN[1], GROWN[3]]))
+    assert [(remark.line, "'b'" in remark.reason) for remark in done.orphans] == [(3, True)]
+
+
+def test_a_parent_that_has_come_with_the_growth_of_the_file_is_missed_no_more(
+    log: EventLog, tmp_path: Path
+) -> None:
+    bring(log, tmp_path, b"".join([GROWN[0], GROWN[1], GROWN[3]]))
+    assert bring(log, tmp_path, b"".join([GROWN[0], GROWN[1], GROWN[3], GROWN[2]])).orphans == []

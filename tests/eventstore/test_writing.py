@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from eventstore import EventLog, SessionWriter
+from eventstore.errors import BadInputError, VersionConflictError
+from eventstore.frame import decode
+from eventstore.records import Label, ModelChange, ObservedRewrite, Rewrite, SessionInfo, Shown, embed
+
+HELLO = {"role": "user", "content": "hello"}
+
+
+def ids(log: EventLog) -> list[str]:
+    with log.snapshot() as snapshot:
+        return [decode(frame, "s").id for frame in snapshot.frames("s")]
+
+
+def test_records_appended_together_stand_below_each_other(log: EventLog) -> None:
+    first, second = SessionWriter(log, "s").append(SessionInfo(name="a"), SessionInfo(name="b"))
+    with log.snapshot() as snapshot:
+        assert decode(snapshot.frame("s", 2), "s").parent == first
+    assert ids(log) == [first, second]
+
+
+def test_times_and_ids_are_those_that_were_given(log: EventLog) -> None:
+    names = iter(["x", "y"])
+    writer = SessionWriter(log, "s", clock=lambda: 42, new_id=lambda: next(names))
+    writer.message(HELLO)
+    with log.snapshot() as snapshot:
+        event = decode(snapshot.frame("s", 1), "s")
+    assert (event.id, event.time) == ("x", 42)
+
+
+def test_an_id_that_is_taken_is_passed_over(log: EventLog) -> None:
+    names = iter(["x", "x", "y"])
+    writer = SessionWriter(log, "s", new_id=lambda: next(names))
+    writer.message(HELLO)
+    assert writer.message(HELLO) == "y"
+
+
+def test_a_stale_version_is_refused(log: EventLog) -> None:
+    writer = SessionWriter(log, "s")
+    writer.message(HELLO, expected="new")
+    with pytest.raises(VersionConflictError):
+        writer.message(HELLO, expected=0)
+
+
+@pytest.mark.parametrize("message", ["hello", None, 5, [], {}, {"role": 5}])
+def test_what_is_no_message_is_refused(log: EventLog, message: object) -> None:
+    with pytest.raises(BadInputError):
+        SessionWriter(log, "s").message(message)  # type: ignore[arg-type]
+
+
+def test_a_message_of_an_unknown_shape_is_refused(log: EventLog) -> None:
+    with pytest.raises(BadInputError, match="not known"):
+        SessionWriter(log, "s").message(HELLO, shape="telegram")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        ModelChange(provider=5, model_id="m"),  # type: ignore[arg-type]
+        Rewrite(reason=None, targets=[]),  # type: ignore[arg-type]
+        Rewrite(reason="r", targets=[Shown(target="a", shown=5)]),  # type: ignore[arg-type]
+        Label(target_id=object()),  # type: ignore[arg-type]
+    ],
+)
+def test_a_record_that_nothing_could_read_again_is_refused(log: EventLog, record: ModelChange) -> None:
+    with pytest.raises(BadInputError, match="record of kind"):
+        SessionWriter(log, "s").append(record)
+
+
+def test_what_imports_alone_write_is_refused(log: EventLog) -> None:
+    with pytest.raises(BadInputError, match="imports alone write it"):
+        SessionWriter(log, "s").append(ObservedRewrite(target_id="a", record=embed(b"{}")))
