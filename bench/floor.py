@@ -1,26 +1,29 @@
-"""The floor of a rebuild: the same bodies' bytes, read from LMDB by one cursor in C and joined, nothing decoded.
+"""The floor of a rebuild: the same bodies' bytes, read from LMDB by one cursor and joined, nothing decoded.
 
-It is told where the context begins and how many events it has; refold has to find that out.
+It is told where the context begins, how many events it has, and where in each value the body lies; refold has to
+find that out. Below it lies what no reader of bodies can reach: the values joined whole, in C.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import lmdb
 
-from eventstore.frame import pointers_of
+from eventstore.frame import body_of, pointers_of
 from eventstore.lmdb_log import LmdbLog
 from eventstore.lmdb_store import MAP_SIZE, Databases
 
 
 class Span(NamedTuple):
-    """Where a context's events stand: the key of the first one and their number."""
+    """Where a context's events stand: the key of the first one, their number, and where each value's body begins."""
 
     first_key: bytes
     count: int
+    bodies: list[int]
 
 
 def span_of_context(log: LmdbLog, session: str) -> Span:
@@ -30,7 +33,9 @@ def span_of_context(log: LmdbLog, session: str) -> Span:
         _, _, _, run_start, compaction, *_ = pointers_of(snapshot.frame(session, head.leaf))
         *_, first = pointers_of(snapshot.frame(session, compaction)) if compaction else (1,)
         assert run_start == 1, "the floor reads one range of keys"
-    return Span(head.number.to_bytes(4, "big") + first.to_bytes(8, "big"), head.leaf - first + 1)
+        frames = snapshot.frames(session, first=first, last=head.leaf)
+        bodies = [len(frame) - len(body_of(frame)) for frame in frames]
+    return Span(head.number.to_bytes(4, "big") + first.to_bytes(8, "big"), len(bodies), bodies)
 
 
 def environment_of(log: LmdbLog) -> tuple[lmdb.Environment, Databases]:
@@ -45,15 +50,24 @@ def events_of(log: LmdbLog) -> tuple[lmdb.Environment, Any]:
 
 
 def join(env: lmdb.Environment, events: Any, span: Span) -> bytes:
-    """The values of a span, joined."""
+    """The bodies of a span, joined."""
+    with env.begin(buffers=True) as transaction:
+        cursor = transaction.cursor(events)
+        cursor.set_key(span.first_key)
+        values = zip(cursor.iternext(keys=False), span.bodies, strict=False)
+        return b",".join([value[at:] for value, at in values])
+
+
+def join_whole(env: lmdb.Environment, events: Any, span: Span) -> bytes:
+    """The values of a span, joined as they are."""
     with env.begin(buffers=True) as transaction:
         cursor = transaction.cursor(events)
         cursor.set_key(span.first_key)
         return b",".join(islice(cursor.iternext(keys=False), span.count))
 
 
-def open_and_join(path: Path, span: Span) -> bytes:
-    """The same from a closed store: opened as a store is, but without a look at what is in it."""
+def opened(path: Path, join: Callable[[lmdb.Environment, Any, Span], bytes], span: Span) -> bytes:
+    """One of the two from a closed store: opened as a store is, but without a look at what is in it."""
     with lmdb.open(
         str(path),
         map_size=MAP_SIZE,

@@ -191,6 +191,7 @@ def rebuild_rows(runs: Runs) -> Iterator[tuple[str, ...]]:
         "floor",
         "refold ÷ floor",
         f"expected {TO_THE_FLOOR}",
+        "refold ÷ values joined whole",
         "typed fold ÷ refold",
         "JSON fold ÷ refold",
     )
@@ -204,6 +205,7 @@ def rebuild_rows(runs: Runs) -> Iterator[tuple[str, ...]]:
             span(runs.took(group, "floor")),
             times(ratio),
             TO_THE_FLOOR.verdict(ratio),
+            times(runs.ratio(group, "refold", "values")),
             times(runs.ratio(group, "typed fold", "refold")),
             times(runs.ratio(group, "json fold", "refold")),
         )

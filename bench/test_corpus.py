@@ -34,7 +34,7 @@ def test_refold_opens_and_rebuilds(measure, stored):
 
 
 def test_a_cursor_joins_the_same_frames(measure, stored):
-    measure(GROUP, "floor", floor.open_and_join, stored.store, stored.span)
+    measure(GROUP, "floor", floor.opened, stored.store, floor.join, stored.span)
 
 
 def test_a_typed_reader_folds_the_file(measure, stored):

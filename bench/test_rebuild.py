@@ -58,12 +58,13 @@ def test_refold_rebuilds(measure, group, stored, is_open):
         measure(group, "refold", context_json, log, stored.session)
 
 
-def test_a_cursor_joins_the_same_frames(measure, group, stored, is_open):
+@pytest.mark.parametrize(("role", "join"), [("floor", floor.join), ("values", floor.join_whole)])
+def test_a_cursor_joins_the_same_events(measure, group, stored, is_open, *, role, join):
     if not is_open:
-        measure(group, "floor", floor.open_and_join, stored.store, stored.span)
+        measure(group, role, floor.opened, stored.store, join, stored.span)
         return
     with open_store(stored.store) as log:
-        measure(group, "floor", floor.join, *floor.events_of(log), stored.span)
+        measure(group, role, join, *floor.events_of(log), stored.span)
 
 
 def test_a_typed_reader_folds_the_whole_file(measure, group, stored, shape):

@@ -197,10 +197,10 @@ class LmdbLog:
 
     def _begin_reading(self) -> Transaction:
         while True:
-            env = self._environment()
             try:
                 with self._mapping:
-                    transaction = self._environment().begin(buffers=True)
+                    env = self._environment()
+                    transaction = env.begin(buffers=True)
                     self._open_snapshots += 1
                     return transaction
             except lmdb.MapResizedError:

@@ -39,6 +39,7 @@ class LmdbSnapshot:
         self._transaction = transaction
         self._get = transaction.get
         self._dbs = dbs
+        self._events = dbs.events
         self._numbers: dict[str, int] = {}
         self._is_mixed = oldest_frame != frames_.VERSION
 
@@ -73,7 +74,7 @@ class LmdbSnapshot:
         return number
 
     def frame(self, session: str, seq: int) -> Buffer:
-        found = self._get(event_key(self._number(session), seq), db=self._dbs.events)
+        found = self._get(event_key(self._number(session), seq), None, self._events)
         if found is None:
             raise NotFoundError("event", f"{session} #{seq}", "'refold log' lists a session's events")
         return upcast(found) if self._is_mixed else found
@@ -103,14 +104,14 @@ class LmdbSnapshot:
         number = self._number(session)
         runs = []
         while leaf >= first and leaf:
-            _, _, _, run_start, *_ = frames_.pointers_of(self.frame(session, leaf))
+            run_start = frames_.pointers_of(self.frame(session, leaf))[3]
             if not 0 < run_start <= leaf:
                 raise CorruptionError(session, leaf, "its run of entries begins behind it")
             if run_start < first:
                 runs.append((first, leaf))
                 break
             runs.append((run_start, leaf))
-            _, _, leaf, *_ = frames_.pointers_of(self.frame(session, run_start))
+            leaf = frames_.pointers_of(self.frame(session, run_start))[2]
             if leaf >= run_start:
                 raise CorruptionError(session, run_start, "its parent comes behind it")
         if len(runs) == 1:

@@ -81,17 +81,20 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
         return pi_json([part.raw for part in self.parts], encoded(self.settings))
 
 
-def pi_json(messages: Sequence[Buffer], settings: bytes) -> bytes:
-    """The JSON of a pi context: the messages and the settings' JSON, spliced together as they are."""
+def pi_json(messages: list[Buffer], settings: bytes) -> bytes:
+    """The JSON of a pi context: messages and the settings' JSON, spliced together as they are. Uses the list up."""
     opened = b'{"messages":['
     closed = b"]," + settings[1:]
     if not messages:
         return opened + closed
     # One join, so that the bytes of the messages are copied once.
-    pieces = list(messages)
-    pieces[0] = opened + pieces[0]
-    pieces[-1] = bytes(pieces[-1]) + closed
-    return b",".join(pieces)
+    messages[0] = opened + messages[0]
+    messages[-1] = bytes(messages[-1]) + closed
+    return b",".join(messages)
+
+
+_NOTHING: Final = b""
+"""In place of the message of an entry that after all shows none."""
 
 
 def build_context(
@@ -126,24 +129,24 @@ def context_json(
     harness = rules_named(rules)
     with log.snapshot() as snapshot:
         at = stand(snapshot, session, leaf=leaf, as_of=as_of)
-        compaction, frames, is_overlaid = _selected(snapshot, at)
+        leaf_frame = snapshot.frame(session, at.leaf) if at.leaf else None
+        settings = settings_json(snapshot, session, leaf_frame)
+        compaction, frames, is_overlaid = _selected(snapshot, at, leaf_frame)
         if is_overlaid:
-            return pi_json(
-                [raw for _, raw, _ in _shown(snapshot, at, harness)],
-                settings_json(snapshot, session, at.leaf),
-            )
+            return pi_json([raw for _, raw, _ in _shown(snapshot, at, harness)], settings)
         # The loop that a rebuild's cost is made of: one unpacking and one slice a message, nothing else.
+        shown = harness.shown
         messages = [
-            frame[start:stop] if stop else _shown_of_entry(frame, harness)
+            frame[start:stop] if stop else _shown_of_entry(frame, harness) or _NOTHING
             for frame in frames
             for start, stop in (span_of(frame),)
+            if stop or frame[1] in shown
         ]
+        if _NOTHING in messages:
+            messages = [message for message in messages if message is not _NOTHING]
         if compaction is not None:
             messages.insert(0, _summary(compaction, harness))
-        return pi_json(
-            [message for message in messages if message is not None],
-            settings_json(snapshot, session, at.leaf),
-        )
+        return pi_json(messages, settings)
 
 
 def part_of(frame: Buffer, *, changed: Sequence[bytes] = (), rules: str = "pi") -> Part | None:
@@ -167,7 +170,7 @@ def parts_from(snapshot: Snapshot, at: Standpoint, first: int, *, rules: str = "
 
 
 def _selected(
-    snapshot: Snapshot, at: Standpoint, first: int = 0
+    snapshot: Snapshot, at: Standpoint, leaf: Buffer | None, first: int = 0
 ) -> tuple[Buffer | None, Iterator[Buffer], bool]:
     """The compaction in effect, the entries that may show, and whether anything else has a say in them.
 
@@ -175,17 +178,16 @@ def _selected(
     or only what follows it where that entry is not above it on the path. With `first`, the path from there
     on, and no compaction.
     """
-    if not at.leaf:
+    if leaf is None:
         return None, iter(()), False
-    _, flags, _, _, compaction_seq, *_ = pointers_of(snapshot.frame(at.session, at.leaf))
+    _, flags, _, _, compaction_seq, _, _, _ = pointers_of(leaf)
     is_overlaid = at.has_observed or flags & Flag.OVERLAID.value != 0
     if first:
         return None, snapshot.path(at.session, at.leaf, first=first), is_overlaid
     if not compaction_seq:
         return None, snapshot.path(at.session, at.leaf), is_overlaid
     compaction = snapshot.frame(at.session, compaction_seq)
-    *_, target_seq = pointers_of(compaction)
-    first = target_seq or compaction_seq + 1
+    first = pointers_of(compaction)[-1] or compaction_seq + 1
     return compaction, snapshot.path(at.session, at.leaf, first=first), is_overlaid
 
 
@@ -193,7 +195,8 @@ def _shown(
     snapshot: Snapshot, at: Standpoint, harness: HarnessRules, first: int = 0
 ) -> Iterator[tuple[Buffer, bytes, Fate]]:
     """The messages of a context with the frames they come from and their fates."""
-    compaction, frames, is_overlaid = _selected(snapshot, at, first)
+    leaf = snapshot.frame(at.session, at.leaf) if at.leaf else None
+    compaction, frames, is_overlaid = _selected(snapshot, at, leaf, first)
     rewrites: dict[str, list[Shown]] = {}
     observed: dict[int, list[bytes]] = {}
     if is_overlaid:

@@ -59,12 +59,12 @@ def settings(
 
 def settings_at(snapshot: Snapshot, session: str, leaf: int) -> Settings:
     """The settings at an entry by its number; 0 is the root."""
-    model, thinking = _frames(snapshot, session, leaf)
+    model, thinking = _frames(snapshot, session, snapshot.frame(session, leaf) if leaf else None)
     return _read(model, thinking)
 
 
-def settings_json(snapshot: Snapshot, session: str, leaf: int) -> bytes:
-    """The settings at an entry, as the JSON object that stands in a pi context."""
+def settings_json(snapshot: Snapshot, session: str, leaf: Buffer | None) -> bytes:
+    """The settings at an entry, by its frame (None: the root), as the JSON object that stands in a pi context."""
     model, thinking = _frames(snapshot, session, leaf)
     key = (model and digest_of(model), thinking and digest_of(thinking))
     return _JSON.get(key, lambda: encoded(_read(model, thinking)))
@@ -82,11 +82,11 @@ def encoded(settings: Settings) -> bytes:
         return stringify(msgspec.to_builtins(settings)).encode()
 
 
-def _frames(snapshot: Snapshot, session: str, leaf: int) -> tuple[Buffer | None, Buffer | None]:
+def _frames(snapshot: Snapshot, session: str, leaf: Buffer | None) -> tuple[Buffer | None, Buffer | None]:
     """The frames of the entries that name model and thinking level, None where none does."""
-    if not leaf:
+    if leaf is None:
         return None, None
-    _, _, _, _, _, model, thinking, _ = pointers_of(snapshot.frame(session, leaf))
+    _, _, _, _, _, model, thinking, _ = pointers_of(leaf)
     return (
         snapshot.frame(session, model) if model else None,
         snapshot.frame(session, thinking) if thinking else None,
