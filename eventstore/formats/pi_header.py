@@ -62,9 +62,7 @@ def find_header(lines: Iterable[bytes], source: str) -> PiHeader:
             differs="there is no session header: pi takes the file for empty, and replaces it",
         )
     if number:
-        raise BadInputError(
-            source, "holds no record that can be read", "name a session file of pi", line=number
-        )
+        raise BadInputError(source, "holds no record that can be read", "name a session file of pi")
     raise BadInputError(source, "is empty", "there is nothing to import")
 
 
