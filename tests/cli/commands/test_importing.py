@@ -66,7 +66,7 @@ def test_a_file_that_is_no_session_keeps_no_other_from_being_imported(refold: Re
     assert [line.split()[0] for line in outcome.lines] == [SESSION, OTHER]
     errors = outcome.errors.splitlines()
     assert len(errors) == 2
-    assert errors[0].startswith("refold: notes.txt:1: ")
+    assert errors[0].startswith("refold: notes.txt: ")
     assert errors[1] == "refold: gone.jsonl: there is no such file; check the path"
 
 
