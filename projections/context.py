@@ -97,6 +97,11 @@ _NOTHING: Final = b""
 """In place of the message of an entry that after all shows none."""
 
 
+def _nothing(frame: Buffer, empty: list[Buffer]) -> bytes:
+    empty.append(frame)
+    return _NOTHING
+
+
 def build_context(
     log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None, rules: str = "pi"
 ) -> Context:
@@ -135,14 +140,14 @@ def context_json(
         if is_overlaid:
             return pi_json([raw for _, raw, _ in _shown(snapshot, at, harness)], settings)
         # The loop that a rebuild's cost is made of: one unpacking and one slice a message, nothing else.
-        shown = harness.shown
+        shown, empty = harness.shown, list[Buffer]()
         messages = [
-            frame[start:stop] if stop else _shown_of_entry(frame, harness) or _NOTHING
+            frame[start:stop] if stop else _shown_of_entry(frame, harness) or _nothing(frame, empty)
             for frame in frames
             for start, stop in (span_of(frame),)
             if stop or frame[1] in shown
         ]
-        if _NOTHING in messages:
+        if empty:
             messages = [message for message in messages if message is not _NOTHING]
         if compaction is not None:
             messages.insert(0, _summary(compaction, harness))
