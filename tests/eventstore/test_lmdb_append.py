@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import lmdb
+import pytest
+
+from eventstore import open_store
+from eventstore.errors import CorruptionError
+from eventstore.verify import verify
+from tests.support.events import message
+
+
+def put(path: Path, table: bytes, key: bytes, value: bytes) -> None:
+    """Write a row below the store's back."""
+    with lmdb.open(str(path), max_dbs=7, map_size=1 << 30, lib_version=0) as env:
+        db = env.open_db(table, create=False)
+        with env.begin(write=True) as transaction:
+            transaction.put(key, value, db=db)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with open_store(tmp_path / "store") as log:
+        log.append("s", [message("a")])
+    return tmp_path / "store"
+
+
+def test_an_event_is_never_written_over_a_row_that_stands_there(path: Path) -> None:
+    put(path, b"events", struct.pack(">IQ", 1, 2), b"stray")
+    with open_store(path) as log, pytest.raises(CorruptionError, match="a row stands where"):
+        log.append("s", [message("b")])
+
+
+def test_verify_finds_a_row_behind_the_newest_event(path: Path) -> None:
+    put(path, b"events", struct.pack(">IQ", 1, 2), b"stray")
+    with open_store(path) as log:
+        assert "an event stands behind the newest" in [finding.problem for finding in verify(log).findings]
+
+
+def test_verify_finds_an_id_of_no_event(path: Path) -> None:
+    put(path, b"ids", struct.pack(">I", 1) + b"b", struct.pack(">Q", 1))
+    with open_store(path) as log:
+        problems = [finding.problem for finding in verify(log).findings]
+    assert "the index of ids has 2 rows for 1 events" in problems
