@@ -290,7 +290,6 @@ class TestRefused:
             (b"\x89PNG\r\n\x1a\n\0\0\0", 3),
             (b'{"type":"title","v":1}\n' + H, 1),
             (b'{"uuid":"x"}\n', 1),
-            (b"plain text\nmore\n", 2),
             (header(3).replace(b":3", b":4"), 1),
         ],
     )
@@ -299,6 +298,10 @@ class TestRefused:
     ) -> None:
         (tmp_path / "file").write_bytes(content)
         assert self.refusal(log, tmp_path / "file").startswith(f":{line}: ")
+
+    def test_a_file_without_any_record(self, log: EventLog, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(b"plain text\nmore\n")
+        assert self.refusal(log, tmp_path / "file").startswith(": holds no record")
 
     def test_a_session_name_too_long_for_a_store(self, log: EventLog, tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(header(3, session="x" * 500) + A)
