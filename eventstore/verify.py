@@ -8,10 +8,10 @@ from typing import Final
 import msgspec
 
 from eventstore import chain
-from eventstore.errors import NotFoundError, RefoldError
+from eventstore.errors import CorruptionError, NotFoundError, RefoldError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
 from eventstore.formats import facts_of_body, points_by_place
-from eventstore.frame import VERSION, Buffer, decode, header_of
+from eventstore.frame import VERSION, Buffer, decode, digest_of, header_of
 from eventstore.glue import segment_digests
 from eventstore.log import EventLog, Head, Snapshot, advance
 from eventstore.records import Import, record_of
@@ -126,10 +126,21 @@ def _surplus(snapshot: Snapshot, head: Head) -> Iterator[str]:
             yield f"the index of ids has {ids} rows for {head.version} events"
 
 
-def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes) -> Iterator[str]:
-    if event.seq != seq:
-        yield f"stands where event {seq} should"
-    digest = chain.link(
+def check_event(snapshot: Snapshot, session: str, seq: int) -> None:
+    """Check one event against its digest: contents, and the chain up to the event before.
+
+    What a reader touches can be checked by itself, without the rest of the log. Raises CorruptionError.
+    """
+    event = decode(snapshot.frame(session, seq), session)
+    previous = digest_of(snapshot.frame(session, seq - 1)) if seq > 1 else chain.START
+    if event.seq != seq or _digest(event, previous) != event.digest:
+        raise CorruptionError(
+            session, seq, "its digest does not follow from its contents and the event before"
+        )
+
+
+def _digest(event: Event, previous: bytes) -> bytes:
+    return chain.link(
         previous,
         body=event.body,
         format=event.format,
@@ -139,7 +150,12 @@ def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes)
         time=event.time,
         cause=event.cause,
     )
-    if digest != event.digest:
+
+
+def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes) -> Iterator[str]:
+    if event.seq != seq:
+        yield f"stands where event {seq} should"
+    if _digest(event, previous) != event.digest:
         yield "its digest does not follow from its contents and the event before"
     if snapshot.locate(event.session, event.id) != seq:
         yield "the index of ids does not lead to it"

@@ -27,6 +27,7 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.records import Rewrite, Shown, record_of
 from eventstore.sources import observed_rewrites
 from eventstore.undo import in_effect
+from eventstore.verify import check_event
 from projections.memo import Memo
 from projections.rules import rules_named
 from projections.rules.rules import HarnessRules, ShowEntry
@@ -103,14 +104,24 @@ def _nothing(frame: Buffer, empty: list[Buffer]) -> bytes:
 
 
 def build_context(
-    log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None, rules: str = "pi"
+    log: EventLog | Snapshot,
+    session: str,
+    *,
+    leaf: Leaf = None,
+    as_of: int | None = None,
+    rules: str = "pi",
+    verify: bool = False,
 ) -> Context:
     """The context at a leaf, as its harness built it, faults and all.
 
-    Its cost follows the context's size, not the history's. Raises NotFoundError.
+    Its cost follows the context's size, not the history's. With `verify` every event that it shows is checked
+    against its digest, too. Raises NotFoundError, and CorruptionError for an event that is not as appended.
     """
     with log.snapshot() as snapshot:
-        return context_at(snapshot, stand(snapshot, session, leaf=leaf, as_of=as_of), rules=rules)
+        context = context_at(snapshot, stand(snapshot, session, leaf=leaf, as_of=as_of), rules=rules)
+        for part in context.parts if verify else ():
+            check_event(snapshot, session, part.seq)
+        return context
 
 
 def context_at(snapshot: Snapshot, at: Standpoint, *, rules: str = "pi") -> Context:

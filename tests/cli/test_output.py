@@ -35,7 +35,8 @@ def test_printable_text_moves_no_cursor_and_turns_no_direction(text: str) -> Non
 
 @given(texts)
 def test_printable_text_has_an_encoding(text: str) -> None:
-    printable(text).encode()
+    shown = printable(text)
+    assert shown.encode().decode() == shown
 
 
 @given(st.text(st.characters(categories=["L", "Nd", "P", "So"]), max_size=40))

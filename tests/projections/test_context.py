@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from eventstore import Parent
-from eventstore.errors import NotFoundError
+from eventstore import Parent, SessionWriter, open_store
+from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.importing import import_file
 from eventstore.lmdb_snapshot import LmdbSnapshot
 from eventstore.records import BranchSummary, Compaction, CustomMessage, ModelChange, Rewrite, Shown
@@ -241,3 +241,20 @@ def test_a_new_root_starts_an_empty_context(story):
     story.add(CustomMessage(custom_type="x", content="anew"), parent=None)
     story.add(ModelChange(provider="p", model_id="m"), parent=Parent.LEAF)
     assert texts_of(build_context(story.log, "s")) == ["anew"]
+
+
+def test_a_verified_context_is_the_context(story):
+    story.says(user("one"), assistant("two"))
+    assert build_context(story.log, "s", verify=True) == build_context(story.log, "s")
+
+
+def test_a_verified_context_refuses_an_event_that_was_changed(tmp_path):
+    with open_store(tmp_path / "store") as log:
+        SessionWriter(log, "s").message(user("one"))
+    data = tmp_path / "store" / "data.mdb"
+    changed = data.read_bytes().replace(b'"content":"one"', b'"content":"ono"')
+    data.write_bytes(changed)
+    with open_store(tmp_path / "store") as log:
+        assert b'"ono"' in build_context(log, "s").parts[0].raw
+        with pytest.raises(CorruptionError, match="digest"):
+            build_context(log, "s", verify=True)
