@@ -1,0 +1,51 @@
+"""How large the contexts around a replacement are, and what they are made of."""
+
+from __future__ import annotations
+
+from projections.metrics.shapes import Shape
+from projections.replacement import Replacement
+from projections.tokens import Counter
+
+
+class Size(Shape, frozen=True):
+    """Tokens: before (C) = removed (H) + kept (K); after (C′) = kept + added (S) + returned.
+
+    `removed_share` is H / C, `ratio` S / H; None where that divides by nothing. `grew`: C′ ≥ C, the
+    context got no smaller.
+    """
+
+    before: int
+    after: int
+    removed: int
+    kept: int
+    added: int
+    returned: int
+    removed_share: float | None
+    ratio: float | None
+    grew: bool
+
+
+def size(replacement: Replacement, tokens: Counter) -> Size:
+    """Measure a replacement with a counter."""
+    before, after, removed, kept, added, returned = (
+        sum(tokens.count(parts))
+        for parts in (
+            replacement.before.parts,
+            replacement.after.parts,
+            replacement.removed,
+            replacement.kept,
+            replacement.added,
+            replacement.returned,
+        )
+    )
+    return Size(
+        before=before,
+        after=after,
+        removed=removed,
+        kept=kept,
+        added=added,
+        returned=returned,
+        removed_share=removed / before if before else None,
+        ratio=added / removed if removed else None,
+        grew=after >= before,
+    )

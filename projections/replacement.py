@@ -1,0 +1,74 @@
+"""What an event put in place of what: the context before it and after it, message for message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from eventstore.event import Event
+from eventstore.log import Snapshot
+from projections.context import Context, Part, context_at
+from projections.files import left_entries
+from projections.standpoint import Standpoint
+
+
+class Replacement(msgspec.Struct, frozen=True, kw_only=True):
+    """A compaction, a branch summary or a rewrite, and what it did to a context.
+
+    C is `before`, C′ is `after`. H, `removed`, are the messages of C that C′ does not show, or shows with
+    other content; K, `kept`, those that both show byte for byte. S, `added`, is what stands in place of H: a
+    summary, or the rewritten messages. `returned` are messages of C′ that C did not show and this event did
+    not make: what an older summary stood for and is shown again. So C = H + K and C′ = K + S + returned.
+    `later` is the rest of the branch, up to the leaf that one looks from.
+    """
+
+    event: Event
+    before: Context
+    after: Context
+    removed: tuple[Part, ...]
+    kept: tuple[Part, ...]
+    added: tuple[Part, ...]
+    returned: tuple[Part, ...]
+    later: Sequence[Event]
+
+    @property
+    def summary(self) -> Part | None:
+        """The summary that the event carries, None for a rewrite and for a summary that shows nothing."""
+        return next((part for part in self.added if part.seq == self.event.seq), None)
+
+
+def replacement_of(
+    event: Event, snapshot: Snapshot, at: Standpoint, *, later: Sequence[Event] = ()
+) -> Replacement:
+    """The replacement that an entry made; `at` is where one stands, `later` what follows the entry there.
+
+    For a branch summary, C is the context at the leaf that was left.
+    """
+    before = context_at(snapshot, at.at(_left(event, snapshot)))
+    return replaced(event, before, context_at(snapshot, at.at(event.seq)), later=later)
+
+
+def _left(event: Event, snapshot: Snapshot) -> int:
+    if event.kind == "branch_summary" and (left := left_entries(event, snapshot)):
+        return left[-1].seq
+    return event.parent_seq
+
+
+def replaced(event: Event, before: Context, after: Context, *, later: Sequence[Event] = ()) -> Replacement:
+    """The replacement between two contexts."""
+    shown_before = {part.seq: part.raw for part in before.parts}
+    shown_after = {part.seq: part.raw for part in after.parts}
+    kept = tuple(part for part in after.parts if shown_before.get(part.seq) == part.raw)
+    made = [part for part in after.parts if shown_before.get(part.seq) != part.raw]
+    added = tuple(part for part in made if part.seq == event.seq or part.seq in shown_before)
+    return Replacement(
+        event=event,
+        before=before,
+        after=after,
+        removed=tuple(part for part in before.parts if shown_after.get(part.seq) != part.raw),
+        kept=kept,
+        added=added,
+        returned=tuple(part for part in made if part not in added),
+        later=later,
+    )
