@@ -1,0 +1,47 @@
+"""Where a window is parted into what a summary stands for and what stays."""
+
+from __future__ import annotations
+
+import msgspec
+
+from compaction.cuts.window import Window
+
+
+class Cut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A window in three: ids of the messages to summarize, of the beginning of a turn that is parted, of those kept.
+
+    `first_kept` is the entry from which on a record says that it keeps, "" where nothing is kept. `quoted` are
+    messages of the prefix that go into the summary word for word.
+    """
+
+    first_kept: str
+    to_summarize: list[str]
+    turn_prefix: list[str]
+    kept: list[str]
+    quoted: list[str] = []
+
+    @property
+    def splits_turn(self) -> bool:
+        """Whether a turn's beginning goes into the summary and its end stays."""
+        return bool(self.turn_prefix)
+
+
+def cut_at(window: Window, place: int) -> Cut | None:
+    """The cut before the message at `place`; None where nothing lies before it.
+
+    A cut inside a turn parts it: from the turn's start on, the messages before the cut are its prefix. A
+    turn starts with a user's message, a shell command, an extension's message or a branch summary.
+    """
+    items = window.items
+    if place <= 0:
+        return None
+    start = place
+    if place < len(items) and not items[place].starts_turn:
+        start = next((at for at in range(place - 1, -1, -1) if items[at].starts_turn), place)
+    ids = [item.id for item in items]
+    return Cut(
+        first_kept=items[place].first if place < len(items) else "",
+        to_summarize=ids[:start],
+        turn_prefix=ids[start:place],
+        kept=ids[place:],
+    )

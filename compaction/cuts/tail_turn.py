@@ -1,0 +1,49 @@
+"""Keeping the newest turns."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import msgspec
+
+from compaction.cuts.cut import Cut, cut_at
+from compaction.cuts.window import Window
+from compaction.part import Limits, PolicyPart
+
+
+class TailTurn(PolicyPart, frozen=True, tag="tail-turn"):
+    """Keep at most the last `turns` turns, as many as fit a share of what the model can use.
+
+    The budget is `share` of the window less `reserved`, at least `least` and at most `most` tokens: opencode's
+    rule. The first turn that does not fit is parted at a group; its first message goes into the summary word
+    for word, so that the newest order stays in sight. The newest group is kept in any case.
+    """
+
+    turns: int = 2
+    share: float = 0.25
+    least: int = 2_000
+    most: int = 8_000
+    reserved: int = 20_000
+
+    def budget(self, limits: Limits) -> int:
+        """Tokens that the tail may have."""
+        usable = max(limits.window - self.reserved, 0)
+        return min(max(int(usable * self.share), self.least), self.most)
+
+    def cut(self, window: Window, limits: Limits) -> Cut | None:
+        """The cut of a window; None: nothing to summarize."""
+        items = window.items
+        places = [place for place, item in enumerate(items) if item.may_start]
+        if window.is_compacted or not places:
+            return None
+        behind = list(accumulate(item.tokens for item in reversed(items)))[::-1]
+        starts = [place for place in places if items[place].starts_turn][-self.turns :] or [0]
+        budget = self.budget(limits)
+        whole = [start for start in starts if behind[start] <= budget]
+        if len(whole) == len(starts):
+            return cut_at(window, starts[0])
+        parted = starts[-len(whole) - 1]
+        inside = [place for place in places if place > parted and behind[place] <= budget]
+        place = min(inside, default=places[-1])
+        cut = cut_at(window, place)
+        return cut and msgspec.structs.replace(cut, quoted=cut.turn_prefix[:1])

@@ -1,0 +1,133 @@
+"""What a cut chooses from: the messages since the last compaction, and where they may be parted."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from eventstore.event import Event
+from eventstore.formats import view_of_event, view_of_message
+from eventstore.frame import decode
+from eventstore.log import Snapshot
+from projections.context import Part, part_of, parts_from
+from projections.coverage import bears_message
+from projections.standpoint import Standpoint, path
+from projections.tokens import Counter
+from projections.usage import measured
+
+TURN_STARTS: Final = frozenset({"user", "bashExecution", "custom", "branchSummary"})
+"""Roles of messages that begin a turn: a person's, a command that a person ran, an extension's, a branch's summary."""
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """A message of a window.
+
+    `id` is its entry; `first` the entry that a record names as first kept if the cut is here: the message
+    itself, or the oldest of the settings and labels right before it. `may_start`: what is kept may begin here,
+    for it is no tool result, and no result behind it belongs to a call before it.
+    """
+
+    id: str
+    first: str
+    role: str
+    tokens: int
+    may_start: bool
+
+    @property
+    def starts_turn(self) -> bool:
+        """Whether a turn begins with it."""
+        return self.role in TURN_STARTS
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """The messages that a compaction may summarize, oldest first.
+
+    `previous_summary` is that of the compaction in effect; `measured` what the provider counted as sent at the
+    newest call that went through since. `is_compacted`: the newest entry is a compaction.
+    """
+
+    items: tuple[Item, ...]
+    previous_summary: str | None = None
+    measured: int | None = None
+    is_compacted: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """The window's size."""
+        return sum(item.tokens for item in self.items)
+
+
+def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
+    """The window at a leaf.
+
+    It starts at the first kept entry of the compaction in effect: what that one kept stands in no summary
+    yet. Without such an entry it starts behind the compaction, without a compaction at the root.
+    """
+    entries = path(snapshot, at)
+    if not entries:
+        return Window(items=())
+    newest = entries[-1]
+    if not newest.compaction_seq:
+        first, summary = 1, None
+    else:
+        compaction = decode(snapshot.frame(at.session, newest.compaction_seq), at.session)
+        first = compaction.target_seq or compaction.seq + 1
+        summary = _summary(snapshot, at, compaction)
+    parts = parts_from(snapshot, at, first)
+    return Window(
+        items=tuple(_items(parts, [entry for entry in entries if entry.seq >= first], tokens.count(parts))),
+        previous_summary=summary,
+        measured=_measured(entries, newest.compaction_seq),
+        is_compacted=newest.seq == newest.compaction_seq,
+    )
+
+
+def _measured(entries: Sequence[Event], compaction: int) -> int | None:
+    for entry in reversed(entries):
+        if entry.role == "assistant" and entry.compaction_seq == compaction:
+            view = view_of_event(entry)
+            usage = measured(view) if view else None
+            if usage is not None:
+                return usage.prompt or usage.total
+    return None
+
+
+def _summary(snapshot: Snapshot, at: Standpoint, compaction: Event) -> str:
+    part = part_of(snapshot.frame(at.session, compaction.seq))
+    return view_of_message(part.raw).text if part else ""
+
+
+def _items(parts: Sequence[Part], entries: Sequence[Event], counts: Sequence[int]) -> list[Item]:
+    open_until = _open_until(parts)
+    seqs = [entry.seq for entry in entries]
+    items = []
+    waiting = -1
+    for place, (part, tokens) in enumerate(zip(parts, counts, strict=True)):
+        items.append(
+            Item(
+                id=part.id,
+                first=_first(entries, bisect_left(seqs, part.seq)),
+                role=part.role,
+                tokens=tokens,
+                may_start=part.role != "toolResult" and waiting < place,
+            )
+        )
+        waiting = max(waiting, open_until[place])
+    return items
+
+
+def _open_until(parts: Sequence[Part]) -> list[int]:
+    """For each message, the place of the last result of a call in it; -1 where there is none."""
+    views = [view_of_message(part.raw) for part in parts]
+    results = {view.tool_call_id: place for place, view in enumerate(views) if view.role == "toolResult"}
+    return [max((results.get(call.id, -1) for call in view.tool_calls), default=-1) for view in views]
+
+
+def _first(entries: Sequence[Event], place: int) -> str:
+    """The oldest of the entries right before a message that are neither messages nor compactions."""
+    while place and not bears_message(entries[place - 1]) and entries[place - 1].kind != "compaction":
+        place -= 1
+    return entries[place].id

@@ -1,0 +1,131 @@
+"""Which messages a cut chooses from, and where it may be."""
+
+from __future__ import annotations
+
+from compaction.cuts import KeepRecent, window
+from compaction.part import Limits
+from eventstore.importing import import_file
+from eventstore.records import Compaction, Label, ModelChange, Rewrite, Shown
+from projections.standpoint import stand
+from projections.tokens import counter
+from tests.support.talk import assistant, call, result, user
+
+MODEL = ModelChange(provider="p", model_id="m")
+
+
+def window_of(log, session="s", tokens="utf16/4"):
+    with log.snapshot() as snapshot:
+        return window(snapshot, stand(snapshot, session), counter(tokens))
+
+
+def ids(found):
+    return [item.id for item in found.items]
+
+
+def starts(found):
+    return [item.id for item in found.items if item.may_start]
+
+
+def compaction(first_kept):
+    return Compaction(summary="so far", first_kept_entry_id=first_kept, tokens_before=9)
+
+
+def test_without_a_compaction_the_window_is_all_messages(story):
+    story.says(user("one"), assistant("two"))
+    assert ids(window_of(story.log)) == ["e1", "e2"]
+
+
+def test_the_window_starts_at_what_the_compaction_before_kept_so_that_nothing_is_lost(story):
+    story.says(user("one"), assistant("two"), user("three"))
+    story.add(compaction("e2"))
+    story.says(user("five"))
+    assert ids(window_of(story.log)) == ["e2", "e3", "e5"]
+
+
+def test_behind_a_compaction_that_kept_nothing_the_window_starts_behind_it(story):
+    story.says(user("one"))
+    story.add(compaction(""))
+    story.says(user("three"))
+    assert ids(window_of(story.log)) == ["e3"]
+
+
+def test_the_window_knows_the_summary_before(story):
+    story.says(user("one"))
+    story.add(compaction("e1"))
+    assert window_of(story.log).previous_summary == "so far"
+
+
+def test_a_window_whose_newest_entry_is_a_compaction_says_so(story):
+    story.says(user("one"))
+    story.add(compaction("e1"))
+    assert window_of(story.log).is_compacted
+
+
+def test_only_entries_that_yield_a_message_are_in_the_window(story):
+    story.says(user("one"))
+    story.add(MODEL, Label(target_id="e1", label="here"))
+    assert ids(window_of(story.log)) == ["e1"]
+
+
+def test_settings_and_labels_right_before_a_message_belong_to_it(story):
+    story.says(user("one"))
+    story.add(MODEL, Label(target_id="e1", label="here"))
+    story.says(user("four"))
+    assert [item.first for item in window_of(story.log).items] == ["e1", "e2"]
+
+
+def test_whether_a_cut_parts_a_turn_does_not_depend_on_the_settings_before_it(story):
+    story.says(user("x" * 400))
+    story.add(MODEL)
+    story.says(user("x" * 400))
+    found = KeepRecent(tokens=100).cut(window_of(story.log), Limits(window=9_999))
+    assert (found.first_kept, found.turn_prefix) == ("e2", [])
+
+
+def test_no_cut_may_be_at_a_tool_result(story):
+    story.says(user("go"), assistant(call("read", "c1")), result("it", call_id="c1"))
+    assert starts(window_of(story.log)) == ["e1", "e2"]
+
+
+def test_no_cut_may_part_a_call_from_a_result_behind_another_message(story):
+    story.says(assistant(call("read", "c1")), user("wait"), result("it", call_id="c1"), user("on"))
+    assert starts(window_of(story.log)) == ["e1", "e4"]
+
+
+def test_parallel_calls_keep_together_until_the_last_result(story):
+    story.says(assistant(call("read", "c1"), call("read", "c2")), result("it", call_id="c1"), user("wait"))
+    story.says(result("it", call_id="c2"), assistant("on"))
+    assert starts(window_of(story.log)) == ["e1", "e5"]
+
+
+def test_a_call_that_was_never_answered_keeps_no_cut_away(story):
+    story.says(assistant(call("read", "c1"), stop="aborted"), user("again"))
+    assert starts(window_of(story.log)) == ["e1", "e2"]
+
+
+def test_a_rewritten_message_has_the_size_that_it_shows(story):
+    story.says(result("x" * 400))
+    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="x" * 40)]))
+    assert window_of(story.log).tokens == 10
+
+
+def test_what_the_provider_counted_before_the_compaction_says_nothing_of_the_window(story):
+    story.says(user("one"), assistant("two", tokens=100))
+    story.add(compaction("e1"))
+    assert window_of(story.log).measured is None
+
+
+def test_the_window_knows_what_the_provider_counted_as_sent_since(story):
+    story.says(user("one"))
+    story.add(compaction("e1"))
+    story.says(assistant("two", tokens=100), assistant("three", tokens=900, stop="aborted"))
+    assert window_of(story.log).measured == 93
+
+
+def test_the_known_cuts_of_a_real_session_are_found(store, corpus):
+    session = import_file(store, corpus / "pi/pi-mono-before-compaction.v3.jsonl").id
+    limits = Limits(window=200_000)
+    by_utf16 = KeepRecent().cut(window_of(store, session), limits)
+    by_bytes = KeepRecent(adapts=True).cut(window_of(store, session, "bytes/4"), limits)
+    assert (len(by_utf16.to_summarize), len(by_utf16.turn_prefix)) == (383, 7)
+    assert (len(by_bytes.to_summarize), len(by_bytes.turn_prefix)) == (401, 3)
