@@ -1,0 +1,74 @@
+"""The size that decides whether to compact: what was measured, less what was saved, plus what came after."""
+
+from __future__ import annotations
+
+from compaction.context_size import ContextSize, context_size
+from eventstore.records import Compaction, Rewrite, Shown, Undone
+from projections.standpoint import stand
+from projections.tokens import counter
+from tests.support.talk import assistant, result, user
+
+
+def size(story, **options):
+    with story.log.snapshot() as snapshot:
+        return context_size(snapshot, stand(snapshot, "s"), counter("utf16/4"), **options)
+
+
+def long(tokens):
+    return "x" * 4 * tokens
+
+
+def test_without_a_measured_call_the_estimate_decides(story):
+    story.says(user(long(10)), assistant(long(5)))
+    assert size(story) == ContextSize(
+        tokens=15, estimate=15, measured=None, measured_at=None, saved=0, after=0
+    )
+
+
+def test_what_came_after_the_measured_call_is_estimated(story):
+    story.says(user(long(10)), assistant(long(5), tokens=500), user(long(7)))
+    assert size(story) == ContextSize(
+        tokens=507, estimate=22, measured=500, measured_at="e2", saved=0, after=7
+    )
+
+
+def test_failed_and_aborted_calls_measured_nothing(story):
+    story.says(assistant("one", tokens=300), assistant("two", tokens=900, stop="error"))
+    story.says(assistant("three", tokens=900, stop="aborted"))
+    assert size(story).measured_at == "e1"
+
+
+def test_a_kept_call_from_before_the_compaction_measured_another_context(story):
+    story.says(user(long(10)), assistant(long(5), tokens=180_000))
+    story.add(Compaction(summary=long(3), first_kept_entry_id="e2", tokens_before=1))
+    assert size(story).tokens == 8
+
+
+def test_savings_of_rewrites_behind_the_measured_call_count(story):
+    story.says(result(long(100)), assistant(long(5), tokens=500))
+    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="x")], tokens_saved=99))
+    assert (size(story).tokens, size(story, less_saved=False).tokens) == (401, 500)
+
+
+def test_savings_of_rewrites_before_the_measured_call_are_in_its_figure(story):
+    story.says(result(long(100)))
+    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="x")], tokens_saved=99))
+    story.says(assistant(long(5), tokens=500))
+    assert size(story).tokens == 500
+
+
+def test_savings_of_an_undone_rewrite_do_not_count(story):
+    story.says(result(long(100)), assistant(long(5), tokens=500))
+    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="x")], tokens_saved=99))
+    story.add(Undone(target_id="e3"))
+    assert size(story).tokens == 500
+
+
+def test_the_size_is_never_below_the_estimate(story):
+    story.says(user(long(100)), assistant(long(5), tokens=20))
+    assert size(story).tokens == 105
+
+
+def test_an_empty_session_has_no_size(story):
+    story.add(Compaction(summary="", first_kept_entry_id="", tokens_before=0))
+    assert size(story).tokens == 0

@@ -1,0 +1,59 @@
+"""When a context is too large, by each harness's numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.part import Limits
+from compaction.trigger import Trigger
+
+PI = Trigger()
+OH_MY_PI = Trigger(share=0.15)
+OPENCODE = Trigger(reserve=20_000, inclusive=True)
+LAYERED = Trigger(reserve=0, output=20_000, margin=13_000)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "limits", "threshold"),
+    [
+        (PI, Limits(window=200_000), 183_616),
+        (OH_MY_PI, Limits(window=200_000), 170_000),
+        (OH_MY_PI, Limits(window=100_000), 83_616),
+        (OPENCODE, Limits(window=200_000), 180_000),
+        (LAYERED, Limits(window=200_000, output=64_000), 167_000),
+        (LAYERED, Limits(window=200_000, output=8_000), 179_000),
+    ],
+)
+def test_each_harness_leaves_free_what_it_leaves_free(trigger, limits, threshold):
+    assert trigger.threshold(limits) == threshold
+
+
+def test_a_context_as_large_as_the_threshold_is_not_over_it():
+    assert not PI.fires(183_616, Limits(window=200_000))
+    assert PI.fires(183_617, Limits(window=200_000))
+
+
+def test_an_inclusive_threshold_fires_when_it_is_reached():
+    assert not OPENCODE.fires(179_999, Limits(window=200_000))
+    assert OPENCODE.fires(180_000, Limits(window=200_000))
+
+
+def test_a_threshold_in_tokens_is_over_all_others():
+    assert Trigger(tokens=50_000, percent=10).threshold(Limits(window=200_000)) == 50_000
+
+
+def test_a_threshold_in_tokens_stays_below_the_window():
+    assert Trigger(tokens=300_000).threshold(Limits(window=200_000)) == 199_999
+
+
+@pytest.mark.parametrize(("percent", "threshold"), [(80, 160_000), (100, 198_000), (250, 198_000)])
+def test_a_threshold_in_percent_is_at_most_99(percent, threshold):
+    assert Trigger(percent=percent).threshold(Limits(window=200_000)) == threshold
+
+
+def test_a_reserve_that_nobody_chose_leaves_a_small_window_85_percent():
+    assert PI.threshold(Limits(window=10_000)) == 8_500
+
+
+def test_a_reserve_that_somebody_chose_holds_though_it_leaves_nothing():
+    assert Trigger(reserve=16_384).fires(1, Limits(window=10_000))
