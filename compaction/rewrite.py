@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from eventstore.errors import BadInputError, NotFoundError
-from eventstore.estimates import utf16_tokens
 from eventstore.formats import view_of_message
 from eventstore.records import Rewrite, Shown
 from eventstore.writing import SessionWriter
-from projections.context import Context, Part, context_at
-from projections.rules import rules_named
+from projections.context import Part, context_at
+from projections.overlay import overlaid
 from projections.standpoint import stand
 
 
@@ -19,7 +18,8 @@ def record_rewrite(writer: SessionWriter, *, targets: Sequence[Shown], reason: s
 
     The tokens that it saves are what the context shrinks by. Raises NotFoundError for a target that the
     context does not show, BadInputError for a message without content to rewrite (a shell command, a
-    summary) or a block that it does not have, VersionConflictError where somebody appended in the meantime.
+    summary), a block that it does not have or a span that ends before it begins, VersionConflictError where
+    somebody appended in the meantime.
     """
     with writer.log.snapshot() as snapshot:
         version = snapshot.head(writer.session).version
@@ -28,27 +28,26 @@ def record_rewrite(writer: SessionWriter, *, targets: Sequence[Shown], reason: s
     if missing:
         raise NotFoundError("message in the context", min(missing), "'refold context' shows what is there")
     parts = {part.id: part for part in before.parts}
+    places = {part.id: place for place, part in enumerate(before.parts)}
     for shown in targets:
-        _check_target(parts[shown.target], shown)
-    record = Rewrite(reason=reason, targets=list(targets), tokens_saved=_saved(before, targets))
+        _check_target(parts, places, shown)
+    after = overlaid(before.parts, targets, rules=before.rules)
+    saved = sum(part.utf16 for part in before.parts) - sum(part.utf16 for part in after)
+    record = Rewrite(reason=reason, targets=list(targets), tokens_saved=saved)
     return writer.append(record, expected=version)[0]
 
 
-def _check_target(part: Part, shown: Shown) -> None:
-    message = view_of_message(part.raw)
-    where = f"message {part.id!r}"
-    if message.shell is not None or part.role in ("compactionSummary", "branchSummary"):
-        raise BadInputError(where, f"a {part.role} has no content to rewrite", "name another message")
+def _check_target(parts: Mapping[str, Part], places: Mapping[str, int], shown: Shown) -> None:
+    where = f"message {shown.target!r}"
+    if shown.through:
+        if places.get(shown.through, -1) < places[shown.target]:
+            problem = f"{shown.through!r} is no message of the context at or behind it"
+            raise BadInputError(where, problem, "name the last message that it is to stand for")
+        return
+    message = view_of_message(parts[shown.target].raw)
+    role = parts[shown.target].role
+    if message.shell is not None or role in ("compactionSummary", "branchSummary"):
+        raise BadInputError(where, f"a {role} has no content to rewrite", "name another message")
     if shown.block is not None and not 0 <= shown.block < len(message.blocks):
         problem = f"has no block {shown.block}, but {len(message.blocks)} blocks"
         raise BadInputError(where, problem, "count blocks from 0, or leave the block out")
-
-
-def _saved(before: Context, targets: Sequence[Shown]) -> int:
-    rules = rules_named(before.rules)
-    saved = 0
-    for part in before.parts:
-        changes = [shown for shown in targets if shown.target == part.id]
-        if changes:
-            saved += part.utf16 - utf16_tokens(view_of_message(rules.rewrite(part.raw, changes)))
-    return saved

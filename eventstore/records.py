@@ -104,11 +104,15 @@ class Custom(Record, frozen=True, tag="custom"):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What contexts show instead of an earlier message's content: all of it, or its block number `block`."""
+    """What contexts show instead of an earlier message's content: all of it, or its block number `block`.
+
+    With `through`, a user's message with this text stands for all messages from the target through that one.
+    """
 
     target: str
     shown: str
     block: int | None = None
+    through: str = ""
 
 
 class Rewrite(Record, frozen=True, tag="rewrite"):

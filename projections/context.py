@@ -213,13 +213,15 @@ def _shown(
     """The messages of a context with the frames they come from and their fates."""
     leaf = snapshot.frame(at.session, at.leaf) if at.leaf else None
     compaction, frames, is_overlaid = _selected(snapshot, at, leaf, first)
-    rewrites: dict[str, list[Shown]] = {}
+    rewrites, spans = dict[str, list[Shown]](), dict[str, Shown]()
     observed: dict[int, list[bytes]] = {}
     if is_overlaid:
         if at.has_observed:
             observed = observed_rewrites(snapshot, at.session, as_of=at.as_of)
         effective = in_effect(reversed(list(frames)), lambda seq: snapshot.frame(at.session, seq))
-        frames = reversed([frame for frame, head in effective if not _collect(frame, head, rewrites)])
+        frames = reversed([frame for frame, head in effective if not _collect(frame, head, rewrites, spans)])
+        if spans:
+            frames = _unhidden(list(frames), spans)
     if compaction is not None:
         changed = observed.get(header_of(compaction).seq)
         summary = harness.summary(changed[-1], time_of(compaction)) if changed else None
@@ -230,6 +232,9 @@ def _shown(
         )
     for frame in frames:
         head = header_of(frame)
+        if spans and (span := spans.get(names_of(frame, head)[0])):
+            yield frame, harness.placeholder(span.shown, time_of(frame)), Fate.REWRITTEN
+            continue
         changed = observed.get(head.seq)
         message = _message_of(frame, head, changed or (), harness)
         if message is None:
@@ -241,15 +246,41 @@ def _shown(
             yield frame, message, Fate.REWRITTEN if changed else _FATE_OF_KIND.get(head.kind, Fate.INJECTED)
 
 
-def _collect(frame: Buffer, head: Header, rewrites: dict[str, list[Shown]]) -> bool:
-    """Whether a frame is a rewrite; if so, what it shows is added by entry. Met newest first, kept oldest first."""
+def _collect(frame: Buffer, head: Header, rewrites: dict[str, list[Shown]], spans: dict[str, Shown]) -> bool:
+    """Whether a frame is a rewrite; if so, what it shows is added by entry. Met newest first, kept oldest first.
+
+    Of spans with the same target, the newest counts.
+    """
     if head.kind != REWRITE:
         return False
     record = record_of("rewrite", body_of(frame))
     assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
     for shown in reversed(record.targets):
-        rewrites.setdefault(shown.target, []).insert(0, shown)
+        if shown.through:
+            spans.setdefault(shown.target, shown)
+        else:
+            rewrites.setdefault(shown.target, []).insert(0, shown)
     return True
+
+
+def _unhidden(frames: list[Buffer], spans: dict[str, Shown]) -> Iterator[Buffer]:
+    """The frames without those that a span stands for, its target apart.
+
+    A span that does not end at its target or behind it, or begins inside another, is struck from `spans`.
+    """
+    places = {names_of(frame, header_of(frame))[0]: place for place, frame in enumerate(frames)}
+    visible = 0
+    for place, frame in enumerate(frames):
+        event_id = names_of(frame, header_of(frame))[0]
+        span = spans.get(event_id)
+        if place < visible:
+            spans.pop(event_id, None)
+            continue
+        if span and (end := places.get(span.through, -1)) >= place:
+            visible = end + 1
+        else:
+            spans.pop(event_id, None)
+        yield frame
 
 
 def _summary(compaction: Buffer, harness: HarnessRules) -> bytes:
@@ -291,13 +322,16 @@ def _part(frame: Buffer, raw: bytes, fate: Fate) -> Part:
     head = header_of(frame)
     event_id, _ = names_of(frame, head)
     utf16, utf8 = head.utf16, head.utf8
+    role = "compactionSummary" if head.kind == COMPACTION else ROLES[head.role]
     if fate is Fate.REWRITTEN:
-        utf16, utf8 = estimates(view_of_message(raw))
+        view = view_of_message(raw)
+        utf16, utf8 = estimates(view)
+        role = view.role if view.role in ROLES else role
     return Part(
         seq=head.seq,
         id=event_id,
         kind=kind_of_code(head.kind),
-        role="compactionSummary" if head.kind == COMPACTION else ROLES[head.role],
+        role=role,
         fate=fate,
         raw=raw,
         utf16=utf16,

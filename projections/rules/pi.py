@@ -100,6 +100,11 @@ def rewrite(message: bytes, shown: Sequence[Shown]) -> bytes:
     return _encode({**decoded, "content": content})
 
 
+def placeholder(text: str, time: int | None) -> bytes:
+    """A user's message in place of several messages."""
+    return _encode({"role": "user", "content": text, "timestamp": time})
+
+
 def _encode(value: Any) -> bytes:
     return stringify(value).encode()
 
@@ -114,4 +119,5 @@ RULES: Final = HarnessRules(
     },
     migrated=show_migrated,
     rewrite=rewrite,
+    placeholder=placeholder,
 )

@@ -18,7 +18,7 @@ class HarnessRules(msgspec.Struct, frozen=True, kw_only=True):
     `summary` makes the message of the compaction in effect, `shown` those of entries that are no messages
     themselves, or not as they stand in their record, by kind code; kinds in neither show nothing. `migrated`
     makes those of records whose role the harness renames when it opens an older file. `rewrite` is a message
-    with blocks shown otherwise.
+    with blocks shown otherwise, `placeholder` the one that stands for several, from a text and a time.
     """
 
     name: str
@@ -26,3 +26,4 @@ class HarnessRules(msgspec.Struct, frozen=True, kw_only=True):
     shown: Mapping[int, ShowEntry]
     migrated: ShowEntry
     rewrite: Callable[[bytes, Sequence[Shown]], bytes]
+    placeholder: Callable[[str, int | None], bytes]

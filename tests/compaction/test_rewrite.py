@@ -130,3 +130,15 @@ def test_a_shell_command_has_no_content_to_rewrite(story):
     (target,) = story.says({"role": "bashExecution", "command": "ls", "output": "a", "exitCode": 0})
     with pytest.raises(BadInputError, match="no content to rewrite"):
         rewrite(story, Shown(target=target, shown="short"))
+
+
+def test_a_span_saves_what_it_hides_less_its_own_text(story):
+    story.says(user(long(10)), assistant(long(20)), user(long(1)))
+    record = rewrite(story, Shown(target="e1", shown=long(2), through="e2"), reason="snip")
+    assert (record.tokens_saved, size(story)) == (28, 3)
+
+
+def test_a_span_must_end_at_its_beginning_or_behind_it(story):
+    story.says(user("one"), user("two"))
+    with pytest.raises(BadInputError, match="'e1' is no message of the context at or behind it"):
+        record_rewrite(story.writer, targets=[Shown(target="e2", shown="x", through="e1")], reason="snip")

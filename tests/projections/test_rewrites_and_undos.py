@@ -187,3 +187,53 @@ def test_a_block_of_any_type_can_be_shown_otherwise(story, block):
     (target,) = story.says(assistant(block, "said"))
     story.add(shown(target, "elided", block=0))
     assert texts_of(build_context(story.log, "s")) == ["elided|said"]
+
+
+def spanning(target, through, to="[3 messages]"):
+    return Rewrite(reason="snip", targets=[Shown(target=target, shown=to, through=through)])
+
+
+def test_a_message_stands_for_all_from_the_first_to_the_last_of_a_span(story):
+    story.says(user("one"), assistant("two"), user("three"), user("four"))
+    story.add(spanning("e2", "e3"))
+    assert texts_of(build_context(story.log, "s")) == ["one", "[3 messages]", "four"]
+
+
+def test_the_message_that_stands_for_others_is_a_users_with_the_time_of_the_first(story):
+    story.says(user("one"), assistant("two"))
+    story.add(spanning("e2", "e2"))
+    shown_there = json.loads(raws(story.log, "s")[1])
+    assert shown_there == {"role": "user", "content": "[3 messages]", "timestamp": 2000}
+
+
+def test_a_span_that_ends_before_it_begins_hides_nothing(story):
+    story.says(user("one"), user("two"))
+    story.add(spanning("e2", "e1"))
+    assert texts_of(build_context(story.log, "s")) == ["one", "two"]
+
+
+def test_a_span_that_ends_elsewhere_hides_nothing(story):
+    story.says(user("one"), user("two"))
+    story.add(spanning("e1", "ghost"))
+    assert texts_of(build_context(story.log, "s")) == ["one", "two"]
+
+
+def test_a_span_over_an_older_one_stands_for_both(story):
+    story.says(user("one"), user("two"), user("three"), user("four"))
+    story.add(spanning("e2", "e3", "old"))
+    story.add(spanning("e1", "e3", "new"))
+    assert texts_of(build_context(story.log, "s")) == ["new", "four"]
+
+
+def test_an_undone_span_gives_all_its_messages_back(story):
+    story.says(user("one"), assistant("two"), user("three"))
+    story.add(spanning("e1", "e2"))
+    story.add(Undone(target_id="e4"))
+    assert texts_of(build_context(story.log, "s")) == ["one", "two", "three"]
+
+
+def test_a_rewrite_inside_a_span_shows_nothing(story):
+    story.says(user("one"), result("long"), user("three"))
+    story.add(shown("e2"))
+    story.add(spanning("e1", "e2"))
+    assert texts_of(build_context(story.log, "s")) == ["[3 messages]", "three"]

@@ -55,7 +55,7 @@ _target = st.sampled_from([*_BACK, "ghost"])
 _recent = st.sampled_from([*list(_BACK)[:4], "ghost"])
 _shown = st.builds(
     Shown, target=_target, shown=st.sampled_from(["shorter", ""]), block=st.none() | st.integers(0, 2)
-)
+) | st.builds(Shown, target=_target, shown=st.just("some messages"), through=_target)
 _claims = st.none() | st.just(FileOperations(read_files=["claimed.py"], modified_files=[]))
 _pointing: st.SearchStrategy[Record] = st.one_of(
     st.builds(

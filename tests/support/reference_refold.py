@@ -27,11 +27,30 @@ def context(events: list[NewEvent], leaf: str | None) -> dict[str, Any]:
         kept = entries[newest]["firstKeptEntryId"]
         first = ids.index(kept) if kept in ids else newest + 1
         messages.append(reference_pi.summary_of(entries[newest]))
-    for place in range(first, len(path)):
-        message = reference_pi.emit(entries[place]) if alive[place] else None
-        if message is not None:
+    shown = [place for place in range(first, len(path)) if alive[place] and path[place].kind != "rewrite"]
+    spans = _spans([place for place in range(first, len(path)) if alive[place]], path, entries)
+    while shown:
+        place = shown.pop(0)
+        through, text = spans.get(path[place].id, (-1, ""))
+        message = reference_pi.emit(entries[place])
+        if through >= place:
+            time = (path[place].time or 0) // 1000 * 1000
+            messages.append({"role": "user", "content": text, "timestamp": time})
+            shown = [later for later in shown if later > through]
+        elif message is not None:
             messages.append(_overlaid(message, path[place].id, path, entries, alive))
     return {**reference_pi.fold(entries), "messages": messages}
+
+
+def _spans(places: list[int], path: list[NewEvent], entries: list[Entry]) -> dict[str, tuple[int, str]]:
+    """From the first of several messages to the place of the last and the text that stands for them."""
+    ends = {path[place].id: place for place in places if path[place].kind != "rewrite"}
+    found = {}
+    for place in places:
+        for shown in entries[place]["targets"] if path[place].kind == "rewrite" else ():
+            if "through" in shown:
+                found[shown["target"]] = (ends.get(shown["through"], -1), shown["shown"])
+    return found
 
 
 def path_to(events: list[NewEvent], leaf: str | None) -> list[NewEvent]:
@@ -75,7 +94,7 @@ def _overlaid(
     """A message with what the rewrites in effect show of it, oldest first."""
     for place, event in enumerate(path):
         for shown in entries[place]["targets"] if _is(event, "rewrite", alive[place]) else ():
-            if shown["target"] == target:
+            if shown["target"] == target and "through" not in shown:
                 message = {**message, "content": _shown(message.get("content"), shown)}
     return message
 

@@ -1,0 +1,43 @@
+"""A context as a rewrite would show it is the context behind that rewrite."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from eventstore.memory_log import MemoryLog
+from eventstore.records import Rewrite, Shown
+from projections.context import build_context
+from projections.overlay import overlaid
+from tests.support.events import NOW
+from tests.support.native import native_events
+from tests.support.talk import Story
+
+
+def told(parts):
+    """What is compared: all but the time of a message that stands for several, which is not known before."""
+    return [(part.id, part.role, part.utf16, {**json.loads(part.raw), "timestamp": 0}) for part in parts]
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(appended=native_events(), data=st.data())
+def test_the_overlay_is_what_the_rewrite_makes(appended, data):
+    log = MemoryLog(clock=lambda: NOW)
+    log.append("s", appended)
+    before = build_context(log, "s").parts
+    names = st.sampled_from([part.id for part in before if part.kind == "message"] or ["ghost"])
+    block = st.none() | st.integers(0, 2)
+    shown = st.builds(Shown, target=names, shown=st.just("short"), block=block) | st.builds(
+        Shown, target=names, shown=st.just("several"), through=names
+    )
+    targets = data.draw(st.lists(shown, max_size=3, unique_by=lambda each: each.target))
+    Story(log).writer.append(Rewrite(reason="prune", targets=targets))
+    assert told(build_context(log, "s").parts) == told(overlaid(before, targets))
+
+
+def test_a_context_without_targets_stays_as_it_is(story):
+    story.says({"role": "user", "content": "one"})
+    parts = build_context(story.log, "s").parts
+    assert overlaid(parts, []) == parts
