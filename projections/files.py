@@ -28,12 +28,12 @@ MODIFIES: Final = frozenset(
 PATCHES: Final = frozenset({"apply_patch", "patch"})
 """Tools whose patch names its files in header lines."""
 
-_PATH_ARGUMENTS: Final = ("path", "file_path", "filePath", "notebook_path")
+PATH_ARGUMENTS: Final = ("path", "file_path", "filePath", "notebook_path")
 _PATCH_ARGUMENTS: Final = ("patch", "input", "patchText")
 _PATCH_HEADER: Final = re.compile(
     r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE
 )
-_SCHEME: Final = "://"
+SCHEME: Final = "://"
 # oh-my-pi's read selectors: line ranges and their lists, raw, conflicts.
 _SELECTOR: Final = re.compile(r"(?::(?:\d+(?:-\d*)?(?:,\d+(?:-\d*)?)*|raw|conflicts))+$")
 
@@ -102,7 +102,7 @@ def _has_messages_above(event: Event, snapshot: Snapshot) -> bool:
 def called_files(call: ToolCall) -> tuple[list[str], list[str]]:
     """The paths that one call reads and those that it modifies."""
     if call.name in READS:
-        return [_without_selector(name) for name in _named(call)], []
+        return [without_selector(name) for name in _named(call)], []
     if call.name in MODIFIES:
         return [], list(_named(call))
     if call.name in PATCHES:
@@ -111,9 +111,9 @@ def called_files(call: ToolCall) -> tuple[list[str], list[str]]:
 
 
 def _named(call: ToolCall) -> Iterator[str]:
-    for argument in _PATH_ARGUMENTS:
+    for argument in PATH_ARGUMENTS:
         value = call.argument(argument)
-        if isinstance(value, str) and value and _SCHEME not in value:
+        if isinstance(value, str) and value and SCHEME not in value:
             yield value
             return
 
@@ -123,10 +123,10 @@ def _patched(call: ToolCall) -> Iterator[str]:
         value = call.argument(argument)
         if isinstance(value, str):
             names = ((named or moved).strip() for named, moved in _PATCH_HEADER.findall(value))
-            yield from (name for name in names if _SCHEME not in name)
+            yield from (name for name in names if SCHEME not in name)
 
 
-def _without_selector(name: str) -> str:
+def without_selector(name: str) -> str:
     return _SELECTOR.sub("", name) or name
 
 

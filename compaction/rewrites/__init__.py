@@ -1,0 +1,37 @@
+"""What makes contexts smaller without a model: parts that show old content otherwise.
+
+Adding a rewrite: a module with its part, its name in `AnyRewrite`, its tests, its docs.
+"""
+
+from __future__ import annotations
+
+from compaction.rewrites.evict import Evict
+from compaction.rewrites.mask import Mask
+from compaction.rewrites.micro import Micro
+from compaction.rewrites.offload import Offload
+from compaction.rewrites.prune import Prune
+from compaction.rewrites.prune_turns import PruneTurns
+from compaction.rewrites.scene import Line, Scene, after, scene
+from compaction.rewrites.snip import Snip
+from compaction.rewrites.supersede import Supersede
+from compaction.rewrites.useless import Useless
+
+__all__ = [
+    "AnyRewrite",
+    "Evict",
+    "Line",
+    "Mask",
+    "Micro",
+    "Offload",
+    "Prune",
+    "PruneTurns",
+    "Scene",
+    "Snip",
+    "Supersede",
+    "Useless",
+    "after",
+    "scene",
+]
+
+AnyRewrite = Evict | Mask | Micro | Offload | Prune | PruneTurns | Snip | Supersede | Useless
+"""The rewrites that a policy can name."""

@@ -1,0 +1,41 @@
+"""Cutting old tool results, all at once: oh-my-pi's prune."""
+
+from __future__ import annotations
+
+from compaction.part import PolicyPart
+from compaction.rewrites.protection import is_protected
+from compaction.rewrites.scene import Scene
+from eventstore.records import Shown
+
+
+class Prune(PolicyPart, frozen=True, tag="prune"):
+    """Show `[Output truncated - N tokens]` in place of old results, if that saves enough.
+
+    Newest to oldest, every result adds to a sum. The newest `protect` tokens are safe; so are results under
+    `smallest` tokens, those that are rewritten already, and `protected` tools. All candidates are cut, or,
+    where they save less than `savings` tokens together, none.
+    """
+
+    protect: int = 40_000
+    savings: int = 20_000
+    smallest: int = 50
+    protected: tuple[str, ...] = ("skill", "read")
+
+    def plan(self, scene: Scene) -> list[Shown]:
+        """What to show otherwise."""
+        met = saved = 0
+        shown: list[Shown] = []
+        for line in reversed(scene.results):
+            is_old = met >= self.protect
+            met += line.tokens
+            if (
+                not is_old
+                or line.is_rewritten
+                or line.tokens < self.smallest
+                or is_protected(line, self.protected)
+            ):
+                continue
+            notice = f"[Output truncated - {line.tokens} tokens]"
+            saved += max(line.tokens - -(-len(notice) // 4), 0)
+            shown.append(Shown(target=line.id, shown=notice))
+        return shown[::-1] if saved >= self.savings else []

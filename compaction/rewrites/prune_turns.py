@@ -1,0 +1,44 @@
+"""Clearing the tool results of older turns: opencode's prune."""
+
+from __future__ import annotations
+
+from compaction.part import PolicyPart
+from compaction.rewrites.protection import is_protected
+from compaction.rewrites.scene import Scene
+from eventstore.records import Shown
+
+CLEARED = "[Old tool result content cleared]"
+
+
+class PruneTurns(PolicyPart, frozen=True, tag="prune-turns"):
+    """Show `[Old tool result content cleared]` in place of results of older turns, their attachments gone.
+
+    Newest to oldest, nothing in the newest `turns` turns is touched; a summary or a result that is rewritten
+    already ends the walk. `protected` tools do not count. The first `protect` tokens met are safe; the rest
+    is cleared if it is over `savings` tokens.
+    """
+
+    turns: int = 2
+    protect: int = 40_000
+    savings: int = 20_000
+    protected: tuple[str, ...] = ("skill",)
+
+    def plan(self, scene: Scene) -> list[Shown]:
+        """What to show otherwise."""
+        turns = met = saved = 0
+        shown: list[Shown] = []
+        for line in reversed(scene.lines):
+            turns += line.message.role == "user"
+            if line.message.role == "compactionSummary":
+                break
+            if turns < self.turns or not line.is_result:
+                continue
+            if line.is_rewritten:
+                break
+            if is_protected(line, self.protected):
+                continue
+            met += line.tokens
+            if met > self.protect:
+                saved += line.tokens
+                shown.append(Shown(target=line.id, shown=CLEARED))
+        return shown[::-1] if saved > self.savings else []

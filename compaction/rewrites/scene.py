@@ -1,0 +1,105 @@
+"""What a rewrite looks at: the messages of a context, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from eventstore.estimates import fragments
+from eventstore.formats import view_of_message
+from eventstore.records import Shown
+from eventstore.views import Message, ToolCall
+from projections.context import Fate, Part
+from projections.overlay import overlaid
+from projections.tokens import Counter
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A message: its part, what it says, its tokens, the tokens of all messages behind it.
+
+    `call` is the call that a tool result answers, None for other messages and for orphans.
+    """
+
+    part: Part
+    message: Message
+    tokens: int
+    behind: int
+    call: ToolCall | None
+
+    @property
+    def id(self) -> str:
+        """The entry's id."""
+        return self.part.id
+
+    @property
+    def is_result(self) -> bool:
+        """Whether it is a tool's result."""
+        return self.message.role == "toolResult"
+
+    @property
+    def is_rewritten(self) -> bool:
+        """Whether an earlier rewrite already shows it otherwise."""
+        return self.part.fate is Fate.REWRITTEN
+
+    @property
+    def characters(self) -> int:
+        """The length of its text."""
+        return sum(map(len, fragments(self.message)))
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """A context's messages, oldest first.
+
+    `idle` is how long nothing has happened, in milliseconds. `is_compacting`: the prefix is lost in any case,
+    so that no rewrite has to spare a prompt cache. `is_subagent`: another session started this one.
+    """
+
+    session: str
+    lines: tuple[Line, ...]
+    idle: int = 0
+    is_compacting: bool = False
+    is_subagent: bool = False
+
+    @property
+    def results(self) -> list[Line]:
+        """The tools' results, oldest first."""
+        return [line for line in self.lines if line.is_result]
+
+
+def scene(
+    session: str,
+    parts: Sequence[Part],
+    tokens: Counter,
+    *,
+    idle: int = 0,
+    is_compacting: bool = False,
+    is_subagent: bool = False,
+) -> Scene:
+    """The scene of a context."""
+    return Scene(
+        session=session,
+        lines=tuple(_lines(parts, tokens.count(parts))),
+        idle=idle,
+        is_compacting=is_compacting,
+        is_subagent=is_subagent,
+    )
+
+
+def after(before: Scene, targets: Sequence[Shown], tokens: Counter) -> Scene:
+    """The scene as a rewrite leaves it, for the rewrite that comes next."""
+    if not targets:
+        return before
+    parts = overlaid([line.part for line in before.lines], targets)
+    return msgspec.structs.replace(before, lines=tuple(_lines(parts, tokens.count(parts))))
+
+
+def _lines(parts: Sequence[Part], counts: Sequence[int]) -> Iterator[Line]:
+    behind = sum(counts)
+    calls: dict[str, ToolCall] = {}
+    for part, count in zip(parts, counts, strict=True):
+        message = view_of_message(part.raw)
+        behind -= count
+        calls.update((call.id, call) for call in message.tool_calls)
+        call = calls.get(message.tool_call_id) if message.role == "toolResult" else None
+        yield Line(part=part, message=message, tokens=count, behind=behind, call=call)

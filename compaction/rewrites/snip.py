@@ -1,0 +1,59 @@
+"""Taking the middle out of a long conversation."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from compaction.part import PolicyPart
+from compaction.rewrites.scene import Line, Scene
+from eventstore.records import Shown
+
+_PLACEHOLDER: Final = re.compile(r"\[snipped (\d+) messages from conversation middle\]")
+
+
+class Snip(PolicyPart, frozen=True, tag="snip"):
+    """Show `[snipped N messages from conversation middle]` in place of all but the first and the last messages.
+
+    Over `longest` messages, the first `head` stay and as many of the last as make up `longest` with them;
+    a few more where a call would part from a result. The placeholder of an earlier snip is no message; N
+    counts those that it stood for, too. Sessions that another session started are left alone.
+    """
+
+    longest: int = 50
+    head: int = 3
+
+    def plan(self, scene: Scene) -> list[Shown]:
+        """What to show otherwise."""
+        messages = [place for place, line in enumerate(scene.lines) if not _stands_for(line)]
+        if scene.is_subagent or len(messages) <= self.longest:
+            return []
+        whole = _unparted(scene.lines)
+        first = next(
+            place for place in range(messages[self.head - 1] + 1, len(scene.lines) + 1) if whole[place]
+        )
+        wanted = messages[-(self.longest - self.head)]
+        end = next(place for place in range(wanted, -1, -1) if whole[place])
+        hidden = scene.lines[first:end]
+        if not any(not _stands_for(line) for line in hidden):
+            return []
+        count = sum(_stands_for(line) or 1 for line in hidden)
+        text = f"[snipped {count} messages from conversation middle]"
+        return [Shown(target=hidden[0].id, shown=text, through=hidden[-1].id)]
+
+
+def _stands_for(line: Line) -> int:
+    """How many messages the placeholder of an earlier snip stands for; 0 for a message."""
+    found = _PLACEHOLDER.fullmatch(line.message.text) if line.is_rewritten else None
+    return int(found[1]) if found else 0
+
+
+def _unparted(lines: tuple[Line, ...]) -> list[bool]:
+    """For each place between messages, from before the first to behind the last: no call parts from a result there."""
+    results = {line.message.tool_call_id: place for place, line in enumerate(lines) if line.is_result}
+    whole = [True] * (len(lines) + 1)
+    until = -1
+    for place, line in enumerate(lines):
+        whole[place] = until < place
+        until = max([until, *(results.get(call.id, -1) for call in line.message.tool_calls)])
+    return whole

@@ -1,0 +1,49 @@
+"""Eliding reads that a newer read of the same file made stale."""
+
+from __future__ import annotations
+
+from compaction.part import PolicyPart
+from compaction.rewrites.protection import is_protected, path_of, spares_cache
+from compaction.rewrites.scene import Line, Scene
+from eventstore.records import Shown
+from projections.files import READS, SCHEME, without_selector
+
+SUPERSEDED = "[Superseded by a newer read of this file]"
+_RANGE_ARGUMENTS = ("offset", "limit")
+
+
+class Supersede(PolicyPart, frozen=True, tag="supersede"):
+    """Show `[Superseded by a newer read of this file]` in place of stale reads.
+
+    A newer read of a whole file makes every older one stale, a read of a range only one of the same range. A
+    read that failed makes none stale. Results of `protected` tools and such as are rewritten already are
+    neither touched nor do they count. Outside of a compaction the prompt cache is spared.
+    """
+
+    protected: tuple[str, ...] = ("skill",)
+
+    def plan(self, scene: Scene) -> list[Shown]:
+        """What to show otherwise."""
+        seen: set[tuple[str, str]] = set()
+        shown: list[Shown] = []
+        for line in reversed(scene.results):
+            read = _read(line)
+            if read is None or line.is_rewritten or is_protected(line, self.protected):
+                continue
+            path, _ = read
+            is_stale = read in seen or (path, "") in seen
+            if is_stale and spares_cache(scene, line):
+                shown.append(Shown(target=line.id, shown=SUPERSEDED))
+            if not line.message.is_error:
+                seen.add(read)
+        return shown[::-1]
+
+
+def _read(line: Line) -> tuple[str, str] | None:
+    """What a result read: the path and the range of it, "" for the whole file; None for no read of a file."""
+    named = path_of(line)
+    if line.call is None or line.call.name not in READS or not named or SCHEME in named:
+        return None
+    path = without_selector(named)
+    chosen = [line.call.argument(name) for name in _RANGE_ARGUMENTS]
+    return path, named[len(path) :] or ("" if chosen == [None, None] else repr(chosen))

@@ -1,0 +1,24 @@
+"""All observations but the newest ten."""
+
+from __future__ import annotations
+
+from compaction.rewrites import Mask
+from compaction.rewrites.mask import MASKED
+from eventstore.records import Rewrite, Shown
+from tests.compaction.rewrites.scenes import calls, planned
+
+
+def test_all_but_the_newest_ten_are_masked(story):
+    one, two, *_ = calls(story, *[100] * 12)
+    assert planned(story, Mask()) == {one: MASKED, two: MASKED}
+
+
+def test_what_the_notice_would_make_longer_stays(story):
+    calls(story, 10, *[100] * 10)
+    assert planned(story, Mask()) == {}
+
+
+def test_what_is_masked_is_not_masked_again(story):
+    one, *_ = calls(story, *[100] * 11)
+    story.add(Rewrite(reason="mask", targets=[Shown(target=one, shown=MASKED)]))
+    assert planned(story, Mask()) == {}

@@ -1,0 +1,27 @@
+"""All but the newest three results, if they are over 120 characters."""
+
+from __future__ import annotations
+
+from compaction.rewrites import Micro
+from compaction.rewrites.micro import COMPACTED
+from tests.compaction.rewrites.scenes import calls, planned
+
+
+def test_all_but_the_newest_three_are_compacted(story):
+    one, two, *_ = calls(story, 100, 100, 100, 100, 100)
+    assert planned(story, Micro()) == {one: COMPACTED, two: COMPACTED}
+
+
+def test_results_of_120_characters_stay(story):
+    _, longer, *_ = calls(story, 30, 31, 1, 1, 1)
+    assert list(planned(story, Micro())) == [longer]
+
+
+def test_compacted_results_are_not_compacted_again():
+    assert len(COMPACTED) <= Micro().shortest
+
+
+def test_by_time_nothing_happens_until_the_last_message_is_old_enough(story):
+    calls(story, 100, 100, 100, 100)
+    assert planned(story, Micro(after_minutes=60), idle=3_600_000) == {}
+    assert len(planned(story, Micro(after_minutes=60), idle=3_600_001)) == 1

@@ -1,0 +1,45 @@
+"""The largest new results stay in the log, until the others fit 200,000 characters."""
+
+from __future__ import annotations
+
+from compaction.rewrites import Offload
+from tests.compaction.rewrites.scenes import planned
+from tests.support.talk import assistant, call, result, user
+
+
+def answered(story, *characters):
+    """One assistant message with parallel calls, and their results."""
+    names = [f"c{number}" for number in range(len(characters))]
+    story.says(assistant(*(call("bash", name) for name in names)))
+    said = [result("x" * size, call_id=name) for size, name in zip(characters, names, strict=True)]
+    return story.says(*said)
+
+
+def test_the_largest_go_first_until_the_sum_fits(story):
+    _, largest, _ = answered(story, 60_000, 120_000, 50_000)
+    assert list(planned(story, Offload())) == [largest]
+
+
+def test_200_000_characters_fit(story):
+    answered(story, 150_000, 50_000)
+    assert planned(story, Offload()) == {}
+
+
+def test_results_of_older_calls_do_not_count(story):
+    answered(story, 300_000)
+    answered(story, 10)
+    assert planned(story, Offload()) == {}
+
+
+def test_a_message_behind_the_results_changes_nothing(story):
+    (only,) = answered(story, 300_000)
+    story.says(user("wait"))
+    assert list(planned(story, Offload())) == [only]
+
+
+def test_the_marker_says_where_the_whole_text_is_and_how_it_begins(story):
+    (only,) = answered(story, 300_000)
+    marker = planned(story, Offload())[only]
+    assert marker.startswith(f'<persisted-output session="s" event="{only}" characters="0-300000">')
+    assert marker.count("x" * 2_000) == 1
+    assert "x" * 2_001 not in marker
