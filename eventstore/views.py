@@ -57,16 +57,19 @@ Block = Text | Thinking | ToolCall | Image | Opaque
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens of one model call as its provider counted them.
+    """Tokens of one model call as its provider counted them, and US dollars as its harness reckoned them.
 
-    `total` is the context size after the call: what the record says, or the sum of the four.
+    `cache_write_1h` are those of `cache_write` that were written to live an hour. `total` is the context size
+    after the call: what the record says, or the sum of the four. `cost` is None where the record has none.
     """
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    cache_write_1h: int = 0
     total: int = 0
+    cost: float | None = None
 
     @property
     def prompt(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -43,24 +43,26 @@ class SessionWriter:
         parent: str | Parent | None = Parent.LEAF,
         cause: str = "",
         expected: Expected = "any",
+        ids: Sequence[str] = (),
     ) -> list[str]:
         """Append records in one transaction, each below the one before, and give their ids.
 
-        The first goes below `parent`. Raises what `EventLog.append` raises.
+        The first goes below `parent`. `ids` are those of `fresh_ids` where one record points at another.
+        Raises what `EventLog.append` raises.
         """
         for record in records:
             if record.kind in BOOKKEEPING:
                 raise BadInputError(
                     f"record of kind {record.kind!r}", "imports alone write it", "import a file"
                 )
-        ids = self._fresh_ids(len(records))
+        names = list(ids) or self.fresh_ids(len(records))
         now = self._clock()
         events = [
             compose(record, id=event_id, time=now, parent=above, cause=cause)
-            for record, event_id, above in zip(records, ids, [parent, *ids], strict=False)
+            for record, event_id, above in zip(records, names, [parent, *names][: len(records)], strict=True)
         ]
         self.log.append(self.session, events, expected=expected)
-        return ids
+        return names
 
     def message(self, message: Mapping[str, Any], *, shape: str = "pi", expected: Expected = "any") -> str:
         """Append a message in its harness's shape, and give its id. Raises BadInputError for an unknown shape."""
@@ -69,7 +71,8 @@ class SessionWriter:
         record = MessageRecord(message=msgspec.Raw(_encode(message)), shape=shape)
         return self.append(record, expected=expected)[0]
 
-    def _fresh_ids(self, count: int) -> list[str]:
+    def fresh_ids(self, count: int) -> list[str]:
+        """Ids that no event of the session has."""
         ids: list[str] = []
         with self.log.snapshot() as snapshot:
             while len(ids) < count:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 import msgspec
@@ -19,6 +19,13 @@ from eventstore.views import Usage
 from projections.context import Context, context_at
 from projections.coverage import Coverage, covered
 from projections.files import FileSets, claimed_files, files_of, left_entries
+from projections.metrics import Metrics, measure
+from projections.metrics.cache import CacheHistory, cache_history
+from projections.metrics.holdings import Holdings
+from projections.metrics.requests import requests
+from projections.metrics.session_cost import SessionCost, session_cost
+from projections.prices import Prices, library_prices
+from projections.replacement import Replacement, replaced, replacement_of
 from projections.settings import settings_at
 from projections.standpoint import Leaf, Standpoint, stand
 from projections.title import first_request, title
@@ -105,6 +112,7 @@ class CompactionAudit(_Shape, frozen=True):
     summary: str
     summary_tokens: int
     files: Files
+    metrics: Metrics
 
 
 class BranchSummaryAudit(_Shape, frozen=True):
@@ -118,6 +126,7 @@ class BranchSummaryAudit(_Shape, frozen=True):
     entries: int
     summary: str
     files: Files
+    metrics: Metrics
 
 
 class RewriteAudit(_Shape, frozen=True):
@@ -130,10 +139,14 @@ class RewriteAudit(_Shape, frozen=True):
     undone: bool
     targets: list[str]
     tokens_saved: int
+    metrics: Metrics
 
 
 class Audit(_Shape, frozen=True):
-    """A session at a leaf: what was done to its contexts. `counter` is what `recomputed` was counted with."""
+    """A session at a leaf: what was done to its contexts. `counter` is what `recomputed` was counted with.
+
+    `cost` is that of the whole session, `cache` tells of the calls on the leaf's path.
+    """
 
     session: str
     title: str
@@ -145,6 +158,8 @@ class Audit(_Shape, frozen=True):
     note: str
     context_tokens: int
     context_messages: int
+    cost: SessionCost
+    cache: CacheHistory
     compactions: list[CompactionAudit]
     branch_summaries: list[BranchSummaryAudit]
     rewrites: list[RewriteAudit]
@@ -158,12 +173,16 @@ def audit(
     as_of: int | None = None,
     every_branch: bool = False,
     tokens: Counter | None = None,
+    prices: Prices | None = None,
 ) -> Audit:
     """Audit the compactions, branch summaries and rewrites on a leaf's path, or of every branch.
 
-    `tokens` counts what is recomputed (by default pi's own estimate). Raises NotFoundError.
+    `tokens` counts what is recomputed (by default pi's own estimate), `prices` says what models cost (by
+    default the installed `genai-prices`). Raises NotFoundError.
     """
     tokens = tokens or counter("utf16/4")
+    prices = prices or library_prices()
+    holdings = Holdings()
     with log.snapshot() as snapshot:
         at = stand(snapshot, session, leaf=leaf, as_of=as_of)
         compactions: list[CompactionAudit] = []
@@ -171,7 +190,7 @@ def audit(
         rewrites: list[RewriteAudit] = []
         seen: set[int] = set()
         for tip in [at.leaf, *(_other_tips(snapshot, at) if every_branch else ())]:
-            branch = _Branch(snapshot, at.at(tip), tokens)
+            branch = _Branch(snapshot, at.at(tip), tokens, holdings, prices)
             fresh = [event for event in branch.entries if event.seq not in seen]
             seen.update(event.seq for event in fresh)
             compactions += [branch.compaction(event) for event in fresh if event.kind == "compaction"]
@@ -191,6 +210,8 @@ def audit(
             note=tokens.note,
             context_tokens=sum(tokens.count(context.parts)),
             context_messages=len(context.parts),
+            cost=session_cost(snapshot, session, prices=prices, as_of=as_of),
+            cache=cache_history(requests(snapshot, at, tokens)),
             compactions=sorted(compactions, key=lambda each: each.seq),
             branch_summaries=sorted(branch_summaries, key=lambda each: each.seq),
             rewrites=sorted(rewrites, key=lambda each: each.seq),
@@ -217,8 +238,12 @@ def _other_tips(snapshot: Snapshot, at: Standpoint) -> list[int]:
 class _Branch:
     """The audits along one path."""
 
-    def __init__(self, snapshot: Snapshot, at: Standpoint, tokens: Counter) -> None:
+    def __init__(
+        self, snapshot: Snapshot, at: Standpoint, tokens: Counter, holdings: Holdings, prices: Prices
+    ) -> None:
         self._snapshot, self._at, self._tokens = snapshot, at, tokens
+        self._holdings, self._prices = holdings, prices
+        self._calls = requests(snapshot, at, tokens)
         frames = list(snapshot.path(at.session, at.leaf))
         self.entries = [decode(frame, at.session) for frame in frames]
         effective = in_effect(reversed(frames), lambda seq: snapshot.frame(at.session, seq))
@@ -270,7 +295,23 @@ class _Branch:
             summary=_text(record.get("summary")),
             summary_tokens=counts[0],
             files=self._files(event, self._files_before[coverage.end]),
+            metrics=self._metrics(replaced(event, before, after, later=self._later(event))),
         )
+
+    def _later(self, event: Event) -> list[Event]:
+        return self.entries[bisect_right(self.entries, event.seq, key=lambda entry: entry.seq) :]
+
+    def _metrics(self, replacement: Replacement) -> Metrics:
+        return measure(
+            replacement,
+            tokens=self._tokens,
+            holdings=self._holdings,
+            prices=self._prices,
+            calls=self._calls,
+        )
+
+    def _measured(self, event: Event) -> Metrics:
+        return self._metrics(replacement_of(event, self._snapshot, self._at, later=self._later(event)))
 
     def _context_at(self, leaf: int) -> Context:
         return context_at(self._snapshot, self._at.at(leaf))
@@ -333,6 +374,7 @@ class _Branch:
             entries=len(left),
             summary=_text(tolerant_json(event.body).get("summary")),
             files=self._files(event, files_of(left, self._snapshot)),
+            metrics=self._measured(event),
         )
 
     def rewrite(self, event: Event) -> RewriteAudit:
@@ -346,6 +388,7 @@ class _Branch:
             undone=self._is_undone(event),
             targets=[shown.target for shown in record.targets],
             tokens_saved=record.tokens_saved,
+            metrics=self._measured(event),
         )
 
 

@@ -12,6 +12,11 @@ def measured(message: Message) -> Usage | None:
 
     pi and oh-my-pi ignore the usage of aborted and failed calls, and so does this.
     """
-    if message.role != "assistant" or message.stop_reason in _FAILED or message.usage is None:
+    return None if message.stop_reason in _FAILED else paid(message)
+
+
+def paid(message: Message) -> Usage | None:
+    """The usage of any call that its provider counted; one that failed or was cut off was paid for, too."""
+    if message.role != "assistant" or message.usage is None:
         return None
     return message.usage if message.usage.total > 0 else None

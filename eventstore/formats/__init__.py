@@ -7,8 +7,10 @@ its name in `eventstore.frame.FORMATS`.
 from __future__ import annotations
 
 from eventstore.event import Event, Facts
+from eventstore.formats.pi_content import payloads
 from eventstore.formats.pi_entry import entry_of, facts_of, message_of
 from eventstore.formats.pi_entry import message_view as pi_message_view
+from eventstore.payloads import Payload
 from eventstore.views import Message
 
 
@@ -30,3 +32,8 @@ def points_by_place(format: str, kind: str) -> bool:
 def view_of_message(message: bytes) -> Message:
     """The view of a message as it stands in a context: its JSON in its harness's shape."""
     return pi_message_view(message)
+
+
+def payloads_of_message(message: bytes) -> list[Payload]:
+    """What the view of a message in a context leaves out, block for block; nothing where its content is a text."""
+    return payloads(message)

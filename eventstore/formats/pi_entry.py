@@ -5,7 +5,6 @@ refold's own records have the same shape, so this module reads them, too.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -34,6 +33,8 @@ KINDS: Final = frozenset(
 
 _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
 """What a frame has room for."""
+_LARGEST_COUNT: Final = 2**53
+"""Of tokens and of dollars: what is more, or less than nothing, was never counted."""
 _LONGEST_NAME: Final = 60_000
 """Bytes of UTF-8; leaves room in an id for what sets it apart from one that is taken."""
 
@@ -74,12 +75,18 @@ class _Block(msgspec.Struct, frozen=True):
     mimeType: str | None = None  # noqa: N815
 
 
+class _Cost(msgspec.Struct, frozen=True):
+    total: float | None = None
+
+
 class _Usage(msgspec.Struct, frozen=True):
     input: float = 0
     output: float = 0
     cacheRead: float = 0  # noqa: N815
     cacheWrite: float = 0  # noqa: N815
+    cacheWrite1h: float = 0  # noqa: N815
     totalTokens: float | None = None  # noqa: N815
+    cost: _Cost | None = None
 
 
 class _Message(msgspec.Struct, frozen=True):
@@ -230,6 +237,11 @@ def message_view(raw: bytes) -> Message:
     )
 
 
+def usage_view(decoded: Any) -> Usage | None:
+    """A usage of pi's, decoded, as every fold sees it; None for what is no object."""
+    return _usage(_salvage_usage(decoded))
+
+
 def _usage(wire: _Usage | None) -> Usage | None:
     if wire is None:
         return None
@@ -239,12 +251,18 @@ def _usage(wire: _Usage | None) -> Usage | None:
         output=parts[1],
         cache_read=parts[2],
         cache_write=parts[3],
+        cache_write_1h=min(_whole(wire.cacheWrite1h), parts[3]),
         total=_whole(wire.totalTokens or 0) or sum(parts),
+        cost=_dollars(wire.cost.total if wire.cost else None),
     )
 
 
 def _whole(tokens: float) -> int:
-    return int(tokens) if math.isfinite(tokens) else 0
+    return int(tokens) if 0 <= tokens <= _LARGEST_COUNT else 0
+
+
+def _dollars(cost: float | None) -> float | None:
+    return cost if cost is not None and 0 <= cost <= _LARGEST_COUNT else None
 
 
 def _content(raw: bytes) -> str | list[_Block] | None:
@@ -278,11 +296,13 @@ def _salvage(type_: type[_Message], decoded: Any) -> _Message:
     if not isinstance(decoded, dict):
         return type_()
     fields = dict(_fitting(type_, {**decoded, "content": None, "usage": None}))
-    usage = decoded.get("usage")
-    if isinstance(usage, dict):
-        fields["usage"] = _Usage(**dict(_fitting(_Usage, usage)))
+    fields["usage"] = _salvage_usage(decoded.get("usage"))
     fields["content"] = _salvage_content(decoded.get("content"))
     return type_(**fields)
+
+
+def _salvage_usage(usage: Any) -> _Usage | None:
+    return _Usage(**dict(_fitting(_Usage, usage))) if isinstance(usage, dict) else None
 
 
 def _salvage_content(content: Any) -> str | list[_Block] | None:

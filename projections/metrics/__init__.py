@@ -5,16 +5,25 @@ Adding a metric: a module with its shape and its function, a line in `Metrics` a
 
 from __future__ import annotations
 
-from projections.metrics.cache import Cache
-from projections.metrics.cost import Cost
-from projections.metrics.future_use import FutureUse
-from projections.metrics.growth import Growth
-from projections.metrics.instructions import Instructions
-from projections.metrics.recall import Recall
-from projections.metrics.regret import Regret
-from projections.metrics.sections import Sections
+from collections.abc import Sequence
+
+from eventstore.formats import view_of_message
+from projections.context import Part
+from projections.metrics.cache import Cache, cache
+from projections.metrics.cost import Cost, cost
+from projections.metrics.future_use import FutureUse, future_use
+from projections.metrics.growth import Growth, growth
+from projections.metrics.holdings import Holdings
+from projections.metrics.instructions import Instructions, instructions
+from projections.metrics.recall import Recall, recall
+from projections.metrics.regret import Regret, regret
+from projections.metrics.requests import Request
+from projections.metrics.sections import Sections, sections
 from projections.metrics.shapes import Shape
-from projections.metrics.size import Size
+from projections.metrics.size import Size, size
+from projections.prices import Prices
+from projections.replacement import Replacement
+from projections.tokens import Counter
 
 
 class Metrics(Shape, frozen=True):
@@ -29,3 +38,30 @@ class Metrics(Shape, frozen=True):
     growth: Growth | None
     cache: Cache
     cost: Cost
+
+
+def measure(
+    replacement: Replacement, *, tokens: Counter, holdings: Holdings, prices: Prices, calls: Sequence[Request]
+) -> Metrics:
+    """Everything that there is to measure of a replacement.
+
+    `holdings` are those of its session, so that each message is read once; `calls` the requests of the path
+    that it lies on.
+    """
+    summary = _text(replacement.summary)
+    previous = next((part for part in replacement.before.parts if part.role == "compactionSummary"), None)
+    return Metrics(
+        size=size(replacement, tokens),
+        recall=recall(replacement, holdings),
+        future_use=future_use(replacement, holdings),
+        instructions=instructions(replacement),
+        regret=regret(replacement, holdings),
+        sections=None if summary is None else sections(summary),
+        growth=None if summary is None else growth(summary, _text(previous)),
+        cache=cache(replacement, tokens, calls),
+        cost=cost(replacement, tokens, prices, calls),
+    )
+
+
+def _text(part: Part | None) -> str | None:
+    return None if part is None else view_of_message(part.raw).text

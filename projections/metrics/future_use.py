@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from projections.metrics.shapes import Shape
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from projections.extraction import Kind
+from projections.metrics.holdings import Holding, Holdings
+from projections.metrics.paths import Paths
+from projections.metrics.presence import Presence
+from projections.metrics.shapes import Shape, share_of
+from projections.replacement import Replacement
 
 
 class Loss(Shape, frozen=True):
     """A thing that C′ does not name, though it was needed.
 
     `had` is the first message of H that named it, `needed` the first later message of the model that used
-    it; `regained` the message that named it in between, None for none.
+    it; `regained` the first message in between that named it again, None for none.
     """
 
     kind: str
@@ -43,3 +53,77 @@ class FutureUse(Shape, frozen=True):
     share: float | None
     kinds: list[KindUse]
     losses: list[Loss]
+
+
+class _Need(msgspec.Struct, frozen=True):
+    """A thing that H names, and the first message that uses it later."""
+
+    kind: Kind
+    value: str
+    needed: Holding
+
+
+def future_use(replacement: Replacement, holdings: Holdings) -> FutureUse:
+    """What of H the model's later messages use, and what of that C′ names.
+
+    A use is a thing that a text or a call's argument names, or a command that a call runs; thinking is none,
+    and neither are summaries. The whole rest of the branch counts, whatever was replaced in it since.
+    """
+    later = [held for event in replacement.later if (held := holdings.of_event(event)) is not None]
+    acts = [held for held in later if held.role == "assistant"]
+    before = [path for part in replacement.before.parts for path in holdings.of_part(part).paths]
+    paths = Paths(before)
+    removed = Presence(map(holdings.of_part, replacement.removed), paths)
+    after = Presence(map(holdings.of_part, replacement.after.parts), paths)
+    forms = Paths([*before, *(path for each in acts for path in each.said.get(Kind.PATH, ()))])
+    needs = [need for need in _first_uses(acts, forms) if removed.names(need.kind, need.value)]
+    lost = [need for need in needs if not after.names(need.kind, need.value)]
+    last = max((need.needed.seq for need in lost), default=0)
+    given = Presence((held for held in later if held.role != "assistant" and held.seq < last), paths)
+    share = share_of(len(needs) - len(lost), len(needs))
+    return FutureUse(
+        messages=len(acts),
+        total=share.total,
+        found=share.found,
+        share=share.share,
+        kinds=_by_kind(needs, lost),
+        losses=[_loss(need, removed, given) for need in lost],
+    )
+
+
+def _first_uses(acts: Iterable[Holding], paths: Paths) -> Iterable[_Need]:
+    """Every distinct thing that messages use, with the first that does; a path counts once, whatever its form."""
+    uses: dict[tuple[Kind, str], _Need] = {}
+    for act in acts:
+        for kind, values in act.said.items():
+            for value in map(paths.whole, values) if kind is Kind.PATH else values:
+                if (kind, value) not in uses:
+                    uses[kind, value] = _Need(kind, value, act)
+    return uses.values()
+
+
+def _by_kind(needs: Iterable[_Need], lost: Iterable[_Need]) -> list[KindUse]:
+    totals, losses = Counter(need.kind for need in needs), Counter(need.kind for need in lost)
+    shares = {kind: share_of(totals[kind] - losses[kind], totals[kind]) for kind in Kind}
+    return [
+        KindUse(kind=kind.value, total=share.total, found=share.found, share=share.share)
+        for kind, share in shares.items()
+    ]
+
+
+def _loss(need: _Need, removed: Presence, given: Presence) -> Loss:
+    had = removed.first(need.kind, need.value)
+    assert had is not None  # noqa: S101  a need is what H names
+    regained = given.first(need.kind, need.value)
+    if regained is not None and regained.seq > need.needed.seq:
+        regained = None
+    return Loss(
+        kind=need.kind.value,
+        value=need.value,
+        had=had.id,
+        had_seq=had.seq,
+        needed=need.needed.id,
+        needed_seq=need.needed.seq,
+        regained=regained.id if regained else None,
+        regained_seq=regained.seq if regained else None,
+    )

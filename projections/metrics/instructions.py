@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from projections.metrics.shapes import Shape
+from projections.replacement import Replacement
 
 
 class InstructionFate(Shape, frozen=True):
@@ -28,3 +29,9 @@ class Instructions(Shape, frozen=True):
     gone: int
     share: float | None
     sentences: list[InstructionFate]
+
+
+def instructions(replacement: Replacement) -> Instructions:
+    """What became of the instructions in H."""
+    del replacement
+    return Instructions(total=0, kept=0, close=0, gone=0, share=None, sentences=[])

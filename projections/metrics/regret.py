@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Final, NamedTuple
+
+from projections.context import Fate, Part
+from projections.extraction import Kind
+from projections.metrics.holdings import Holding, Holdings
 from projections.metrics.shapes import Shape
+from projections.metrics.work import Made, Work, messages_in_events, messages_in_parts, work_in
+from projections.replacement import Replacement
+
+_RESULTS: Final = frozenset({"toolResult", "bashExecution", "pythonExecution"})
 
 
 class Repeat(Shape, frozen=True):
     """A call made again with the same arguments, its target unwritten in between.
 
-    `after_calls` is its place among the calls after the replacement, from 1.
+    `first` is the message that made it last in C, `again` the one that made it after. `after_calls` is its
+    place among the calls after the replacement, from 1.
     """
 
     tool: str
@@ -31,7 +43,7 @@ class SameError(Shape, frozen=True):
 
 
 class Rereads(Shape, frozen=True):
-    """Reads of files that H had read and nothing wrote since, within the next 3, 10 and all calls."""
+    """Files that H had read, that nothing wrote since, and that the next 3, the next 10 and all calls read again."""
 
     next3: int
     next10: int
@@ -41,7 +53,8 @@ class Rereads(Shape, frozen=True):
 class Regret(Shape, frozen=True):
     """Calls after the replacement (`calls`), how many of them repeat one whose result was removed, re-reads, errors.
 
-    `rounds_to_new_action` counts the model's messages up to the first call that is not a repeat, None where none came.
+    `rounds_to_new_action` counts the model's messages with calls before the first one with a call that C does
+    not have, None where none came.
     """
 
     calls: int
@@ -50,3 +63,127 @@ class Regret(Shape, frozen=True):
     rounds_to_new_action: int | None
     repeats: list[Repeat]
     errors: list[SameError]
+
+
+def regret(replacement: Replacement, holdings: Holdings) -> Regret:
+    """What the rest of the branch did again, though the context had it before the replacement.
+
+    Everything counts once, the first time that it is done again: from then on the context has it again, and
+    if it is lost once more, that is a later replacement's doing. The result of a call that failed is a result
+    like any other; but such a call wrote nothing, and read no file.
+    """
+    before, after = replacement.before.parts, replacement.after.parts
+    work = work_in(
+        chain(messages_in_parts(before, holdings), messages_in_events(replacement.later, holdings))
+    )
+    still = work_in(messages_in_parts(after, holdings))
+    first_later = sum(made.by.seq < replacement.event.seq for made in work.made)
+    shown = _with_result_in(after, still)
+    gone = _Gone(
+        first_later=first_later,
+        lost=_with_result_in(replacement.removed, work),
+        shown={still.made[place].key for place in shown},
+        shown_files={path for place in shown if place not in still.failed for path in still.made[place].read},
+    )
+    repeats = list(_repeats(work, gone))
+    reread = list(_reread(work, gone))
+    return Regret(
+        calls=len(work.made) - first_later,
+        repeated=len(repeats),
+        rereads=Rereads(
+            next3=sum(calls <= 3 for calls in reread),  # noqa: PLR2004  the window
+            next10=sum(calls <= 10 for calls in reread),  # noqa: PLR2004  the window
+            all=len(reread),
+        ),
+        rounds_to_new_action=_rounds_to_new_action(work.made[:first_later], work.made[first_later:]),
+        repeats=repeats,
+        errors=list(_same_errors(replacement, holdings)),
+    )
+
+
+class _Gone(NamedTuple):
+    """Of the calls of C: those whose results C′ has lost. C′ still has the results of the calls `shown`, by their keys.
+
+    The calls after the replacement begin at place `first_later`.
+    """
+
+    first_later: int
+    lost: list[int]
+    shown: set[tuple[str, str]]
+    shown_files: set[str]
+
+
+def _with_result_in(parts: Iterable[Part], work: Work) -> list[int]:
+    """The calls whose results some parts show as they were recorded: what a rewrite shows otherwise was gone before."""
+    return [work.results[part.seq] for part in parts if part.fate is Fate.KEPT and part.seq in work.results]
+
+
+def _repeats(work: Work, gone: _Gone) -> Iterator[Repeat]:
+    originals = {work.made[place].key: place for place in gone.lost}
+    for place in range(gone.first_later, len(work.made)):
+        made = work.made[place]
+        original = originals.pop(made.key, None)
+        if original is None or made.key in gone.shown:
+            continue
+        if not work.is_written(made.paths, original, place):
+            first = work.made[original].by
+            yield Repeat(
+                tool=made.call.name,
+                target=_target(made),
+                first=first.id,
+                first_seq=first.seq,
+                again=made.by.id,
+                again_seq=made.by.seq,
+                after_calls=place - gone.first_later + 1,
+            )
+
+
+def _target(made: Made) -> str:
+    """What a call is about: its files, its command, or else its arguments."""
+    command = made.call.argument("command")
+    return ", ".join(made.paths) or (command if isinstance(command, str) else made.key[1])
+
+
+def _reread(work: Work, gone: _Gone) -> Iterator[int]:
+    """For each file that was read again, the place of that call among those after the replacement, from 1."""
+    had = {
+        path: place
+        for place in gone.lost
+        if place not in work.failed
+        for path in work.made[place].read
+        if path not in gone.shown_files
+    }
+    for place in range(gone.first_later, len(work.made)):
+        for path in work.made[place].read:
+            last = had.pop(path, None)
+            if last is not None and not work.is_written((path,), last, place):
+                yield place - gone.first_later + 1
+
+
+def _rounds_to_new_action(before: Sequence[Made], later: Sequence[Made]) -> int | None:
+    known = {made.key for made in before}
+    new = next((made.by.seq for made in later if made.key not in known), None)
+    return None if new is None else len({made.by.seq for made in later if made.by.seq < new})
+
+
+def _same_errors(replacement: Replacement, holdings: Holdings) -> Iterator[SameError]:
+    after = (holdings.of_part(part) for part in replacement.after.parts)
+    shown = {error for holding in after for error in _errors(holding)}
+    met: dict[str, Holding] = {}
+    for part in replacement.removed:
+        holding = holdings.of_part(part)
+        for error in _errors(holding):
+            if error not in shown:
+                met.setdefault(error, holding)
+    for again in filter(None, map(holdings.of_event, replacement.later)):
+        for error in _errors(again):
+            first = met.pop(error, None)
+            if first is not None:
+                yield SameError(
+                    error=error, first=first.id, first_seq=first.seq, again=again.id, again_seq=again.seq
+                )
+
+
+def _errors(holding: Holding) -> tuple[str, ...]:
+    """The errors that a result names; what other messages say of errors is talk."""
+    return holding.named.get(Kind.ERROR, ()) if holding.role in _RESULTS else ()

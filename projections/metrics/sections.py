@@ -16,3 +16,9 @@ class Sections(Shape, frozen=True):
     present: list[str]
     missing: list[str]
     duplicated: list[str]
+
+
+def sections(summary: str) -> Sections:
+    """The sections of a summary."""
+    del summary
+    return Sections(template=None, headings=[], present=[], missing=[], duplicated=[])

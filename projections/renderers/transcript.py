@@ -10,16 +10,12 @@ from typing import Final
 
 from eventstore.formats import view_of_message
 from eventstore.javascript import cut_utf16, key_order, parse, stringify, utf16_length
-from eventstore.views import Message, Text, Thinking, ToolCall, shell_text
+from eventstore.views import Message, Text, Thinking, ToolCall
 from projections.context import Context
+from projections.renderers.stand_ins import stand_in
 
 LONGEST_RESULT: Final = 2000
 """In UTF-16 units; what of a tool result is longer is cut off, and the cut says how much."""
-
-_LEAD_INS: Final = {
-    "compactionSummary": "Earlier parts of this conversation were replaced by this summary:",
-    "branchSummary": "Another branch of this conversation was left; this summarizes it:",
-}
 
 
 def transcript(context: Context) -> str:
@@ -43,10 +39,9 @@ def _blocks(message: Message) -> Iterator[str]:
 
 
 def _user_text(message: Message) -> str:
-    if message.role in _LEAD_INS:
-        return f"{_LEAD_INS[message.role]}\n\n<summary>\n{message.text}\n</summary>"
-    if message.shell is not None:
-        return "" if message.shell.excluded else shell_text(message.shell)
+    told = stand_in(message)
+    if told is not None:
+        return told
     return message.text if message.role in ("user", "custom") else ""
 
 

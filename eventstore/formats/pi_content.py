@@ -1,0 +1,48 @@
+"""The content blocks of a pi message as they were recorded."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import stringify
+from eventstore.payloads import Payload
+
+
+class _Content(msgspec.Struct, frozen=True):
+    content: list[Raw]
+
+
+_decode: Final = msgspec.json.Decoder(_Content).decode
+
+
+def payloads(message: bytes) -> list[Payload]:
+    """What the view of a message leaves out, block for block; nothing for content that is a text.
+
+    What in a list of blocks is no object is no block.
+    """
+    try:
+        # The decoder looks at no byte of what stays raw.
+        message.decode()
+        recorded = [bytes(block) for block in _decode(message).content]
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        recorded = _mended(tolerant_json(message))
+    return [_payload(block) for block in recorded if block.startswith(b"{")]
+
+
+def _mended(message: Any) -> list[bytes]:
+    content = message.get("content") if isinstance(message, dict) else None
+    return [stringify(block).encode() for block in content] if isinstance(content, list) else []
+
+
+def _payload(raw: bytes) -> Payload:
+    block = tolerant_json(raw)
+    data = block.get("data")
+    return Payload(
+        raw=raw,
+        image=data if block.get("type") == "image" and isinstance(data, str) else "",
+        is_redacted=block.get("redacted") is True,
+    )

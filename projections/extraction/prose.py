@@ -1,0 +1,151 @@
+"""The sentences of a text, and which of its lines are a person's own prose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+_FENCE: Final = re.compile(r"\s*(`{3,}(?!.*`)|~{3,})")
+_BULLET: Final = re.compile(r"\s*(?:[-*•‣◦]|(?:\d{1,3}|[a-z])[.)])\s+(?:\[[ xX]\]\s+)?")
+_INDENTED: Final = re.compile(r"\s{2,}")
+_END: Final = re.compile(r"[.!?…]+[\"')\]*_’”»]*(?=\s|$)|[。！？]+")  # noqa: RUF001  ends of sentences
+_CODE: Final = re.compile(r"`[^`\n]*`")
+_WRAPPED: Final = range(60, 131)
+"""Lengths of a line that was likely broken for width, so that its sentence goes on in the next."""
+
+_NO_END: Final = re.compile(
+    r"(?:^|[\s(])(?:e\.g|i\.e|vs|cf|approx|resp|incl|viz|mr|mrs|ms|dr|[a-z])\.$", re.IGNORECASE
+)
+_SOMETIMES_END: Final = re.compile(r"\b(?:etc|al)\.$", re.IGNORECASE)
+_LONGEST_ABBREVIATION: Final = 8
+_LONGEST_ASIDE: Final = 200
+"""Characters in which brackets that were opened are looked for."""
+
+_HARNESS_TAGS: Final = (
+    "environment_context",
+    "system-reminder",
+    "local-command-caveat",
+    "local-command-stdout",
+    "local-command-stderr",
+    "command-name",
+    "command-message",
+    "command-args",
+    "command-contents",
+    "bash-input",
+    "bash-stdout",
+    "bash-stderr",
+    "subagent_notification",
+    "task-notification",
+    "turn_aborted",
+    "user-prompt-submit-hook",
+    "ide_opened_file",
+    "ide_selection",
+    "new-diagnostics",
+    "file",
+    "pasted_content",
+)
+"""Elements by which harnesses put something else into a user's message: Claude Code, Codex, pi (`file`)."""
+_HARNESS_TAG: Final = re.compile(rf"\s*<({'|'.join(_HARNESS_TAGS)})(?=[\s>])")
+_CLOSING_TAG: Final = re.compile(rf"</({'|'.join(_HARNESS_TAGS)})>")
+
+_NOT_PROSE: Final = re.compile(
+    r"""\s*(?:
+    \#{1,6}\s | \|                                         # headings, tables
+    | \*\*(?!.*\b(?:not|never|no|don't|must|always|only)\b)[^.!?*]*\*\*:?\s*$
+    | > | <[/!a-zA-Z][^<]*>\s*$ | <[/!a-zA-Z][^<]*>.*<      # quotations, markup
+    | [$➜❯%]\s | >>>\s | \#!                               # prompts
+    | \+\s*\d*\s | @@ | -{3} | \+{3} | diff\s--git          # patches
+    | \[[^\]]*\]\s*$ | \[[\w-]+[:.][\w:.-]*\]               # marks of harnesses, sources of log lines
+    | [{}()\[]\s*$ | \{["\s] | [─-╿⠀-⣿│▀-▟✔✗✓✖↑↓]           # JSON, drawings of terminals
+    | at\s\S.*:\d+ | File\s"                                # stack traces
+    | (?:\w+\s){0,2}\w*(?:error|exception|warning)\b[^.!?]{0,40}:\s | Traceback\b | npm\sERR
+    | (?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL)\b
+    | \d{4}-\d\d-\d\d[T\s] | \d\d:\d\d:\d\d
+    | (?:import|from|const|export|function|async|def|class|return|public|private|func|package)\s[^.!?]*[{(;=:]
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_CODE_END: Final = re.compile(r"(?:[{};]|=>)\s*$")
+
+
+def unfenced(text: str) -> Iterator[str]:
+    """The lines of a text, "" in place of fenced code; a fence that is never closed reaches to the end."""
+    fence = ""
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence) and not line[mark.end() :].strip():
+                fence = ""
+            yield ""
+        elif mark:
+            fence = mark[1]
+            yield ""
+        else:
+            yield line.rstrip()
+
+
+def own_words(text: str) -> list[str]:
+    """The lines of a user's message that are prose of their own, "" in place of the others.
+
+    The others are fenced code, headings, tables, quotations, what a harness put in between tags, and lines
+    that look like code, patches, logs, stack traces or drawings of a terminal.
+    """
+    lines = list(unfenced(text))
+    closed = {tag: at for at, line in enumerate(lines) for tag in _CLOSING_TAG.findall(line)}
+    own, inside_until = [], -1
+    for at, line in enumerate(lines):
+        if tag := _HARNESS_TAG.match(line):
+            inside_until = max(inside_until, closed.get(tag[1], at))
+        is_own = at > inside_until and not _NOT_PROSE.match(line) and not _CODE_END.search(line)
+        own.append(line if is_own else "")
+    return own
+
+
+def sentences(lines: Iterable[str]) -> Iterator[str]:
+    """The sentences in lines of text, white space collapsed, without the marks of lists.
+
+    Each item of a list begins a sentence. A line goes on in the next one if it is as long as lines are that
+    were broken for width, or if the next one is indented as part of an item.
+    """
+    for paragraph in _paragraphs(lines):
+        yield from _split(paragraph)
+
+
+def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
+    parts: list[str] = []
+    goes_on, is_item = False, False
+    for line in lines:
+        bullet = _BULLET.match(line)
+        if parts and (bullet or not line or not (goes_on or (is_item and _INDENTED.match(line)))):
+            yield " ".join(parts)
+            parts = []
+        if not parts:
+            is_item = bullet is not None
+        content = " ".join(line[bullet.end() if bullet else 0 :].split())
+        if content:
+            parts.append(content)
+        goes_on = len(line) in _WRAPPED and not line.endswith(":")
+    if parts:
+        yield " ".join(parts)
+
+
+def _split(paragraph: str) -> Iterator[str]:
+    """A paragraph's sentences. An end within a span of code is none, nor is one of an abbreviation."""
+    # Of the same length, so that places stay the same.
+    plain = _CODE.sub(lambda code: "x" * len(code[0]), paragraph)
+    start = 0
+    for end in _END.finditer(plain):
+        if _ends(plain, start, end):
+            yield paragraph[start : end.end()].strip()
+            start = end.end()
+    if rest := paragraph[start:].strip():
+        yield rest
+
+
+def _ends(plain: str, start: int, end: re.Match[str]) -> bool:
+    aside = plain[max(start, end.end() - _LONGEST_ASIDE) : end.end()]
+    before = aside[-_LONGEST_ABBREVIATION:]
+    if _NO_END.search(before) or aside.count("(") > aside.count(")"):
+        return False
+    return not (_SOMETIMES_END.search(before) and plain[end.end() :][:2].strip().islower())

@@ -1,0 +1,60 @@
+"""One pass over a text for all kinds of mentions but lines."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from projections.extraction import identifier, path, quantity, symbol, url
+from projections.extraction.mention import Kind, Mention
+
+_RANKED: Final = (
+    (Kind.URL, url),
+    (Kind.PATH, path),
+    (Kind.IDENTIFIER, identifier),
+    (Kind.QUANTITY, quantity),
+    (Kind.SYMBOL, symbol),
+)
+"""Where two kinds could be meant, the earlier one is."""
+
+_PROSE: Final = (
+    # Steps over what can begin no mention: blanks and signs; words of prose; numbers of lines; signs that stand alone.
+    r"(?:[^\w./~@#-]++|[A-Za-z][a-z]*+(?![\w\\/(`$@~+%-]|[.:?]\S)|\d++(?=[\t\n\u2192)\]])|[./~@#-](?![\w./-]))*+"
+)
+_REST: Final = r"\w++|[^\w]"
+
+
+def _scanner(rank: int) -> re.Pattern[str]:
+    kinds = "|".join(f"(?P<{kind.value}>{module.PATTERN})" for kind, module in _RANKED[rank:])
+    return re.compile(f"{_PROSE}(?:{kinds}|{_REST})")
+
+
+_SCANNERS: Final = [_scanner(rank) for rank in range(len(_RANKED))]
+_RULES: Final = {kind.value: (kind, module.find, rank + 1) for rank, (kind, module) in enumerate(_RANKED)}
+
+
+def scan(text: str) -> list[Mention]:
+    """What a text names, in order, none within another."""
+    found: list[Mention] = []
+    _scan(text, 0, len(text), 0, found)
+    return found
+
+
+def _scan(text: str, start: int, stop: int, rank: int, found: list[Mention]) -> None:
+    """Adds what is named by the kinds from `rank` on; what a rule refuses is looked at for the kinds behind it."""
+    for match in _SCANNERS[rank].finditer(text, start):
+        name = match.lastgroup
+        if name is None:
+            if match.end() >= stop:
+                return
+            continue
+        first, last = match.span(name)
+        if first >= stop:
+            return
+        kind, find, behind = _RULES[name]
+        named = find(text, first, last)
+        if named is None:
+            if behind < len(_RANKED):
+                _scan(text, first, last, behind, found)
+        elif named[2]:
+            found.append(Mention(kind, named[2], named[0], named[1]))

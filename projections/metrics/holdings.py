@@ -1,0 +1,174 @@
+"""What messages hold: their texts, the things named there, their calls and the files that these touch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.event import Event
+from eventstore.formats import view_of_event, view_of_message
+from eventstore.javascript import parse
+from eventstore.views import Message, Text, Thinking, ToolCall
+from projections.context import Part
+from projections.extraction import Kind, commands, mentions
+from projections.files import called_files
+
+SHELLS: Final = frozenset(
+    {"bash", "Bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute"}
+)
+"""Tools that run the shell script in their command argument, as harnesses call them."""
+
+_SCRIPT_ARGUMENTS: Final = ("command", "cmd")
+_MEMBER: Final = re.compile(r"::|\??\.")
+_PLAIN: Final = re.compile(r"[a-z]*[0-9]*")
+
+
+class Holding(msgspec.Struct, frozen=True, kw_only=True):
+    """What one message holds.
+
+    `texts` are those that a model reads: text, thinking, each string within a call's arguments by itself,
+    results, shell command and output. `named` are the distinct things that they name, in order of
+    appearance, with the files that calls touch and the commands that shells were given; `said` are those
+    that stand outside of thinking. `is_error`: a result marked as one, or a shell command that failed.
+    """
+
+    seq: int
+    id: str
+    role: str
+    texts: tuple[str, ...]
+    named: Mapping[Kind, tuple[str, ...]]
+    said: Mapping[Kind, tuple[str, ...]]
+    calls: tuple[ToolCall, ...]
+    read: tuple[str, ...]
+    modified: tuple[str, ...]
+    is_error: bool
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths among `named`."""
+        return self.named.get(Kind.PATH, ())
+
+
+class Holdings:
+    """What the messages of one session hold, each read once; memory follows the session."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[int, bytes], Holding] = {}
+
+    def of_part(self, part: Part) -> Holding:
+        """What a message of a context holds, as the context shows it."""
+        held = self._held.get((part.seq, part.raw))
+        return held or self._keep(part.seq, part.raw, part.id, view_of_message(part.raw))
+
+    def of_event(self, event: Event) -> Holding | None:
+        """What an event's message holds, as it was recorded; None where the event tells the model nothing."""
+        # The bytes that contexts show, where there are such: then it is the same message.
+        raw = event.message or event.body
+        held = self._held.get((event.seq, raw))
+        if held is not None:
+            return held
+        message = view_of_event(event)
+        return self._keep(event.seq, raw, event.id, message) if message else None
+
+    def _keep(self, seq: int, raw: bytes, event_id: str, message: Message) -> Holding:
+        held = self._held[seq, raw] = holding(seq, event_id, message)
+        return held
+
+
+def holding(seq: int, event_id: str, message: Message) -> Holding:
+    """What a message holds. A shell command that its harness keeps from the model holds nothing."""
+    thoughts, texts, calls = list[str](), list[str](), message.tool_calls
+    ran: list[str] = []
+    shell = message.shell
+    if shell is not None and not shell.excluded:
+        texts += [shell.command, shell.output]
+        ran += commands(shell.command) if message.role == "bashExecution" else []
+    for block in message.blocks if shell is None else ():
+        if isinstance(block, Thinking):
+            thoughts.append(block.text)
+        elif isinstance(block, Text):
+            texts.append(block.text)
+        elif isinstance(block, ToolCall):
+            arguments = _arguments(block)
+            texts += _strings(arguments)
+            ran += commands(_script(arguments)) if block.name in SHELLS else []
+    files = [called_files(call) for call in calls]
+    read = tuple(dict.fromkeys(path for paths, _ in files for path in paths))
+    modified = tuple(dict.fromkeys(path for _, paths in files for path in paths))
+    said = _merged(_named(texts), {Kind.PATH: read + modified, Kind.COMMAND: tuple(filter(None, ran))})
+    return Holding(
+        seq=seq,
+        id=event_id,
+        role=message.role,
+        texts=tuple(text for text in (*thoughts, *texts) if text),
+        named=_merged(_named(thoughts), said) if thoughts else said,
+        said=said,
+        calls=tuple(calls),
+        read=read,
+        modified=modified,
+        is_error=message.is_error or bool(shell and shell.exit_code),
+    )
+
+
+def _named(texts: list[str]) -> dict[Kind, tuple[str, ...]]:
+    found: dict[Kind, list[str]] = {}
+    for text in texts:
+        for mention in mentions(text):
+            values = _members(mention.value) if mention.kind is Kind.SYMBOL else (mention.value,)
+            found.setdefault(mention.kind, []).extend(values)
+    return {kind: tuple(values) for kind, values in found.items()}
+
+
+def _members(symbol: str) -> list[str]:
+    """The names in a chain of members that are no plain words: `this.queue.pushAll` and `parts.length` have one, none.
+
+    Chains are written in many ways, and what they begin with is mostly a local variable.
+    """
+    names = _MEMBER.split(symbol)
+    return names if len(names) == 1 else [name for name in names if not _PLAIN.fullmatch(name)]
+
+
+def _merged(*named: Mapping[Kind, tuple[str, ...]]) -> dict[Kind, tuple[str, ...]]:
+    """Distinct values of each kind that has any, in order."""
+    both: dict[Kind, dict[str, None]] = {}
+    for each in named:
+        for kind, values in each.items():
+            if values:
+                both.setdefault(kind, {}).update(dict.fromkeys(values))
+    return {kind: tuple(values) for kind, values in both.items()}
+
+
+def _arguments(call: ToolCall) -> Any:
+    text = call.arguments.decode("utf-8", "replace")
+    try:
+        return parse(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """The strings within a JSON value, in order, its keys left out: they are names of the tool's, not of the work."""
+    # No recursion, for values may be nested deeply; the next one last.
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            pending += reversed(item.values())
+        elif isinstance(item, list):
+            pending += reversed(item)
+
+
+def _script(arguments: Any) -> str:
+    """The script in a shell call's arguments: a text, or words, of which `bash -lc` and the like have it last."""
+    given = arguments if isinstance(arguments, dict) else {}
+    script = next((given[name] for name in _SCRIPT_ARGUMENTS if name in given), "")
+    if not isinstance(script, list):
+        return script if isinstance(script, str) else ""
+    words = [word for word in script if isinstance(word, str)]
+    is_wrapped = len(words) > 2 and words[1].startswith("-") and words[1].endswith("c")  # noqa: PLR2004  shell, -c, script
+    return words[2] if is_wrapped else " ".join(words)

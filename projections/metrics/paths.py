@@ -1,0 +1,68 @@
+"""Paths in several forms: when two of them are the same path, and under which form it counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+Names = tuple[str, ...]
+"""The folders and the file of a path in order, "" first for an absolute one."""
+
+_SEPARATOR: Final = re.compile(r"[/\\]")
+_RELATIVE: Final = frozenset({"", ".", "..", "~"})
+_FEWEST: Final = 2
+"""A folder and a name: fewer say too little to tell a path from others."""
+
+
+def names_of(path: str) -> Names:
+    """The names that a path is made of. Where it starts from (`./`, `../`, `~/`) is no name."""
+    names = _SEPARATOR.split(path)
+    rooted = ("",) if not names[0] and len(names) > 1 else ()
+    start = next((at for at, name in enumerate(names) if name not in _RELATIVE), len(names))
+    return rooted + tuple(name for name in names[start:] if name not in ("", "."))
+
+
+def shorter_forms(path: Names) -> Iterable[Names]:
+    """What is left of a path without its first folder, its first two, …, as long as a folder is left."""
+    return (path[start:] for start in range(1, len(path) - _FEWEST + 1))
+
+
+def written(path: Names) -> str:
+    """A path as it is mostly written."""
+    return "/".join(path)
+
+
+def _one(forms: Iterable[Names]) -> Names | None:
+    """The longest of some forms if all can be the same path, so that it ends in each; else None."""
+    forms = list(forms)
+    longest = max(forms, key=len)
+    return longest if all(longest[len(longest) - len(form) :] == form for form in forms) else None
+
+
+class Paths:
+    """All paths that are spoken of somewhere: by them short forms are resolved."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._written: dict[Names, str] = {}
+        self._by_file: dict[str, list[Names]] = {}
+        for path in paths:
+            names = names_of(path)
+            if names and names not in self._written:
+                self._written[names] = path
+                self._by_file.setdefault(names[-1], []).append(names)
+        self._alone = {file: _one(forms) for file, forms in self._by_file.items()}
+
+    def alone(self, path: Names) -> bool:
+        """Whether a path and all those here of its file name can be one."""
+        longest = self._alone.get(path[-1], path)
+        return longest is not None and _one((longest, path)) is not None
+
+    def whole(self, path: str) -> str:
+        """The longest form of a path here, in the writing met first; the path itself where two could be meant."""
+        names = names_of(path)
+        if not names:
+            return path
+        forms = self._by_file.get(names[-1], ())
+        longest = _one([names, *(form for form in forms if form[-len(names) :] == names)]) or names
+        return self._written.get(longest, path)

@@ -1,0 +1,192 @@
+"""What models cost: of the library `genai-prices`, or of a table that a person keeps."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from eventstore.errors import BadInputError
+from eventstore.views import Usage
+
+MILLION: Final = 1_000_000
+_NEWEST: Final = datetime.max.replace(tzinfo=UTC)
+"""When a call was made whose time nobody knows."""
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """US dollars for a million tokens. Written to the cache for five minutes, or for an hour."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write_5m: float
+    cache_write_1h: float
+
+    def of(self, usage: Usage) -> float:
+        """What a call cost, in dollars."""
+        counts = (
+            (usage.input, self.input),
+            (usage.output, self.output),
+            (usage.cache_read, self.cache_read),
+            (usage.cache_write - usage.cache_write_1h, self.cache_write_5m),
+            (usage.cache_write_1h, self.cache_write_1h),
+        )
+        return math.fsum(tokens * price for tokens, price in counts) / MILLION
+
+
+class Prices(Protocol):
+    """Where prices come from: `name` says which table, `date` of when it is ("" where it does not say)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def date(self) -> str: ...
+
+    def price(
+        self, model: str, *, provider: str = "", time: int | None = None, prompt: int = 0
+    ) -> Price | None:
+        """What a model's tokens cost in a call that sent `prompt` tokens; None where the table does not know it.
+
+        `time` is in epoch milliseconds; None stands for the newest prices.
+        """
+
+
+class LibraryPrices(msgspec.Struct, frozen=True, kw_only=True):
+    """The prices that come with the installed `genai-prices`, by provider and date; nothing is fetched.
+
+    Long prompts cost what their tier costs. A provider that charges nothing extra for reading or writing its
+    cache has no price for it there: then such tokens cost what input costs.
+    """
+
+    name: str
+    date: str = ""
+
+    def price(
+        self, model: str, *, provider: str = "", time: int | None = None, prompt: int = 0
+    ) -> Price | None:
+        import genai_prices  # noqa: PLC0415  heavy
+
+        nothing = genai_prices.Usage()
+        try:
+            found = genai_prices.calc_price(
+                nothing, model, provider_id=provider or None, genai_request_timestamp=_moment(time)
+            ).model_price
+        except LookupError:
+            return None
+        input_ = _rate(found.input_mtok, prompt)
+        output = _rate(found.output_mtok, prompt)
+        if input_ is None or output is None:
+            return None
+        read = _rate(found.cache_read_mtok, prompt)
+        write = _rate(found.cache_write_mtok, prompt)
+        write = input_ if write is None else write
+        write_5m = _rate(found.cache_write_5m_mtok, prompt)
+        write_1h = _rate(found.cache_write_1h_mtok, prompt)
+        return Price(
+            input=input_,
+            output=output,
+            cache_read=input_ if read is None else read,
+            cache_write_5m=write if write_5m is None else write_5m,
+            cache_write_1h=write if write_1h is None else write_1h,
+        )
+
+
+def library_prices() -> LibraryPrices:
+    """The prices of the installed `genai-prices`."""
+    from importlib.metadata import version  # noqa: PLC0415  only needed here
+
+    return LibraryPrices(name=f"genai-prices {version('genai-prices')}")
+
+
+def _moment(time: int | None) -> datetime:
+    try:
+        return _NEWEST if time is None else datetime.fromtimestamp(time / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return _NEWEST
+
+
+def _rate(rate: Any, prompt: int) -> float | None:
+    """A price of the library's for a prompt of so many tokens: the last tier that it is beyond, for all of them."""
+    if rate is None or not hasattr(rate, "tiers"):
+        return None if rate is None else float(rate)
+    beyond = [tier.price for tier in rate.tiers if prompt > tier.start]
+    return float(beyond[-1] if beyond else rate.base)
+
+
+class FilePrices(msgspec.Struct, frozen=True, kw_only=True):
+    """The prices of a person's own table, the same at all times, for every provider and size of prompt."""
+
+    name: str
+    date: str
+    models: Mapping[str, Price]
+
+    def price(
+        self,
+        model: str,
+        *,
+        provider: str = "",  # noqa: ARG002  the table tells no providers apart
+        time: int | None = None,  # noqa: ARG002  nor times
+        prompt: int = 0,  # noqa: ARG002  nor tiers
+    ) -> Price | None:
+        """The price of the longest name in the table that the model's begins with."""
+        fitting = [name for name in self.models if model.startswith(name)]
+        return self.models[max(fitting, key=len)] if fitting else None
+
+
+def prices_of_file(path: str | Path) -> FilePrices:
+    """The prices in a TOML file: a `date`, and a table `[models."NAME"]` for each model.
+
+    Each table has five numbers, in US dollars for a million tokens: `input`, `output`, `cache_read`,
+    `cache_write_5m`, `cache_write_1h`. A model has the prices of its name, or of the longest name that its
+    own begins with. Raises BadInputError.
+    """
+    file = Path(path)
+    try:
+        table = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise BadInputError(str(path), f"cannot be read ({reason})", _SEE) from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadInputError(str(path), f"is no TOML ({error})", _SEE) from None
+    models = table.get("models")
+    if not isinstance(models, dict) or not models:
+        raise BadInputError(str(path), "has no models", 'add a table [models."NAME"] for each; ' + _SEE)
+    since = table.get("date")
+    if not isinstance(since, date):
+        raise BadInputError(str(path), "has no date", "say when its prices held: date = 2026-11-01")
+    return FilePrices(
+        name=file.name,
+        date=since.isoformat()[:10],
+        models={name: _price(str(path), name, given) for name, given in models.items()},
+    )
+
+
+_SEE: Final = "the page on metrics (docs/metrics.md, Cost) shows a table of prices"
+
+
+def _price(path: str, name: str, given: Any) -> Price:
+    table = f"table [models.{name!r}]"
+    fields = Price.__struct_fields__
+    if not isinstance(given, dict):
+        raise BadInputError(path, f"{table} is no table", _SEE)
+    if unknown := [field for field in given if field not in fields]:
+        raise BadInputError(path, f"{table} has {unknown[0]!r}", f"its fields are {', '.join(fields)}")
+    if missing := [field for field in fields if field not in given]:
+        raise BadInputError(path, f"{table} has no {missing[0]}", f"give all of {', '.join(fields)}")
+    for field, value in given.items():
+        if not _is_price(value):
+            remedy = "give US dollars for a million tokens, 0 or more"
+            raise BadInputError(path, f"{table}: {field} is no price ({value!r})", remedy)
+    return Price(**{field: float(given[field]) for field in fields})
+
+
+def _is_price(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < MILLION

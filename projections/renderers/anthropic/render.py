@@ -1,0 +1,134 @@
+"""From a context to the body of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.errors import BadInputError
+from eventstore.views import Message
+from projections.context import Context
+from projections.renderers.anthropic.blocks import Block, cached, quoted, text_block
+from projections.renderers.anthropic.caching import Breakpoints, breakpoints
+from projections.renderers.anthropic.contents import Author, Contents
+from projections.renderers.anthropic.conversation import Conversation, Turn
+from projections.renderers.anthropic.reading import Said, said, since_compaction
+from projections.renderers.anthropic.repairs import Note, Repair, Repairs, Rule
+from projections.renderers.stand_ins import stand_in
+
+DEFAULT_MAX_TOKENS: Final = 8192
+"""What every model in service can write at once."""
+_PROVIDER: Final = "anthropic"
+_TOLD_BY_USERS: Final = ("user", "custom")
+_NOTHING_IN_IT: Final = "left out: there is nothing in it"
+
+
+class Rendered(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON of a request's body, and what was repaired for it, in the order in which it was met."""
+
+    body: bytes
+    repairs: tuple[Repair, ...]
+
+
+def render(
+    context: Context,
+    *,
+    model: str | None = None,
+    max_tokens: int = DEFAULT_MAX_TOKENS,
+    system: str | None = None,
+    tools: bytes | None = None,
+    cache_breakpoints: int = 0,
+) -> Rendered:
+    """The body of a request for what the model is sent at a context's leaf: same context, same bytes.
+
+    `model` is the context's unless one of Anthropic's is named. System prompt and tools (a JSON list of their
+    definitions) are not in the log. What no repair can mend is left for a validator to find: a context without
+    messages, or without a model. Raises BadInputError for tools that are no such list.
+    """
+    messages, left_out = since_compaction([said(part) for part in context.parts])
+    repairs, author = Repairs(left_out), _author(context, model)
+    turns = _turns(messages, Contents(messages, author), repairs)
+    definitions = None if tools is None else _definitions(tools)
+    marks = breakpoints(turns, cache_breakpoints, has_tools=bool(definitions), has_system=bool(system))
+    fields = [b'"model":%s' % quoted(author.model, _unnoted), b'"max_tokens":%d' % max_tokens]
+    if definitions is not None:
+        fields.append(b'"tools":[%s]' % _joined(definitions, is_cached=marks.tools))
+    if system is not None:
+        fields.append(b'"system":' + _system(system, is_cached=marks.system))
+    fields.append(b'"messages":[%s]' % b",".join(_messages(turns, marks)))
+    return Rendered(body=b"{%s}" % b",".join(fields), repairs=tuple(repairs.made))
+
+
+def _author(context: Context, model: str | None) -> Author:
+    """The model that the request goes to."""
+    used = context.settings.model
+    provider, own = (_text(used.provider), _text(used.model_id)) if used else ("", "")
+    return Author(provider, own) if model in (None, own) else Author(_PROVIDER, _text(model))
+
+
+def _text(name: Any) -> str:
+    return name if isinstance(name, str) else ""
+
+
+def _turns(messages: list[Said], contents: Contents, repairs: Repairs) -> list[Turn]:
+    conversation = Conversation(repairs)
+    for number, message in enumerate(messages):
+        view, event, note = message.view, message.event, repairs.of(message.event)
+        if view.role == "assistant":
+            if blocks := contents.of_assistant(number, note):
+                conversation.assistant(event, blocks)
+            else:
+                note(Rule.EMPTY_MESSAGE, _NOTHING_IN_IT)
+        elif view.role == "toolResult":
+            conversation.result(message, contents.of_user(number, note))
+        elif view.role in _TOLD_BY_USERS:
+            if told := contents.of_user(number, note):
+                conversation.user(told)
+            else:
+                note(Rule.EMPTY_MESSAGE, _NOTHING_IN_IT)
+        else:
+            conversation.user(_stand_in(view, note))
+    return conversation.end()
+
+
+def _stand_in(message: Message, note: Note) -> list[Block]:
+    """What a model is told instead of a message; nothing of a command that was kept from it, or of an unknown role."""
+    text = stand_in(message)
+    if text is None:
+        note(Rule.UNKNOWN_ROLE, f"a message of role {message.role[:80]!r} is left out")
+    return [text_block(text, note)] if text else []
+
+
+def _definitions(tools: bytes) -> list[bytes]:
+    """The JSON of each tool's definition."""
+    try:
+        msgspec.json.decode(tools, type=list[dict[str, Any]])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInputError(
+            "tools", f"no JSON list of objects ({error})", "give a list of definitions"
+        ) from None
+    return [bytes(tool) for tool in msgspec.json.decode(tools, type=list[msgspec.Raw])]
+
+
+def _system(text: str, *, is_cached: bool) -> bytes:
+    """A system prompt, as a block where there is a breakpoint behind it."""
+    return b"[%s]" % cached(text_block(text, _unnoted).json) if is_cached else quoted(text, _unnoted)
+
+
+def _messages(turns: list[Turn], marks: Breakpoints) -> Iterator[bytes]:
+    for number, turn in enumerate(turns):
+        blocks = _joined([block.json for block in turn.blocks], is_cached=number in marks.turns)
+        yield b'{"role":"%s","content":[%s]}' % (turn.role.encode(), blocks)
+
+
+def _joined(items: list[bytes], *, is_cached: bool) -> bytes:
+    """JSON values in a row; `is_cached` puts a breakpoint behind the last."""
+    if is_cached:
+        items = [*items[:-1], cached(items[-1])]
+    return b",".join(items)
+
+
+def _unnoted(rule: Rule, action: str) -> None:
+    """Takes down nothing: what the caller gave is no part of the log."""
