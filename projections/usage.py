@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from eventstore.views import Message, Usage
+from collections.abc import Iterator
+from typing import Final
 
+from eventstore.event import ROLES, Event
+from eventstore.formats import view_of_event
+from eventstore.frame import decode, header_of
+from eventstore.log import Snapshot
+from eventstore.views import Message, Usage
+from projections.standpoint import Standpoint
+
+_ASSISTANT: Final = ROLES.index("assistant")
 _FAILED = frozenset({"aborted", "error"})
 
 
@@ -20,3 +29,13 @@ def paid(message: Message) -> Usage | None:
     if message.role != "assistant" or message.usage is None:
         return None
     return message.usage if message.usage.total > 0 else None
+
+
+def assistant_messages(snapshot: Snapshot, at: Standpoint) -> Iterator[tuple[Event, Message]]:
+    """The assistant's messages of every branch, in order of the log, each once."""
+    for frame in snapshot.frames(at.session, last=at.as_of):
+        if header_of(frame).role == _ASSISTANT:
+            event = decode(frame, at.session)
+            view = view_of_event(event)
+            if view is not None:
+                yield event, view

@@ -39,6 +39,12 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
         return shown[::-1]
 
 
+def whole_read(line: Line) -> str | None:
+    """The path of a file that a result holds all of, None for any other result."""
+    read = _read(line)
+    return read[0] if read and not read[1] else None
+
+
 def _read(line: Line) -> tuple[str, str] | None:
     """What a result read: the path and the range of it, "" for the whole file; None for no read of a file."""
     named = path_of(line)

@@ -16,7 +16,14 @@ class _Content(msgspec.Struct, frozen=True):
     content: list[Raw]
 
 
+class _Block(msgspec.Struct, frozen=True):
+    type: Any = None
+    data: Any = None
+    redacted: Any = None
+
+
 _decode: Final = msgspec.json.Decoder(_Content).decode
+_decode_block: Final = msgspec.json.Decoder(_Block).decode
 
 
 def payloads(message: bytes) -> list[Payload]:
@@ -39,10 +46,10 @@ def _mended(message: Any) -> list[bytes]:
 
 
 def _payload(raw: bytes) -> Payload:
-    block = tolerant_json(raw)
-    data = block.get("data")
-    return Payload(
-        raw=raw,
-        image=data if block.get("type") == "image" and isinstance(data, str) else "",
-        is_redacted=block.get("redacted") is True,
-    )
+    try:
+        block = _decode_block(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        decoded = tolerant_json(raw)
+        block = _Block(**{name: decoded[name] for name in _Block.__struct_fields__ if name in decoded})
+    is_image = block.type == "image" and isinstance(block.data, str)
+    return Payload(raw=raw, image=block.data if is_image else "", is_redacted=block.redacted is True)

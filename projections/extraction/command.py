@@ -1,63 +1,141 @@
-"""The commands of shell scripts."""
+"""The commands of shell scripts: what a shell was told to do, without the plumbing around it."""
 
 from __future__ import annotations
 
 import re
-import shlex
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+from enum import Enum, auto
 from typing import Final
 
-_HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n.*?^\s*\2\s*$", re.MULTILINE | re.DOTALL)
 _NOISE: Final = frozenset(
-    {
-        "cd",
-        "echo",
-        "true",
-        "false",
-        "printf",
-        "export",
-        "set",
-        ":",
-        "pwd",
-        "then",
-        "fi",
-        "do",
-        "done",
-        "else",
-        "esac",
-        "sleep",
-        "exit",
-        "wait",
-    }
+    ": alias break cd continue declare done echo esac exit export fi local popd printf pushd pwd read readonly return set"
+    " shift shopt sleep source true false trap ulimit umask unset wait . [ [[ } for case select function".split()
 )
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+"""Commands that change nothing but the shell, or only speak; the heads and ends of loops and choices."""
+_INTRODUCTIONS: Final = frozenset("! { do elif else if then time until while".split())
+"""Words that a command may stand behind."""
+
+_HEREDOC: Final = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
+_BLANK: Final = re.compile(r"(?:[ \t\r]|\\\r?\n)+|#[^\n]*")
+_REDIRECTION: Final = re.compile(r"\d*(?:&>>?|<<<|>>|>&|<&|>\||<>|>(?!\()|<(?!\())[ \t]*")
+_END: Final = re.compile(r"&&|\|\||;;|[;&\n()]")
+_PIPE: Final = re.compile(r"\|&?")
+_PLAIN: Final = re.compile(r"[^\\'\"`$()\s;&|<>]+")
+
+
+class _Part(Enum):
+    WORD = auto()
+    PIPE = auto()
+    END = auto()
 
 
 def commands(script: str) -> list[str]:
-    """The commands that a shell script runs, each as one line with single spaces, in order."""
+    """The commands that a shell script runs, each as one line with single spaces, in order.
+
+    Of a pipeline its first stage. Bodies of here-documents, redirections, comments and assignments are left
+    out, and so is what only moves or speaks (`cd`, `echo`). A script that cannot be split, because a quote or
+    a bracket is never closed, is one command: its first line.
+    """
     try:
-        lexer = shlex.shlex(_HEREDOC.sub("\n", script), posix=False, punctuation_chars=";&|<>()\n")
-        lexer.whitespace = " \t\r"
-        lexer.commenters = ""
-        tokens = list(lexer)
+        return list(_commands(_without_heredocs(script)))
     except ValueError:
-        lines = script.split("\n")
-        return [" ".join(line.split()) for line in lines if line.strip()][:1]
-    found: list[list[str]] = [[]]
-    skip = piped = False
-    for token in tokens:
-        if set(token) <= set(";&|\n()"):
-            piped = token in ("|", "|&")
-            found.append([])
-        elif set(token) <= set("<>&"):
-            skip = True
-        elif skip:
-            skip = False
-        elif not piped:
-            found[-1].append(token)
-    return [line for words in found if (line := _command(words))]
+        return [" ".join(line.split()) for line in script.splitlines() if line.strip()][:1]
+
+
+def _commands(script: str) -> Iterator[str]:
+    words: list[str] = []
+    is_piped = False
+    for part, word in _parts(script):
+        if part is _Part.WORD:
+            if not is_piped:
+                words.append(word)
+            continue
+        if command := _command(words):
+            yield command
+        words, is_piped = [], part is _Part.PIPE
+    if command := _command(words):
+        yield command
 
 
 def _command(words: list[str]) -> str:
-    while words and _ASSIGNMENT.fullmatch(words[0]):
-        words = words[1:]
-    return "" if not words or words[0] in _NOISE else " ".join(words)
+    first = 0
+    while first < len(words) and (words[first] in _INTRODUCTIONS or _ASSIGNMENT.match(words[first])):
+        first += 1
+    if first == len(words) or words[first] in _NOISE or words[first:] == ["cat"]:
+        return ""
+    return " ".join(" ".join(words[first:]).split())
+
+
+def _parts(script: str) -> Iterator[tuple[_Part, str]]:
+    """Words and what stands between commands. Raises ValueError where a quote or bracket is never closed."""
+    at = 0
+    while at < len(script):
+        if found := _BLANK.match(script, at):
+            at = found.end()
+        elif found := _REDIRECTION.match(script, at):
+            at = _word_end(script, found.end())
+        elif found := _END.match(script, at):
+            yield _Part.END, ""
+            at = found.end()
+        elif found := _PIPE.match(script, at):
+            yield _Part.PIPE, ""
+            at = found.end()
+        else:
+            # `<(…)` is a word, too, though it does not begin as one.
+            end = _word_end(script, at + 1 if script[at] in "<>" else at)
+            yield _Part.WORD, script[at:end]
+            at = end
+
+
+def _word_end(script: str, at: int) -> int:
+    """Where the word that begins at `at` ends: quotes and `$(…)` are parts of it, whatever they hold."""
+    closers: list[str] = []
+    while at < len(script):
+        if found := _PLAIN.match(script, at):
+            at = found.end()
+            continue
+        char, closer = script[at], closers[-1] if closers else ""
+        if char == "\\":
+            at += 1
+        elif char == closer:
+            closers.pop()
+        elif char == "$" and script.startswith("$(", at):
+            closers.append(")")
+            at += 1
+        elif closer == '"':
+            pass
+        elif char in "'`":
+            at = script.index(char, at + 1)
+        elif char == '"':
+            closers.append('"')
+        elif char == "(" and (closers or script[at - 1 : at] in ("<", ">", "=")):
+            closers.append(")")
+        elif not closers and char != "$":
+            break
+        at += 1
+    if closers:
+        raise ValueError(closers[-1])
+    return min(at, len(script))
+
+
+def _without_heredocs(script: str) -> str:
+    """A script without its here-documents; `<<` with no such document behind it stays."""
+    if "<<" not in script:
+        return script
+    lines, kept, at = script.split("\n"), list[str](), 0
+    places = defaultdict[str, list[int]](list)
+    for number, line in enumerate(lines):
+        places[line.strip()].append(number)
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        for found in list(_HEREDOC.finditer(line)):
+            ends = places.get(found[2], ())
+            nearest = bisect_left(ends, at)
+            if nearest < len(ends):
+                at, line = ends[nearest] + 1, line.replace(found[0], "", 1)
+        kept.append(line)
+    return "\n".join(kept)

@@ -12,16 +12,16 @@ LONGEST: Final = 300
 _FILE: Final = r"[\w./@~+\\-]{1,300}+"
 _FORMS: Final = (
     # What was thrown: `TypeError: x is not a function`, `java.io.IOException: …`.
-    r"(?:(?:Uncaught|Unhandled|Caused by:) )?+[A-Za-z_][\w.]{0,100}+(?<=Error|ption)(?:\s\[\w+\])?:[ \t]",
-    r"Error(?:\s\[\w+\])?:[ \t]",
-    r"(?:error|ERROR|fatal|FATAL|panic)(?:\[\w+\]|[ ]TS\d+)?:[ \t]",
+    r"(?:(?:Uncaught|Unhandled|Caused by:) )?+[A-Za-z_][\w.]{0,100}+(?:(?<=Error)|(?<=Exception))(?:\s\[\w+\])?:[ \t]",
+    # What was said; a member called `error` has a value or a type behind it.
+    r"(?:error|ERROR|fatal|FATAL|panic)(?:\[\w+\]|[ ]TS\d+)?:[ \t]++(?!(?:err|error|e|null|undefined|string|unknown|any|true|false)\b)",
     r"(?:PHP )?+(?:Fatal|Parse|Syntax|fatal) error:[ \t]",
     r"(?:ERROR|FATAL)[ \t]++\S",
     # Where, then what: `a.ts(1,2): error TS2304: …`, `a.c:1:2: error: …`, `a.go:1:2: undefined: x`.
     rf"{_FILE}(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\))[:]?[ -]++(?:fatal[ ])?error\b",
-    rf"{_FILE}\.\w+:\d+:\d+:[ ](?!warning|note|info|hint|debug)[^\W\d]",
+    rf"(?=[^\s:]*[./]){_FILE}:\d+:\d+:[ ](?!warning|note|info|hint|debug)[^\W\d]",
     # Test runners and package managers.
-    r"---[ ]FAIL:[ ]|FAIL(?:ED)?[ \t]++[\w./]|E[ ]{2,}\S",
+    r"---[ ]FAIL:[ ]|FAIL(?:ED)?[ \t]++[^\s/._:]*+[/._:]\S|E[ ]{2,}\S",
     r"npm[ ](?:ERR!|error)[ ]\S|[ ]?ERR_PNPM\w+[ ]|ELIFECYCLE[ ]",
     r"make(?:\[\d+\])?:[ ]\*\*\*",
     # Exits.

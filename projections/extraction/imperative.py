@@ -9,36 +9,36 @@ from typing import Final
 
 _VERBS: Final = frozenset(
     """
-    act add adhere adjust adopt aggregate aim allow analyse analyze annotate append apply ask assert assign assume
-    attach avoid be begin bring bump carry choose cite clarify clone collapse collect combine compare compile
-    comply compute configure confirm consider consult continue contrast convert create decide declare decouple
-    deduplicate define delete deploy deprecate derive describe determine disable discard discuss do download edit
-    eliminate embed emit emphasize enable enforce ensure enumerate evaluate examine exclude execute expand explain
-    explore expose extend extract figure find finish fix flatten focus follow generate get give go guarantee have
-    hide highlight hold identify ignore implement improve include incorporate inform inject inline insert inspect
-    install instrument integrate introduce invent investigate invoke isolate join keep kill launch leave listen
-    look maintain make migrate minimize modify move normalize notify obey omit optimize organize override perform
-    pick polish populate prefer prefix prepare preserve pretend prevent prioritize proceed produce propose protect
-    prove provide prune put raise re-read re-run re-use read rebase rebuild recheck reconsider redo reduce refactor
-    refer refine refrain regenerate reject rely remember remind remove rename render reorder repeat rephrase
-    replace reply reproduce rerun research resolve respect respond restart restore restrict restructure resume
-    retain rethink retry reuse revert revisit rework rewrite rotate run save send shorten simplify skip sleep solve
-    spawn specify squash stay stick stop strip submit substitute suggest summarise summarize switch synchronize
-    tackle take talk teach tell terminate think throw tidy toggle translate treat trim try undo unify uninstall
-    unmonitor update upgrade use utilize validate verify wait wrap write
+    act add adhere adjust adopt aggregate aim allow analyse analyze annotate append apply argue ask assert assign
+    assume attach avoid be begin bring bump carry check choose cite clarify clone collapse collect combine compare
+    compile comply compute configure confirm consider consult continue contrast convert create decide declare
+    decouple deduplicate define delete deploy deprecate derive describe determine disable discard discuss do
+    download edit eliminate embed emit emphasize enable enforce ensure enumerate evaluate examine exclude execute
+    expand explain explore expose extend extract figure find finish fix flatten focus follow generate get give go
+    guarantee have hide highlight hold identify ignore implement improve include incorporate inform inject inline
+    insert inspect install instrument integrate introduce invent investigate invoke isolate join keep kill launch
+    leave listen look maintain make merge migrate minimize modify move normalize notify obey omit optimize organize
+    override perform pick polish populate prefer prefix prepare preserve pretend prevent prioritize proceed produce
+    propose protect prove provide prune put quote raise re-read re-run re-use read rebase rebuild recheck
+    reconsider redo reduce refactor refer refine refrain regenerate reject rely remember remind remove rename
+    render reorder repeat rephrase replace reply reproduce request rerun research resolve respect respond restart
+    restore restrict restructure resume retain rethink retry return reuse revert review revisit rework rewrite
+    rotate run save send shorten simplify skip sleep solve spawn specify squash stay stick stop strip submit
+    substitute suggest summarise summarize switch synchronize tackle take talk teach tell terminate think throw
+    tidy toggle translate treat trim try undo unify uninstall unmonitor update upgrade use utilize validate verify
+    wait wrap write
     """.split()
 )
 """Verbs in their base form that seldom begin a clause as anything else."""
 _ALSO_NOUNS: Final = frozenset(
     """
-    adapt address answer benchmark branch browse build cache call capture change check clean close comment commit
+    adapt address answer benchmark branch browse build cache call capture change clean close comment commit
     complete copy correct cover cross-check cut debug delegate design display document double-check draft drop
     escape export fetch fill filter flag flip format grep group guard help import index initialize know label limit
-    link lint list load lock log map mark match mention merge mirror mock monitor name note open order pass paste
-    patch pin plan point port present print publish pull push query quote rank record reference release report
-    request require reset return review scan schedule scope score search see select separate set share ship show
-    sort split start state store structure study support swap tag target test time trace track transfer trigger
-    tune turn type visit walk watch work yield
+    link lint list load lock log map mark match mention mirror mock monitor name note open order pass paste patch
+    pin plan point port present print publish pull push query rank record reference release report require reset
+    scan schedule scope score search see select separate set share ship show sort split start store structure study
+    support swap tag target test time trace track transfer trigger tune turn type visit walk watch work yield
     """.split()
 )
 """Verbs that are as often nouns or adjectives: imperatives only where an object follows."""
@@ -75,33 +75,41 @@ _ADVERBS: Final = frozenset(
     instead just kindly maybe now only or perhaps please pls quickly really simply still then
     """.split()
 )
-_SHORT: Final = 2
+_ONLY_OF_VERBS: Final = frozenset("always kindly only please pls".split())
+"""Adverbs that go before no noun."""
+_TAKE_A_DOING: Final = frozenset("avoid begin continue keep start stop try".split())
+_SHORT: Final = 1
 """Words after a verb that need no article: `commit changes`."""
+_NEAR: Final = 2
 _REACH: Final = 3
-"""Words after a verb among which another one tells that it is a noun."""
-_NAME: Final = re.compile(r".*[/_@\d`]|.*\w\.\w|--?\w")
+"""Words after a verb among which another one tells that it is a noun; fewer where it seldom is."""
+_NAME: Final = re.compile(r".*[/_@\d`]|.*\w\.\w")
 
 
-def is_imperative(words: Sequence[str], *, strictly: bool = False) -> bool:
+def is_imperative(words: Sequence[str], *, follows: bool = False, is_lead: bool = True) -> bool:
     """Whether a clause, given as its words in lower case, is an imperative; adverbs may go before the verb.
 
-    `strictly`: only with an object, for a clause that follows others which tell how things are.
+    `follows`: it comes after clauses that tell how things are, so that it needs an object. `is_lead`: it begins
+    a sentence and is no title before a colon, so that what may be a noun needs no article.
     """
     rest = list(dropwhile(_ADVERBS.__contains__, words))
-    if not rest:
+    if not rest or (rest[0] not in _VERBS and rest[0] not in _ALSO_NOUNS):
         return False
-    verb, *after = rest
-    if verb not in _VERBS and verb not in _ALSO_NOUNS:
-        return False
+    verb, after = rest[0], list(dropwhile(_ADVERBS.__contains__, rest[1:]))
     if not after:
-        return not strictly and verb in _VERBS
+        return not follows and verb in _VERBS
     if after[0] in _DETERMINERS:
         return True
     if after[0] in _FINITE or (verb in ("do", "have", "be") and after[0] in _SUBJECTS | {"to"}):
         return False
-    if verb in _VERBS and not strictly:
+    is_surely_verb = verb in _VERBS and not follows and _FINITE.isdisjoint(after[:_NEAR])
+    if is_surely_verb or words[0] in _ONLY_OF_VERBS or (verb in _TAKE_A_DOING and after[0].endswith("ing")):
         return True
-    has_object = after[0] in _PREPOSITIONS or is_name(after[0]) or len(after) <= _SHORT
+    has_object = (
+        after[0] in _PREPOSITIONS
+        or (is_name(after[0]) and not follows)
+        or (len(after) <= _SHORT and is_lead)
+    )
     return has_object and _FINITE.isdisjoint(after[:_REACH])
 
 

@@ -3,100 +3,119 @@
 An order is an imperative ("read a.ts", "let's use tabs"), a statement of what has to be ("the theme must load",
 "we need to port it"), or a sentence with "please", "make sure" or "from now on". A prohibition is a negated
 imperative ("don't touch the tests"), "no" with a few words ("no emojis"), or a statement of what must not be. A
-preference says what one wants, prefers or would rather have. Questions are none, also those that ask for
-something ("can you use tabs"), nor is a go-ahead that says nothing by itself ("ok, do it", "continue").
+preference says what one wants, prefers or would rather have. Questions are none of these, also those that ask
+for something ("can you use tabs"); nor is a go-ahead that says nothing by itself ("ok, do it").
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from projections.extraction.imperative import is_imperative
 from projections.extraction.prose import own_words, sentences
 
 _LONGEST: Final = 600
 """Characters of a sentence; what is longer was not written as one."""
+_QUOTES: Final = ('"', "“", "'", "‘", "«")  # noqa: RUF001  quotation marks
+"""A sentence that begins with one is somebody's words."""
 _MARKS: Final = re.compile(r"\*{1,3}|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)|~~")
 _CODE: Final = re.compile(r"`[^`]*`")
 _LINK: Final = re.compile(r"\[([^\]\[]{1,200})\]\([^()\s]{1,400}\)")
 _ASIDE: Final = re.compile(r"\(([^()]*)\)")
-_CLAUSE_ENDS: Final = re.compile(r"([,;:])+(?=\s|$)|\s[-–—>]{1,2}\s|[.!](?=\s)")  # noqa: RUF001  dashes
+_CLAUSE_END: Final = re.compile(r"([,;:])+(?=\s|$)|\s[-–—>]{1,2}\s|[.!](?=\s)")  # noqa: RUF001  dashes
 _WORD: Final = re.compile(r"[^\s\"“”,;:!?()\[\]{}…]+")
+_AROUND: Final = " .,;:!?-–—>\"'“”)("  # noqa: RUF001  dashes, quotation marks
 
 _OPENERS: Final = frozenset(
     """
-    ok okay k alright right so soo sooo then now and also but or well actually yes yeah yep yup no nope nah hm hmm hmmm
-    btw wait first firstly second secondly third thirdly next finally lastly additionally furthermore otherwise instead
-    just simply anyway great good cool perfect nice fine thanks thx sure hey hi hello dude man guys jesus wow omfg omg
-    ugh oh ah lol wtf important note reminder rule nb todo however therefore thus basically ideally generally
-    either besides plus
+    additionally ah also alright also and anyway basically besides btw but cool dude either finally fine first firstly
+    furthermore generally good great guys hello hey hi hm hmm hmmm however ideally important instead jesus just k lastly
+    lol man nah next nice no nope note now oh ok okay omfg omg or otherwise perfect plus really reminder right rule
+    second secondly simply so soo sooo sure thanks then therefore third thirdly thus thx todo ugh well wow wtf yeah yep
+    yes yup
     """.split()
 )
-"""Words that open a sentence and say nothing of what it is."""
+"""Words that open a sentence and do not say of what kind it is."""
 _OPENING: Final = re.compile(
-    r"(?:by the way|all right|to be clear|in general|for now|at least|i mean|thank you|of course|if possible|if needed"
-    r"|in the meantime|one more thing|from now on|going forward|my dude|my friend)\b[\s,:;-]*"
+    r"(?:all right|at least|by the way|for now|from now on|going forward|i mean|if needed|if possible|in general"
+    r"|in the meantime|my dude|of course|one more thing|thank you|to be clear)\b"
 )
 _ASKS: Final = frozenset(
     """
-    can could would will did does is are was were am what what's why how who whose whom which isn't aren't wasn't
-    can't couldn't doesn't didn't won't wouldn't shouldn't any anyone
+    am any are aren't can can't could couldn't did didn't does doesn't how is isn't was wasn't were what what's which
+    who who's whom whose why will won't would wouldn't
     """.split()
 )
 """Words by which a question begins, with or without its mark."""
-_ASKS_SUBJECT: Final = frozenset("do should have has had shall may".split())
-"""Those by which one begins if a subject follows."""
-_SUBJECTS: Final = frozenset("i we you he she it they this that these those there the".split())
+_ASKS_SUBJECT: Final = frozenset("do had has have may shall should".split())
+_SUBJECTS: Final = frozenset("he i she they we you".split())
+"""Words that make a question of one of those before them."""
 _TAG: Final = re.compile(r",?\s*(?:ok|okay|alright|understood|got it|please)\s*\?+$")
-
+"""A question that asks for no more than a nod."""
+_SAYS_NOTHING: Final = frozenset(
+    """
+    actually again ahead all an and be both carry continue do does done else finish first for go going it keep let let's lets me
+    more need needs next no now of ok on one please proceed start stop sure that the them then these thing things
+    this to try until us wait want we with yes you
+    """.split()
+)
+"""Words of a go-ahead; what has no others gives leave for something said before."""
 _INTRODUCES: Final = frozenset(
     """
-    if when whenever once before after unless until while for in on at with without during as since where wherever
-    given by from under regarding because instead to every each any whatever like per
+    after any as at because before by during each every for from given if in instead like on once per regarding since to
+    under unless until when whenever where wherever while with without
     """.split()
 )
 """Words by which a clause begins that an order may follow: `before you commit, run the tests`."""
+_FEW: Final = 2
 
-_NEVER_MIND: Final = re.compile(
-    r"(?:don't|do not|dont) (?:know|think|see|understand|remember|recall|care|get|mean|want|have|need|like|seem|exist"
-    r"|appear|work|match)\b|(?:don't|do not|dont) worry(?! about)\b|never (?:mind|\w+ed\b|seen|had|got|saw|did|was|been)"
+_LETS: Final = re.compile(r"(?:let's|lets|let us) (?!me\b)\S")
+_FORBIDS: Final = re.compile(
+    r"(?:don't|dont|do not|never(?! \w+(?:[^s]s|ed)\b)|refrain from|no more)\s+(?!by\b|know|think|see\b|understand|remember"
+    r"|recall|care\b|mean\b|want\b|have\b|need\b|seem|exist|appear|match|mind\b|worry(?! about)|seen\b|had\b|got\b|was\b"
+    r"|did\b|been\b)\S"
 )
-_FORBIDS: Final = re.compile(r"(?:don't|dont|do not|do no t|never|not to|refrain from|no more)\s+(?!$)\S")
 _NO: Final = re.compile(r"no\s+(?!one\b|such\b|longer\b|way\b|idea\b|problems?\b|worries\b|need\b|doubt\b|matter\b)")
-_NO_IS_REPORTED: Final = re.compile(
-    r"\b(?:is|are|was|were|has|have|had|will|would|can|could|at all|found|yet|\w+ed)$|\b(?:is|are|was|were|has|it|them|you|this|that)\b"
-)
-_REPORTED_NOUNS: Final = frozenset(
+_MOST_FORBIDDEN: Final = 4
+"""Words after a "no" that forbids; more of them report."""
+_WITHOUT: Final = re.compile(r"\s+(?:without|unless|except|in|on|please)\b.*")
+_REPORTS: Final = frozenset(
     """
-    error errors issue issues change changes difference differences diff output result results luck response effect
-    success warning warnings finding findings clue conflicts conflict comment hurry rush thanks
+    are benchmark benchmarks can change changes clue conflict conflicts could coverage did diff difference differences effect error errors finding
+    findings found had has have hurry is issue issues it luck output record response result results rush state success test tests thanks that
+    them this was warning warnings were will would yet you
     """.split()
 )
-_MOST_WORDS_FORBIDDEN: Final = 4
-_WITHOUT: Final = re.compile(r"\s+(?:without|unless|except|in|on|please)\b.*")
+"""Words of a "no" that says how things are: `no errors`, `no mutex protects it`."""
 
 _HAS_TO: Final = re.compile(
-    r"\b(?:must|should|shall|ought to|(?:need|needs|have|has) to(?! go\b)|(?:is|are) to be"
-    r"|(?:is|are) (?:not allowed|forbidden|prohibited|required|mandatory|off[ -]limits)"
-    r"|(?<=we )need (?!to\b|for\b|not\b))"
+    r"\b(?:(?:must|should|shall|ought to|(?:need|needs|have|has) to)\b|(?:is|are) to be\b|(?<=we )need (?!for\b|not\b)"
+    r"|(?:is|are) (?:not allowed|forbidden|prohibited|required|mandatory|off[ -]limits)\b)"
 )
-_NO_ORDER_BEFORE: Final = re.compile(
-    r"\w,? that\b|\b(?:if|when|because|since|which|that's|what|what's|how|why|who|where|whether|says?|said|did|didn't|was|were"
-    r"|assume|suppose|guess|hope|sure|i|don't|doesn't|not|nobody|could|would|might|may|maybe|than|as)\b"
+_SUPPOSES: Final = re.compile(
+    r"(?:must|should|shall) (?:have\b|now\b|already\b|work\b|help\b|mean\b|suffice\b|hopefully\b|probably\b|be (?:an?|the"
+    r"|because|something|due|wrong|missing|fine|ok|okay|good|correct|right|enough|able|possible|there|done|easy|ready"
+    r"|safe|sufficient|\w+ing)\b)"
 )
-_LIKELY: Final = re.compile(
-    r"(?:must|should|shall) (?:have|be (?:a|an|the|because|something|due|wrong|missing|fine|ok|okay|good|correct|right"
-    r"|enough|able|possible|there|done|easy|ready|safe|sufficient)\b|now\b|already\b|work\b|help\b|mean\b|suffice\b"
-    r"|hopefully\b|probably\b|be good\b)"
+_EXPECTS: Final = re.compile(
+    r"(?:it|this|that|these|those|they|everything) should (?!be\b|not\b|never\b|only\b|always\b)"
 )
-_MOST_WORDS_BEFORE: Final = 12
+_I_THINK: Final = re.compile(r"(?:i|we) (?:do |really |also |just )?(?:think|believe|feel)\b(?: that)?")
+_TELLS: Final = re.compile(
+    r"\w,? that\b|\b(?:if|when|because|since|which|that's|what|what's|how|why|who|where|whether|says?|said|did|didn't|was"
+    r"|were|assume|suppose|guess|hope|sure|i|don't|doesn't|not|nobody|could|would|might|may|maybe|than|as)\b"
+)
+"""What stands before a verb of obligation in a sentence that only tells of one."""
+_LONGEST_SUBJECT: Final = 12
+"""Words before a verb of obligation."""
 _WANTS: Final = re.compile(
     r"(?:i|we)(?:'d|'ll| would| do| really| actually| just| basically| only| also| still| definitely| strongly| much)*"
-    r" (?:want(?! to (?:know|understand|ask|learn|hear|thank|see if)\b)|wanna|prefer|insist|hate|would rather|rather"
-    r"|need (?:you|it|this|that|the|an?|all|every|only)\b|like (?:to|it (?:when|if|better|more)|the \w+ (?:better|more)"
-    r"|\w+ (?:better|more))\b|love (?:to|it if)\b|go with\b)"
+    r" (?:want(?! to (?:know|understand|ask|learn|hear|thank|see if)\b)|wanna|prefer|insist|hate|rather|go with\b"
+    r"|need (?:you|it|this|that|the|an?|all|every|only)\b"
+    r"|like (?:it (?:when|if|better|more)|(?:the )?\w+ (?:better|more))\b)"
+    r"|(?:i|we)(?:'d| would) (?:really |also )?(?:like|love)\b(?! to (?:know|understand|ask|learn|hear|see if)\b)"
     r"|(?:i|we) (?:don't|do not|dont|wouldn't|would not) (?:want|like|love|wanna)\b"
     r"|(?:my preference|i'd appreciate|i expect you)\b"
 )
@@ -104,16 +123,15 @@ _ANYWHERE: Final = re.compile(
     r"\bplease\b|(?<!to )(?<!i )(?<!we )(?<!not )(?<!will )\b(?:make|be) sure\b"
     r"|\bfrom now on\b|\bgoing forward\b|\bin (?:the )?future\b"
 )
-_LETS: Final = re.compile(r"(?:let's|lets|let us) (?!me\b)\S")
 
-_SAYS_NOTHING: Final = frozenset(
-    """
-    go ahead do does it that this these all so try again continue proceed keep going on start carry next until done
-    first more please let's lets let us me yes no ok the a an now then you i we want to and with of be sure for
-    thing things else actually just really finish them both one stop
-    """.split()
-)
-"""Words of a go-ahead; a sentence of nothing else gives leave for what was said before."""
+
+class _Clause(NamedTuple):
+    """A part of a sentence; `follows` parts that tell how things are; `is_lead` if it begins the sentence."""
+
+    text: str
+    words: Sequence[str]
+    follows: bool
+    is_lead: bool
 
 
 def instructions_in(text: str) -> list[str]:
@@ -127,100 +145,103 @@ def instructions_in(text: str) -> list[str]:
 
 def is_instruction(sentence: str) -> bool:
     """Whether a sentence orders, forbids or prefers something."""
-    if len(sentence) > _LONGEST:
+    if len(sentence) > _LONGEST or sentence.startswith(_QUOTES):
         return False
     plain = _TAG.sub("", _plain(sentence))
     words = _words(plain)
-    if _SAYS_NOTHING.issuperset(words) or (len(words) == 1 and plain.endswith(":")) or _asks(plain):
+    if _says_nothing(words) or _asks(plain):
         return False
     if any(_FORBIDS.match(_opened(aside)) for aside in _ASIDE.findall(plain)):
         return True
-    plain = _ASIDE.sub(" ", plain)
-    return any(_instructs(clause, is_free=is_free) for clause, is_free in _clauses(plain)) or bool(
-        _ANYWHERE.search(plain) and len(words) > 2
+    clauses = list(_clauses(_ASIDE.sub(" ", plain)))
+    return (
+        any(map(_instructs, clauses))
+        or (bool(clauses) and all(_rules_out(clause.text) for clause in clauses))
+        or (len(words) > _FEW and _ANYWHERE.search(plain) is not None)
     )
 
 
 def _plain(sentence: str) -> str:
-    """A sentence in lower case without marks of emphasis, spans of code as one word."""
-    text = _LINK.sub(r"\1", sentence.replace("’", "'"))
+    """A sentence in lower case without marks of emphasis, each span of code as one word."""
+    text = _LINK.sub(r"\1", sentence.replace("’", "'"))  # noqa: RUF001  an apostrophe
     return _MARKS.sub("", _CODE.sub("`", text)).casefold().strip()
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in (found.strip(".'") for found in _WORD.findall(text)) if word]
+    return [word for found in _WORD.findall(text) if (word := found.strip(".'"))]
+
+
+def _says_nothing(words: Sequence[str]) -> bool:
+    return all(word in _SAYS_NOTHING or len(word) == 1 for word in words)
 
 
 def _asks(plain: str) -> bool:
-    if plain.rstrip(" \"')”").endswith("?"):
+    if plain.rstrip(_AROUND.replace("?", "")).endswith("?"):
         return True
-    words = _words(_opened(plain))
-    if not words:
-        return False
-    if words[0] in _ASKS_SUBJECT:
-        return len(words) > 1 and words[1] in _SUBJECTS
-    return words[0] in _ASKS
+    first, second, *_ = [*_words(_opened(plain)), "", ""]
+    return first in _ASKS or (first in _ASKS_SUBJECT and second in _SUBJECTS)
 
 
 def _opened(clause: str) -> str:
-    """A clause without the words that open it and say nothing of what it is."""
-    clause = clause.lstrip(" .,;:!?-–—>\"'“(")
+    """A clause from where it begins to say something."""
     while True:
+        clause = clause.lstrip(_AROUND)
         word = _WORD.match(clause)
-        if opening := _OPENING.match(clause):
-            clause = clause[opening.end() :]
-        elif word and word[0].strip(".") in _OPENERS and not _NO.match(clause):
-            clause = clause[word.end() :].lstrip(" .,;:!?-–—>\"'”)")
-        else:
+        opening = _OPENING.match(clause) or (word if word and word[0].strip(".") in _OPENERS else None)
+        if not opening:
             return clause
+        rest = clause[opening.end() :]
+        if opening[0] == "no" and _NO.match(clause) and not is_imperative(_words(rest), follows=True):
+            return clause
+        clause = rest
 
 
-def _clauses(plain: str) -> Iterator[tuple[str, bool]]:
-    """The clauses of a sentence, each with whether nothing before it tells how things are."""
-    is_free = True
-    start = 0
-    for end in [*_CLAUSE_ENDS.finditer(plain), None]:
-        clause = _opened(plain[start : end.start() if end else None])
+def _clauses(plain: str) -> Iterator[_Clause]:
+    start, follows, is_first = 0, False, True
+    for end in [*_CLAUSE_END.finditer(plain), None]:
+        text = _opened(plain[start : end.start() if end else None])
         start = end.end() if end else start
-        words = _words(clause)
-        if not words:
+        words = _words(text)
+        is_title = end is not None and end[1] == ":"
+        if not words or (is_title and len(words) == 1):
             continue
-        yield clause, is_free
-        introduces = words[0] in _INTRODUCES or len(words) <= 2 or is_imperative(words) or (end and end[1] == ":")
-        is_free = is_free and introduces
+        clause = _Clause(text, words, follows, is_first and not is_title)
+        yield clause
+        is_first = False
+        follows = follows or not (is_title or len(words) <= _FEW or words[0] in _INTRODUCES or _orders(clause))
 
 
-def _instructs(clause: str, *, is_free: bool) -> bool:
-    words = _words(clause)
+def _instructs(clause: _Clause) -> bool:
     return (
-        (is_imperative(words, strictly=not is_free) and not _SAYS_NOTHING.issuperset(words))
-        or _LETS.match(clause) is not None
-        or _forbids(clause)
-        or _WANTS.match(clause) is not None
-        or _has_to(clause)
+        _orders(clause)
+        or _LETS.match(clause.text) is not None
+        or _FORBIDS.match(clause.text) is not None
+        or _WANTS.match(clause.text) is not None
+        or _has_to(clause.text)
     )
 
 
-def _forbids(clause: str) -> bool:
-    if _NEVER_MIND.match(clause):
-        return False
-    if _FORBIDS.match(clause):
-        return True
+def _orders(clause: _Clause) -> bool:
+    return not _says_nothing(clause.words) and is_imperative(
+        clause.words, follows=clause.follows, is_lead=clause.is_lead
+    )
+
+
+def _rules_out(clause: str) -> bool:
+    """Whether a clause is a "no" with what is not wanted."""
     no = _NO.match(clause)
     if not no:
         return False
-    forbidden = _WITHOUT.sub("", clause[no.end() :]).strip(" .!")
-    words = _words(forbidden)
-    return (
-        0 < len(words) <= _MOST_WORDS_FORBIDDEN
-        and not _REPORTED_NOUNS.intersection(words)
-        and not _NO_IS_REPORTED.search(forbidden)
-    )
+    words = _words(_WITHOUT.sub("", clause[no.end() :]))
+    is_report = not _REPORTS.isdisjoint(words) or (bool(words) and words[-1].endswith("ed"))
+    return 0 < len(words) <= _MOST_FORBIDDEN and not is_report
 
 
 def _has_to(clause: str) -> bool:
-    match = _HAS_TO.search(clause)
-    if not match or _LIKELY.match(clause, match.start()):
+    """Whether a clause says what must be or must not be, not what likely is."""
+    clause = _I_THINK.sub("", clause, count=1).lstrip()
+    verb = _HAS_TO.search(clause)
+    if not verb or _SUPPOSES.match(clause, verb.start()) or _EXPECTS.match(clause):
         return False
-    before = re.sub(r"^(?:i|we) (?:do )?(?:really |also |just )?(?:think|believe|feel)\b(?: that)?", "", clause[: match.start()])
-    return len(_words(before)) <= _MOST_WORDS_BEFORE and not _NO_ORDER_BEFORE.search(before)
+    subject = clause[: verb.start()]
+    return len(_words(subject)) <= _LONGEST_SUBJECT and not _TELLS.search(subject)

@@ -53,20 +53,20 @@ _NOT_PROSE: Final = re.compile(
     r"""\s*(?:
     \#{1,6}\s | \|                                         # headings, tables
     | \*\*(?!.*\b(?:not|never|no|don't|must|always|only)\b)[^.!?*]*\*\*:?\s*$
-    | > | <[/!a-zA-Z][^<]*>\s*$ | <[/!a-zA-Z][^<]*>.*<      # quotations, markup
+    | > | <[/!a-zA-Z]                                      # quotations, markup
     | [$➜❯%]\s | >>>\s | \#!                               # prompts
     | \+\s*\d*\s | @@ | -{3} | \+{3} | diff\s--git          # patches
     | \[[^\]]*\]\s*$ | \[[\w-]+[:.][\w:.-]*\]               # marks of harnesses, sources of log lines
     | [{}()\[]\s*$ | \{["\s] | [─-╿⠀-⣿│▀-▟✔✗✓✖↑↓]           # JSON, drawings of terminals
     | at\s\S.*:\d+ | File\s"                                # stack traces
-    | (?:\w+\s){0,2}\w*(?:error|exception|warning)\b[^.!?]{0,40}:\s | Traceback\b | npm\sERR
-    | (?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL)\b
+    | (?:(?:fatal|uncaught|internal|syntax|build|npm)\s)*\w*(?:error|exception|warning)\b[^.!?]{0,40}:\s
+    | Traceback\b | npm\sERR | (?-i:ERROR|WARN|WARNING|INFO|DEBUG|FATAL)\b
     | \d{4}-\d\d-\d\d[T\s] | \d\d:\d\d:\d\d
-    | (?:import|from|const|export|function|async|def|class|return|public|private|func|package)\s[^.!?]*[{(;=:]
+    | (?:const|let|var|def|function|func|class)\s\w+\s?[=({:<]
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-_CODE_END: Final = re.compile(r"(?:[{};]|=>)\s*$")
+_CODE_END: Final = re.compile(r"(?:[{}]|=>|[\w`][)\]\"'}];)\s*$")
 
 
 def unfenced(text: str) -> Iterator[str]:

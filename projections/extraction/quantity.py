@@ -53,7 +53,7 @@ UNITS: Final = {
 }
 """Each unit in the form that is compared, and how it is written."""
 
-_CLOSE: Final = "s m h d % B rem em vh vw pt".split()
+_CLOSE: Final = "s m h d % rem em vh vw pt".split()
 """Units that a number has right before them: `5 m`, `10 % 3` are something else."""
 
 _CANONICAL: Final = {spelling: unit for unit, spellings in UNITS.items() for spelling in spellings.split()}
@@ -65,6 +65,11 @@ _DURATION: Final = r"\d{1,4}+h(?:\d{1,2}+m)?+(?:\d{1,2}+(?:\.\d{1,9}+)?+s)?+|\d{
 PATTERN: Final = rf"(?<![\w.,:/#\u2013-])(?:(?:{_DURATION})(?!\w)|(?:{_NUMBER}|\.\d{{1,4}}+)[ -]?(?:{_SPELLINGS})(?![\w-]))"
 
 _PARTS: Final = re.compile(rf"({_NUMBER}|\.\d{{1,4}}+)([ -]?)({_SPELLINGS})")
+_ORDINAL: Final = re.compile(
+    r"\b(?:case|chapter|item|level|line|node|option|page|part|phase|php|python|round|section|stage|step|task|version) $", re.I
+)
+"""What is numbered, not counted: `phase 2 tests`."""
+_BEFORE: Final = 10
 _LEAST_BYTES: Final = 3
 """Digits of a number right before `B`: `7B` is the size of a model."""
 
@@ -75,7 +80,10 @@ def find(text: str, start: int, stop: int) -> Found:
     if parts is None:
         return start, stop, text[start:stop]
     number, between, unit = parts.groups()
-    if between and unit in _CLOSE and not (unit == "B" and between == " "):
+    if between and (unit in _CLOSE or (between == " " and _ORDINAL.search(text, max(0, start - _BEFORE), start))):
+        return None
+    if unit == "m" and text[start - 1 : start] in ("[", ";"):
+        # `\x1b[0;31m` is a colour.
         return None
     if unit == "B" and not between and len(number) < _LEAST_BYTES:
         return None

@@ -19,7 +19,9 @@ _RANKED: Final = (
 
 _PROSE: Final = (
     # Steps over what can begin no mention: blanks and signs; words of prose; numbers of lines; signs that stand alone.
-    r"(?:[^\w./~@#-]++|[A-Za-z][a-z]*+(?![\w\\/(`$@~+%-]|[.:?]\S)|\d++(?=[\t\n\u2192)\]])|[./~@#-](?![\w./-]))*+"
+    # A capital word that ends in "file" may be a Makefile.
+    r"(?:[^\w./~@#-]++|(?:[a-z]++|[A-Z][a-z]*+(?<!file))(?![\w\\/(`$@~+%-]|[.:?]\S)|\d++(?=[\t\n\u2192)\]])"
+    r"|[./~@#-](?![\w./\\-]))*+"
 )
 _REST: Final = r"\w++|[^\w]"
 

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from projections.extraction.found import Found
-from projections.extraction.symbol_words import BRANDS, HOSTS, LITERALS, NO_LEFT, NO_RIGHT
+from projections.extraction.symbol_words import BRANDS, HOSTS, KEYWORDS, LITERALS, NO_LEFT, NO_RIGHT
 
 _OPTION: Final = r"(?<![\w!-])--[A-Za-z][\w-]++"
 _PACKAGE: Final = r"(?<![\w@])@[a-z][\w.-]*+/[a-z][\w.-]*+"
@@ -28,6 +28,7 @@ _DUNDER: Final = re.compile(r"__[a-z0-9_]+__")
 _PERSON: Final = re.compile(r"Ma?c[A-Z][a-z]+|(?:[A-Z]{2,}|[a-z]?[A-Z]+)s|[A-Z]{2,}(?:ed|ing)")
 """People (`McAdams`), and what prose makes of abbreviations (`URLs`, `APIs`)."""
 _SENTENCE: Final = re.compile(r" [a-z]")
+_ESCAPES: Final = "bnrt"
 _LONGEST: Final = 80
 """Longer ones are encoded data."""
 
@@ -35,27 +36,29 @@ _LONGEST: Final = 80
 def find(text: str, start: int, stop: int) -> Found:
     """The name without a call's brackets; none for a word of prose, a product, a host."""
     raw = text[start:stop]
-    if raw[0] == "-":
-        raw = raw.rstrip("-")
-        return start, start + len(raw), raw
-    if raw[0] == "@":
-        raw = raw.rstrip(".-")
-        return start, start + len(raw), raw
-    name = raw.rstrip("()`")
+    if raw[0] in "-@":
+        raw = raw.rstrip("-.")
+        return None if raw == "--git" and text.startswith("diff ", start - 5) else (start, start + len(raw), raw)
     before = text[start - 1 : start] if start else ""
-    if len(name) > _LONGEST or (before == "\\" and name[0] in "nrt"):
+    if before == "\\" and raw[0] in _ESCAPES:
+        # `\\bfooBar` of a regex, `"\\nfooBar"` of a text in a text; `space\\name` of PHP could be either.
+        if text[start - 2 : start - 1].isalnum():
+            return None
+        start, raw = start + 1, raw[1:]
+    name = raw.rstrip("()`")
+    if not name or len(name) > _LONGEST:
         return None
     stop = start + len(name)
     is_named = _is_chain(text, stop, name, raw) if "." in name or "::" in name else _is_name(name, raw, before)
-    return (start, stop, name) if is_named else None
+    return (start, stop, name.replace("?", "")) if is_named else None
 
 
 def _is_name(name: str, raw: str, before: str) -> bool:
     if raw[-1] == "`" and before in ("`", "$") and name not in LITERALS:
         return True
-    if raw.endswith("()"):
+    if raw[-1] == ")" and before != "-" and name not in KEYWORDS:
         return True
-    if name in BRANDS:
+    if name in BRANDS or name.removesuffix("s") in BRANDS:
         return raw[-1] == "("
     return (_SHAPE.fullmatch(name) is not None and not _PERSON.fullmatch(name)) or _DUNDER.fullmatch(name) is not None
 

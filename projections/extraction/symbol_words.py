@@ -15,6 +15,8 @@ BRANDS: Final = frozenset(
 """Products, techniques and names that are written like names in code: a small list, not all there are."""
 LITERALS: Final = frozenset("true false null nil none None True False undefined NaN".split())
 """Values that stand between backticks and name nothing."""
+KEYWORDS: Final = frozenset("if for while switch catch return function async await super def fn func".split())
+"""Words of languages that brackets may follow."""
 HOSTS: Final = frozenset("com org net io dev edu gov example invalid".split())
 """Ends of hosts' names."""
 NO_LEFT: Final = frozenset("e i eg ie etc vs cf ca approx fig no a.k.a".split())

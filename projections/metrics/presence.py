@@ -26,7 +26,7 @@ _JOINERS: Final = {
     Kind.IDENTIFIER: _Joiners("-", "-"),
     Kind.ERROR: _Joiners("", ""),
     Kind.URL: _Joiners("", "/.-?#&=%:~+@"),
-    Kind.QUANTITY: _Joiners(".,", "/"),
+    Kind.QUANTITY: _Joiners(".,", ""),
     Kind.COMMAND: _Joiners("-./", "-./:="),
 }
 """Where a word goes on by kind of thing: `src/a.ts` does in `src/a.ts.map`, but `run` does not in `agent.run`."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, islice, pairwise, takewhile
+from typing import NamedTuple
 
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of_event
-from eventstore.frame import decode
 from eventstore.log import Snapshot
 from eventstore.sources import observed_rewrites
 from eventstore.views import Usage
@@ -19,7 +18,7 @@ from projections.coverage import bears_message
 from projections.replacement import Replacement
 from projections.standpoint import Standpoint, path
 from projections.tokens import Counter
-from projections.usage import measured
+from projections.usage import assistant_messages, measured
 
 _FOLDED_ANEW = frozenset({"compaction", "rewrite", "undone"})
 _ENDS_EFFECT = frozenset({"compaction", "undone"})
@@ -49,20 +48,26 @@ def requests(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> list[Reques
     the context only grew, and none of its messages where a summary comes first. Another model has another cache.
     """
     calls = _calls(snapshot, at)
+    previous = {seq: before for before, seq in pairwise(calls)}
     found: list[Request] = []
+    last: _Sent | None = None
     overhead = 0
-    for sent in _sent(snapshot, at, tokens, calls):
-        call, before = calls[sent.event.seq], calls.get(sent.before)
-        if not found:
-            overhead = max(0, call.usage.prompt - sent.tokens)
-        request = Request(
-            seq=sent.event.seq,
-            id=sent.event.id,
-            usage=call.usage,
-            idle=_between(before, call) if before else None,
-            readable=_readable(before, call, overhead, sent.share) if before else None,
-        )
-        found.append(request)
+    for event, parts, sizes in _contexts(snapshot, at, tokens):
+        if event.seq not in calls:
+            continue
+        call, before = calls[event.seq], previous.get(event.seq, 0)
+        if last is None:
+            overhead = max(0, call.usage.prompt - sizes[-1])
+        readable = idle = None
+        if before:
+            if last is None or before != last.seq:
+                elsewhere = list(context_at(snapshot, at.at(calls[before].parent)).parts)
+                last = _Sent(before, elsewhere, len(elsewhere), sum(tokens.count(elsewhere)))
+            share = Fraction(sizes[last.shared_with(parts)], last.tokens or 1)
+            readable = _readable(calls[before], call, overhead, share)
+            idle = _between(calls[before], call)
+        found.append(Request(seq=event.seq, id=event.id, usage=call.usage, idle=idle, readable=readable))
+        last = _Sent(event.seq, parts, len(parts), sizes[-1])
     return found
 
 
@@ -76,7 +81,7 @@ def in_effect(replacement: Replacement) -> Iterator[Event]:
     return takewhile(lambda entry: entry.kind not in _ENDS_EFFECT, replacement.later)
 
 
-def shared_messages(one: Sequence[Part], other: Sequence[Part]) -> int:
+def shared_messages(one: Iterable[Part], other: Iterable[Part]) -> int:
     """With how many messages two contexts begin alike, byte for byte."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0].raw == pair[1].raw, pairs))
@@ -92,11 +97,9 @@ class _Call(msgspec.Struct, frozen=True):
 def _calls(snapshot: Snapshot, at: Standpoint) -> dict[int, _Call]:
     """The calls of every branch that went through, in order, by the number of their message."""
     calls: dict[int, _Call] = {}
-    for frame in snapshot.frames(at.session, last=at.as_of):
-        event = decode(frame, at.session)
-        view = view_of_event(event) if event.role == "assistant" else None
-        usage = measured(view) if view else None
-        if view and usage:
+    for event, view in assistant_messages(snapshot, at):
+        usage = measured(view)
+        if usage is not None:
             calls[event.seq] = _Call(event.parent_seq, event.time, (view.provider, view.model), usage)
     return calls
 
@@ -112,44 +115,40 @@ def _readable(before: _Call, call: _Call, overhead: int, share: Fraction) -> int
     return min(fixed + int((before.usage.prompt - fixed) * share), call.usage.prompt)
 
 
-class _Sent(msgspec.Struct, frozen=True):
-    """A call of the path, the tokens of its messages, and which call of the session was the one before (0: none).
+class _Sent(NamedTuple):
+    """What a call was sent: the first `messages` of a list of parts that has grown since, or not; and their tokens."""
 
-    `share` of that one's messages, by their tokens, begin this call, too.
-    """
-
-    event: Event
+    seq: int
+    parts: list[Part]
+    messages: int
     tokens: int
-    before: int
-    share: Fraction
+
+    def shared_with(self, parts: list[Part]) -> int:
+        """With how many of its messages another context begins."""
+        if parts is self.parts:
+            return self.messages
+        return shared_messages(islice(self.parts, self.messages), parts)
 
 
-def _sent(snapshot: Snapshot, at: Standpoint, tokens: Counter, calls: dict[int, _Call]) -> Iterator[_Sent]:
-    """What each call of the path was sent, the contexts grown from each other wherever they do."""
+def _contexts(
+    snapshot: Snapshot, at: Standpoint, tokens: Counter
+) -> Iterator[tuple[Event, list[Part], list[int]]]:
+    """Each entry of the path with the context above it, and the tokens of its first n messages for each n.
+
+    Where the context only grows, it is the same list, grown: so all of them together cost what one costs.
+    """
     entries = path(snapshot, at)
     own = _own_parts(snapshot, at, entries, tokens)
-    previous = {seq: before for before, seq in pairwise(calls)}
-    context: list[Part] = []
-    # sizes[n] are the tokens of the first n messages; the call before on the path, `last`, had the first `same`.
-    sizes, same, last, last_size = [0], 0, 0, 0
+    parts: list[Part] = []
+    sizes = [0]
     for event in entries:
-        if event.seq in calls:
-            before = previous.get(event.seq, 0)
-            if before == last:
-                share = _quotient(sizes[same], last_size)
-            else:
-                elsewhere = context_at(snapshot, at.at(calls[before].parent)).parts
-                alike = shared_messages(elsewhere, context)
-                share = _quotient(sizes[alike], sum(tokens.count(elsewhere)))
-            yield _Sent(event, sizes[-1], before, share)
-            same, last, last_size = len(context), event.seq, sizes[-1]
+        yield event, parts, sizes
         if event.kind in _FOLDED_ANEW:
-            folded = context_at(snapshot, at.at(event.seq)).parts
-            same = min(same, shared_messages(context, folded))
-            context, sizes = list(folded), list(accumulate(tokens.count(folded), initial=0))
+            parts = list(context_at(snapshot, at.at(event.seq)).parts)
+            sizes = list(accumulate(tokens.count(parts), initial=0))
         elif event.seq in own:
             part, size = own[event.seq]
-            context.append(part)
+            parts.append(part)
             sizes.append(sizes[-1] + size)
 
 
@@ -166,7 +165,3 @@ def _own_parts(
     parts = [part for part in shown if part is not None]
     # All at once: what a counter makes, it keeps in the log.
     return {part.seq: (part, size) for part, size in zip(parts, tokens.count(parts), strict=True)}
-
-
-def _quotient(part: int, whole: int) -> Fraction:
-    return Fraction(part, whole) if whole else Fraction(0)

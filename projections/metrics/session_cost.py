@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from eventstore.formats import view_of_event
-from eventstore.frame import decode
 from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message, Usage
 from projections.metrics.shapes import Shape
 from projections.prices import Prices
 from projections.standpoint import Standpoint, stand
-from projections.usage import paid
+from projections.usage import assistant_messages, paid
 
 
 class Spent(Shape, frozen=True):
@@ -76,10 +74,9 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 def _calls(snapshot: Snapshot, at: Standpoint, prices: Prices) -> Iterator[_Call]:
-    for frame in snapshot.frames(at.session, last=at.as_of):
-        event = decode(frame, at.session)
-        view = view_of_event(event) if event.role == "assistant" else None
-        if view is not None and (usage := paid(view)) is not None:
+    for event, view in assistant_messages(snapshot, at):
+        usage = paid(view)
+        if usage is not None:
             name = f"{view.provider}/{view.model}" if view.provider else view.model
             yield _Call(name, usage.cost, _priced(view, usage, event.time, prices))
 

@@ -1,70 +1,34 @@
-"""Going elsewhere in a session's tree."""
+"""Branch summaries: attached at the target, about what was left, with the files that the log says."""
 
 from __future__ import annotations
 
 import pytest
 
 from compaction import move_to, record_branch_summary
-from eventstore.errors import NotFoundError, VersionConflictError
-from eventstore.records import Compaction, Decision, FileOperations, record_of
+from compaction.branch import PREAMBLE, entries_for_summary, summary_budget
+from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
+from eventstore.memory_log import MemoryLog
+from eventstore.records import (
+    BranchSummary,
+    Compaction,
+    FileOperations,
+    Label,
+    ModelChange,
+    SessionInfo,
+    Undone,
+    record_of,
+)
 from projections.audit import audit
 from projections.context import build_context
-from projections.standpoint import ROOT
-from projections.tree import tree
-from tests.support.events import version
-from tests.support.talk import assistant, call, texts_of, user
+from projections.standpoint import ROOT, path, stand
+from tests.support.events import NOW, version
+from tests.support.talk import Story, assistant, call, result, texts_of, user
 
 
 def summarize(story, target, summary="tried"):
     """Record a branch summary, and give its event and its record."""
     event = story[record_branch_summary(story.writer, summary=summary, target=target)]
     return event, record_of("branch_summary", event.body)
-
-
-def test_a_move_puts_the_session_at_its_target(story):
-    root, _ = story.says(user("root"), user("elsewhere"))
-    moved = move_to(story.writer, root)
-    assert (story[moved].parent, tree(story.log, "s").leaf) == (root, moved)
-
-
-def test_a_move_shows_the_context_of_its_target(story):
-    root, _ = story.says(user("root"), user("elsewhere"))
-    move_to(story.writer, root)
-    assert texts_of(build_context(story.log, "s")) == ["root"]
-
-
-def test_a_move_says_where_from(story):
-    root, left = story.says(user("root"), user("elsewhere"))
-    moved = story[move_to(story.writer, root)]
-    assert record_of("leaf_moved", moved.body).from_id == left
-
-
-def test_a_move_to_the_root_starts_anew(story):
-    story.says(user("root"))
-    moved = move_to(story.writer, ROOT)
-    assert (story[moved].parent, texts_of(build_context(story.log, "s"))) == (None, [])
-
-
-def test_a_move_from_an_empty_tree_comes_from_nowhere(story):
-    story.add(Decision(outcome="skip", reason="small"))
-    moved = story[move_to(story.writer, ROOT)]
-    assert record_of("leaf_moved", moved.body).from_id == ""
-
-
-@pytest.mark.parametrize("target", ["ghost", "e2"])
-def test_a_move_to_what_is_no_entry_is_refused_with_nothing_appended(story, target):
-    story.says(user("root"))
-    story.add(Decision(outcome="skip", reason="small"))
-    with pytest.raises(NotFoundError):
-        move_to(story.writer, target)
-    assert version(story.log, "s") == 2
-
-
-def test_a_move_while_somebody_appends_is_refused(story, interrupt):
-    (root,) = story.says(user("root"))
-    with pytest.raises(VersionConflictError) as refused:
-        move_to(interrupt(story).writer, root)
-    assert (refused.value.expected, refused.value.actual) == (1, 2)
 
 
 def test_a_branch_summary_is_attached_at_its_target(story):
@@ -87,7 +51,26 @@ def test_a_branch_summary_names_the_leaf_that_was_left(story):
 def test_the_context_behind_a_branch_summary_is_the_targets_with_it(story):
     root, _ = story.says(user("root"), user("left"))
     summarize(story, root)
-    assert texts_of(build_context(story.log, "s")) == ["root", "tried"]
+    assert texts_of(build_context(story.log, "s")) == ["root", f"{PREAMBLE}\n\ntried"]
+
+
+def test_a_branch_summary_says_first_what_it_is(story):
+    root, _ = story.says(user("root"), user("left"))
+    assert summarize(story, root)[1].summary == f"{PREAMBLE}\n\ntried"
+
+
+def test_a_branch_summary_that_says_so_already_does_not_say_it_twice(story):
+    root, _ = story.says(user("root"), user("left"))
+    said = f"{PREAMBLE}\n\ntried"
+    assert summarize(story, root, said)[1].summary == said
+
+
+@pytest.mark.parametrize("summary", ["", " \n"])
+def test_an_empty_branch_summary_is_refused_with_nothing_appended(story, summary):
+    root, _ = story.says(user("root"), user("left"))
+    with pytest.raises(BadInputError, match="it is empty"):
+        record_branch_summary(story.writer, summary=summary, target=root)
+    assert version(story.log, "s") == 2
 
 
 def test_a_branch_summary_is_about_the_entries_below_the_common_one(story):
@@ -111,7 +94,7 @@ def test_a_branch_summary_lists_the_files_of_the_branch_that_was_left(story):
 def test_a_branch_summarys_files_stand_as_tags_at_its_end(story):
     root = story.says(user("root"))[0]
     story.says(assistant(call("read", path="left.py")))
-    assert summarize(story, root)[1].summary == "tried\n\n<read-files>\nleft.py\n</read-files>"
+    assert summarize(story, root)[1].summary.endswith("tried\n\n<read-files>\nleft.py\n</read-files>")
 
 
 def test_a_branch_summary_takes_files_from_before_a_compaction_on_the_branch(story):
@@ -149,6 +132,19 @@ def test_a_target_below_the_leaf_leaves_nothing_to_summarize(story):
         record_branch_summary(story.writer, summary="tried", target=below)
 
 
+def test_labels_titles_and_moves_alone_are_nothing_to_summarize(story):
+    (root,) = story.says(user("root"))
+    story.add(Label(target_id=root, label="here"), SessionInfo(name="a title"))
+    with pytest.raises(NotFoundError, match=f"no entries to summarize before '{root}'"):
+        record_branch_summary(story.writer, summary="tried", target=root)
+
+
+def test_where_there_is_nothing_to_summarize_before_the_root_it_says_so(story):
+    story.add(SessionInfo(name="a title"))
+    with pytest.raises(NotFoundError, match="no entries to summarize before 'root'"):
+        record_branch_summary(story.writer, summary="tried", target=ROOT)
+
+
 def test_nothing_is_appended_where_there_is_nothing_to_summarize(story):
     (only,) = story.says(user("root"))
     with pytest.raises(NotFoundError):
@@ -161,3 +157,76 @@ def test_a_branch_summary_while_somebody_appends_is_refused(story, interrupt):
     with pytest.raises(VersionConflictError):
         record_branch_summary(interrupt(story).writer, summary="tried", target=root)
     assert texts_of(build_context(story.log, "s")) == ["root", "left", "me first"]
+
+
+def branch(*messages):
+    """The entries of a session of these messages and records, oldest first."""
+    story = Story(MemoryLog(clock=lambda: NOW))
+    for message in messages:
+        story.says(message) if isinstance(message, dict) else story.add(message)
+    with story.log.snapshot() as snapshot:
+        return path(snapshot, stand(snapshot, "s"))
+
+
+def chosen(entries, budget, **tokens):
+    """The ids of those that go in, where every entry has 10 tokens but those that are said."""
+    return [
+        entry.id for entry in entries_for_summary(entries, budget, lambda entry: tokens.get(entry.id, 10))
+    ]
+
+
+SUMMARY = Compaction(summary="s", first_kept_entry_id="", tokens_before=9)
+BRANCH_SUMMARY = BranchSummary(from_id="root", summary="s")
+
+
+def test_the_budget_is_the_window_without_what_is_reserved():
+    assert summary_budget(128_000) == 111_616
+
+
+def test_what_fits_the_budget_goes_in_oldest_first():
+    assert chosen(branch(user("a"), assistant("b"), result("c")), 30) == ["e1", "e2", "e3"]
+
+
+def test_the_newest_go_in_before_the_oldest():
+    assert chosen(branch(user("a"), assistant("b"), result("c")), 29) == ["e2", "e3"]
+
+
+def test_nothing_older_than_the_first_that_does_not_fit_goes_in():
+    assert chosen(branch(user("small"), user("large"), user("newest")), 25, e2=16, e1=1) == ["e3"]
+
+
+@pytest.mark.parametrize("summary", [SUMMARY, BRANCH_SUMMARY])
+def test_a_summary_that_does_not_fit_goes_in_while_a_tenth_of_the_budget_is_free(summary):
+    entries = branch(user("old"), summary, user("newest"))
+    assert chosen(entries, 100, e2=500, e3=89) == ["e2", "e3"]
+
+
+@pytest.mark.parametrize("summary", [SUMMARY, BRANCH_SUMMARY])
+def test_a_summary_that_does_not_fit_stays_out_where_less_is_free(summary):
+    assert chosen(branch(user("old"), summary, user("newest")), 100, e2=500, e3=90) == ["e3"]
+
+
+def test_a_summary_that_fits_ends_nothing():
+    assert chosen(branch(user("old"), SUMMARY, user("newest")), 30) == ["e1", "e2", "e3"]
+
+
+def test_entries_that_tell_a_model_nothing_do_not_go_in():
+    entries = branch(user("a"), ModelChange(provider="p", model_id="m"), SessionInfo(name="a title"))
+    assert chosen(entries, 100) == ["e1"]
+
+
+def test_a_summary_that_was_undone_does_not_go_in():
+    assert chosen(branch(user("a"), SUMMARY, Undone(target_id="e2"), user("b")), 100) == ["e1", "e4"]
+
+
+def test_a_summary_whose_undo_was_undone_goes_in():
+    entries = branch(user("a"), SUMMARY, Undone(target_id="e2"), Undone(target_id="e3"))
+    assert chosen(entries, 100) == ["e1", "e2"]
+
+
+def test_of_no_entries_none_go_in():
+    assert chosen([], 100) == []
+
+
+def test_no_budget_takes_nothing():
+    assert chosen(branch(user("a")), 0) == []

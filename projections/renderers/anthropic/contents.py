@@ -27,13 +27,13 @@ from projections.renderers.anthropic.native import (
     OF_ASSISTANTS,
     OF_USERS,
     Shapes,
-    is_compaction,
     native_block,
     unpaired,
 )
 from projections.renderers.anthropic.reading import Said
 from projections.renderers.anthropic.repairs import Note, Rule
 
+_MAY_SHOW_IMAGES: Final = ("user", "custom", "toolResult")
 _THINKING: Final = ("thinking", "redacted_thinking")
 
 
@@ -69,7 +69,7 @@ class Contents:
                 blocks += _text(block, note)
             elif isinstance(block, Image):
                 blocks.append(_image_in_error(note) if is_failed else self._image((number, place), note))
-            elif _is_first_compaction((number, place), block, payload):
+            elif message.is_compacted and place == 0:
                 blocks.append(Block(COMPACTION, payload.raw))
             else:
                 blocks += _native(block, payload, {} if is_failed else OF_USERS, note)
@@ -87,11 +87,13 @@ class Contents:
                 blocks += _thinking(block, payload, note, is_own=is_own)
             elif isinstance(block, ToolCall):
                 blocks.append(Call(block.id, tool_name(block.name, note), input_json(block.arguments, note)))
-            elif _is_first_compaction((number, place), block, payload):
+            elif message.is_compacted and place == 0:
                 blocks.append(Block(COMPACTION, payload.raw))
             else:
                 blocks += _native(block, payload, OF_ASSISTANTS, note)
-        return _without_final_thinking(_paired(blocks, note), note)
+        if message.payloads:
+            blocks = _without_final_thinking(_paired(blocks, note), note)
+        return blocks
 
     def _image(self, place: Place, note: Note) -> Block:
         image = self._images[place]
@@ -107,7 +109,8 @@ class Contents:
 def _images(messages: list[Said]) -> Iterator[tuple[Place, Picture | Refusal]]:
     """The images that a request would hold."""
     for number, message in enumerate(messages):
-        if message.view.role == "assistant" or (message.view.role == "toolResult" and message.view.is_error):
+        is_failed = message.view.role == "toolResult" and message.view.is_error
+        if message.view.role not in _MAY_SHOW_IMAGES or is_failed:
             continue
         for place, block, payload in message.blocks:
             if isinstance(block, Image):
@@ -139,10 +142,6 @@ def _thinking(block: Thinking, payload: Payload, note: Note, *, is_own: bool) ->
         except UnicodeEncodeError:
             note(Rule.SURROGATE, "thinking with half a surrogate pair is left out")
     return []
-
-
-def _is_first_compaction(place: Place, block: RecordedBlock, payload: Payload) -> bool:
-    return place == (0, 0) and is_compaction(block, payload)
 
 
 def _native(block: RecordedBlock, payload: Payload, shapes: Shapes, note: Note) -> list[Block]:

@@ -138,4 +138,5 @@ def _is_compaction(block: Block | Call) -> bool:
 
 def _lead_in(result: Message) -> str:
     what = "Error" if result.is_error else "Result"
-    return f"{what} of an earlier call of the tool {well_formed(result.tool_name)}:"
+    tool = f" of the tool {well_formed(result.tool_name)}" if result.tool_name else ""
+    return f"{what} of an earlier call{tool}:"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
@@ -15,11 +16,15 @@ from projections.renderers.anthropic.repairs import Repair, Rule
 
 
 class Said(msgspec.Struct, frozen=True):
-    """A message: the event it comes from, its view, and the payload of each block where one is handed on."""
+    """A message: the event it comes from, its view, and the payload of each block where one is handed on.
+
+    `is_compacted`: its first block is a compaction of the provider's own, which stands for all before it.
+    """
 
     event: str
     view: Message
     payloads: list[Payload]
+    is_compacted: bool = False
 
     @property
     def blocks(self) -> Iterator[tuple[int, Block, Payload]]:
@@ -29,7 +34,8 @@ class Said(msgspec.Struct, frozen=True):
             yield place, block, payload
 
 
-_NO_PAYLOAD = Payload(raw=b"")
+_NO_PAYLOAD: Final = Payload(raw=b"")
+_MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 
 
 def said(part: Part) -> Said:
@@ -43,11 +49,19 @@ def since_compaction(messages: list[Said]) -> tuple[list[Said], list[Repair]]:
     """The messages from the provider's own newest compaction on: its block stands for all that came before."""
     for number in range(len(messages) - 1, -1, -1):
         each = messages[number]
+        if not each.payloads or each.view.role not in _MAY_BE_COMPACTED:
+            continue
         for place, block, payload in reversed(list(each.blocks)):
             if is_compaction(block, payload):
-                view = msgspec.structs.replace(each.view, blocks=each.view.blocks[place:])
-                first = Said(each.event, view, each.payloads[place:])
-                action = f"what its block stands for is left out: {number} messages, {place} blocks before it"
+                action = f"{number} messages and {place} blocks before it are left out, for which it stands"
                 left_out = [Repair(rule=Rule.COMPACTION_BLOCK, event=each.event, action=action)]
-                return [first, *messages[number + 1 :]], left_out if number or place else []
+                return [
+                    _from_block(each, place),
+                    *messages[number + 1 :],
+                ], left_out if number or place else []
     return messages, []
+
+
+def _from_block(message: Said, place: int) -> Said:
+    view = msgspec.structs.replace(message.view, blocks=message.view.blocks[place:])
+    return Said(message.event, view, message.payloads[place:], is_compacted=True)

@@ -1,0 +1,101 @@
+"""What follows an automatic compaction, so that the agent goes on with the right thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, Literal
+
+import msgspec
+
+from compaction.policies import Continuation
+from eventstore.event import Event
+from eventstore.formats import view_of_message
+from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import stringify
+from eventstore.records import MessageRecord
+from eventstore.views import Image, Opaque
+from projections.context import Part
+
+MARK: Final = "compaction_continue"
+"""In the metadata of messages that are appended here: views hide them, the model sees them."""
+HAD_MEDIA: Final = "had_media"
+_RESUMED: Final = ("[Resuming] ", "[Continuing from compaction] ", "[Continuing task ")
+"""How messages of this kind begin that other harnesses wrote."""
+_MID_TASK: Final = "continue"
+_AGENT_SAYS: Final = "Go on with the next step of the work, unless all of it is done."
+_NO_TEXT: Final = "[Continuing task — previous message contained media attachments]"
+_WITH_TEXT: Final = "[Continuing from compaction] "
+
+
+class Continued(msgspec.Struct, frozen=True, kw_only=True):
+    """Which of the ways was taken, and why; `record` is the message to append, None for none.
+
+    `evicts`: images in what was kept have to give way, too.
+    """
+
+    branch: Literal["none", "auto-continue", "unanswered", "media", "mid-task"]
+    reason: str
+    record: MessageRecord | None = None
+    evicts: bool = False
+
+
+def continuation(
+    way: Continuation, before: Sequence[Part], kept: AbstractSet[str], *, entries: Sequence[Event]
+) -> Continued:
+    """What follows a compaction, by the messages `before` it, of which those in `kept` stay.
+
+    opencode's three ways: the newest request is repeated where nobody answered it and it is not kept; with
+    its text alone where it holds images or files, for they may be what made the context too large; else a
+    word to go on. An image that was answered is not shown again.
+    """
+    if way == "none":
+        return Continued(branch="none", reason="the policy continues with nothing")
+    if way == "auto-continue":
+        return Continued(
+            branch="auto-continue", reason="the policy says so", record=_said(_AGENT_SAYS, "developer")
+        )
+    place = _newest_request(before, entries)
+    if place is None or any(part.role == "assistant" for part in before[place + 1 :]):
+        return Continued(branch="mid-task", reason="the newest request was answered", record=_said(_MID_TASK))
+    request = before[place]
+    message = view_of_message(request.raw)
+    if any(isinstance(block, Image | Opaque) for block in message.blocks):
+        text = f"{_WITH_TEXT}{message.text}" if message.text.strip() else _NO_TEXT
+        return Continued(
+            branch="media",
+            reason=f"request {request.id} is unanswered and holds attachments",
+            record=_said(text, had_media=True),
+            evicts=True,
+        )
+    if request.id in kept:
+        return Continued(branch="unanswered", reason=f"request {request.id} is unanswered, and kept")
+    record = MessageRecord(message=msgspec.Raw(request.raw), metadata={MARK: True})
+    return Continued(
+        branch="unanswered", reason=f"request {request.id} is unanswered and gone", record=record
+    )
+
+
+def is_continuation(part: Part, event: Event | None) -> bool:
+    """Whether a message goes on after a compaction, and is nobody's request."""
+    record = tolerant_json(event.body) if event is not None and event.kind == "message" else {}
+    metadata = record.get("metadata")
+    if isinstance(metadata, dict) and metadata.get(MARK):
+        return True
+    return part.role == "user" and view_of_message(part.raw).text.startswith(_RESUMED)
+
+
+def _newest_request(before: Sequence[Part], entries: Sequence[Event]) -> int | None:
+    """The place of the newest real message of a person: no result, no summary, no extension's, no continuation."""
+    events = {entry.seq: entry for entry in entries}
+    for place in range(len(before) - 1, -1, -1):
+        part = before[place]
+        if part.role == "user" and not is_continuation(part, events.get(part.seq)):
+            return place
+    return None
+
+
+def _said(text: str, role: str = "user", *, had_media: bool = False) -> MessageRecord:
+    metadata: dict[str, Any] = {MARK: True} | ({HAD_MEDIA: True} if had_media else {})
+    message = {"role": role, "content": text}
+    return MessageRecord(message=msgspec.Raw(stringify(message).encode()), metadata=metadata)

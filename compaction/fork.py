@@ -1,0 +1,181 @@
+"""Forks: a branch of a session, or all of it, as a session of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import msgspec
+
+from compaction.branch import entry_id
+from eventstore.clock import epoch_milliseconds, random_id
+from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
+from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
+from eventstore.formats.pi_entry import tolerant_json
+from eventstore.frame import Buffer, decode, header_of
+from eventstore.kinds import CODE_OF_KIND, OBSERVED_REWRITE, UNDONE, is_entry
+from eventstore.log import EventLog, Snapshot
+from eventstore.records import Link, compose
+from eventstore.undo import append_at
+from projections.standpoint import Leaf, Standpoint, stand
+
+_LABEL: Final = CODE_OF_KIND["label"]
+
+
+class Forked(msgspec.Struct, frozen=True, kw_only=True):
+    """A new session, and where it comes from: the entry `leaf` of `parent`, None for its root.
+
+    `entries` counts the nodes of its tree.
+    """
+
+    session: str
+    parent: str
+    leaf: str | None
+    entries: int
+
+
+def fork(
+    log: EventLog,
+    session: str,
+    *,
+    name: str | None = None,
+    leaf: Leaf = None,
+    whole: bool = False,
+    clock: Callable[[], int] = epoch_milliseconds,
+    new_id: Callable[[], str] = random_id,
+) -> Forked:
+    """Make a new session of the path to a leaf, or of the `whole` tree. The old one stays as it is.
+
+    Entries keep ids, parents, times, causes and bytes, so every context on them is the same. Labels on them,
+    and the title, that were set elsewhere in the tree follow behind the leaf. What is no entry (imports,
+    decisions) stays behind; a `link` says where the fork comes from. It is one append: all of it or nothing.
+
+    Without a `name` the session is called by a new id. Raises NotFoundError, and BadInputError for a name
+    that is taken, or a leaf of a whole session.
+    """
+    if whole and leaf is not None:
+        problem = "it stands where the session stands"
+        raise BadInputError("fork of a whole session", problem, "leave the leaf out, or fork one branch")
+    with log.snapshot() as snapshot:
+        at = stand(snapshot, session, leaf=leaf)
+        chosen = _free_name(snapshot, new_id) if name is None else name
+        if _is_there(snapshot, chosen):
+            raise _taken(chosen)
+        origin = entry_id(snapshot, session, at.leaf)
+        kept = _with_what_undos_reach(snapshot, session, _entries(snapshot, at, is_whole=whole))
+        events = [*_copies(snapshot, session, kept), *_set_elsewhere(snapshot, session, kept)]
+    taken = {event.id for event in events}
+    link_id = next(candidate for candidate in iter(new_id, None) if candidate not in taken)
+    link = compose(Link(relation="fork", session=session, event=origin or ""), id=link_id, time=clock())
+    try:
+        log.append(chosen, [link, *events], expected="new")
+    except (VersionConflictError, EventConflictError):
+        # Somebody took the name after we had looked.
+        raise _taken(chosen) from None
+    entries = sum(is_entry(event.kind) for event in events)
+    return Forked(session=chosen, parent=session, leaf=origin, entries=entries)
+
+
+def _is_there(snapshot: Snapshot, name: str) -> bool:
+    try:
+        snapshot.head(name)
+    except NotFoundError:
+        return False
+    return True
+
+
+def _free_name(snapshot: Snapshot, new_id: Callable[[], str]) -> str:
+    return next(candidate for candidate in iter(new_id, None) if not _is_there(snapshot, candidate))
+
+
+def _taken(name: str) -> BadInputError:
+    return BadInputError(f"session {name!r}", "is there already", "choose another name for the fork")
+
+
+def _entries(snapshot: Snapshot, at: Standpoint, *, is_whole: bool) -> set[int]:
+    """The numbers of the entries of a path, or of the whole tree."""
+    if not is_whole:
+        return {header_of(frame).seq for frame in snapshot.path(at.session, at.leaf)}
+    heads = map(header_of, snapshot.frames(at.session))
+    return {head.seq for head in heads if not head.flags & Flag.OFF_PATH}
+
+
+def _with_what_undos_reach(snapshot: Snapshot, session: str, kept: set[int]) -> set[int]:
+    """Entries, and what undos among them point at to reach others of them.
+
+    An undo names one event of an append and undoes all of it. Where the one that it names lies on another
+    branch, it comes along, or the undo would reach nothing.
+    """
+
+    def read(seq: int) -> Buffer:
+        return snapshot.frame(session, seq)
+
+    heads = (header_of(read(seq)) for seq in kept)
+    named = {head.target_seq for head in heads if head.kind == UNDONE} - kept - {0}
+    if not named:
+        return kept
+    appends = {append_at(seq, read) for seq in kept}
+    reached = {seq for seq in named if append_at(seq, read) in appends}
+    above = {header_of(frame).seq for seq in reached for frame in snapshot.path(session, seq)}
+    return kept | reached | above
+
+
+def _copies(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator[NewEvent]:
+    """The kept entries, and what their harness changed of them later, in order."""
+    for frame in snapshot.frames(session):
+        head = header_of(frame)
+        is_of_kept = head.kind == OBSERVED_REWRITE and head.target_seq in kept
+        if head.seq in kept or is_of_kept:
+            event = decode(frame, session)
+            target = entry_id(snapshot, session, head.target_seq) if head.target_seq in kept else None
+            yield _copy(event, parent=event.parent, target=target)
+
+
+def _set_elsewhere(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator[NewEvent]:
+    """The labels of kept entries and the title, as far as other branches have set them, in order.
+
+    pi's rule: whatever the branch, the newest in the log counts.
+    """
+    newest: dict[str, Event] = {}
+    labelled_within: set[str] = set()
+    for frame in snapshot.frames(session):
+        if header_of(frame).kind != _LABEL:
+            continue
+        event = decode(frame, session)
+        target = tolerant_json(event.body).get("targetId")
+        if isinstance(target, str) and snapshot.locate(session, target) in kept:
+            newest[target] = event
+            if event.seq in kept:
+                labelled_within.add(target)
+    found = [
+        (event.seq, _copy(event, parent=Parent.LEAF, target=target))
+        for target, event in newest.items()
+        if event.seq not in kept and (tolerant_json(event.body).get("label") or target in labelled_within)
+    ]
+    info_seq = snapshot.head(session).info_seq
+    if info_seq and info_seq not in kept:
+        event = decode(snapshot.frame(session, info_seq), session)
+        found.append((info_seq, _copy(event, parent=Parent.LEAF, target=None)))
+    return (copy for _, copy in sorted(found, key=lambda each: each[0]))
+
+
+def _copy(event: Event, *, parent: str | Parent | None, target: str | None) -> NewEvent:
+    """A stored event as one to append below `parent`; `target` is the id that it points at."""
+    own = OWN_FLAGS if parent is event.parent else OWN_FLAGS & ~Flag.ORPHAN
+    return NewEvent(
+        id=event.id,
+        kind=event.kind,
+        body=event.body,
+        format=event.format,
+        parent=parent,
+        time=event.time,
+        cause=event.cause,
+        facts=Facts(
+            role=event.role,
+            message=event.message_span,
+            utf16=event.utf16,
+            utf8=event.utf8,
+            target=target,
+            flags=event.flags & own,
+        ),
+    )

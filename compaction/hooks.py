@@ -1,0 +1,77 @@
+"""What others may say to a compaction and to a move: before, while prompting, and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Any, Final
+
+import msgspec
+
+from compaction.navigate import Move
+from compaction.plan import Plan
+
+GROUP: Final = "refold.hooks"
+"""The group of entry points that give a `Hooks`, or a function that makes one."""
+
+
+class Cancel(msgspec.Struct, frozen=True):
+    """Do not do it, for this reason."""
+
+    reason: str
+
+
+class Supplied(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole result, in place of asking a summarizer."""
+
+    summary: str
+    short_summary: str = ""
+    preserve_data: dict[str, Any] = {}
+
+
+class Prompted(msgspec.Struct, frozen=True, kw_only=True):
+    """Another prompt ("": the template's), lines of context, data to keep with the record."""
+
+    prompt: str = ""
+    context: tuple[str, ...] = ()
+    preserve_data: dict[str, Any] = {}
+
+
+class Hooks(msgspec.Struct, frozen=True, kw_only=True):
+    """Functions to be asked; each may be left out.
+
+    `before_compaction` may cancel, or supply the result; `prompting` adds to the prompt; `after_compaction`
+    is told the ids of what was appended. `before_move` may cancel, or supply the summary of what is left;
+    `after_move` is told the ids.
+    """
+
+    name: str
+    before_compaction: Callable[[Plan], Cancel | Supplied | None] | None = None
+    prompting: Callable[[Plan], Prompted | None] | None = None
+    after_compaction: Callable[[list[str]], None] | None = None
+    before_move: Callable[[Move], Cancel | Supplied | None] | None = None
+    after_move: Callable[[list[str]], None] | None = None
+
+
+class Troubles(list[str]):
+    """What hooks that raised said, one line each; nothing that they do leaves half an append."""
+
+    def ask(self, hooks: Hooks, name: str, *arguments: Any) -> Any:
+        """The answer of one function of a hook, None where it has none or raised."""
+        function = getattr(hooks, name)
+        if function is None:
+            return None
+        try:
+            return function(*arguments)
+        except Exception as error:  # noqa: BLE001  somebody else's code
+            self.append(f"hook {hooks.name}, {name}: {type(error).__name__}: {error}")
+            return None
+
+
+def installed_hooks() -> list[Hooks]:
+    """The hooks of installed packages, in order of their names."""
+    found = []
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        loaded = point.load()
+        found.append(loaded if isinstance(loaded, Hooks) else loaded())
+    return found

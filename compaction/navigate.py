@@ -1,0 +1,155 @@
+"""Going elsewhere in a session's tree: what a move would do, and the move."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from compaction.branch import SAYS_NOTHING, branch_summary, entry_id
+from eventstore.errors import BadInputError
+from eventstore.event import Event, Parent
+from eventstore.formats import view_of_event
+from eventstore.frame import decode, header_of
+from eventstore.kinds import CODE_OF_KIND
+from eventstore.log import EventLog, Snapshot
+from eventstore.records import FileOperations, Label, LeafMoved, Record
+from eventstore.sources import observed_rewrites
+from eventstore.writing import SessionWriter
+from projections.files import files_of
+from projections.standpoint import Leaf, Standpoint, stand
+
+_SAYS_NOTHING: Final = frozenset(CODE_OF_KIND[kind] for kind in SAYS_NOTHING)
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True):
+    """What going to `target` means; ids of entries are None for the root.
+
+    `common_ancestor` is the deepest entry that the paths to the leaf and to the target share; `to_summarize`
+    are the entries from the leaf up to, not including, that one, oldest first, compactions and all, and
+    `files` what they read and modified. `new_leaf` is where the session stands then: for a message of a
+    person or an extension its parent, and `editor_text` is its text, to be edited and sent again; for
+    anything else the target itself. `stays`: the session stands there already.
+    """
+
+    leaf: str | None
+    target: str | None
+    common_ancestor: str | None
+    to_summarize: tuple[Event, ...]
+    new_leaf: str | None
+    editor_text: str | None
+    files: FileOperations
+    stays: bool
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """A move that was carried out, and the ids of what was appended: the move or the summary, then the label."""
+
+    move: Move
+    events: tuple[str, ...]
+
+
+def plan_move(log: EventLog | Snapshot, session: str, target: Leaf) -> Move:
+    """What going to an entry, or to `ROOT`, would do; nothing is appended. Raises NotFoundError.
+
+    The rules are pi's (`navigateTree`). Moves, labels and titles are no places of their own: who stands at
+    one of them stands at the entry above.
+    """
+    with log.snapshot() as snapshot:
+        here, there = stand(snapshot, session), stand(snapshot, session, leaf=target)
+        shared = {header_of(frame).seq for frame in snapshot.path(session, there.leaf)}
+        ancestor, left = 0, []
+        for frame in snapshot.path(session, here.leaf):
+            seq = header_of(frame).seq
+            if seq in shared:
+                ancestor = seq
+            else:
+                left.append(decode(frame, session))
+        new_leaf, editor_text = there.leaf, None
+        if there.leaf and there.leaf != here.leaf:
+            new_leaf, editor_text = _landing(snapshot, there)
+        return Move(
+            leaf=entry_id(snapshot, session, here.leaf),
+            target=entry_id(snapshot, session, there.leaf),
+            common_ancestor=entry_id(snapshot, session, ancestor),
+            to_summarize=tuple(left),
+            new_leaf=entry_id(snapshot, session, new_leaf),
+            editor_text=editor_text,
+            files=files_of(left, snapshot).lists(),
+            stays=_place(snapshot, session, new_leaf) == _place(snapshot, session, here.leaf),
+        )
+
+
+def _landing(snapshot: Snapshot, there: Standpoint) -> tuple[int, str | None]:
+    """The leaf, by its number, of one who goes to an entry, and the text that is handed back."""
+    entry = decode(snapshot.frame(there.session, there.leaf), there.session)
+    if not (entry.kind == "custom_message" or (entry.kind == "message" and entry.role == "user")):
+        return entry.seq, None
+    if there.has_observed:
+        changed = observed_rewrites(snapshot, there.session).get(entry.seq, [entry.body])
+        entry = msgspec.structs.replace(entry, body=changed[-1])
+    message = view_of_event(entry)
+    return entry.parent_seq, message.text if message else ""
+
+
+def _place(snapshot: Snapshot, session: str, seq: int) -> int:
+    """The entry, by its number, that one stands at who stands at this one."""
+    while seq and (head := header_of(snapshot.frame(session, seq))).kind in _SAYS_NOTHING:
+        seq = head.parent_seq
+    return seq
+
+
+def go(
+    writer: SessionWriter,
+    target: Leaf,
+    *,
+    summary: str | None = None,
+    label: str | None = None,
+    dry_run: bool = False,
+) -> Moved:
+    """Go to an entry, or to `ROOT`, in one append: what `plan_move` says, all of it or nothing.
+
+    With a summary of the branch that is left, it is attached at the new leaf; else a move is. A label is
+    for the summary, or without one for the target, as pi sets it. Where the session stands there already,
+    no move is appended; in a dry run nothing is. Raises NotFoundError, also for a summary where there is
+    nothing to summarize, BadInputError for an empty summary or a label of the root, VersionConflictError
+    where somebody appended in the meantime.
+    """
+    with writer.log.snapshot() as snapshot:
+        version = snapshot.head(writer.session).version
+        move = plan_move(snapshot, writer.session, target)
+        step = _step(snapshot, move, summary)
+    if label is not None and summary is None and move.target is None:
+        raise BadInputError(f"label {label!r}", "the root is no entry that could have one", "leave it out")
+    count = (step is not None) + (label is not None)
+    if dry_run or not count:
+        return Moved(move=move, events=())
+    ids = writer.fresh_ids(count)
+    records = [] if step is None else [step]
+    if label is not None:
+        labelled = ids[0] if summary is not None else move.target
+        records.append(Label(target_id=labelled or "", label=label))
+    parent = Parent.LEAF if step is None else move.new_leaf
+    cause = ids[0] if count > 1 else ""
+    writer.append(*records, parent=parent, cause=cause, expected=version, ids=ids)
+    return Moved(move=move, events=tuple(ids))
+
+
+def _step(snapshot: Snapshot, move: Move, summary: str | None) -> Record | None:
+    """The entry that a move is, None where the session stays where it is."""
+    if summary is not None:
+        return branch_summary(snapshot, summary, left=move.to_summarize, parent=move.new_leaf)
+    return None if move.stays else LeafMoved(from_id=move.leaf or "")
+
+
+def move_to(writer: SessionWriter, target: Leaf) -> str:
+    """Stand at another entry, whatever it is, or at `ROOT`; the move is an entry below it, and its id is given.
+
+    Raises NotFoundError, and VersionConflictError where somebody appended in the meantime.
+    """
+    with writer.log.snapshot() as snapshot:
+        here = stand(snapshot, writer.session)
+        there = stand(snapshot, writer.session, leaf=target)
+        version = snapshot.head(writer.session).version
+        left, parent = (entry_id(snapshot, writer.session, at.leaf) for at in (here, there))
+    return writer.append(LeafMoved(from_id=left or ""), parent=parent, expected=version)[0]

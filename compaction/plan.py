@@ -1,0 +1,75 @@
+"""What a compaction would do, before a summary is asked for."""
+
+from __future__ import annotations
+
+import msgspec
+
+from compaction.cuts import AnyCut, Cut, Window, window
+from compaction.part import Limits
+from compaction.policies import Policy
+from eventstore.log import Snapshot
+from eventstore.records import FileOperations
+from projections.context import Part, context_at, parts_from
+from projections.files import FileSets, files_of
+from projections.standpoint import Standpoint, path
+from projections.tokens import Counter
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A cut of the window at a leaf, with the messages of its three parts.
+
+    `tokens_before` is the size of the context as it is, `tokens_kept` of what stays of it; `files` are those
+    that everything summarized touched, over all earlier compactions, the prefix of a turn included.
+    """
+
+    version: int
+    window: Window
+    cut: Cut
+    to_summarize: tuple[Part, ...]
+    turn_prefix: tuple[Part, ...]
+    kept: tuple[Part, ...]
+    tokens_before: int
+    tokens_kept: int
+    files: FileOperations
+
+    @property
+    def previous_summary(self) -> str:
+        """The summary that stands for what was before the window, "" for none."""
+        return self.window.previous_summary or ""
+
+
+def plan_compaction(
+    snapshot: Snapshot,
+    at: Standpoint,
+    policy: Policy,
+    *,
+    limits: Limits,
+    tokens: Counter,
+    cut: AnyCut | None = None,
+) -> Plan | None:
+    """What a policy would compact at a leaf; None where there is nothing to do, or it makes no summaries.
+
+    `cut` stands in for the policy's.
+    """
+    part = cut or policy.cut
+    found = window(snapshot, at, tokens)
+    chosen = part.cut(found, limits) if part else None
+    if chosen is None:
+        return None
+    entries = path(snapshot, at)
+    first_of_window = next(entry.seq for entry in entries if entry.id == found.items[0].id)
+    parts = {part.id: part for part in parts_from(snapshot, at, first_of_window)}
+    kept = tuple(parts[name] for name in chosen.kept)
+    ends_at = kept[0].seq if kept else entries[-1].seq + 1
+    touched: FileSets = files_of([entry for entry in entries if entry.seq < ends_at], snapshot)
+    return Plan(
+        version=snapshot.head(at.session).version,
+        window=found,
+        cut=chosen,
+        to_summarize=tuple(parts[name] for name in chosen.to_summarize),
+        turn_prefix=tuple(parts[name] for name in chosen.turn_prefix),
+        kept=kept,
+        tokens_before=sum(tokens.count(context_at(snapshot, at).parts)),
+        tokens_kept=sum(tokens.count(kept)),
+        files=touched.lists(),
+    )

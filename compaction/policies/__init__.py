@@ -1,0 +1,87 @@
+"""Policies: presets that come with refold, and a person's own, in TOML.
+
+Adding a preset: a file in `presets`, its docs.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from compaction.policies.policy import Continuation, Placement, Policy, Prompting, Restoring
+from eventstore.errors import BadInputError, NotFoundError
+
+__all__ = [
+    "Continuation",
+    "Placement",
+    "Policy",
+    "Prompting",
+    "Restoring",
+    "parse",
+    "policy_of_file",
+    "preset",
+    "preset_names",
+]
+
+_PRESETS: Final = files("compaction.policies") / "presets"
+_SUFFIX: Final = ".toml"
+_EXTENDS: Final = "extends"
+
+
+def preset_names() -> list[str]:
+    """The names of the policies that come with refold."""
+    names = (file.name for file in _PRESETS.iterdir() if file.name.endswith(_SUFFIX))
+    return sorted(name.removesuffix(_SUFFIX) for name in names)
+
+
+def preset(name: str) -> Policy:
+    """A policy that comes with refold. Raises NotFoundError."""
+    if name not in preset_names():
+        raise NotFoundError("policy", name, f"there are: {', '.join(preset_names())}; or give a TOML file")
+    return parse(_text_of(name), source=f"preset {name}")
+
+
+def policy_of_file(path: Path) -> Policy:
+    """The policy of a TOML file. Raises BadInputError."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise BadInputError(str(path), reason, "name a TOML file with a policy") from None
+    return parse(text, source=str(path))
+
+
+def parse(text: str, *, source: str) -> Policy:
+    """The policy of a TOML text.
+
+    With `extends = "NAME"` it is that preset, but for the keys that the text has. Raises BadInputError, which
+    names the key that is wrong.
+    """
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _bad(source, str(error), "correct the TOML") from None
+    extended = given.pop(_EXTENDS, None)
+    if extended is not None:
+        if extended not in preset_names():
+            raise _bad(source, f"extends {extended!r}", f"extend one of {', '.join(preset_names())}")
+        given = {**tomllib.loads(_text_of(extended)), **given}
+    try:
+        return msgspec.convert(given, Policy)
+    except msgspec.ValidationError as error:
+        raise _bad(source, str(error).replace("Object", "The policy"), _ADVICE) from None
+
+
+_ADVICE: Final = "see 'refold policies show oh-my-pi' for the keys there are"
+
+
+def _text_of(name: str) -> str:
+    return (_PRESETS / f"{name}{_SUFFIX}").read_text("utf-8")
+
+
+def _bad(source: str, problem: Any, advice: str) -> BadInputError:
+    return BadInputError(f"policy {source}", str(problem), advice)

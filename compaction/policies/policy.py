@@ -1,0 +1,72 @@
+"""A policy: how a harness keeps its context small, as data."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from compaction.cuts import AnyCut
+from compaction.part import PolicyPart
+from compaction.rewrites import AnyRewrite
+from compaction.trigger import DEFAULT_RESERVE, Trigger
+from projections.tokens import CounterName
+
+Placement = Literal["summary", "prior-conversation-summary", "compacted", "reactive-compact"]
+"""How a summary stands in a request: a user's message with `<summary>`, a system message with
+`<prior-conversation-summary>`, a user's message that begins `[Compacted]` or `[Reactive compact]`."""
+
+Continuation = Literal["none", "auto-continue", "replay"]
+"""What follows a compaction that nobody asked for: nothing; a word to go on; or, if the newest request is
+unanswered and gone, that request again."""
+
+
+class Prompting(PolicyPart, frozen=True, tag="prompting"):
+    """How summaries are asked for: by names of templates, "" for those that a policy does without.
+
+    `shape`: the conversation as text in the prompt, or the real messages with the template behind them.
+    `reserve` is what the bounds of answers are shares of; `output` (if over 0) bounds them in its place.
+    `window` is what the summarizer takes; a longer conversation is summarized in several steps.
+    """
+
+    shape: Literal["serialized", "live-prefix"] = "serialized"
+    template: str = "compaction"
+    update: str = "compaction-update"
+    turn_prefix: str = "turn-prefix"
+    short: str = ""
+    branch: str = "branch"
+    reserve: int = DEFAULT_RESERVE
+    output: int = 0
+    window: int = 180_000
+
+
+class Restoring(PolicyPart, frozen=True, tag="restoring"):
+    """What is shown again behind a summary: the newest whole reads of recently read files, from the log."""
+
+    files: int = 5
+    tokens_a_file: int = 5_000
+    tokens: int = 50_000
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The parts by which a context is kept small.
+
+    `trigger` says when, `rewrites` what is tried first, in order, without a model (`before_requests`: before
+    every request, and not only when the trigger fires), `cut` what is kept, `recovery` the same after a request
+    was refused for its length (None: as ever), `prompting` how the summary is asked for, `placement` where it
+    stands, `continuation` what follows, `restoring` what is shown again. Without a cut no summary is made.
+    `counter` estimates tokens.
+    """
+
+    name: str
+    description: str = ""
+    counter: CounterName = "utf16/4"
+    trigger: Trigger = Trigger()
+    rewrites: tuple[AnyRewrite, ...] = ()
+    before_requests: bool = False
+    cut: AnyCut | None = None
+    recovery: AnyCut | None = None
+    prompting: Prompting = Prompting()
+    placement: Placement = "summary"
+    continuation: Continuation = "none"
+    restoring: Restoring | None = None

@@ -1,0 +1,23 @@
+"""What summarizers are sent."""
+
+from __future__ import annotations
+
+from compaction.prompts.prompt import (
+    Prompt,
+    live_prompt,
+    output_budget,
+    reminded,
+    serialized_prompt,
+    short_budget,
+)
+from compaction.prompts.serialized import serialized
+
+__all__ = [
+    "Prompt",
+    "live_prompt",
+    "output_budget",
+    "reminded",
+    "serialized",
+    "serialized_prompt",
+    "short_budget",
+]

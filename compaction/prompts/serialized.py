@@ -1,0 +1,72 @@
+"""A conversation as a text that a model summarizes and does not go on with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import compact_json, stringify
+from eventstore.views import Message, Text, Thinking, ToolCall, shell_text
+
+LONGEST_RESULT: Final = 2_000
+"""Characters of a tool result that a summarizer is shown."""
+_TAGS: Final = ("conversation", "previous-summary", "additional-context", "summary", "analysis")
+_IMITATED: Final = re.compile(rf"<(/?\s*(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
+
+
+def serialized(messages: Iterable[Message]) -> str:
+    """Messages as text, a blank line between: pi's shape.
+
+    `[User]: `, `[Assistant thinking]: `, `[Assistant]: `, `[Assistant tool calls]: name(key=json, …); …` and
+    `[Tool result]: `. Results over 2,000 characters are cut there, and say by how much. Images are left out.
+    """
+    return "\n\n".join(line for message in messages for line in _lines(message))
+
+
+def in_tag(tag: str, text: str) -> str:
+    """A text in a tag; what imitates a tag of the prompt inside it is escaped."""
+    return f"<{tag}>\n{escaped(text)}\n</{tag}>"
+
+
+def escaped(text: str) -> str:
+    """A text in which nothing opens or closes a part of the prompt."""
+    return _IMITATED.sub(r"&lt;\1", text)
+
+
+def _lines(message: Message) -> Iterator[str]:
+    if message.shell is not None:
+        if not message.shell.excluded:
+            yield f"[User]: {shell_text(message.shell)}"
+    elif message.role == "assistant":
+        yield from _assistant(message)
+    elif message.role == "toolResult":
+        if message.text:
+            yield f"[Tool result]: {_cut(message.text)}"
+    elif message.text:
+        yield f"[User]: {message.text}"
+
+
+def _assistant(message: Message) -> Iterator[str]:
+    thinking = [block.text for block in message.blocks if isinstance(block, Thinking)]
+    said = [block.text for block in message.blocks if isinstance(block, Text)]
+    if thinking:
+        yield "[Assistant thinking]: " + "\n".join(thinking)
+    if said:
+        yield "[Assistant]: " + "\n".join(said)
+    if message.tool_calls:
+        yield "[Assistant tool calls]: " + "; ".join(map(_call, message.tool_calls))
+
+
+def _call(call: ToolCall) -> str:
+    arguments = tolerant_json(call.arguments)
+    if not isinstance(arguments, dict):
+        return f"{call.name}({compact_json(call.arguments)})"
+    return f"{call.name}({', '.join(f'{key}={stringify(value)}' for key, value in arguments.items())})"
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST_RESULT:
+        return text
+    return f"{text[:LONGEST_RESULT]}\n\n[... {len(text) - LONGEST_RESULT} more characters truncated]"

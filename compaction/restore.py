@@ -1,0 +1,65 @@
+"""Showing recently read files again behind a summary, from the log alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compaction.policies import Restoring
+from compaction.rewrites import Line, Scene
+from compaction.rewrites.supersede import whole_read
+from eventstore.records import CustomMessage
+from projections.tokens import Counter
+
+RESTORED = "restored_file"
+"""The type of the messages that show a file again."""
+PLANS = frozenset({"todo", "todowrite", "todo_write", "update_plan", "TodoWrite"})
+"""Tools whose newest call holds the current plan."""
+
+
+def restored(scene: Scene, restoring: Restoring, kept: set[str], tokens: Counter) -> list[CustomMessage]:
+    """Messages with the newest whole read of each recently read file, newest first, then the current plan.
+
+    At most so many files, and so many tokens, as the policy says; a longer file is cut. What is kept needs no
+    restoring, nor do reads that failed or that a rewrite blanked.
+    """
+    found: list[CustomMessage] = []
+    room = restoring.tokens
+    for path, line in _newest_reads(scene, kept):
+        if len(found) == restoring.files or room <= 0:
+            break
+        text = _cut(line, min(restoring.tokens_a_file, room), tokens)
+        room -= tokens.of_text(text)
+        found.append(CustomMessage(custom_type=RESTORED, content=f"{path}, as it was read last:\n{text}"))
+    return found + _plan(scene, kept)
+
+
+def _newest_reads(scene: Scene, kept: set[str]) -> Iterator[tuple[str, Line]]:
+    seen: set[str] = set()
+    for line in reversed(scene.results):
+        path = whole_read(line)
+        if path is None or path in seen or line.message.is_error or line.is_rewritten:
+            continue
+        seen.add(path)
+        if line.id not in kept:
+            yield path, line
+
+
+def _cut(line: Line, room: int, tokens: Counter) -> str:
+    text = line.message.text
+    size = tokens.of_text(text)
+    if size <= room:
+        return text
+    shorter = text[: len(text) * room // size]
+    while tokens.of_text(shorter) > room:
+        shorter = shorter[: len(shorter) * 9 // 10]
+    return f"{shorter}\n[... {len(text) - len(shorter)} more characters]"
+
+
+def _plan(scene: Scene, kept: set[str]) -> list[CustomMessage]:
+    for line in reversed(scene.lines):
+        for call in reversed(line.message.tool_calls):
+            if call.name in PLANS:
+                text = call.arguments.decode("utf-8", "replace")
+                shown = CustomMessage(custom_type="restored_plan", content=f"The current plan:\n{text}")
+                return [] if line.id in kept else [shown]
+    return []

@@ -1,0 +1,65 @@
+"""What turns a prompt into text, and how that can fail."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from compaction.prompts import Prompt
+from eventstore.errors import RefoldError
+from eventstore.views import Usage
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a summarizer wrote: by which `model`, and with what `usage`, None where its provider told none."""
+
+    text: str
+    model: str
+    usage: Usage | None = None
+
+
+class Cancellation(Protocol):
+    """Says whether somebody has called off what is being done."""
+
+    def __call__(self) -> bool:
+        """Whether to stop as soon as possible."""
+
+
+class Summarizer(Protocol):
+    """Turns a prompt into text."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line and in records."""
+
+    def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
+        """The answer to a prompt. Raises SummarizerError, CancelledError."""
+
+
+class SummarizerError(RefoldError):
+    """A summarizer gave no answer.
+
+    `is_transient`: the same request may go through later, after `retry_after` seconds where the provider said
+    so. `is_too_long`: the request was refused for its length.
+    """
+
+    def __init__(
+        self,
+        summarizer: str,
+        problem: str,
+        *,
+        is_transient: bool = False,
+        retry_after: float | None = None,
+        is_too_long: bool = False,
+    ) -> None:
+        super().__init__(f"summarizer {summarizer}: {problem}")
+        self.summarizer, self.problem = summarizer, problem
+        self.is_transient, self.retry_after, self.is_too_long = is_transient, retry_after, is_too_long
+
+
+class CancelledError(RefoldError):
+    """Somebody called it off."""
+
+    def __init__(self) -> None:
+        super().__init__("cancelled; the session is as it was")

@@ -1,0 +1,238 @@
+"""Undo: putting what a producer appended out of effect, and an undo itself, so that it is back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from compaction.branch import entry_id
+from compaction.prospect import Prospect
+from eventstore.errors import BadInputError, NotFoundError
+from eventstore.event import Event, Parent
+from eventstore.formats.pi_entry import tolerant_json
+from eventstore.frame import Buffer, decode, header_of
+from eventstore.kinds import CODE_OF_KIND, COMPACTION, UNDONE, kind_of_code
+from eventstore.log import EventLog, Snapshot
+from eventstore.records import Label, Undone, compose
+from eventstore.undo import append_at, append_of, in_effect
+from eventstore.writing import SessionWriter
+from projections.context import Context, context_at
+from projections.labels import LabelFold
+from projections.standpoint import stand
+
+PRODUCED: Final = frozenset({"compaction", "rewrite", "branch_summary", "leaf_moved"})
+"""Kinds of entries that say what contexts show: what an undo without a target looks for."""
+
+_MOVES: Final = frozenset({"branch_summary", "leaf_moved"})
+_UNDONE: Final = "undone"
+_NOTHING_BUILT: Final = frozenset({"label", "session_info", _UNDONE})
+"""Kinds of entries that may follow a move which is undone: nobody has gone on from where it led."""
+_LABEL: Final = CODE_OF_KIND["label"]
+
+
+class Undo(msgspec.Struct, frozen=True, kw_only=True):
+    """What an undo takes back, and how.
+
+    `entries` is the append that goes out of effect, oldest first. `record` is to stand below `parent`, and
+    `labels` behind it: those that the append had set, as they were before.
+    """
+
+    entries: tuple[Event, ...]
+    record: Undone
+    parent: str | Parent | None
+    labels: tuple[Label, ...]
+
+
+class Undid(msgspec.Struct, frozen=True, kw_only=True):
+    """An undo that was carried out, and the ids of what was appended: the `undone` entry, then labels."""
+
+    undo: Undo
+    events: tuple[str, ...]
+
+
+def undo(writer: SessionWriter, target: str | None = None) -> Undid:
+    """Put an append out of effect, in one append: what `plan_undo` says.
+
+    Raises what that raises, and VersionConflictError where somebody appended in the meantime.
+    """
+    with writer.log.snapshot() as snapshot:
+        version = snapshot.head(writer.session).version
+        plan = plan_undo(snapshot, writer.session, target)
+    records = (plan.record, *plan.labels)
+    ids = writer.fresh_ids(len(records))
+    cause = ids[0] if plan.labels else ""
+    writer.append(*records, parent=plan.parent, cause=cause, expected=version, ids=ids)
+    return Undid(undo=plan, events=tuple(ids))
+
+
+def plan_undo(log: EventLog | Snapshot, session: str, target: str | None = None) -> Undo:
+    """The undo of the append that an event belongs to; nothing is appended.
+
+    Without a target, of the newest append in effect on the leaf's path that can be undone: a compaction, a
+    rewrite, or a move that nothing followed, whoever made it. With an undo as target, what it took away is
+    back. The context is then what it was before, with what has come since.
+
+    An undo of a move, or of the undo of one, stands where the session stood before. Of compactions only the
+    newest in effect can be undone: what a newer one summarizes is what an older one left. A move can be
+    undone only while nobody has gone on from it. Raises NotFoundError where there is nothing to undo,
+    BadInputError for what cannot be undone, with the reason.
+    """
+    with log.snapshot() as snapshot:
+        branch = _Branch(snapshot, session)
+        entries = branch.newest() if target is None else branch.named(target)
+        return branch.undo_of(entries)
+
+
+def context_after(log: EventLog | Snapshot, session: str, plan: Undo) -> Context:
+    """The context that an undo will make, with nothing appended."""
+    with log.snapshot() as snapshot:
+        event = compose(plan.record, id=f"undo-{plan.record.target_id}", time=None, parent=plan.parent)
+        prospect = Prospect(snapshot, session, event)
+        return context_at(prospect, stand(prospect, session))
+
+
+class _Branch:
+    """The path to a session's leaf, and what of it is in effect."""
+
+    def __init__(self, snapshot: Snapshot, session: str) -> None:
+        self._snapshot, self._session = snapshot, session
+        self._frames = list(snapshot.path(session, stand(snapshot, session).leaf))
+        self._newest_first = [head for _, head in in_effect(reversed(self._frames), self._read)]
+        self._effective = {head.seq for head in self._newest_first}
+
+    def _read(self, seq: int) -> Buffer:
+        return self._snapshot.frame(self._session, seq)
+
+    def _event(self, seq: int) -> Event:
+        return decode(self._read(seq), self._session)
+
+    def newest(self) -> tuple[Event, ...]:
+        """The newest append that can be undone."""
+        for head in self._newest_first:
+            if kind_of_code(head.kind) in PRODUCED:
+                entries = self._append_with(head.seq)
+                if self._objection(entries) is None:
+                    return entries
+        raise NotFoundError(
+            "compaction, rewrite or move to undo in session",
+            self._session,
+            "none is in effect on this branch, or the session has gone on from it",
+        )
+
+    def named(self, target: str) -> tuple[Event, ...]:
+        """The append that an event belongs to, if it can be undone."""
+        seq = self._snapshot.locate(self._session, target)
+        if not seq:
+            raise NotFoundError(
+                "event", target, f"'refold log' lists the events of session {self._session!r}"
+            )
+        where = f"event {target!r}"
+        if not self._event(seq).is_entry:
+            raise BadInputError(where, "is no node of the tree", "name a compaction, a rewrite or a move")
+        if all(header_of(frame).seq != seq for frame in self._frames):
+            raise BadInputError(where, "lies on another branch", f"go there first: refold go … {target}")
+        if seq not in self._effective:
+            raise BadInputError(where, "is undone already", f"undo {self._undo_of(seq)!r} to have it back")
+        entries = self._append_with(seq)
+        objection = self._objection(entries)
+        if objection is not None:
+            raise objection
+        return entries
+
+    def _append_with(self, seq: int) -> tuple[Event, ...]:
+        """The entries of the path that came with one of them, oldest first."""
+        append = append_at(seq, self._read)
+        of_it = (frame for frame in self._frames if append_of(frame, header_of(frame)) == append)
+        return tuple(decode(frame, self._session) for frame in of_it)
+
+    def _undo_of(self, seq: int) -> str:
+        """The id of the undo in effect that has put an entry out of effect."""
+        append = append_at(seq, self._read)
+        undos = (head for head in self._newest_first if head.kind == UNDONE)
+        return next(
+            self._event(head.seq).id
+            for head in undos
+            if head.target_seq and append_at(head.target_seq, self._read) == append
+        )
+
+    def _objection(self, entries: tuple[Event, ...]) -> BadInputError | None:
+        """Why an append cannot be undone."""
+        main = _main_of(entries)
+        if main is None:
+            return BadInputError(
+                f"event {entries[0].id!r}",
+                f"a {entries[0].kind} cannot be undone",
+                "an undo takes back compactions, rewrites, moves and undos; to leave more behind, go elsewhere",
+            )
+        where = f"{main.kind} {main.id!r}"
+        compactions = {entry.seq for entry in entries if entry.kind == "compaction"}
+        newest = next((head.seq for head in self._newest_first if head.kind == COMPACTION), 0)
+        if compactions and newest not in compactions:
+            problem = "a newer compaction is in effect"
+            return BadInputError(where, problem, f"undo {self._event(newest).id!r} first")
+        followers = self._followers(entries) if self._is_move(entries) else 0
+        if followers:
+            problem = f"the session has gone on from it by {followers:,} entries"
+            return BadInputError(where, problem, "go back where it came from instead: refold go")
+        return None
+
+    def _is_move(self, entries: tuple[Event, ...]) -> bool:
+        """Whether the session stood elsewhere before an append: it went there, or an undo brought it back."""
+        return any(
+            entry.kind in _MOVES or (entry.kind == _UNDONE and entry.parent_seq != self._stood_before(entry))
+            for entry in entries
+        )
+
+    def _stood_before(self, entry: Event) -> int:
+        return stand(self._snapshot, self._session, as_of=entry.seq - 1).leaf
+
+    def _followers(self, entries: tuple[Event, ...]) -> int:
+        own = {entry.seq for entry in entries}
+        later = (head for head in self._newest_first if head.seq > entries[0].seq and head.seq not in own)
+        return sum(kind_of_code(head.kind) not in _NOTHING_BUILT for head in later)
+
+    def undo_of(self, entries: tuple[Event, ...]) -> Undo:
+        """The undo of an append that can be undone."""
+        main = _main_of(entries)
+        assert main is not None  # noqa: S101  there was no objection
+        parent: str | Parent | None = Parent.LEAF
+        if self._is_move(entries):
+            parent = entry_id(self._snapshot, self._session, self._stood_before(entries[0]))
+        return Undo(
+            entries=entries,
+            record=Undone(target_id=main.id),
+            parent=parent,
+            labels=tuple(_labels_before(self._snapshot, entries)),
+        )
+
+
+def _main_of(entries: tuple[Event, ...]) -> Event | None:
+    """What an append is about; None where no producer made it."""
+    return next((entry for entry in entries if entry.kind in PRODUCED or entry.kind == _UNDONE), None)
+
+
+def _labels_before(snapshot: Snapshot, entries: tuple[Event, ...]) -> Iterator[Label]:
+    """The labels that an append set, and nobody since, as they were before it."""
+    own = {entry.seq for entry in entries}
+    labelled = {_labelled(entry) for entry in entries if entry.kind == "label"} - {""}
+    before = LabelFold()
+    if not labelled:
+        return
+    for frame in snapshot.frames(entries[0].session):
+        seq = header_of(frame).seq
+        if frame[1] != _LABEL or seq in own:
+            continue
+        event = decode(frame, entries[0].session)
+        if seq < entries[0].seq:
+            before.apply(event)
+        else:
+            labelled.discard(_labelled(event))
+    for target in sorted(labelled):
+        yield Label(target_id=target, label=before.labels.get(target, ""))
+
+
+def _labelled(entry: Event) -> str:
+    target = tolerant_json(entry.body).get("targetId")
+    return target if isinstance(target, str) else ""
