@@ -61,9 +61,8 @@ def find(text: str, start: int, stop: int) -> Found:
     if " " in whole:
         return (start, stop, whole) if _has_extension(whole) and " -" not in whole else None
     is_slashed = "/" in whole or "\\" in whole
-    if "/..." in whole or (before == "*" and text[start - 2 : start] != "**"):
-        return start, stop, ""
-    if is_slashed and after in _PLACEHOLDER and not (after == "*" and before == "*"):
+    is_glob = before == "*" and text[start - 2 : start] != "**"
+    if "/..." in whole or (is_slashed and (is_glob or (after in _PLACEHOLDER and not after == before == "*"))):
         return start, stop, ""
     start += len(whole) - len(whole.lstrip(_AROUND))
     if before == "\\" and text[start : start + 1] in _ESCAPES:
@@ -72,7 +71,7 @@ def find(text: str, start: int, stop: int) -> Found:
     stop = start + len(raw)
     if not is_slashed:
         bare = raw.removeprefix("@")
-        return (stop - len(bare), stop, bare) if _is_file_name(bare) else None
+        return (stop - len(bare), stop, "" if is_glob else bare) if _is_file_name(bare) else None
     if not any(map(str.isalnum, raw)):
         return None
     if raw.startswith(("a/", "b/")) and _DIFF.search(text[max(0, start - _LOOKBACK) : start]):

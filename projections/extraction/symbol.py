@@ -28,6 +28,7 @@ _DUNDER: Final = re.compile(r"__[a-z0-9_]+__")
 _PERSON: Final = re.compile(r"Ma?c[A-Z][a-z]+|(?:[A-Z]{2,}|[a-z]?[A-Z]+)s|[A-Z]{2,}(?:ed|ing)")
 """People (`McAdams`), and what prose makes of abbreviations (`URLs`, `APIs`)."""
 _SENTENCE: Final = re.compile(r" [a-z]")
+_SHORT_OPTION: Final = re.compile(r"[^\w\n]-$")
 _ESCAPES: Final = "bnrt"
 _LONGEST: Final = 80
 """Longer ones are encoded data."""
@@ -46,7 +47,7 @@ def find(text: str, start: int, stop: int) -> Found:
             return None
         start, raw = start + 1, raw[1:]
     name = raw.rstrip("()`")
-    if not name or len(name) > _LONGEST:
+    if not name or len(name) > _LONGEST or (before == "-" and _SHORT_OPTION.search(text[max(0, start - 2) : start])):
         return None
     stop = start + len(name)
     is_named = _is_chain(text, stop, name, raw) if "." in name or "::" in name else _is_name(name, raw, before)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from projections.extraction.prose import unfenced
 from projections.metrics.shapes import Shape
 
 
@@ -18,7 +25,132 @@ class Sections(Shape, frozen=True):
     duplicated: list[str]
 
 
-def sections(summary: str) -> Sections:
-    """The sections of a summary."""
-    del summary
-    return Sections(template=None, headings=[], present=[], missing=[], duplicated=[])
+class Outline(msgspec.Struct, frozen=True):
+    """The headings that a template asks for, and those that it allows, each as the line that it is."""
+
+    template: str
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    kind: str = "compaction"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All its headings."""
+        return self.required + self.optional
+
+
+_PROGRESS: Final = ("## Progress", "### Done", "### In Progress", "### Blocked")
+_BRANCH: Final = (
+    "## Goal",
+    "## Constraints & Preferences",
+    *_PROGRESS,
+    "## Key Decisions",
+    "## Next Steps",
+)
+_COMPACTION: Final = (*_BRANCH, "## Critical Context")
+_NINE: Final = (
+    "Primary Request and Intent",
+    "Key Technical Concepts",
+    "Files and Code Sections",
+    "Errors and Fixes",
+    "Problem Solving",
+    "All User Messages",
+    "Pending Tasks",
+    "Current Work",
+    "Optional Next Step",
+)
+_WORK_STATE: Final = ("## Work State", "### Completed", "### Active", "### Blocked")
+
+OUTLINES: Final = (
+    Outline("compaction", _COMPACTION, ("## Additional Notes",)),
+    Outline("branch", _BRANCH, kind="branch_summary"),
+    Outline("turn-prefix", ("## Original Request", "## Early Progress", "## Context for Suffix")),
+    Outline(
+        "five-sections",
+        ("## Goal", "## Instructions", "## Discoveries", "## Accomplished", "## Relevant files"),
+    ),
+    Outline("nine-sections", tuple(f"## {name}" for name in _NINE)),
+    Outline("claude-code", tuple(f"{number}. {name}:" for number, name in enumerate(_NINE, 1))),
+    Outline("opencode-goal", (*_COMPACTION, "## Relevant Files")),
+    Outline(
+        "opencode-objective",
+        ("## Objective", "## Important Details", *_WORK_STATE, "## Next Move", "## Relevant Files"),
+    ),
+    Outline(
+        "opencode-decisions",
+        (
+            *("## Objective", "## Requirements", "## Decisions", *_WORK_STATE),
+            *("## Next Move", "## Relevant Files", "## Additional Context"),
+        ),
+    ),
+)
+"""What known templates ask for: those of pi, oh-my-pi and refold, then Claude Code's, then opencode's later ones."""
+
+_TURN_PREFIX: Final = next(outline for outline in OUTLINES if outline.template == "turn-prefix")
+_SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
+"""What pi and oh-my-pi put between the summary of the history and that of a turn's beginning."""
+
+_MARKDOWN: Final = re.compile(r"#{1,6}\s+\S")
+_NUMBERED: Final = re.compile(r"\d\. [A-Z][A-Za-z ]*:")
+_MARK: Final = re.compile(r"#+ |\d\. |:$")
+
+
+def sections(summary: str, *, kind: str = "compaction") -> Sections:
+    """The sections of a summary, by the template that most of its headings are of.
+
+    A heading counts by its exact line, outside of fenced code. Of templates that fit alike, those for summaries
+    of this `kind` of event go before others, then the earlier one. A summary of a split turn has two parts, each
+    by its own template; history that was empty asks for nothing.
+    """
+    history, split, prefix = summary.replace("\r\n", "\n").rpartition(_SPLIT_TURN)
+    if not split:
+        return _sections_of(_headings(summary), kind)
+    before = _sections_of(_headings(history), kind)
+    turn = _found(_headings(prefix), _TURN_PREFIX)
+    return Sections(
+        template=" + ".join(filter(None, (before.template, turn.template))),
+        headings=before.headings + turn.headings,
+        present=before.present + turn.present,
+        missing=before.missing + turn.missing,
+        duplicated=before.duplicated + turn.duplicated,
+    )
+
+
+def _headings(text: str) -> list[str]:
+    return [line for line in unfenced(text) if _MARKDOWN.match(line) or line.casefold() in _KNOWN_NUMBERED]
+
+
+_KNOWN_NUMBERED: Final = frozenset(
+    line.casefold() for outline in OUTLINES for line in outline.lines if _NUMBERED.fullmatch(line)
+)
+
+
+def _sections_of(headings: Sequence[str], kind: str) -> Sections:
+    found = [_found(headings, outline) for outline in sorted(OUTLINES, key=lambda each: each.kind != kind)]
+    best = max(found, key=lambda each: len(each.present))
+    if best.present:
+        return best
+    return Sections(template=None, headings=list(headings), present=[], missing=[], duplicated=[])
+
+
+def _found(headings: Sequence[str], outline: Outline) -> Sections:
+    """The headings of a text by one template."""
+    standing = [_comparable(line) for line in headings]
+    counts = {line: standing.count(_comparable(line)) for line in outline.lines}
+    return Sections(
+        template=outline.template,
+        headings=list(headings),
+        present=[_name(line) for line, count in counts.items() if count],
+        missing=[_name(line) for line in outline.required if not counts[line]],
+        duplicated=[_name(line) for line, count in counts.items() if count > 1],
+    )
+
+
+def _comparable(line: str) -> str:
+    """Claude Code writes "Errors and fixes" and "All user messages": in numbered headings case does not count."""
+    return line if line.startswith("#") else line.casefold()
+
+
+def _name(line: str) -> str:
+    """A heading without what makes it one."""
+    return _MARK.sub("", line)

@@ -40,7 +40,10 @@ def context(imported: Refold) -> Any:
     return imported("context", "@last", "--json").json
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("append", "label", "rename")])
+WRITING = ("append", "go", "fork", "undo", "label", "rename")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in WRITING])
 def test_every_command_works(
     imported: Refold, file: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Undo: contexts are what they were before an append, byte for byte, and after the undo's undo what they were with it."""
+"""Undo: contexts are what they were before an append, byte for byte; undone in turn, what they were after it."""
 
 from __future__ import annotations
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from eventstore.formats import view_of_message
+from eventstore.importing import import_file
+from eventstore.memory_log import MemoryLog
 from eventstore.records import Label, Rewrite, Shown
 from eventstore.views import Message, ToolCall
 from projections.context import build_context
 from projections.extraction import Kind
 from projections.metrics.holdings import Holdings, holding
+from projections.standpoint import path, stand
+from tests.support.events import NOW
+from tests.support.pi_sessions import file_of, pi_entries
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
 
 
@@ -151,3 +157,19 @@ def test_what_tells_the_model_nothing_holds_nothing(story):
     (one,) = story.says(user("one"))
     label = story.add(Label(target_id=one, label="src/a.py"))
     assert Holdings().of_event(story[label]) is None
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(entries=pi_entries())
+def test_whatever_pi_reads_can_be_held(entries, tmp_path):
+    file = tmp_path / "session.jsonl"
+    file.write_bytes(file_of(entries))
+    log = MemoryLog(clock=lambda: NOW)
+    session = import_file(log, file).id
+    holdings = Holdings()
+    with log.snapshot() as snapshot:
+        for event in path(snapshot, stand(snapshot, session)):
+            held = holdings.of_event(event)
+            assert held is None or held.seq == event.seq
+    for part in build_context(log, session).parts:
+        assert holdings.of_part(part).id == part.id

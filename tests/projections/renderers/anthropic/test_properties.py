@@ -142,4 +142,3 @@ def test_the_same_log_gives_the_same_bytes_in_any_store_and_as_of_any_event(appe
             growing.append("s", [event])
             now, then = build_context(growing, "s"), build_context(whole, "s", as_of=count)
             assert render(now, model="claude") == render(then, model="claude")
-

@@ -1,0 +1,60 @@
+"""What a compaction lost with all of a long session behind it, against one extraction of the same messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from eventstore import open_store
+from eventstore.formats import view_of_event, view_of_message
+from projections.extraction import mentions
+from projections.metrics.future_use import future_use
+from projections.metrics.holdings import Holdings, holding
+from projections.metrics.recall import recall
+from projections.replacement import replacement_of
+from projections.standpoint import path, stand
+
+LENGTHS = {"1k": 1_000, "10k": 10_000}
+ROUNDS = {"1k": 10, "10k": 3}
+
+
+@pytest.fixture(params=LENGTHS, scope="module")
+def length(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def oldest(length, made):
+    """The first compaction of the session, so that nearly all of it comes later."""
+    stored = made(LENGTHS[length], 60)
+    with open_store(stored.store) as log, log.snapshot() as snapshot:
+        at = stand(snapshot, stored.session)
+        entries = path(snapshot, at)
+        place = next(place for place, event in enumerate(entries) if event.kind == "compaction")
+        return replacement_of(entries[place], snapshot, at, later=entries[place + 1 :])
+
+
+def measured(replacement):
+    holdings = Holdings()
+    return recall(replacement, holdings), future_use(replacement, holdings)
+
+
+def extracted(texts):
+    return sum(len(mentions(text)) for text in texts)
+
+
+def texts_of(replacement):
+    """The texts of every message that the metrics look at."""
+    shown = {(part.seq, part.raw) for part in (*replacement.before.parts, *replacement.after.parts)}
+    messages = [view_of_message(raw) for _, raw in sorted(shown)]
+    messages += [view for event in replacement.later if (view := view_of_event(event)) is not None]
+    return [text for message in messages for text in holding(0, "", message).texts]
+
+
+def test_refold_measures_what_was_lost(measure, length, oldest):
+    _, use = measure(f"metrics-{length}", "refold", measured, oldest, rounds=ROUNDS[length])
+    assert use.messages > LENGTHS[length] / 4
+    assert use.total
+
+
+def test_what_the_same_messages_name_is_extracted(measure, length, oldest):
+    measure(f"metrics-{length}", "floor", extracted, texts_of(oldest), rounds=ROUNDS[length])

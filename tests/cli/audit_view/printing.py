@@ -1,0 +1,19 @@
+"""What a view prints, as lines of plain text."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+from cli.harmless import HarmlessConsole
+
+
+def printed(view: Callable[..., None], *arguments: Any, width: int = 100) -> list[str]:
+    """The lines that a view prints on a terminal of so many columns, without colours."""
+    out = HarmlessConsole(
+        file=io.StringIO(), width=width, color_system=None, highlight=False, markup=False, emoji=False
+    )
+    view(out, *arguments)
+    assert isinstance(out.file, io.StringIO)
+    return [line.rstrip() for line in out.file.getvalue().splitlines()]

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cli.audit_view.remarks import remarks
+from eventstore.records import FileOperations
+from projections.audit import Counts, Files, TokensBefore
+from projections.metrics.sections import Sections
+from tests.support.measured import branch_summary, compaction, rewrite, size
+
+
+def before(claimed: int | None, measured: int | None, recomputed: int) -> TokensBefore:
+    return TokensBefore(
+        claimed=claimed, measured=measured, measured_at="e1", recomputed=recomputed, unexplained=None
+    )
+
+
+def sections(missing: list[str], duplicated: list[str]) -> Sections:
+    return Sections(template="pi", headings=[], present=[], missing=missing, duplicated=duplicated)
+
+
+def files(missing: list[str], unfounded: list[str]) -> Files:
+    nothing = FileOperations(read_files=[], modified_files=[])
+    return Files(claimed=nothing, recomputed=nothing, missing=missing, unfounded=unfounded)
+
+
+@pytest.mark.parametrize("make", [compaction, branch_summary, rewrite])
+def test_of_what_is_sound_there_is_nothing_to_say(make: Any) -> None:
+    assert remarks(make(3)) == []
+
+
+def test_messages_that_no_summary_covers_come_first() -> None:
+    dropped = compaction(3, messages=Counts(summarized=1, kept=0, dropped=2), size=size(10, 10))
+    assert remarks(dropped) == [
+        "2 messages left the context with no summary covering them",
+        "the context did not get smaller",
+    ]
+
+
+@pytest.mark.parametrize("make", [compaction, branch_summary, rewrite])
+def test_a_context_that_grew_is_told(make: Any) -> None:
+    assert remarks(make(3, size=size(10, 11))) == ["the context did not get smaller"]
+
+
+@pytest.mark.parametrize("make", [compaction, branch_summary])
+def test_an_empty_summary_is_told(make: Any) -> None:
+    assert remarks(make(3, summary=" \n")) == ["its summary is empty"]
+
+
+@pytest.mark.parametrize("make", [compaction, branch_summary])
+def test_sections_that_are_missing_or_there_twice_are_told(make: Any) -> None:
+    assert remarks(make(3, sections=sections(["Goal", "Next\nSteps"], ["Done"]))) == [
+        'its summary lacks "Goal", "Next\\nSteps"',
+        'its summary has more than one "Done"',
+    ]
+
+
+@pytest.mark.parametrize("make", [compaction, branch_summary])
+def test_files_that_a_list_lacks_or_makes_up_are_told(make: Any) -> None:
+    assert remarks(make(3, files=files(["a.py"], ["b.py", "c.py"]))) == [
+        "1 touched file that its list lacks",
+        "2 files in its list that no call touched",
+    ]
+
+
+def test_a_claim_of_tokens_that_is_far_from_every_count_is_told() -> None:
+    assert remarks(compaction(3, before=before(500, 1000, 800))) == [
+        "it claims 500 tokens before; measured 1,000, recomputed 800"
+    ]
+    assert remarks(compaction(3, before=before(500, None, 800))) == [
+        "it claims 500 tokens before; recomputed 800"
+    ]
+
+
+@pytest.mark.parametrize("claimed", [None, 1000, 1100, 900, 800, 720, 880])
+def test_a_claim_of_tokens_near_one_of_the_counts_is_not(claimed: int | None) -> None:
+    assert remarks(compaction(3, before=before(claimed, 1000, 800))) == []

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from cli.audit_view.screen import GONE, LOSSES, REMARKS, ROWS, print_screen
+from projections.audit import Audit
+from tests.cli.audit_view.printing import printed
+from tests.support.measured import (
+    NO_COST,
+    NO_REGRET,
+    audit,
+    branch_summary,
+    compaction,
+    future_use,
+    gone,
+    instructions,
+    loss,
+    recall,
+    rewrite,
+    size,
+)
+
+WORST = compaction(
+    12,
+    size=size(20_857, 1_682),
+    future_use=future_use(
+        8, 10, loss("Bucket", had=3, needed=14, regained=13), loss("take", had=4, needed=15)
+    ),
+    recall=recall(symbols=(1, 4)),
+    instructions=instructions(5, gone("Never touch the migrations.", seq=2)),
+)
+BETTER = branch_summary(20, future_use=future_use(9, 10))
+
+
+def test_replacements_are_listed_the_worst_first_with_what_they_kept() -> None:
+    lines = printed(print_screen, audit(WORST, BETTER))
+    head = next(number for number, line in enumerate(lines) if line.startswith("WORST FIRST"))
+    assert lines[head : head + 3] == [
+        "WORST FIRST        AT  WHEN              BEFORE  AFTER  NEEDED  RECALL  RULES  AGAIN  NET",
+        "compaction 1      #12  2026-03-04 11:22  20,857  1,682    8/10     25%    4/5      0    -",
+        "branch summary 1  #20  2026-03-04 11:22   1,000    100    9/10       -      -      0    -",
+    ]
+
+
+def test_repeats_and_net_cost_have_their_columns() -> None:
+    regret, cost = structs.replace(NO_REGRET, repeated=7), structs.replace(NO_COST, net=-0.5)
+    assert "     7  -$0.50" in "\n".join(
+        printed(print_screen, audit(compaction(1, regret=regret, cost=cost)))
+    )
+
+
+def test_below_the_table_its_columns_are_explained() -> None:
+    text = "\n".join(printed(print_screen, audit(WORST)))
+    for column in (
+        "NEEDED still there / needed later",
+        "RECALL of what was removed",
+        "RULES instr",
+        "AGAIN",
+        "NET",
+    ):
+        assert column in text
+
+
+def test_on_a_terminal_of_80_columns_times_and_long_names_give_way() -> None:
+    lines = printed(print_screen, audit(WORST, BETTER), width=80)
+    assert "compaction 1  #12  20,857  1,682    8/10     25%    4/5      0    -" in lines
+    assert "branch 1      #20   1,000    100    9/10       -      -      0    -" in lines
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_line_is_longer_than_the_terminal(width: int) -> None:
+    assert max(map(len, printed(print_screen, full_screen(), width=width))) <= width
+
+
+def test_what_was_undone_has_a_mark() -> None:
+    lines = printed(print_screen, audit(compaction(3, undone=True)))
+    assert any(line.startswith("compaction 1 ↶  #3") for line in lines)
+
+
+def test_of_the_worst_its_losses_are_told_those_never_regained_first() -> None:
+    lines = printed(print_screen, audit(BETTER, WORST))
+    place = lines.index("compaction 1 lost 2 things that the model used later:")
+    assert lines[place + 1 : place + 4] == [
+        "KIND    LOST    HAD  NEEDED  REGAINED",
+        "symbol  take    #4   #15     never",
+        "symbol  Bucket  #3   #14     #13",
+    ]
+
+
+def test_instructions_that_are_gone_are_told_wherever_it_happened() -> None:
+    other = rewrite(30, instructions=instructions(2, gone("Ask before you push.", seq=9)))
+    lines = printed(print_screen, audit(WORST, other))
+    place = lines.index("2 instructions gone:")
+    assert lines[place + 1 : place + 3] == [
+        "#2    Never touch the migrations.  compaction 1",
+        "#9    Ask before you push.  rewrite 1",
+    ]
+
+
+def test_where_nothing_was_lost_nothing_is_said_of_losses() -> None:
+    text = "\n".join(printed(print_screen, audit(BETTER)))
+    assert "lost" not in text
+    assert "gone" not in text
+
+
+def test_remarks_are_told_with_the_replacement_that_they_are_about() -> None:
+    assert "! compaction 1: the context did not get smaller" in printed(
+        print_screen, audit(compaction(3, size=size(10, 10)))
+    )
+
+
+def full_screen() -> Audit:
+    """A session with more of everything than there is room for."""
+    losses = [
+        loss(f"a_rather_long_name_of_a_symbol_{number}" * 3, needed=number) for number in range(90, 110)
+    ]
+    sentences = [
+        gone(f"Never do what is number {number} in the long list of things.") for number in range(20)
+    ]
+    many = [
+        compaction(
+            number,
+            size=size(100_000, 200_000),
+            future_use=future_use(1, 1000, *losses),
+            instructions=instructions(30, *sentences),
+        )
+        for number in range(5001, 5031)
+    ]
+    return audit(*many, title="word " * 100)
+
+
+def test_a_session_with_much_to_say_fits_one_screen() -> None:
+    assert 24 <= len(printed(print_screen, full_screen(), width=80)) <= 40
+
+
+def test_of_what_has_no_room_the_number_is_told() -> None:
+    lines = printed(print_screen, full_screen())
+    assert [line for line in lines if line.startswith("…")] == [
+        f"… {30 - ROWS} replacements more",
+        f"… {30 - REMARKS} remarks more",
+        f"… {20 - LOSSES} losses more",
+        f"… {30 * 20 - GONE} instructions more",
+    ]
+
+
+def test_a_session_without_replacements_is_said_to_have_none() -> None:
+    assert printed(print_screen, audit())[4:] == ["Nothing of the context was replaced.", ""]
+
+
+def test_it_ends_with_how_to_see_more() -> None:
+    assert printed(print_screen, audit(WORST))[-2:] == [
+        "All of each: refold audit --full. On a page: refold report.",
+        "",
+    ]
+
+
+def test_texts_of_a_session_command_no_terminal() -> None:
+    evil = "\x1b[31mred\nforged"
+    hostile = compaction(3, future_use=future_use(0, 1, loss(evil)), instructions=instructions(1, gone(evil)))
+    lines = printed(print_screen, audit(hostile, session=evil, title=evil))
+    assert not [line for line in lines if "\x1b" in line or line.startswith("forged")]

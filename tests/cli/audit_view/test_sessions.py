@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from cli.audit_view.sessions import Row, row_of, sessions_table, short_ids
+from tests.cli.audit_view.printing import printed
+from tests.support.measured import (
+    audit,
+    branch_summary,
+    compaction,
+    future_use,
+    gone,
+    instructions,
+    loss,
+    rewrite,
+    spent,
+)
+
+
+def row(
+    session: str, future_use: float | None = None, losses: int = 0, gone: int = 0, **fields: object
+) -> Row:
+    given = {"title": "A title", "compactions": 1, "cost": None, **fields}
+    return Row(session=session, future_use=future_use, losses=losses, gone=gone, **given)  # type: ignore[arg-type]
+
+
+def listed(*rows: Row, width: int = 100) -> list[str]:
+    def view(out: Console) -> None:
+        out.print(sessions_table(rows), crop=False)
+
+    return printed(view, width=width)
+
+
+def test_a_row_has_the_worst_share_and_the_sums_of_what_was_lost() -> None:
+    assert row_of(
+        audit(
+            compaction(1, future_use=future_use(1, 2, loss("a"))),
+            branch_summary(2, future_use=future_use(1, 4, loss("a"), loss("b"), loss("c"))),
+            rewrite(3, instructions=instructions(3, gone("Never."), gone("Always."))),
+            cost=spent(9, 1.5, 1.25),
+        )
+    ) == row("s", 0.25, 4, 2, cost=1.5)
+
+
+def test_what_was_undone_does_not_count() -> None:
+    undone = compaction(1, undone=True, future_use=future_use(0, 2, loss("a")))
+    assert row_of(audit(undone)) == row("s")
+
+
+def test_where_no_cost_was_recorded_the_price_table_tells_it() -> None:
+    assert row_of(audit(cost=spent(9, None, 1.25))).cost == 1.25
+
+
+def test_a_row_is_small_however_long_a_title_is() -> None:
+    assert len(row_of(audit(title="word " * 100_000)).title) <= 60
+
+
+def test_the_worst_sessions_come_first_and_those_without_losses_last() -> None:
+    rows = [
+        row("none"),
+        row("half", 0.5),
+        row("more lost", 0.25, losses=3),
+        row("less lost", 0.25, losses=2, gone=9),
+        row("equal", 0.5),
+    ]
+    assert [line.split("  ")[0] for line in listed(*rows)] == [
+        "SESSION",
+        "more lost",
+        "less lost",
+        "equal",
+        "half",
+        "none",
+    ]
+
+
+def test_a_line_has_what_there_is_to_know() -> None:
+    assert listed(row("s", 0.25, 4, 2, cost=1.5)) == [
+        "SESSION  COMPACTED  NEEDED  LOST  GONE   COST  TITLE",
+        "s                1     25%     4     2  $1.50  A title",
+    ]
+
+
+def test_a_title_gives_way_on_a_narrow_terminal() -> None:
+    line = listed(row("s", title="word " * 12), width=60)[1]
+    assert len(line) <= 60
+    assert line.endswith("…")
+
+
+def test_long_ids_are_shown_by_a_beginning_that_no_other_has() -> None:
+    ids = [
+        "0199aaaa-0000-7000-8000-000000000001",
+        "0199aaaa-0001-7000-8000-000000000001",
+        "demo-rate-limiter",
+    ]
+    assert list(short_ids(ids).values()) == ["0199aaaa-0000", "0199aaaa-0001", "demo-rate-limiter"]
+
+
+def test_ids_that_begin_alike_for_long_stay_whole() -> None:
+    ids = ["0199aaaa-0000-7000-8000-000000000001", "0199aaaa-0000-7000-8000-000000000001~2"]
+    assert list(short_ids(ids).values()) == ids
+
+
+@given(st.sets(st.text("ab-", min_size=1, max_size=40), max_size=20))
+def test_a_beginning_stands_for_one_session_alone(ids: set[str]) -> None:
+    for whole, shown in short_ids(sorted(ids)).items():
+        assert shown == whole or [each for each in ids if each.startswith(shown)] == [whole]

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cli.workers import AHEAD, WorkerLostError, results
+from tests.support.labour import die, double, held_signals, many_bytes, mark, nap, who
+from tests.support.processes import output_of, start
+
+HOLD_WORKERS = """
+import sys
+from cli.workers import results
+from tests.support.labour import who
+if __name__ == "__main__":
+    held = results(who, range(100), jobs=2)
+    print(next(held), flush=True)
+    sys.stdin.read()
+"""
+
+INTERRUPTED_AT_WORK = """
+import os, signal, sys, threading
+from cli.workers import results
+from tests.support.labour import nap
+if __name__ == "__main__":
+    # As a terminal does it: to every process of the group.
+    os.setpgid(0, 0)
+    held = results(nap, [0, 60, 60], jobs=2)
+    next(held)
+    threading.Timer(0.2, os.killpg, (0, signal.SIGINT)).start()
+    try:
+        next(held)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_results_are_in_the_order_of_the_items_however_long_each_takes() -> None:
+    times = [0.3, 0.0, 0.1, 0.0]
+    assert list(results(nap, times, jobs=2)) == times
+
+
+def test_without_items_there_are_no_results() -> None:
+    assert list(results(double, [], jobs=2)) == []
+
+
+def test_the_work_is_done_by_so_many_other_processes() -> None:
+    workers = set(results(who, range(30), jobs=2))
+    assert len(workers) == 2
+    assert os.getpid() not in workers
+
+
+def test_no_more_processes_are_started_than_there_are_items() -> None:
+    with closing(results(who, range(1), jobs=8)) as found:
+        next(found)
+        assert len(multiprocessing.active_children()) == 1
+
+
+def test_only_so_much_is_done_before_its_turn(tmp_path: Path) -> None:
+    with closing(results(mark, [tmp_path / str(number) for number in range(100)], jobs=1)) as found:
+        next(found)
+        assert len(list(tmp_path.iterdir())) <= AHEAD < 100
+
+
+def test_the_processes_end_with_the_last_result() -> None:
+    assert list(results(double, range(5), jobs=2)) == [0, 2, 4, 6, 8]
+    assert multiprocessing.active_children() == []
+
+
+def test_the_processes_end_when_nobody_wants_more_in_the_middle_of_their_work() -> None:
+    with closing(results(nap, [0.0, 60.0, 60.0], jobs=2)) as found:
+        next(found)
+    assert multiprocessing.active_children() == []
+
+
+def test_of_a_process_that_is_killed_the_item_is_told() -> None:
+    found = results(die, ["live", "die", "live"], jobs=1)
+    assert next(found) == "live"
+    with pytest.raises(WorkerLostError, match="'die'"):
+        next(found)
+    assert multiprocessing.active_children() == []
+
+
+def test_a_process_that_is_killed_in_the_middle_of_a_result_keeps_nobody_waiting() -> None:
+    # More than a pipe holds: the second process waits until its result is read.
+    found = results(many_bytes, [1, 50_000_000], jobs=2)
+    next(found)
+    time.sleep(0.2)
+    for process in multiprocessing.active_children():
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+    with pytest.raises(WorkerLostError, match="50000000"):
+        next(found)
+
+
+def test_an_interrupt_is_no_business_of_the_processes() -> None:
+    here = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    assert all(signal.SIGINT in held for held in results(held_signals, range(4), jobs=2))
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == here
+
+
+def test_an_interrupt_is_heard_here_alone_and_ends_them_all() -> None:
+    # Its output would not end before they do.
+    assert output_of(INTERRUPTED_AT_WORK) == "interrupted\n"
+
+
+def test_the_processes_end_when_this_one_is_killed() -> None:
+    process = start(HOLD_WORKERS)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.kill()
+    # Whoever is left would hold its output open.
+    _, errors = process.communicate(timeout=60)
+    assert errors == ""

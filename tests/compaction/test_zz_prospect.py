@@ -1,0 +1,115 @@
+"""A session with one event more is, for every fold, the session after that event was appended."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from compaction.prospect import Prospect
+from eventstore.chain import payload_digest
+from eventstore.errors import NotFoundError
+from eventstore.memory_log import MemoryLog
+from tests.support.events import NOW, compaction, decision, message, undone, version
+from tests.support.native import native_events
+from tests.support.views import views_at
+
+STORY = [message("a"), message("b"), compaction("c", "b"), message("d"), decision("x")]
+
+
+def said_by(log, session="s"):
+    """What a log or a snapshot says of a session through each of its primitives."""
+    with log.snapshot() as snapshot:
+        head = snapshot.head(session)
+        ids = list(snapshot.ids(session))
+        return {
+            "heads": list(snapshot.heads()),
+            "frames": as_bytes(snapshot.frames(session)),
+            "frames, the newest first": as_bytes(snapshot.frames(session, backward=True)),
+            "the newest": as_bytes(snapshot.frames(session, first=head.version, last=head.version)),
+            "the others": as_bytes(snapshot.frames(session, last=head.version - 1)),
+            "frame": bytes(snapshot.frame(session, head.version)),
+            "path": as_bytes(snapshot.path(session, head.leaf)),
+            "path, its end": as_bytes(snapshot.path(session, head.leaf, first=head.version)),
+            "path, nothing of it": as_bytes(snapshot.path(session, head.leaf, first=head.version + 1)),
+            "ids": ids,
+            "ids from a letter on": list(snapshot.ids(session, "n")),
+            "places": [snapshot.locate(session, event_id) for event_id in ids],
+            "feed": [(item.position, item.session, item.seq, bytes(item.frame)) for item in snapshot.feed()],
+            "feed, its end": [item.position for item in snapshot.feed(head.position - 1)],
+            "feed, nothing of it": [item.position for item in snapshot.feed(head.position)],
+        }
+
+
+def as_bytes(frames):
+    return [bytes(frame) for frame in frames]
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        message("new", time=NOW),
+        message("new", time=NOW, parent="b", cause="why"),
+        message("new", time=NOW, parent=None),
+        compaction("new", "d", time=NOW),
+        undone("new", "c", time=NOW),
+        decision("new", time=NOW),
+    ],
+    ids=["at the leaf", "on a branch", "a root", "a compaction", "an undo", "off the path"],
+)
+def test_a_prospect_says_what_the_log_says_after_the_append(log, new):
+    log.append("s", STORY)
+    log.append("another", STORY)
+    with log.snapshot() as snapshot:
+        prospect = Prospect(snapshot, "s", new)
+        foreseen = said_by(prospect), said_by(prospect, "another")
+    log.append("s", [new])
+    assert foreseen == (said_by(log), said_by(log, "another"))
+
+
+@settings(max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(appended=native_events())
+def test_a_prospect_shows_what_the_log_shows_after_the_append(appended):
+    *before, new = appended
+    if not before:
+        return
+    new = msgspec.structs.replace(new, time=NOW)
+    log = MemoryLog(clock=lambda: NOW)
+    log.append("s", before)
+    with log.snapshot() as snapshot:
+        prospect = Prospect(snapshot, "s", new)
+        foreseen = said_by(prospect), views_at(prospect, "s")
+    log.append("s", [new])
+    assert foreseen == (said_by(log), views_at(log, "s"))
+
+
+def test_the_first_entry_of_a_session_without_any_is_a_root(log):
+    log.append("s", [decision("x")])
+    new = message("new", time=NOW)
+    with log.snapshot() as snapshot:
+        foreseen = said_by(Prospect(snapshot, "s", new))
+    log.append("s", [new])
+    assert foreseen == said_by(log)
+
+
+def test_a_prospect_stores_nothing(log):
+    log.append("s", STORY)
+    with log.snapshot() as snapshot:
+        Prospect(snapshot, "s", message("new"))
+    assert version(log, "s") == 5
+
+
+@pytest.mark.parametrize(("parent", "problem"), [("ghost", "no event 'ghost'"), ("x", "no entry 'x'")])
+def test_a_parent_that_is_no_entry_is_refused(log, parent, problem):
+    log.append("s", STORY)
+    with log.snapshot() as snapshot, pytest.raises(NotFoundError, match=problem):
+        Prospect(snapshot, "s", message("new", parent=parent))
+
+
+def test_payloads_and_what_is_kept_are_those_of_the_log(log):
+    log.append("s", STORY, blobs=[b"payload"])
+    log.keep([(b"key", b"value")])
+    with log.snapshot() as snapshot:
+        prospect = Prospect(snapshot, "s", message("new"))
+        found = bytes(prospect.blob(payload_digest(b"payload"))), bytes(prospect.derived(b"key"))
+    assert found == (b"payload", b"value")

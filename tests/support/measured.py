@@ -1,0 +1,222 @@
+"""Audits with figures that a test gives; what it does not give is as if nothing was there to find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eventstore.records import FileOperations
+from projections.audit import (
+    Audit,
+    BranchSummaryAudit,
+    By,
+    CompactionAudit,
+    Counts,
+    Files,
+    RewriteAudit,
+    TokensAfter,
+    TokensBefore,
+)
+from projections.metrics import Metrics
+from projections.metrics.cache import Cache, CacheHistory
+from projections.metrics.cost import Cost
+from projections.metrics.future_use import FutureUse, Loss
+from projections.metrics.instructions import InstructionFate, Instructions
+from projections.metrics.recall import KindRecall, Recall
+from projections.metrics.regret import Regret, Rereads
+from projections.metrics.session_cost import SessionCost, Spent
+from projections.metrics.shapes import share_of
+from projections.metrics.size import Size
+
+TIME = "2026-03-04T11:22:33.000Z"
+
+
+def size(before: int = 1000, after: int = 100, **fields: Any) -> Size:
+    """Sizes of a replacement that kept nothing."""
+    given = {"removed": before, "kept": 0, "added": after, "returned": 0, **fields}
+    return Size(
+        before=before,
+        after=after,
+        removed_share=given["removed"] / before if before else None,
+        ratio=given["added"] / given["removed"] if given["removed"] else None,
+        grew=after >= before,
+        **given,
+    )
+
+
+def loss(value: str, *, had: int = 1, needed: int = 20, regained: int | None = None) -> Loss:
+    """A symbol that was lost."""
+    return Loss(
+        kind="symbol",
+        value=value,
+        had=f"e{had}",
+        had_seq=had,
+        needed=f"e{needed}",
+        needed_seq=needed,
+        regained=None if regained is None else f"e{regained}",
+        regained_seq=regained,
+    )
+
+
+def future_use(found: int = 0, total: int = 0, *losses: Loss) -> FutureUse:
+    """Future use; the losses are named only where they are given."""
+    share = share_of(found, total).share
+    return FutureUse(messages=5, total=total, found=found, share=share, kinds=[], losses=list(losses))
+
+
+def recall(**found_and_total: tuple[int, int]) -> Recall:
+    """Recall by kind: `paths_read=(1, 2)`."""
+    kinds = []
+    for name, (found, total) in found_and_total.items():
+        share = share_of(found, total).share
+        kinds.append(KindRecall(kind=name.replace("_", "-"), total=total, found=found, share=share, lost=[]))
+    total = share_of(sum(kind.found for kind in kinds), sum(kind.total for kind in kinds))
+    return Recall(total=total.total, found=total.found, share=total.share, kinds=kinds)
+
+
+def gone(sentence: str, seq: int = 1) -> InstructionFate:
+    """An instruction that is gone."""
+    return InstructionFate(
+        sentence=sentence, event=f"e{seq}", seq=seq, fate="gone", likeness=0.25, nearest="a line"
+    )
+
+
+def instructions(total: int = 0, *lost: InstructionFate) -> Instructions:
+    """So many instructions, all of them kept but those that are gone."""
+    share = share_of(total - len(lost), total).share
+    return Instructions(
+        total=total, kept=total - len(lost), close=0, gone=len(lost), share=share, sentences=list(lost)
+    )
+
+
+NO_REGRET = Regret(
+    calls=0,
+    repeated=0,
+    rereads=Rereads(next3=0, next10=0, all=0),
+    rounds_to_new_action=None,
+    repeats=[],
+    errors=[],
+)
+NO_CACHE = Cache(
+    shared_messages=0,
+    shared_tokens=0,
+    rewritten_tokens=0,
+    call=None,
+    predicted_read=None,
+    recorded_read=None,
+    recorded_write=None,
+)
+NO_COST = Cost(model=None, calls=0, summary=None, is_estimate=False, rewrite=None, saved=None, net=None)
+
+
+def metrics(**given: Any) -> Metrics:
+    """Metrics; those that are not given found nothing."""
+    nothing: dict[str, Any] = {
+        "size": size(),
+        "recall": recall(),
+        "future_use": future_use(),
+        "instructions": instructions(),
+        "regret": NO_REGRET,
+        "sections": None,
+        "growth": None,
+        "cache": NO_CACHE,
+        "cost": NO_COST,
+    }
+    return Metrics(**{**nothing, **given})
+
+
+NO_FILES = Files(
+    claimed=None, recomputed=FileOperations(read_files=[], modified_files=[]), missing=[], unfounded=[]
+)
+
+
+def compaction(seq: int, **given: Any) -> CompactionAudit:
+    """The audit of a compaction; what is given beyond its own fields are metrics."""
+    own: dict[str, Any] = {
+        "id": f"c{seq}",
+        "seq": seq,
+        "time": TIME,
+        "by": By(format="pi/3", model="p/m", from_extension=False, reason="", policy="", template=""),
+        "undone": False,
+        "first_kept": None,
+        "before": TokensBefore(
+            claimed=None, measured=None, measured_at=None, recomputed=1000, unexplained=None
+        ),
+        "after": TokensAfter(claimed=None, measured=None, measured_at=None, recomputed=100),
+        "messages": Counts(summarized=9, kept=0, dropped=0),
+        "dropped": [],
+        "summary": "What was done.",
+        "summary_tokens": 4,
+        "files": NO_FILES,
+    }
+    return CompactionAudit(**_with_metrics(own, given))
+
+
+def branch_summary(seq: int, **given: Any) -> BranchSummaryAudit:
+    """The audit of a branch summary, likewise."""
+    own: dict[str, Any] = {
+        "id": f"s{seq}",
+        "seq": seq,
+        "time": TIME,
+        "attached_to": "e1",
+        "left": "e9",
+        "entries": 3,
+        "summary": "What was tried.",
+        "files": NO_FILES,
+    }
+    return BranchSummaryAudit(**_with_metrics(own, given))
+
+
+def rewrite(seq: int, **given: Any) -> RewriteAudit:
+    """The audit of a rewrite, likewise."""
+    own: dict[str, Any] = {
+        "id": f"w{seq}",
+        "seq": seq,
+        "time": TIME,
+        "reason": "prune",
+        "undone": False,
+        "targets": ["e1"],
+        "tokens_saved": 900,
+    }
+    return RewriteAudit(**_with_metrics(own, given))
+
+
+def _with_metrics(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    measured = {name: value for name, value in given.items() if name not in own}
+    return {**own, **{name: given[name] for name in own if name in given}, "metrics": metrics(**measured)}
+
+
+def spent(calls: int = 0, recorded: float | None = None, priced: float | None = None, **fields: Any) -> Spent:
+    """What calls cost."""
+    unknown = {"unrecorded": 0, "unpriced": 0, **fields}
+    return Spent(calls=calls, recorded=recorded, priced=priced, **unknown)
+
+
+def audit(
+    *replaced: CompactionAudit | BranchSummaryAudit | RewriteAudit,
+    session: str = "s",
+    title: str = "A title",
+    cost: Spent | None = None,
+    **fields: Any,
+) -> Audit:
+    """The audit of a session in which these replacements happened."""
+    given: dict[str, Any] = {
+        "session": session,
+        "title": title,
+        "leaf": "e99",
+        "events": 99,
+        "entries": 99,
+        "counter": "utf16/4",
+        "exact": False,
+        "note": "",
+        "context_tokens": 1234,
+        "context_messages": 5,
+        "cost": SessionCost(prices="a table", prices_date="", spent=cost or spent(), models=[]),
+        "cache": CacheHistory(calls=0, close=0, share=None, predicted=0, recorded=0, reads=[]),
+        **fields,
+    }
+    return Audit(
+        compactions=[each for each in replaced if isinstance(each, CompactionAudit)],
+        branch_summaries=[each for each in replaced if isinstance(each, BranchSummaryAudit)],
+        rewrites=[each for each in replaced if isinstance(each, RewriteAudit)],
+        **given,
+    )
