@@ -61,6 +61,7 @@ class _Made(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason
     preserve_data: dict[str, Any]
     is_supplied: bool
+    continues: bool
 
 
 class Compactor(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,8 +92,9 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         wishes: Wishes = NO_WISHES,
         cut: AnyCut | None = None,
         leaf: Leaf = None,
+        continues: bool = False,
     ) -> Compacted:
-        """Compact a session where it stands, or at another leaf.
+        """Compact a session where it stands, or at another leaf; `continues`: with the policy's continuation.
 
         Everything is appended at once, and can be undone as one: the compaction, images that give way, what
         is shown again, and the message that goes on. A request that fails or is cancelled leaves the tree as
@@ -121,6 +123,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             reason=reason,
             preserve_data=data,
             is_supplied=isinstance(said, Supplied),
+            continues=continues,
         )
         done = self._append(writer, at, made, is_elsewhere=leaf is not None)
         for hooks in self.hooks if done.outcome == "compacted" else ():
@@ -196,7 +199,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         plan, summary = made.plan, made.summary
         before = context_at(snapshot, at).parts
         kept = set(plan.cut.kept)
-        way = "none" if made.reason in ("manual", "idle") else self.policy.continuation
+        way = self.policy.continuation if made.continues else "none"
         continued = continuation(way, before, kept, entries=path(snapshot, at))
         more: list[Record] = []
         if continued.evicts:

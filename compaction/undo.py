@@ -15,7 +15,7 @@ from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import Buffer, decode, header_of
 from eventstore.kinds import CODE_OF_KIND, COMPACTION, UNDONE, kind_of_code
 from eventstore.log import EventLog, Snapshot
-from eventstore.records import Label, Undone, compose
+from eventstore.records import FORMAT, Label, Undone, compose
 from eventstore.undo import append_at, append_of, in_effect
 from eventstore.writing import SessionWriter
 from projections.context import Context, context_at
@@ -27,6 +27,8 @@ PRODUCED: Final = frozenset({"compaction", "rewrite", "branch_summary", "leaf_mo
 
 _MOVES: Final = frozenset({"branch_summary", "leaf_moved"})
 _UNDONE: Final = "undone"
+_MOVES_ALONE: Final = _MOVES | {_UNDONE}
+"""Kinds of entries of which nothing is left to undo once the session has gone on from where they led."""
 _NOTHING_BUILT: Final = frozenset({"label", "session_info", _UNDONE})
 """Kinds of entries that may follow a move which is undone: nobody has gone on from where it led."""
 _LABEL: Final = CODE_OF_KIND["label"]
@@ -74,9 +76,9 @@ def plan_undo(log: EventLog | Snapshot, session: str, target: str | None = None)
     rewrite, or a move that nothing followed, whoever made it. With an undo as target, what it took away is
     back. The context is then what it was before, with what has come since.
 
-    An undo of a move, or of the undo of one, stands where the session stood before. Of compactions only the
-    newest in effect can be undone: what a newer one summarizes is what an older one left. A move can be
-    undone only while nobody has gone on from it. Raises NotFoundError where there is nothing to undo,
+    Where the append had gone elsewhere, and nobody has gone on from there, its undo stands where the session
+    stood before. A move that was followed cannot be undone. Of compactions only the newest in effect can:
+    what it summarizes is what the older ones left. Raises NotFoundError where there is nothing to undo,
     BadInputError for what cannot be undone, with the reason.
     """
     with log.snapshot() as snapshot:
@@ -132,7 +134,8 @@ class _Branch:
         if not self._event(seq).is_entry:
             raise BadInputError(where, "is no node of the tree", "name a compaction, a rewrite or a move")
         if all(header_of(frame).seq != seq for frame in self._frames):
-            raise BadInputError(where, "lies on another branch", f"go there first: refold go … {target}")
+            remedy = f"go there first: refold go {self._session} {target}"
+            raise BadInputError(where, "lies on another branch", remedy)
         if seq not in self._effective:
             raise BadInputError(where, "is undone already", f"undo {self._undo_of(seq)!r} to have it back")
         entries = self._append_with(seq)
@@ -172,33 +175,35 @@ class _Branch:
         if compactions and newest not in compactions:
             problem = "a newer compaction is in effect"
             return BadInputError(where, problem, f"undo {self._event(newest).id!r} first")
-        followers = self._followers(entries) if self._is_move(entries) else 0
-        if followers:
-            problem = f"the session has gone on from it by {followers:,} entries"
+        if main.kind in _MOVES_ALONE and self._went(entries) and self._is_followed(entries):
+            problem = "the session has gone on from it"
             return BadInputError(where, problem, "go back where it came from instead: refold go")
         return None
 
-    def _is_move(self, entries: tuple[Event, ...]) -> bool:
-        """Whether the session stood elsewhere before an append: it went there, or an undo brought it back."""
-        return any(
-            entry.kind in _MOVES or (entry.kind == _UNDONE and entry.parent_seq != self._stood_before(entry))
-            for entry in entries
-        )
+    def _went(self, entries: tuple[Event, ...]) -> bool:
+        """Whether the session stood elsewhere before an append.
+
+        Of what a harness wrote, branch summaries alone say so: its other moves leave no entry.
+        """
+        first = entries[0]
+        is_own = first.format == FORMAT and first.parent_seq != self._stood_before(first)
+        return is_own or any(entry.kind in _MOVES for entry in entries)
 
     def _stood_before(self, entry: Event) -> int:
         return stand(self._snapshot, self._session, as_of=entry.seq - 1).leaf
 
-    def _followers(self, entries: tuple[Event, ...]) -> int:
+    def _is_followed(self, entries: tuple[Event, ...]) -> bool:
+        """Whether anybody has built on an append."""
         own = {entry.seq for entry in entries}
         later = (head for head in self._newest_first if head.seq > entries[0].seq and head.seq not in own)
-        return sum(kind_of_code(head.kind) not in _NOTHING_BUILT for head in later)
+        return any(kind_of_code(head.kind) not in _NOTHING_BUILT for head in later)
 
     def undo_of(self, entries: tuple[Event, ...]) -> Undo:
         """The undo of an append that can be undone."""
         main = _main_of(entries)
         assert main is not None  # noqa: S101  there was no objection
         parent: str | Parent | None = Parent.LEAF
-        if self._is_move(entries):
+        if self._went(entries) and not self._is_followed(entries):
             parent = entry_id(self._snapshot, self._session, self._stood_before(entries[0]))
         return Undo(
             entries=entries,

@@ -74,7 +74,7 @@ class AnthropicSummarizer:
             raise SummarizerError(self.name, _line(error.__cause__ or error), is_transient=True) from None
         except anthropic.AnthropicError as error:
             raise SummarizerError(self.name, _line(error)) from None
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  whatever the transport raises
             # What a stream that breaks off raises is the transport's: the client passes it on.
             raise SummarizerError(
                 self.name, f"the answer broke off ({_line(error)})", is_transient=True

@@ -1,0 +1,292 @@
+"""Compacting: one append of all that changes, or none and a record of why."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.compactor import Compactor
+from compaction.hooks import Cancel, Hooks, Prompted, Supplied
+from compaction.policies import Restoring
+from compaction.summarizers import CancelledError, SummarizerError
+from compaction.summarizers.asking import Asker, AskingError
+from compaction.summary import Wishes
+from eventstore.records import CustomMessage, Undone, record_of
+from projections.context import build_context, context_json
+from tests.compaction.scripted import Scripted, compactor, complete, long, policy, prompting, turns
+from tests.support.events import events
+from tests.support.talk import assistant, call, image, result, text, texts_of, user
+
+
+def kinds(story):
+    return [event.kind for event in events(story.log, story.session)]
+
+
+def record(story, kind="compaction"):
+    event = next(event for event in reversed(events(story.log, story.session)) if event.kind == kind)
+    return record_of(kind, event.body)
+
+
+def test_a_summary_stands_in_place_of_what_does_not_fit(story):
+    turns(story, 20, 10)
+    done = compactor(Scripted(lambda _: "so far")).compact(story.writer)
+    assert (done.outcome, texts_of(build_context(story.log, "s"))) == (
+        "compacted",
+        ["so far", long(10), long(10)],
+    )
+
+
+def test_the_record_says_by_which_policy_and_template_and_what_it_cost(story):
+    turns(story, 20, 10)
+    compactor().compact(story.writer, reason="threshold")
+    made = record(story)
+    assert (made.reason, made.policy, made.template) == ("threshold", "small", "compaction@1")
+    assert (made.request["model"], made.request["usage"]["input"]) == ("scribe", 90)
+
+
+def test_the_record_says_how_large_the_context_was_and_is(story):
+    turns(story, 20, 10)
+    done = compactor(Scripted(lambda _: long(3))).compact(story.writer)
+    assert (record(story).tokens_before, record(story).tokens_after, done.tokens_after) == (60, 23, 23)
+
+
+def test_every_request_is_recorded_with_the_digest_of_its_prompt_and_of_its_template(story):
+    turns(story, 20, 10)
+    scribe = Scripted()
+    compactor(scribe).compact(story.writer)
+    (request,) = record(story).request["requests"]
+    assert request["promptDigest"] == scribe.prompts[0].digest
+    assert request["templateDigest"] == scribe.prompts[0].template.digest
+
+
+def test_nothing_to_summarize_appends_nothing(story):
+    turns(story, 5)
+    assert compactor().compact(story.writer).outcome == "nothing"
+    assert kinds(story) == ["message", "message"]
+
+
+def test_a_session_that_ends_with_a_compaction_is_not_compacted_again(story):
+    turns(story, 20, 10)
+    compactor().compact(story.writer)
+    assert compactor().compact(story.writer).outcome == "nothing"
+
+
+def test_a_context_that_would_get_no_smaller_stays_and_the_log_says_so(story):
+    turns(story, 20, 10)
+    before = context_json(story.log, "s")
+    done = compactor(Scripted(lambda _: long(100))).compact(story.writer)
+    assert (done.outcome, context_json(story.log, "s")) == ("no-gain", before)
+    assert record(story, "decision").outcome == "no-gain"
+
+
+def test_a_later_summary_updates_the_one_before(story):
+    turns(story, 20, 10)
+    scribe = Scripted(lambda prompt: f"after {prompt.template.name}")
+    compactor(scribe).compact(story.writer)
+    turns(story, 30, 10)
+    compactor(scribe).compact(story.writer)
+    assert record(story).summary == "after compaction-update"
+    assert "<previous-summary>\nafter compaction\n</previous-summary>" in scribe.prompts[-1].text
+
+
+def test_a_split_turn_is_summarized_in_two_parts(story):
+    turns(story, 20)
+    story.says(user("the order"), assistant(long(30)), assistant(long(10)))
+    scribe = Scripted(lambda prompt: prompt.template.name)
+    compactor(scribe).compact(story.writer)
+    expected = "compaction\n\n---\n\n**Turn Context (split turn):**\n\nturn-prefix"
+    assert record(story).summary == expected
+
+
+def test_a_split_turn_without_history_says_that_there_is_none(story):
+    story.says(user("the order"), assistant(long(30)), assistant(long(10)))
+    compactor(Scripted(lambda prompt: prompt.template.name)).compact(story.writer)
+    expected = "No prior history.\n\n---\n\n**Turn Context (split turn):**\n\nturn-prefix"
+    assert record(story).summary == expected
+
+
+def test_a_conversation_too_long_for_a_prompt_is_summarized_in_steps(story):
+    turns(story, *[2_000] * 6, 5)
+    scribe = Scripted()
+    small = policy(prompting=prompting(window=26_000))
+    compactor(scribe, small).compact(story.writer)
+    assert [prompt.template.name for prompt in scribe.prompts] == [
+        "compaction",
+        "compaction-update",
+        "compaction-update",
+    ]
+    assert sum(len(prompt.parts) for prompt in scribe.prompts) == 12
+
+
+def test_files_of_everything_summarized_stand_behind_the_summary(story):
+    story.says(user("go"), assistant(call("read", path="a.py"), long(30)), result("it", tool="read"))
+    turns(story, 10)
+    compactor(Scripted(lambda _: "so far")).compact(story.writer)
+    assert record(story).summary == "so far\n\n<read-files>\na.py\n</read-files>"
+    assert record(story).details.read_files == ["a.py"]
+
+
+def test_the_short_summary_is_for_display_alone(story):
+    turns(story, 20, 10)
+    compactor(
+        Scripted(lambda prompt: prompt.template.name), policy(prompting=prompting(short="short"))
+    ).compact(story.writer)
+    assert (record(story).summary, record(story).short_summary) == ("compaction", "short")
+
+
+def test_instructions_of_a_person_stand_last_in_the_prompt(story):
+    turns(story, 20, 10)
+    scribe = Scripted()
+    compactor(scribe).compact(story.writer, wishes=Wishes(instructions="Mind the tests."))
+    assert scribe.prompts[0].text.endswith("Mind the tests.")
+
+
+def test_everything_that_a_compaction_appends_is_undone_as_one(story):
+    turns(story, 20, 10)
+    before = context_json(story.log, "s")
+    done = compactor(policy=policy(continuation="auto-continue")).compact(
+        story.writer, reason="threshold", continues=True
+    )
+    story.add(Undone(target_id=done.events[0]))
+    assert len(done.events) == 2
+    assert context_json(story.log, "s") == before
+
+
+def test_a_failed_summary_leaves_the_context_and_a_record_of_the_attempt(story):
+    def fails(_prompt):
+        raise SummarizerError("scripted", "no such model")
+
+    turns(story, 20, 10)
+    before = context_json(story.log, "s")
+    with pytest.raises(AskingError, match="no such model"):
+        compactor(Scripted(fails)).compact(story.writer)
+    assert (context_json(story.log, "s"), kinds(story)[-1]) == (before, "attempt")
+    assert record(story, "attempt").request["requests"][0]["error"] == "no such model"
+
+
+def test_a_cancelled_summary_leaves_the_context_and_a_record_of_the_attempt(story):
+    turns(story, 20, 10)
+    before = context_json(story.log, "s")
+    called_off = compactor()
+    called_off = Compactor(
+        policy=called_off.policy,
+        asker=Asker(summarizers=[Scripted()], is_cancelled=lambda: True),
+        limits=called_off.limits,
+        tokens=called_off.tokens,
+    )
+    with pytest.raises(CancelledError):
+        called_off.compact(story.writer)
+    assert (context_json(story.log, "s"), kinds(story)[-1]) == (before, "attempt")
+
+
+def test_messages_that_come_while_a_summary_is_made_are_kept(story):
+    turns(story, 20, 10)
+    said = []
+
+    def late(_prompt):
+        if not said:
+            said.append(story.says({"role": "user", "content": "late"}))
+        return "so far"
+
+    done = compactor(Scripted(late)).compact(story.writer)
+    assert done.outcome == "compacted"
+    assert texts_of(build_context(story.log, "s")) == ["so far", long(10), long(10), "late"]
+
+
+def test_of_two_compactions_at_once_the_second_finds_nothing_left_to_do(story):
+    turns(story, 20, 10)
+
+    def overtaken(_prompt):
+        compactor(Scripted(lambda _: "theirs")).compact(story.writer)
+        return "ours"
+
+    done = compactor(Scripted(overtaken)).compact(story.writer)
+    assert (done.outcome, kinds(story).count("compaction")) == ("nothing", 1)
+    assert texts_of(build_context(story.log, "s"))[0] == "theirs"
+
+
+def test_a_branch_that_was_left_meanwhile_is_not_compacted(story):
+    first, *_ = turns(story, 20, 10)
+
+    def left(prompt):
+        story.add(CustomMessage(custom_type="x", content="elsewhere"), parent=first)
+        return complete(prompt)
+
+    assert compactor(Scripted(left)).compact(story.writer).outcome == "nothing"
+    assert "compaction" not in kinds(story)
+
+
+def test_another_leaf_can_be_compacted(story):
+    *_, last = turns(story, 20, 10)
+    story.add(CustomMessage(custom_type="x", content="elsewhere"), parent="e1")
+    done = compactor(Scripted(lambda _: "so far")).compact(story.writer, leaf=last)
+    assert story[done.events[0]].parent == last
+
+
+def test_a_hook_may_call_a_compaction_off(story):
+    turns(story, 20, 10)
+    hooks = Hooks(name="h", before_compaction=lambda _: Cancel("not now"))
+    done = compactor(hooks=[hooks]).compact(story.writer)
+    assert (done.outcome, done.reason, kinds(story)[-1]) == ("cancelled", "not now", "decision")
+
+
+def test_a_hook_may_supply_the_summary_and_no_model_is_asked(story):
+    turns(story, 20, 10)
+    scribe = Scripted()
+    hooks = Hooks(name="h", before_compaction=lambda _: Supplied(summary="mine", preserve_data={"k": 1}))
+    compactor(scribe, hooks=[hooks]).compact(story.writer)
+    made = record(story)
+    assert (made.summary, made.from_extension, made.preserve_data, scribe.prompts) == (
+        "mine",
+        True,
+        {"k": 1},
+        [],
+    )
+
+
+def test_a_hook_may_replace_the_prompt_and_add_context(story):
+    turns(story, 20, 10)
+    scribe = Scripted()
+    hooks = Hooks(name="h", prompting=lambda _: Prompted(prompt="Sum up.", context=("from memory",)))
+    compactor(scribe, hooks=[hooks]).compact(story.writer)
+    expected = "<additional-context>\nfrom memory\n</additional-context>\n\nSum up."
+    assert scribe.prompts[0].text.endswith(expected)
+
+
+def test_a_hook_is_told_what_was_appended(story):
+    turns(story, 20, 10)
+    told = []
+    done = compactor(hooks=[Hooks(name="h", after_compaction=told.extend)]).compact(story.writer)
+    assert told == done.events
+
+
+def test_a_hook_that_raises_is_recorded_and_stops_nothing(story):
+    def raises(_plan):
+        raise ValueError("broken hook")
+
+    turns(story, 20, 10)
+    done = compactor(hooks=[Hooks(name="h", prompting=raises)]).compact(story.writer)
+    assert (done.outcome, done.troubles) == ("compacted", ["hook h, prompting: ValueError: broken hook"])
+    assert record(story, "decision").outcome == "hook failed"
+
+
+def test_images_of_an_unanswered_request_give_way_and_its_text_goes_on(story):
+    turns(story, 20)
+    story.says(user([text("what is this?"), image()]))
+    replay = policy(continuation="replay")
+    done = compactor(Scripted(lambda _: "so far"), replay).compact(
+        story.writer, reason="overflow", continues=True
+    )
+    assert done.continued.branch == "media"
+    assert texts_of(build_context(story.log, "s")) == [
+        "so far",
+        "what is this?|[image/png removed]",
+        "[Continuing from compaction] what is this?",
+    ]
+
+
+def test_recently_read_files_are_shown_again_from_the_log(story):
+    story.says(assistant(call("read", path="a.py")), result("the text", tool="read"))
+    turns(story, 30, 10)
+    restoring = policy(restoring=Restoring())
+    compactor(Scripted(lambda _: "so far"), restoring).compact(story.writer)
+    assert texts_of(build_context(story.log, "s"))[-1] == "a.py, as it was read last:\nthe text"
