@@ -84,7 +84,8 @@ def test_a_policy_that_is_not_there_is_told_with_those_that_are():
 
 def test_a_policy_of_ones_own_takes_parts_of_any_preset():
     own = parse(
-        'name = "mine"\n[cut]\npart = "tail-turn"\nturns = 1\n[[rewrites]]\npart = "micro"\nkeep = 5\n', source="x"
+        'name = "mine"\n[cut]\npart = "tail-turn"\nturns = 1\n[[rewrites]]\npart = "micro"\nkeep = 5\n',
+        source="x",
     )
     assert (own.cut, own.rewrites) == (TailTurn(turns=1), (Micro(keep=5),))
 
@@ -102,7 +103,10 @@ def test_a_policy_may_extend_a_preset():
         ('name = "x"\nsummarise = true', "unknown field `summarise`"),
         ('name = "x"\n[cut]\npart = "keep-all"', r"Invalid value 'keep-all' - at `\$\.cut\.part`"),
         ('name = "x"\n[cut]\npart = "keep-recent"\ntokens = "many"', r"at `\$\.cut\.tokens`"),
-        ('name = "x"\n[[rewrites]]\npart = "micro"\nkep = 3', r"unknown field `kep` - at `\$\.rewrites\[0\]`"),
+        (
+            'name = "x"\n[[rewrites]]\npart = "micro"\nkep = 3',
+            r"unknown field `kep` - at `\$\.rewrites\[0\]`",
+        ),
         ('extends = "claude"\nname = "x"', "extends 'claude'"),
         ("", "missing required field `name`"),
     ],

@@ -1,0 +1,86 @@
+"""Going on in a new session that gets a document, and nothing else, of the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from compaction.prompts import live_prompt, output_budget
+from compaction.summarizers import CancelledError, SummarizerError
+from compaction.summarizers.asking import Asker, AskingError, ask
+from compaction.templates import Source, find, from_session
+from eventstore.errors import BadInputError
+from eventstore.records import Attempt, CustomMessage, Link, ModelChange, Record
+from eventstore.writing import SessionWriter
+from projections.context import context_at
+from projections.settings import Settings
+from projections.standpoint import stand
+
+HANDOFF: Final = "handoff"
+"""The template's name, and the type of the message that holds the document."""
+
+
+class HandedOff(msgspec.Struct, frozen=True, kw_only=True):
+    """The new session, what its document says, and the ids of its first events."""
+
+    session: str
+    document: str
+    missing: list[str]
+    events: list[str]
+
+
+def hand_off(
+    writer: SessionWriter,
+    new: SessionWriter,
+    asker: Asker,
+    *,
+    system: str = "",
+    instructions: str = "",
+    sources: Sequence[Source] = (),
+    reserve: int = 16_384,
+) -> HandedOff:
+    """Have a document written by the real messages and a template, and begin a new session with it.
+
+    The session itself gets no compaction, and stays as it is. `system` is the harness's own system prompt, so
+    that what its provider has cached is used. The new session begins with a link to its parent, the model in
+    use, and the document as a message that people see, too. Raises AskingError, CancelledError, BadInputError
+    for a session without messages, VersionConflictError where the new one exists.
+    """
+    with writer.log.snapshot() as snapshot:
+        at = stand(snapshot, writer.session)
+        context = context_at(snapshot, at)
+        template = find(HANDOFF, [*sources, from_session(snapshot, at)])
+    if not context.parts:
+        raise BadInputError(f"session {writer.session!r}", "has no messages to hand off", "name another")
+    prompt = live_prompt(
+        template,
+        context.parts,
+        system=system,
+        max_tokens=output_budget(reserve),
+        instructions=instructions,
+    )
+    try:
+        asked = ask(prompt, asker)
+    except (SummarizerError, CancelledError) as error:
+        requests: list[dict[str, Any]] = error.requests if isinstance(error, AskingError) else []
+        writer.append(Attempt(request={"reason": HANDOFF, "requests": requests}, error=str(error)))
+        raise
+    document = CustomMessage(
+        custom_type=HANDOFF, content=asked.text, display=True, details={"requests": asked.requests}
+    )
+    records: list[Record] = [
+        Link(relation="parent", session=writer.session, event=context.leaf or ""),
+        *_model(context.settings),
+        document,
+    ]
+    events = new.append(*records, parent=None, expected="new")
+    return HandedOff(session=new.session, document=asked.text, missing=asked.missing, events=events)
+
+
+def _model(settings: Settings) -> list[Record]:
+    model = settings.model
+    if model is None or not isinstance(model.provider, str) or not isinstance(model.model_id, str):
+        return []
+    return [ModelChange(provider=model.provider, model_id=model.model_id)]

@@ -1,0 +1,103 @@
+"""What follows an automatic compaction: the newest request, its text, or a word to go on."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from compaction.continuation import continuation
+from eventstore.records import CustomMessage, MessageRecord
+from projections.context import build_context
+from projections.standpoint import path, stand
+from tests.support.pi_files import line
+from tests.support.talk import assistant, call, image, result, text, user
+
+
+def chosen(story, way="replay", kept=()):
+    with story.log.snapshot() as snapshot:
+        entries = path(snapshot, stand(snapshot, "s"))
+    return continuation(way, build_context(story.log, "s").parts, set(kept), entries=entries)
+
+
+def said(continued):
+    return json.loads(bytes(continued.record.message))["content"]
+
+
+def test_a_request_that_nobody_answered_and_that_is_gone_is_repeated_word_for_word(story):
+    story.says(assistant("done"), user("and now b"))
+    found = chosen(story)
+    assert (found.branch, said(found), found.record.metadata) == (
+        "unanswered",
+        "and now b",
+        {"compaction_continue": True},
+    )
+
+
+def test_a_request_that_is_kept_is_not_repeated(story):
+    story.says(assistant("done"), user("and now b"))
+    found = chosen(story, kept=["e2"])
+    assert (found.branch, found.record) == ("unanswered", None)
+
+
+def test_in_the_middle_of_a_task_a_word_goes_on(story):
+    story.says(user("do b"), assistant(call("bash")), result("it"))
+    found = chosen(story)
+    assert (found.branch, said(found), found.record.metadata) == (
+        "mid-task",
+        "continue",
+        {"compaction_continue": True},
+    )
+
+
+def test_a_request_with_an_image_goes_on_as_text_and_images_give_way(story):
+    story.says(user([text("what is this?"), image()]))
+    found = chosen(story)
+    assert (found.branch, said(found), found.evicts) == (
+        "media",
+        "[Continuing from compaction] what is this?",
+        True,
+    )
+    assert found.record.metadata == {"compaction_continue": True, "had_media": True}
+
+
+def test_an_image_without_text_is_told_of(story):
+    story.says(user([image()]))
+    assert said(chosen(story)) == "[Continuing task — previous message contained media attachments]"
+
+
+def test_an_image_that_was_answered_is_not_repeated_though_the_document_tests_media_first(story):
+    story.says(user([text("what is this?"), image()]), assistant("a cat"))
+    assert chosen(story).branch == "mid-task"
+
+
+def test_results_and_messages_of_extensions_are_nobodys_requests(story):
+    story.says(user("do b"), assistant(call("bash")), result("it"))
+    story.add(CustomMessage(custom_type="x", content="by the way"))
+    assert chosen(story).branch == "mid-task"
+
+
+def test_a_message_that_went_on_earlier_is_nobodys_request(story):
+    story.says(user("do b"), assistant("done"))
+    story.add(MessageRecord(message=msgspec.Raw(line(user("continue")).rstrip()), metadata={"compaction_continue": True}))
+    assert chosen(story).branch == "mid-task"
+
+
+@pytest.mark.parametrize(
+    "form", ["[Resuming] do b", "[Continuing from compaction] do b", "[Continuing task — previous message"]
+)
+def test_messages_of_other_harnesses_that_went_on_are_recognised(story, form):
+    story.says(user("do b"), assistant("done"), user(form))
+    assert chosen(story).branch == "mid-task"
+
+
+def test_a_policy_may_go_on_in_any_case_as_the_agent(story):
+    story.says(user("do b"))
+    found = chosen(story, "auto-continue")
+    assert (found.branch, json.loads(bytes(found.record.message))["role"]) == ("auto-continue", "developer")
+
+
+def test_a_policy_may_go_on_with_nothing(story):
+    story.says(user("do b"))
+    assert chosen(story, "none").record is None
