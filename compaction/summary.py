@@ -10,7 +10,14 @@ import msgspec
 
 from compaction.plan import Plan
 from compaction.policies import Prompting
-from compaction.prompts import Prompt, live_prompt, output_budget, serialized_prompt, short_budget
+from compaction.prompts import (
+    Prompt,
+    live_prompt,
+    output_budget,
+    serialized_prompt,
+    short_budget,
+    turn_prefix_budget,
+)
 from compaction.summarizers.asking import Asked, Asker, ask
 from compaction.templates import Source, find
 from eventstore.formats import view_of_message
@@ -145,7 +152,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
 
     def of_turn_prefix(self, parts: Sequence[Part]) -> Asked:
         template = find(self.prompting.turn_prefix, self.sources)
-        budget = output_budget(self.prompting.reserve, 0.5)
+        budget = turn_prefix_budget(self.prompting.reserve)
         return ask(serialized_prompt(template, parts, system=self._system, max_tokens=budget), self.asker)
 
     def of_short(self, plan: Plan) -> Asked:

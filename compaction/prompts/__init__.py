@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from compaction.prompts.prompt import (
-    Prompt,
-    live_prompt,
-    output_budget,
-    reminded,
-    serialized_prompt,
-    short_budget,
-)
+from compaction.prompts.budgets import output_budget, short_budget, turn_prefix_budget
+from compaction.prompts.prompt import Prompt, live_prompt, reminded, serialized_prompt
 from compaction.prompts.serialized import serialized
 
 __all__ = [
@@ -20,4 +14,5 @@ __all__ = [
     "serialized",
     "serialized_prompt",
     "short_budget",
+    "turn_prefix_budget",
 ]

@@ -13,14 +13,18 @@ from compaction.templates import Template
 from eventstore.formats import view_of_message
 from projections.context import Part
 
-MOST_OUTPUT: Final = 16_384
-"""Tokens that the longest summary may have."""
+_PREVIOUS: Final = "previous-summary"
+_CARRY_OVER: Final = f"What stands in <{_PREVIOUS}> is all that is left of what was said before: carry over what of it still holds."
+"""For templates that do not say themselves what to do with a summary from before."""
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """A system prompt, and a text behind the messages of `prefix`, which a serialized prompt has inside its text.
 
-    `max_tokens` bounds the answer. `parts` are the messages that are to be summarized, in either shape.
+    `max_tokens` bounds the answer. `parts` are the messages that are to be summarized, in either shape;
+    `previous` is the summary that theirs goes on from, "" for none.
+    `tools` are the definitions that stand before a live prefix, a JSON list; with `forbids_tools` the model
+    may not call them. `reminds_of` are the sections that an answer before lacked.
     """
 
     template: Template
@@ -28,7 +32,11 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     max_tokens: int
     parts: tuple[Part, ...]
+    previous: str = ""
     is_live: bool = False
+    tools: bytes = b""
+    forbids_tools: bool = False
+    reminds_of: tuple[str, ...] = ()
 
     @property
     def prefix(self) -> tuple[Part, ...]:
@@ -37,10 +45,11 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over all that is sent, hexadecimal: the same prompt has the same digest."""
+        """SHA-256 over all that a model is sent to read, hexadecimal: the same prompt has the same digest."""
         texts = (text.encode("utf-8", "surrogatepass") for text in (self.system, self.text))
+        pieces = (*texts, *([self.tools] if self.tools else []), *(part.raw for part in self.prefix))
         digest = hashlib.sha256()
-        for piece in (*texts, *(part.raw for part in self.prefix)):
+        for piece in pieces:
             digest.update(len(piece).to_bytes(8, "big") + piece)
         return digest.hexdigest()
 
@@ -60,15 +69,14 @@ def serialized_prompt(
     The conversation comes first, then the summary before, then lines of context from hooks, then the
     template, then a person's own instructions. What imitates the tags between them is escaped.
     """
-    pieces = [in_tag("conversation", serialized(view_of_message(part.raw) for part in parts))]
-    if previous:
-        pieces.append(in_tag("previous-summary", previous))
+    conversation = in_tag("conversation", serialized(view_of_message(part.raw) for part in parts))
     return Prompt(
         template=template,
         system=system,
-        text="\n\n".join([*pieces, *_asked(template, context, instructions)]),
+        text="\n\n".join([conversation, *_asked(template, previous, context, instructions)]),
         max_tokens=max_tokens,
         parts=tuple(parts),
+        previous=previous,
     )
 
 
@@ -81,42 +89,44 @@ def live_prompt(
     previous: str = "",
     context: Sequence[str] = (),
     instructions: str = "",
+    tools: bytes = b"",
+    forbids_tools: bool = False,
 ) -> Prompt:
-    """A prompt behind the real messages, as their newest: a provider that has them cached reads them for less."""
-    before = [in_tag("previous-summary", previous)] if previous else []
+    """A prompt behind the real messages, as their newest: a provider that has them cached reads them for less.
+
+    For that, system prompt and tools are those of the harness that sent the messages before.
+    """
     return Prompt(
         template=template,
         system=system,
-        text="\n\n".join([*before, *_asked(template, context, instructions)]),
+        text="\n\n".join(_asked(template, previous, context, instructions)),
         max_tokens=max_tokens,
         parts=tuple(parts),
+        previous=previous,
         is_live=True,
+        tools=tools,
+        forbids_tools=forbids_tools,
     )
 
 
-def reminded(prompt: Prompt, answer: str, missing: Sequence[str]) -> Prompt:
-    """The same prompt once more, after an answer without some of its sections."""
-    headings = "\n".join(f"## {section}" for section in missing)
-    text = (
-        f"{prompt.text}\n\n{in_tag('draft', answer)}\n\n"
-        f"Your draft lacks these sections:\n{headings}\nWrite the whole answer again, with every section."
-    )
-    return msgspec.structs.replace(prompt, text=text)
+def reminded(prompt: Prompt, answer: str, missing: Sequence[str], *, is_cut: bool = False) -> Prompt:
+    """The same prompt once more, after an answer that lacks some of its sections, or broke off for its length."""
+    pieces = [prompt.text, in_tag("draft", answer)]
+    if missing:
+        pieces.append("Your draft lacks these sections:\n" + "\n".join(f"## {each}" for each in missing))
+    if is_cut:
+        pieces.append("Your draft was too long and broke off: say the same in fewer words.")
+    pieces.append("Write the whole answer again, with every section.")
+    return msgspec.structs.replace(prompt, text="\n\n".join(pieces), reminds_of=tuple(missing))
 
 
-def _asked(template: Template, context: Sequence[str], instructions: str) -> list[str]:
-    pieces = [in_tag("additional-context", "\n".join(context))] if context else []
+def _asked(template: Template, previous: str, context: Sequence[str], instructions: str) -> list[str]:
+    """What stands behind the conversation."""
+    pieces = [in_tag(_PREVIOUS, previous)] if previous else []
+    pieces += [in_tag("additional-context", "\n".join(context))] if context else []
     pieces.append(template.text)
+    if previous and f"<{_PREVIOUS}>" not in template.text:
+        pieces.append(_CARRY_OVER)
     if instructions:
         pieces.append(f"Besides, and above all:\n{instructions}")
     return pieces
-
-
-def output_budget(reserve: int, share: float = 0.8) -> int:
-    """Tokens for a summary: a share of the reserve, rounded down, at most 16,384. The prefix of a turn gets half."""
-    return min(int(reserve * share), MOST_OUTPUT)
-
-
-def short_budget(reserve: int) -> int:
-    """Tokens for the summary that is only shown: a fifth of the reserve, at most 512."""
-    return min(512, int(0.2 * reserve))

@@ -7,20 +7,22 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from eventstore.formats.pi_entry import tolerant_json
-from eventstore.javascript import compact_json, stringify
+from eventstore.javascript import compact_json, cut_utf16, key_order, stringify, utf16_length
 from eventstore.views import Message, Text, Thinking, ToolCall, shell_text
 
 LONGEST_RESULT: Final = 2_000
-"""Characters of a tool result that a summarizer is shown."""
-_TAGS: Final = ("conversation", "previous-summary", "additional-context", "summary", "analysis")
-_IMITATED: Final = re.compile(rf"<(/?\s*(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
+"""Characters of a tool result that a summarizer is shown: UTF-16 units, as pi counts them."""
+_TAGS: Final = ("conversation", "previous-summary", "additional-context", "draft", "summary", "analysis")
+_IMITATED: Final = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
+_HALF_A_PAIR: Final = re.compile("[\ud800-\udbff]\\Z")
 
 
 def serialized(messages: Iterable[Message]) -> str:
     """Messages as text, a blank line between: pi's shape.
 
     `[User]: `, `[Assistant thinking]: `, `[Assistant]: `, `[Assistant tool calls]: name(key=json, …); …` and
-    `[Tool result]: `. Results over 2,000 characters are cut there, and say by how much. Images are left out.
+    `[Tool result]: `. Results over 2,000 characters are cut there, and say by how much. Images are left out,
+    and so is what was kept from the model.
     """
     return "\n\n".join(line for message in messages for line in _lines(message))
 
@@ -32,7 +34,7 @@ def in_tag(tag: str, text: str) -> str:
 
 def escaped(text: str) -> str:
     """A text in which nothing opens or closes a part of the prompt."""
-    return _IMITATED.sub(r"&lt;\1", text)
+    return _IMITATED.sub("&lt;", text)
 
 
 def _lines(message: Message) -> Iterator[str]:
@@ -63,10 +65,13 @@ def _call(call: ToolCall) -> str:
     arguments = tolerant_json(call.arguments)
     if not isinstance(arguments, dict):
         return f"{call.name}({compact_json(call.arguments)})"
-    return f"{call.name}({', '.join(f'{key}={stringify(value)}' for key, value in arguments.items())})"
+    return f"{call.name}({', '.join(f'{key}={stringify(arguments[key])}' for key in key_order(arguments))})"
 
 
 def _cut(text: str) -> str:
-    if len(text) <= LONGEST_RESULT:
+    """The beginning of a long text; a pair of surrogates is not parted."""
+    length = utf16_length(text) if len(text) > LONGEST_RESULT // 2 else 0
+    if length <= LONGEST_RESULT:
         return text
-    return f"{text[:LONGEST_RESULT]}\n\n[... {len(text) - LONGEST_RESULT} more characters truncated]"
+    shown = _HALF_A_PAIR.sub("", cut_utf16(text, LONGEST_RESULT))
+    return f"{shown}\n\n[... {length - utf16_length(shown)} more characters truncated]"

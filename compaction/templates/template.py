@@ -11,8 +11,12 @@ import msgspec
 
 from eventstore.errors import BadInputError
 
-_FRONT_MATTER: Final = re.compile(r"\A\ufeff?\+\+\+\s*\n(.*?)^\+\+\+[ \t]*$\n?", re.DOTALL | re.MULTILINE)
-_FENCE: Final = "+++"
+FENCE: Final = "+++"
+_FRONT_MATTER: Final = re.compile(
+    r"\A\ufeff?\+\+\+[ \t]*\n(?P<toml>.*?)^\+\+\+[ \t]*$\n?", re.DOTALL | re.MULTILINE
+)
+_TAG: Final = re.compile(r"[a-z][a-z0-9_-]*", re.IGNORECASE)
+_SUMMARY, _END_OF_SUMMARY = "<summary>", "</summary>"
 
 
 class _Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,16 +45,16 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse(text: str, *, source: str) -> Template:
     """The template of a file's text: TOML between two lines `+++`, then the prompt. Raises BadInputError."""
-    found = _FRONT_MATTER.match(text)
+    lines = text.replace("\r\n", "\n")
+    found = _FRONT_MATTER.match(lines)
     if found is None:
-        raise _bad(source, "has no front matter", f"begin with TOML between two lines {_FENCE}")
-    try:
-        front = msgspec.toml.decode(found[1], type=_Front)
-    except msgspec.DecodeError as error:
-        raise _bad(source, f"front matter: {error}", "give name, version and sections") from None
-    body = text[found.end() :].strip()
+        begins = lines.lstrip("\ufeff").startswith(FENCE)
+        problem = "its front matter does not end" if begins else "it has no front matter"
+        raise _bad(source, problem, f"begin with TOML between two lines {FENCE}")
+    front = _front(found["toml"], source)
+    body = lines[found.end() :].strip()
     if not body:
-        raise _bad(source, "has no prompt behind its front matter", "write the prompt there")
+        raise _bad(source, "there is no prompt behind its front matter", "write it there")
     return Template(
         name=front.name,
         version=front.version,
@@ -58,12 +62,13 @@ def parse(text: str, *, source: str) -> Template:
         strip=front.strip,
         text=body,
         source=source,
-        digest=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+        digest=_digest(text),
     )
 
 
-def _bad(source: str, problem: str, advice: str) -> BadInputError:
-    return BadInputError(f"template {source}", problem, advice)
+def with_text(template: Template, text: str, *, source: str) -> Template:
+    """A template with another prompt, by whoever wrote that: name and version stay, the digest is the text's."""
+    return msgspec.structs.replace(template, text=text, source=source, digest=_digest(text))
 
 
 def missing_sections(answer: str, sections: Sequence[str]) -> list[str]:
@@ -73,9 +78,55 @@ def missing_sections(answer: str, sections: Sequence[str]) -> list[str]:
 
 
 def stripped(answer: str, tag: str) -> str:
-    """An answer without the part in a tag; of what is left, what stands in `<summary>`, if anything does."""
+    """An answer without the part in a tag; of what is left, what stands in `<summary>`, if anything does.
+
+    A part that is not closed ends where the summary begins, and a summary that is not closed at the end.
+    Without a tag nothing is left out.
+    """
     if not tag:
         return answer.strip()
-    rest = re.sub(rf"<{tag}>.*?(?:</{tag}>|\Z)", "", answer, flags=re.DOTALL)
-    found = re.search(r"<summary>(.*?)(?:</summary>|\Z)", rest, re.DOTALL)
-    return (found[1] if found else rest).strip()
+    rest = _without(answer, tag)
+    start = rest.find(_SUMMARY)
+    if start < 0:
+        return rest.strip()
+    end = rest.rfind(_END_OF_SUMMARY)
+    return rest[start + len(_SUMMARY) : end if end > start else None].strip()
+
+
+def _without(answer: str, tag: str) -> str:
+    """An answer without the part in a tag that comes before its summary; a summary may speak of the tag."""
+    start, summary = answer.find(f"<{tag}>"), answer.find(_SUMMARY)
+    if start < 0 or 0 <= summary < start:
+        return answer
+    closed = answer.find(f"</{tag}>", start)
+    if closed >= 0:
+        return answer[:start] + answer[closed + len(f"</{tag}>") :]
+    return answer[:start] + (answer[summary:] if summary >= 0 else "")
+
+
+def _front(toml: str, source: str) -> _Front:
+    try:
+        front = msgspec.toml.decode(toml, type=_Front)
+    except msgspec.ValidationError as error:
+        problem = f"front matter: {str(error).removeprefix('Object ')}"
+        raise _bad(source, problem, "its keys are name, version, sections and strip") from None
+    except msgspec.DecodeError as error:
+        raise _bad(source, f"front matter: {error}", "correct the TOML") from None
+    if not front.name.strip():
+        raise _bad(source, "its name is empty", "name it")
+    if front.version < 1:
+        raise _bad(source, f"its version is {front.version}", "count versions from 1")
+    for section in front.sections:
+        if not section.strip() or section != " ".join(section.split()) or section.startswith("#"):
+            raise _bad(source, f"section {section!r} is no heading", 'give its words alone: "Goal"')
+    if front.strip and not _TAG.fullmatch(front.strip):
+        raise _bad(source, f"strip = {front.strip!r} is no tag", 'give its name alone: "analysis"')
+    return front
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _bad(source: str, problem: str, advice: str) -> BadInputError:
+    return BadInputError(f"template {source}", problem, advice)

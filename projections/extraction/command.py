@@ -23,7 +23,7 @@ _BLANK: Final = re.compile(r"(?:[ \t\r]|\\\r?\n)+|#[^\n]*")
 _REDIRECTION: Final = re.compile(r"\d*(?:&>>?|<<<|>>|>&|<&|>\||<>|>(?!\()|<(?!\())[ \t]*")
 _END: Final = re.compile(r"&&|\|\||;;|[;&\n()]")
 _PIPE: Final = re.compile(r"\|&?")
-_PLAIN: Final = re.compile(r"[^\\'\"`$()\s;&|<>]+")
+_PLAIN: Final = re.compile(r"[^\\'\"`$() \t\r\n;&|<>]+")
 
 
 class _Part(Enum):

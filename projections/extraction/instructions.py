@@ -14,6 +14,17 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from projections.extraction.imperative import is_imperative
+from projections.extraction.instruction_words import (
+    ASKS,
+    ASKS_SUBJECT,
+    DETERMINERS,
+    INTRODUCES,
+    OPENERS,
+    REPORTS,
+    SAYS_NOTHING,
+    SUBJECTS,
+    VERBS,
+)
 from projections.extraction.prose import own_words, sentences
 
 _LONGEST: Final = 600
@@ -28,101 +39,62 @@ _CLAUSE_END: Final = re.compile(r"([,;:])+(?=\s|$)|\s[-–—>]{1,2}\s|[.!](?=\s
 _WORD: Final = re.compile(r"[^\s\"“”,;:!?()\[\]{}…]+")
 _AROUND: Final = " .,;:!?-–—>\"'“”)("  # noqa: RUF001  dashes, quotation marks
 
-_OPENERS: Final = frozenset(
-    """
-    additionally ah also alright also and anyway basically besides btw but cool dude either finally fine first firstly
-    furthermore generally good great guys hello hey hi hm hmm hmmm however ideally important instead jesus just k lastly
-    lol man nah next nice no nope note now oh ok okay omfg omg or otherwise perfect plus really reminder right rule
-    second secondly simply so soo sooo sure thanks then therefore third thirdly thus thx todo ugh well wow wtf yeah yep
-    yes yup
-    """.split()
-)
-"""Words that open a sentence and do not say of what kind it is."""
 _OPENING: Final = re.compile(
     r"(?:all right|at least|by the way|for now|from now on|going forward|i mean|if needed|if possible|in general"
     r"|in the meantime|my dude|of course|one more thing|thank you|to be clear)\b"
 )
-_ASKS: Final = frozenset(
-    """
-    am any are aren't can can't could couldn't did didn't does doesn't how is isn't was wasn't were what what's which
-    who who's whom whose why will won't would wouldn't
-    """.split()
-)
-"""Words by which a question begins, with or without its mark."""
-_ASKS_SUBJECT: Final = frozenset("do had has have may shall should".split())
-_SUBJECTS: Final = frozenset("he i she they we you".split())
-"""Words that make a question of one of those before them."""
 _TAG: Final = re.compile(r",?\s*(?:ok|okay|alright|understood|got it|please)\s*\?+$")
 """A question that asks for no more than a nod."""
-_SAYS_NOTHING: Final = frozenset(
-    """
-    actually again ahead all an and be both carry continue do does done else finish first for go going it keep let let's lets me
-    more need needs next no now of ok on one please proceed start stop sure that the them then these thing things
-    this to try until us wait want we with yes you
-    """.split()
-)
-"""Words of a go-ahead; what has no others gives leave for something said before."""
-_INTRODUCES: Final = frozenset(
-    """
-    after any as at because before by during each every for from given if in instead like on once per regarding since to
-    under unless until when whenever where wherever while with without
-    """.split()
-)
-"""Words by which a clause begins that an order may follow: `before you commit, run the tests`."""
 _FEW: Final = 2
 
 _LETS: Final = re.compile(r"(?:let's|lets|let us) (?!me\b)\S")
 _FORBIDS: Final = re.compile(
-    r"(?:don't|dont|do not|never(?! \w+(?:[^s]s|ed)\b)|refrain from|no more)\s+(?!by\b|know|think|see\b|understand|remember"
-    r"|recall|care\b|mean\b|want\b|have\b|need\b|seem|exist|appear|match|mind\b|worry(?! about)|seen\b|had\b|got\b|was\b"
-    r"|did\b|been\b)\S"
+    r"(?:don't|dont|do not|never(?! \w+(?:[^s]s|ed)\b)|refrain from|no more)\s+"
+    r"(?!know|think|understand|remember|recall|seem|exist|appear|match|worry(?! about)"
+    r"|(?:been|by|care|did|got|had|have|mean|mind|need|see|seen|want|was)\b)\S"
 )
-_NO: Final = re.compile(r"no\s+(?!one\b|such\b|longer\b|way\b|idea\b|problems?\b|worries\b|need\b|doubt\b|matter\b)")
+_NO: Final = re.compile(r"no\s+(?!(?:doubt|idea|longer|matter|need|one|problems?|such|way|worries)\b)")
 _MOST_FORBIDDEN: Final = 4
 """Words after a "no" that forbids; more of them report."""
 _WITHOUT: Final = re.compile(r"\s+(?:without|unless|except|in|on|please)\b.*")
-_REPORTS: Final = frozenset(
-    """
-    are benchmark benchmarks can change changes clue conflict conflicts could coverage did diff difference differences effect error errors finding
-    findings found had has have hurry is issue issues it luck output record response result results rush state success test tests thanks that
-    them this was warning warnings were will would yet you
-    """.split()
-)
-"""Words of a "no" that says how things are: `no errors`, `no mutex protects it`."""
 
 _HAS_TO: Final = re.compile(
-    r"\b(?:(?:must|should|shall|ought to|(?:need|needs|have|has) to)\b|(?:is|are) to be\b|(?<=we )need (?!for\b|not\b)"
-    r"|(?:is|are) (?:not allowed|forbidden|prohibited|required|mandatory|off[ -]limits)\b)"
+    r"\b(?:(?:must|should|shall|ought to|(?:need|needs|have|has) to|(?:is|are) to be)\b"
+    r"|(?:is|are) (?:not allowed|forbidden|prohibited|required|mandatory|off[ -]limits)\b"
+    r"|(?<=we )need (?!for\b|not\b))"
 )
 _SUPPOSES: Final = re.compile(
-    r"(?:must|should|shall) (?:have\b|now\b|already\b|work\b|help\b|mean\b|suffice\b|hopefully\b|probably\b|be (?:an?|the"
-    r"|because|something|due|wrong|missing|fine|ok|okay|good|correct|right|enough|able|possible|there|done|easy|ready"
-    r"|safe|sufficient|\w+ing)\b)"
+    r"(?:must|should|shall) (?:(?:already|have|help|hopefully|mean|now|probably|suffice|work)\b"
+    r"|be (?:able|an?|because|correct|done|due|easy|enough|fine|good|missing|ok|okay|possible|ready|right|safe"
+    r"|something|sufficient|the|there|wrong|\w+ing)\b)"
 )
+"""Where such a verb says what likely is."""
 _EXPECTS: Final = re.compile(
-    r"(?:it|this|that|these|those|they|everything) should (?!be\b|not\b|never\b|only\b|always\b)"
+    r"(?:it|this|that|these|those|they|everything) should (?!(?:always|be|never|not|only)\b)"
 )
 _I_THINK: Final = re.compile(r"(?:i|we) (?:do |really |also |just )?(?:think|believe|feel)\b(?: that)?")
 _TELLS: Final = re.compile(
-    r"\w,? that\b|\b(?:if|when|because|since|which|that's|what|what's|how|why|who|where|whether|says?|said|did|didn't|was"
-    r"|were|assume|suppose|guess|hope|sure|i|don't|doesn't|not|nobody|could|would|might|may|maybe|than|as)\b"
+    r"\w,? that\b|\b(?:as|assume|because|could|did|didn't|doesn't|don't|guess|hope|how|i|if|may|maybe|might"
+    r"|nobody|not|said|says?|since|suppose|sure|than|that's|was|were|what|what's|when|where|whether|which|who"
+    r"|why|would)\b"
 )
-"""What stands before a verb of obligation in a sentence that only tells of one."""
+"""What stands before such a verb in a sentence that only tells of an obligation."""
 _LONGEST_SUBJECT: Final = 12
-"""Words before a verb of obligation."""
+"""Words before such a verb."""
 _WANTS: Final = re.compile(
-    r"(?:i|we)(?:'d|'ll| would| do| really| actually| just| basically| only| also| still| definitely| strongly| much)*"
-    r" (?:want(?! to (?:know|understand|ask|learn|hear|thank|see if)\b)|wanna|prefer|insist|hate|rather|go with\b"
-    r"|need (?:you|it|this|that|the|an?|all|every|only)\b"
-    r"|like (?:it (?:when|if|better|more)|(?:the )?\w+ (?:better|more))\b)"
-    r"|(?:i|we)(?:'d| would) (?:really |also )?(?:like|love)\b(?! to (?:know|understand|ask|learn|hear|see if)\b)"
+    r"(?:i|we)(?:'d|'ll| (?:would|do|really|actually|just|basically|only|also|still|definitely|strongly))* "
+    r"(?:want(?! to (?:ask|hear|know|learn|see if|thank|understand)\b)|wanna|prefer|insist|hate|rather|go with\b"
+    r"|need (?:all|an?|every|it|only|that|the|this|you)\b"
+    r"|like (?:it (?:when|if|better|more)|(?:the )?\w+(?: \w+)? (?:better|more))\b)"
+    r"|(?:i|we)(?:'d| would) (?:really |also )?(?:like|love)\b(?! to (?:ask|hear|know|learn|see if|understand)\b)"
     r"|(?:i|we) (?:don't|do not|dont|wouldn't|would not) (?:want|like|love|wanna)\b"
     r"|(?:my preference|i'd appreciate|i expect you)\b"
 )
 _ANYWHERE: Final = re.compile(
     r"\bplease\b|(?<!to )(?<!i )(?<!we )(?<!not )(?<!will )\b(?:make|be) sure\b"
-    r"|\bfrom now on\b|\bgoing forward\b|\bin (?:the )?future\b"
+    r"|\b(?:from now on|going forward|in (?:the )?future)\b"
 )
+"""What tells an instruction wherever it stands."""
 
 
 class _Clause(NamedTuple):
@@ -172,14 +144,14 @@ def _words(text: str) -> list[str]:
 
 
 def _says_nothing(words: Sequence[str]) -> bool:
-    return all(word in _SAYS_NOTHING or len(word) == 1 for word in words)
+    return all(word in SAYS_NOTHING or len(word) == 1 for word in words)
 
 
 def _asks(plain: str) -> bool:
     if plain.rstrip(_AROUND.replace("?", "")).endswith("?"):
         return True
     first, second, *_ = [*_words(_opened(plain)), "", ""]
-    return first in _ASKS or (first in _ASKS_SUBJECT and second in _SUBJECTS)
+    return first in ASKS or (first in ASKS_SUBJECT and second in SUBJECTS)
 
 
 def _opened(clause: str) -> str:
@@ -187,13 +159,18 @@ def _opened(clause: str) -> str:
     while True:
         clause = clause.lstrip(_AROUND)
         word = _WORD.match(clause)
-        opening = _OPENING.match(clause) or (word if word and word[0].strip(".") in _OPENERS else None)
+        opening = _OPENING.match(clause) or (word if word and word[0].strip(".") in OPENERS else None)
         if not opening:
             return clause
-        rest = clause[opening.end() :]
-        if opening[0] == "no" and _NO.match(clause) and not is_imperative(_words(rest), follows=True):
+        if opening[0] == "no" and _NO.match(clause) and not _answers(clause):
             return clause
-        clause = rest
+        clause = clause[opening.end() :]
+
+
+def _answers(clause: str) -> bool:
+    """Whether a "no" is an answer, and what follows it an order: `no remove this`."""
+    _, first, second, *_ = [*_words(clause), "", ""]
+    return first in VERBS and second in DETERMINERS
 
 
 def _clauses(plain: str) -> Iterator[_Clause]:
@@ -208,7 +185,7 @@ def _clauses(plain: str) -> Iterator[_Clause]:
         clause = _Clause(text, words, follows, is_first and not is_title)
         yield clause
         is_first = False
-        follows = follows or not (is_title or len(words) <= _FEW or words[0] in _INTRODUCES or _orders(clause))
+        follows = follows or not (is_title or len(words) <= _FEW or words[0] in INTRODUCES or _orders(clause))
 
 
 def _instructs(clause: _Clause) -> bool:
@@ -233,7 +210,7 @@ def _rules_out(clause: str) -> bool:
     if not no:
         return False
     words = _words(_WITHOUT.sub("", clause[no.end() :]))
-    is_report = not _REPORTS.isdisjoint(words) or (bool(words) and words[-1].endswith("ed"))
+    is_report = not REPORTS.isdisjoint(words) or (bool(words) and words[-1].endswith("ed"))
     return 0 < len(words) <= _MOST_FORBIDDEN and not is_report
 
 

@@ -61,8 +61,9 @@ def find(text: str, start: int, stop: int) -> Found:
     if " " in whole:
         return (start, stop, whole) if _has_extension(whole) and " -" not in whole else None
     is_slashed = "/" in whole or "\\" in whole
-    is_glob = before == "*" and text[start - 2 : start] != "**"
-    if "/..." in whole or (is_slashed and (is_glob or (after in _PLACEHOLDER and not after == before == "*"))):
+    is_emphasized = before == after == "*"
+    is_glob = before == "*" and not is_emphasized and text[start - 2 : start] != "**"
+    if "/..." in whole or (is_slashed and not is_emphasized and (is_glob or after in _PLACEHOLDER)):
         return start, stop, ""
     start += len(whole) - len(whole.lstrip(_AROUND))
     if before == "\\" and text[start : start + 1] in _ESCAPES:

@@ -9,7 +9,7 @@ from typing import Final
 _FENCE: Final = re.compile(r"\s*(`{3,}(?!.*`)|~{3,})")
 _BULLET: Final = re.compile(r"\s*(?:[-*•‣◦]|(?:\d{1,3}|[a-z])[.)])\s+(?:\[[ xX]\]\s+)?")
 _INDENTED: Final = re.compile(r"\s{2,}")
-_END: Final = re.compile(r"[.!?…]+[\"')\]*_’”»]*(?=\s|$)|[。！？]+")  # noqa: RUF001  ends of sentences
+_END: Final = re.compile(r"(?<![.!?…])[.!?…]++[\"')\]*_’”»]*+(?=\s|$)|[。！？]++")  # noqa: RUF001  ends of sentences
 _CODE: Final = re.compile(r"`[^`\n]*`")
 _WRAPPED: Final = range(60, 131)
 """Lengths of a line that was likely broken for width, so that its sentence goes on in the next."""
@@ -54,11 +54,11 @@ _NOT_PROSE: Final = re.compile(
     \#{1,6}\s | \|                                         # headings, tables
     | \*\*(?!.*\b(?:not|never|no|don't|must|always|only)\b)[^.!?*]*\*\*:?\s*$
     | > | <[/!a-zA-Z]                                      # quotations, markup
-    | [$➜❯%]\s | >>>\s | \#!                               # prompts
+    | [$➜\u276f%]\s | >>>\s | \#!                               # prompts
     | \+\s*\d*\s | @@ | -{3} | \+{3} | diff\s--git          # patches
     | \[[^\]]*\]\s*$ | \[[\w-]+[:.][\w:.-]*\]               # marks of harnesses, sources of log lines
     | [{}()\[]\s*$ | \{["\s] | [─-╿⠀-⣿│▀-▟✔✗✓✖↑↓]           # JSON, drawings of terminals
-    | at\s\S.*:\d+ | File\s"                                # stack traces
+    | at\s\S.*:\d+\)?\s*$ | File\s"                        # stack traces
     | (?:(?:fatal|uncaught|internal|syntax|build|npm)\s)*\w*(?:error|exception|warning)\b[^.!?]{0,40}:\s
     | Traceback\b | npm\sERR | (?-i:ERROR|WARN|WARNING|INFO|DEBUG|FATAL)\b
     | \d{4}-\d\d-\d\d[T\s] | \d\d:\d\d:\d\d
@@ -66,7 +66,7 @@ _NOT_PROSE: Final = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-_CODE_END: Final = re.compile(r"(?:[{}]|=>|[\w`][)\]\"'}];)\s*$")
+_CODE_END: Final = re.compile(r"(?:[{}]|=>|[\w`)\]}\"'][)\]\"'}];)\s*$")
 
 
 def unfenced(text: str) -> Iterator[str]:
@@ -148,4 +148,4 @@ def _ends(plain: str, start: int, end: re.Match[str]) -> bool:
     before = aside[-_LONGEST_ABBREVIATION:]
     if _NO_END.search(before) or aside.count("(") > aside.count(")"):
         return False
-    return not (_SOMETIMES_END.search(before) and plain[end.end() :][:2].strip().islower())
+    return not (_SOMETIMES_END.search(before) and plain[end.end() : end.end() + 2].strip().islower())

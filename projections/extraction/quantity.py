@@ -53,16 +53,16 @@ UNITS: Final = {
 }
 """Each unit in the form that is compared, and how it is written."""
 
-_CLOSE: Final = "s m h d % rem em vh vw pt".split()
+_CLOSE: Final = "m h d % rem em vh vw pt".split()
 """Units that a number has right before them: `5 m`, `10 % 3` are something else."""
 
 _CANONICAL: Final = {spelling: unit for unit, spellings in UNITS.items() for spelling in spellings.split()}
 _SPELLINGS: Final = "|".join(sorted(map(re.escape, _CANONICAL), key=len, reverse=True))
-_ONE: Final = r"(?:\d{1,3}(?:,\d{3})++|\d{1,15}+)(?:\.\d{1,15}+)?+[kKM]?+"
+_ONE: Final = r"(?:\d{1,3}(?:,\d{3})++|\d{1,15}+)(?:\.\d{1,15}+)?+(?:[kKM](?=[ +-]))?+"
 _NUMBER: Final = rf"{_ONE}(?:[-\u2013]{_ONE})?+\+?+"
 _DURATION: Final = r"\d{1,4}+h(?:\d{1,2}+m)?+(?:\d{1,2}+(?:\.\d{1,9}+)?+s)?+|\d{1,4}+m\d{1,2}+(?:\.\d{1,9}+)?+s"
 
-PATTERN: Final = rf"(?<![\w.,:/#\u2013-])(?:(?:{_DURATION})(?!\w)|(?:{_NUMBER}|\.\d{{1,4}}+)[ -]?(?:{_SPELLINGS})(?![\w-]))"
+PATTERN: Final = rf"(?<![\w.,:/#%\u2013-])(?:(?:{_DURATION})(?!\w)|(?:{_NUMBER}|\.\d{{1,4}}+)[ -]?(?:{_SPELLINGS})(?![\w-]))"
 
 _PARTS: Final = re.compile(rf"({_NUMBER}|\.\d{{1,4}}+)([ -]?)({_SPELLINGS})")
 _ORDINAL: Final = re.compile(

@@ -53,6 +53,9 @@ def _scan(text: str, start: int, stop: int, rank: int, found: list[Mention]) -> 
         first, last = match.span(name)
         if first >= stop:
             return
+        if found and first < found[-1].stop:
+            # Part of what a later kind found in a stretch that an earlier one refused.
+            continue
         kind, find, behind = _RULES[name]
         named = find(text, first, last)
         if named is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from eventstore.event import Event
 from eventstore.formats import view_of_event
-from eventstore.formats.pi_entry import tolerant_json, usage_view
 from eventstore.views import Usage
+from projections.metrics.asked import asked
 from projections.metrics.cache import shared_prefix
 from projections.metrics.requests import Request, in_effect, records_cache
 from projections.metrics.shapes import Shape
@@ -73,32 +74,29 @@ def _is_paid(entry: Event) -> bool:
 
 
 def _summary(replacement: Replacement, tokens: Counter, prices: Prices) -> tuple[float | None, bool]:
-    """What the request for a summary cost, and whether that is an estimate.
-
-    A record of refold's holds its `request`: the `usage`, with `input`, `output`, `cacheRead` and `cacheWrite`,
-    and the `provider` and `model` that were asked. Without one, the removed messages were sent to the model
-    in use, and the summary came back. A rewrite asks no model.
-    """
-    event, model = replacement.event, replacement.after.settings.model
-    if event.kind == "rewrite":
+    """What asking for the summary cost, and whether that is an estimate. A rewrite asks nobody."""
+    event, in_use = replacement.event, replacement.after.settings.model
+    requests = asked(event)
+    if event.kind == "rewrite" or (requests and all(each.is_free for each in requests)):
         return 0.0, False
-    usage, asked = _recorded_request(event)
-    if usage is None:
-        summary = [replacement.summary] if replacement.summary else []
-        usage = Usage(input=sum(tokens.count(replacement.removed)), output=sum(tokens.count(summary)))
-        price = _price(prices, model, event, usage.prompt)
-        return price.of(usage) if price else None, True
-    price = _price(prices, asked or model, event, usage.prompt)
-    return price.of(usage) if price else None, False
+    used = [(each.model, each.usage) for each in requests if each.usage is not None]
+    if not used:
+        model = requests[-1].model if requests else None
+        return _request_cost(_estimated(replacement, tokens), model or in_use, event, prices), True
+    costs = [_request_cost(usage, model or in_use, event, prices) for model, usage in used]
+    known = [each for each in costs if each is not None]
+    return math.fsum(known) if len(known) == len(costs) else None, False
 
 
-def _recorded_request(event: Event) -> tuple[Usage | None, Model | None]:
-    request = tolerant_json(event.body).get("request")
-    if not isinstance(request, dict):
-        return None, None
-    usage = usage_view(request.get("usage"))
-    asked = Model(provider=request.get("provider"), model_id=request["model"]) if "model" in request else None
-    return usage if usage and usage.total else None, asked
+def _estimated(replacement: Replacement, tokens: Counter) -> Usage:
+    """What a request for the summary uses by our own count: H was sent, and S came back."""
+    summary = [replacement.summary] if replacement.summary else []
+    return Usage(input=sum(tokens.count(replacement.removed)), output=sum(tokens.count(summary)))
+
+
+def _request_cost(usage: Usage, model: Model | None, event: Event, prices: Prices) -> float | None:
+    price = _price(prices, model, event, usage.prompt)
+    return price.of(usage) if price else None
 
 
 def _price(prices: Prices, model: Model | None, event: Event, prompt: int) -> Price | None:

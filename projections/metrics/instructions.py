@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import msgspec
-
 from eventstore.estimates import fragments
 from eventstore.formats import view_of_message
 from projections.context import Part
 from projections.extraction.instructions import instructions_in
 from projections.extraction.prose import sentences
-from projections.metrics.likeness import Lines, content
+from projections.metrics.likeness import Lines, collapsed, content
 from projections.metrics.shapes import Shape, share_of
 from projections.replacement import Replacement
 
@@ -21,8 +19,8 @@ CLOSE: Final = 0.6
 """The likeness from which an instruction counts as still there in other words: two words of three, three of five."""
 _LONGEST_LINE: Final = 300
 """Characters of the nearest line that are given."""
-_MARKS: Final = re.compile(r"[*`]+|~~|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)")
-_ENDS: Final = " .!;:,…\"'“”()"
+_LINE_END: Final = re.compile(r"\n|\\n")
+"""Also as it is written in the JSON of a call's arguments."""
 
 
 class InstructionFate(Shape, frozen=True):
@@ -50,29 +48,46 @@ class Instructions(Shape, frozen=True):
     sentences: list[InstructionFate]
 
 
-class _Given(msgspec.Struct, frozen=True):
-    """An instruction, the message that gave it first, its text as it is compared and its content words."""
-
-    sentence: str
-    part: Part
-    plain: str
-    words: frozenset[str]
-
-
 def instructions(replacement: Replacement) -> Instructions:
-    """What became of the instructions that the user's messages in H give, each by the first one that gives it.
+    """What became of the instructions in H, each by the first of the user's messages that gives it.
 
-    Kept is one that stands in a sentence of C′ as it is, but for case, white space and Markdown; close one of
-    whose content words a line has 60 % or more; gone any other. A word that is negated in one and not in the
-    other counts for neither: an order and its prohibition are not alike.
+    One is kept that stands in a sentence of C′ as it is, but for case, white space and Markdown; close if its
+    likeness to a sentence of C′ is `CLOSE` or more; else gone.
     """
-    given = list(_given(replacement.removed))
-    lines = list(dict.fromkeys(_lines(replacement.after.parts))) if given else []
-    vocabulary = frozenset[str]().union(*(each.words for each in given))
-    index = Lines(lines, vocabulary)
-    fates = [_fate(each, index) for each in given]
+    given = _given(replacement.removed)
+    words = {sentence: content(sentence) for sentence in given}
+    lines = Lines(_sentences(replacement.after.parts) if given else (), frozenset().union(*words.values()))
+    fates = []
+    for sentence, part in given.items():
+        found = lines.verbatim(sentence) or lines.nearest(words[sentence])
+        fates.append(
+            InstructionFate(
+                sentence=sentence,
+                event=part.id,
+                seq=part.seq,
+                fate="kept" if found.is_verbatim else "close" if found.likeness >= CLOSE else "gone",
+                likeness=found.likeness,
+                nearest=found.text[:_LONGEST_LINE],
+            )
+        )
     kept, close, gone = (sum(each.fate == fate for each in fates) for fate in ("kept", "close", "gone"))
-    share = share_of(kept + close, len(fates))
-    return Instructions(
-        total=len(fates), kept=kept, close=close, gone=gone, share=share.share, sentences=fates
-    )
+    share = share_of(kept + close, len(fates)).share
+    return Instructions(total=len(fates), kept=kept, close=close, gone=gone, share=share, sentences=fates)
+
+
+def _given(parts: Iterable[Part]) -> dict[str, Part]:
+    """The instructions in the user's messages, each with the first message that gives it."""
+    first: dict[str, tuple[str, Part]] = {}
+    for part in parts:
+        if part.role == "user":
+            for sentence in instructions_in(view_of_message(part.raw).text):
+                first.setdefault(collapsed(sentence), (sentence, part))
+    return dict(first.values())
+
+
+def _sentences(parts: Iterable[Part]) -> Iterator[str]:
+    """The sentences of all that a model reads in messages, code and output, too."""
+    for part in parts:
+        view = view_of_message(part.raw)
+        for text in () if view.shell and view.shell.excluded else fragments(view):
+            yield from sentences(_LINE_END.split(text))

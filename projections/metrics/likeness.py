@@ -3,53 +3,57 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from itertools import accumulate
 from typing import Final, NamedTuple
 
-_WORD: Final = re.compile(r"[\w$@#][\w$@#./:\\'+-]*")
+_WORD: Final = re.compile(r"[\w$#][\w$@#./:\\'+-]*")
 _AROUND: Final = "./:\\'+-"
 _NAME: Final = re.compile(r"[\d_./:\\$@#]")
 """What tells a path or a symbol from a word."""
 _CLAUSE_END: Final = re.compile(
-    r"[,;:!?()\[\]|…—–\"“”]+(?=\s|$)|\.(?=\s|$)|\s[-–—(]+|\b(?=(?:but|however|without|unless|except|instead of"  # noqa: RUF001
-    r"|rather than)\b)|\b(?:and|or)\s+(?=(?:do not|don't|never|no|not|must not|avoid)\b)"
+    r"(?<![,;:!?()\[\]|…—–\"“”])[,;:!?()\[\]|…—–\"“”]++(?=\s|$)|\.(?=\s|$)|\s[-–—(]+"  # noqa: RUF001  dashes
+    r"|\b(?=(?:but|however|without|unless|except|instead of|rather than)\b)"
+    r"|\b(?:and|or)\s+(?=(?:do not|don't|never|no|not|must not|avoid)\b)"
 )
 _NEGATES: Final = re.compile(
     r"\b(?:\w+n't|dont|not|never|no|none|nothing|nobody|neither|nor|cannot|avoid\w*|forbid\w*|prohibit\w*|ban|banned"
     r"|disallow\w*|refrain\w*|refus\w*|stop|without|unless|except|instead of|rather than|off-limits)\b"
 )
 _REMINDS: Final = re.compile(r"\b(?:do not|don't|never) forget(?: to)?\b")
-_BEFORE_NOT: Final = re.compile(r"(\w+)\s+(?=not\b)")
+_BEFORE_NOT: Final = re.compile(r"\b(\w+)\s+(?=not\b)")
 _AUXILIARIES: Final = frozenset(
-    """
-    am and are be been but can could did do does had has have if is may might must need or ought please shall should to
-    was were will would
-    """.split()
+    "am and are be been but can could did do does had has have if is may might must need or ought please"
+    " shall should to was were will would".split()
 )
 """Words before a "not" that goes with a verb; behind others it begins a contrast, as in `tabs not spaces`."""
 _STOP_WORDS: Final = frozenset(
-    """
-    a about all also always am an and any are as at be been but by can could did do does doing done ever for from had
-    has have he her here him his how however i if in instead into is it its just let let's lets make may me might must
-    my need needs nor not now of ok on only or our out please rather really shall she should so some sure than that the
-    their them then there these they this those to too unless until up us very want was we were what when where which
-    while who will with without would you your
-    """.split()
+    "a about all also always am an and any are as at be been but by can could did do does doing done ever for"
+    " from had has have he her here him his how however i if in instead into is it its just let let's lets"
+    " make may me might must my need needs nor not now of ok on only or our out please rather really shall she"
+    " should so some sure than that the their them then there these they this those to too unless until up us"
+    " very want was we were what when where which while who will with without would you your".split()
 )
 """Words that say nothing of what is meant, and those that negate."""
 _ENDINGS: Final = re.compile(r"(?:ing|ed|es|s)$")
 _SHORTEST_STEM: Final = 3
 _VOWELS: Final = frozenset("aeiouy")
+_MARKS: Final = re.compile(r"[*`]+|~~|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)")
+_ENDS: Final = " .!;:,…\"'“”()"
 _PIECE: Final = 40
 """Words of a long line that are compared at a time, so that a page of output is not like everything."""
 
 
-class Nearest(NamedTuple):
-    """The text most like a sentence: `likeness` is the share of the sentence's words that it has."""
+class Found(NamedTuple):
+    """A text like a sentence: `likeness` is the share of the sentence's content words that it has."""
 
     text: str
     likeness: float
+    is_verbatim: bool = False
 
 
 def content(sentence: str) -> frozenset[str]:
@@ -86,31 +90,60 @@ def _stem(word: str) -> str:
     return stem[:-1] if len(stem) > _SHORTEST_STEM - 1 and stem[-1:] == stem[-2:-1] else stem
 
 
-class Lines:
-    """Lines to find the nearest of. Long ones are compared by pieces of 40 words, each half of the one before."""
+def collapsed(text: str) -> str:
+    """A text as it is compared word for word: in lower case, without Markdown's marks, with single spaces."""
+    return " ".join(_MARKS.sub("", text.casefold().replace("’", "'")).split()).strip(_ENDS)  # noqa: RUF001
 
-    def __init__(self, lines: Iterable[str], vocabulary: Set[str]) -> None:
-        """Index `lines` by those of their words that are in `vocabulary`."""
+
+class Lines:
+    """Lines in which to find sentences, as they are or in other words."""
+
+    def __init__(self, lines: Iterable[str], vocabulary: AbstractSet[str]) -> None:
+        """Index lines by those of their content words that are in `vocabulary`.
+
+        Long ones are compared by pieces of 40 words, each of which begins in the middle of the one before.
+        """
+        self._lines = list(dict.fromkeys(lines))
         self._pieces: list[str] = []
         self._having: dict[str, list[int]] = defaultdict(list)
-        for line in dict.fromkeys(lines):
+        for line in self._lines:
             for piece in _pieces(line):
-                self._add(piece, vocabulary)
+                for word in content(piece) & vocabulary:
+                    self._having[word].append(len(self._pieces))
+                self._pieces.append(piece)
 
-    def _add(self, piece: str, vocabulary: Set[str]) -> None:
-        words = content(piece) & vocabulary
-        if words:
-            for word in words:
-                self._having[word].append(len(self._pieces))
-            self._pieces.append(piece)
+    def verbatim(self, sentence: str) -> Found | None:
+        """The first line that has a sentence as whole words, and negates what it negates; None if none does."""
+        searched, words = collapsed(sentence), content(sentence)
+        text, starts = self._text
+        at = text.find(searched) if searched else -1
+        while at >= 0:
+            line = self._lines[bisect_right(starts, at) - 1]
+            if _is_whole(text, at, at + len(searched)):
+                if words <= content(line):
+                    return Found(line, 1.0, is_verbatim=True)
+                at = text.find("\n", at)
+            at = text.find(searched, at + 1)
+        return None
 
-    def nearest(self, words: Set[str]) -> Nearest:
-        """The piece that has most of some content words, the first of several; "" where none has any."""
+    def nearest(self, words: AbstractSet[str]) -> Found:
+        """What has most of some content words, the first of several; "" where nothing has any."""
         counts = Counter(place for word in words for place in self._having.get(word, ()))
         if not counts:
-            return Nearest("", 0.0)
+            return Found("", 0.0)
         place = min(counts, key=lambda each: (-counts[each], each))
-        return Nearest(self._pieces[place], counts[place] / len(words))
+        return Found(self._pieces[place], counts[place] / len(words))
+
+    @cached_property
+    def _text(self) -> tuple[str, list[int]]:
+        """All lines, collapsed, and where each begins."""
+        plain = [collapsed(line) for line in self._lines]
+        starts = list(accumulate((len(line) + 1 for line in plain), initial=0))
+        return "\n".join(plain), starts
+
+
+def _is_whole(text: str, start: int, stop: int) -> bool:
+    return not (text[start - 1 : start].isalnum() or text[stop : stop + 1].isalnum())
 
 
 def _pieces(line: str) -> Iterator[str]:

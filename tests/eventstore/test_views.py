@@ -34,7 +34,9 @@ def test_an_argument_is_found_by_its_name_or_is_none(arguments: bytes, value: ob
 
 
 def test_what_was_sent_is_input_and_both_caches() -> None:
-    assert Usage(input=1, output=20, cache_read=300, cache_write=4000, total=9).prompt == 4301
+    assert (
+        Usage(input=1, output=20, cache_read=300, cache_write=4000, cache_write_1h=5, total=9).prompt == 4301
+    )
 
 
 class TestShellText:

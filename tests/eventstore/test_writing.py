@@ -73,3 +73,27 @@ def test_a_record_that_nothing_could_read_again_is_refused(log: EventLog, record
 def test_what_imports_alone_write_is_refused(log: EventLog) -> None:
     with pytest.raises(BadInputError, match="imports alone write it"):
         SessionWriter(log, "s").append(ObservedRewrite(target_id="a", record=embed(b"{}")))
+
+
+def test_a_record_may_point_at_one_that_is_appended_with_it(log: EventLog) -> None:
+    writer = SessionWriter(log, "s")
+    message, label = writer.fresh_ids(2)
+    writer.append(SessionInfo(name="a"), Label(target_id=message, label="here"), ids=[message, label])
+    assert ids(log) == [message, label]
+
+
+def test_fresh_ids_are_none_that_the_session_has(log: EventLog) -> None:
+    names = iter(["x", "x", "y", "y", "z"])
+    writer = SessionWriter(log, "s", new_id=lambda: next(names))
+    writer.message(HELLO)
+    assert writer.fresh_ids(2) == ["y", "z"]
+
+
+def test_fresh_ids_are_not_taken_by_asking(log: EventLog) -> None:
+    writer = SessionWriter(log, "s", new_id=lambda: "x")
+    assert writer.fresh_ids(1) == writer.fresh_ids(1) == ["x"]
+
+
+def test_more_records_than_ids_are_refused(log: EventLog) -> None:
+    with pytest.raises(ValueError, match="zip"):
+        SessionWriter(log, "s").append(SessionInfo(name="a"), SessionInfo(name="b"), ids=["x"])

@@ -7,13 +7,19 @@ import json
 import pytest
 
 from eventstore.formats import view_of_message
+from eventstore.records import LeafMoved
 from eventstore.views import Usage
-from projections.usage import measured
+from projections.standpoint import stand
+from projections.usage import assistant_messages, measured, paid
 from tests.support.talk import assistant, user
 
 
+def view(message):
+    return view_of_message(json.dumps(message).encode())
+
+
 def usage(message):
-    return measured(view_of_message(json.dumps(message).encode()))
+    return measured(view(message))
 
 
 def test_the_usage_of_a_call_that_went_through_is_measured():
@@ -51,3 +57,30 @@ def test_usage_that_says_nothing_measured_nothing(figures):
 
 def test_a_message_of_another_role_measured_nothing():
     assert usage({**user("hello"), "usage": {"input": 5}}) is None
+
+
+@pytest.mark.parametrize("stop", ["aborted", "error", "stop"])
+def test_a_call_was_paid_for_however_it_ended(stop):
+    assert paid(view(assistant("hello", tokens=100, stop=stop))) == Usage(input=93, output=7, total=100)
+
+
+@pytest.mark.parametrize("figures", [None, {}, {"input": 0, "output": 0}])
+def test_a_call_that_used_nothing_was_not_paid_for(figures):
+    assert paid(view(assistant("hello", usage=figures))) is None
+
+
+def test_a_message_of_another_role_was_not_paid_for():
+    assert paid(view({**user("hello"), "usage": {"input": 5}})) is None
+
+
+def test_the_assistants_messages_are_those_of_every_branch_once(story):
+    story.says(user("go"), assistant("one"), assistant("two"))
+    story.add(LeafMoved(from_id="e3"), parent="e2")
+    story.says(assistant("three"))
+    with story.log.snapshot() as snapshot:
+        found = list(assistant_messages(snapshot, stand(snapshot, "s", as_of=5)))
+    assert [(event.id, message.text) for event, message in found] == [
+        ("e2", "one"),
+        ("e3", "two"),
+        ("e5", "three"),
+    ]

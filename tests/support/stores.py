@@ -8,6 +8,7 @@ from pathlib import Path
 from eventstore import open_store
 from eventstore.importing import import_file
 from tests.support.pi_files import header, line
+from tests.support.tampering import event_key, tables
 
 MESSAGES = 40
 
@@ -24,6 +25,13 @@ def make_store(path: Path, sessions: int, *, messages: int = MESSAGES, paths: in
             file.write_bytes(b"".join(_lines(name, messages, paths)))
             import_file(log, file)
     return names
+
+
+def damage(path: str | Path, session: int, seq: int) -> None:
+    """Cut off the end of what is stored of an event; sessions are numbered from 1, in the order they were made."""
+    with tables(path) as stored:
+        key = event_key(session, seq)
+        stored.put("events", key, stored.get("events", key)[:-20])
 
 
 def _lines(name: str, messages: int, paths: int) -> Iterator[bytes]:

@@ -154,6 +154,24 @@ any_talk: st.SearchStrategy[list[Json]] = st.lists(
 ).map(lambda pieces: [message for piece in pieces for message in piece])
 
 
+_compacted = st.builds(
+    lambda message, place: {
+        **message,
+        "content": [
+            *message["content"][:place],
+            {"type": "compaction", "content": "all of it"},
+            *message["content"][place:],
+        ],
+    },
+    _any_message.filter(lambda message: isinstance(message.get("content"), list)),
+    st.integers(0, 2),
+)
+compacted_talk: st.SearchStrategy[list[Json]] = st.tuples(any_talk, _compacted, any_talk).map(
+    lambda pieces: [*pieces[0], pieces[1], *pieces[2]]
+)
+"""A conversation in which the provider compacted what came before, or in which a block says so where none can stand."""
+
+
 def told_texts(message: Json) -> list[str]:
     """The texts of a message that a model is told, as they are recorded."""
     if message["role"] in ("compactionSummary", "branchSummary"):

@@ -89,6 +89,8 @@ class Contents:
                 blocks.append(Call(block.id, tool_name(block.name, note), input_json(block.arguments, note)))
             elif message.is_compacted and place == 0:
                 blocks.append(Block(COMPACTION, payload.raw))
+            elif isinstance(block, Opaque) and block.type in _THINKING and not is_own:
+                _leave_foreign_thinking(note)
             else:
                 blocks += _native(block, payload, OF_ASSISTANTS, note)
         if message.payloads:
@@ -110,7 +112,7 @@ def _images(messages: list[Said]) -> Iterator[tuple[Place, Picture | Refusal]]:
     """The images that a request would hold."""
     for number, message in enumerate(messages):
         is_failed = message.view.role == "toolResult" and message.view.is_error
-        if message.view.role not in _MAY_SHOW_IMAGES or is_failed:
+        if not message.payloads or message.view.role not in _MAY_SHOW_IMAGES or is_failed:
             continue
         for place, block, payload in message.blocks:
             if isinstance(block, Image):
@@ -133,7 +135,7 @@ def _thinking(block: Thinking, payload: Payload, note: Note, *, is_own: bool) ->
     if not block.signature:
         note(Rule.UNSIGNED_THINKING, "thinking without a signature is left out")
     elif not is_own:
-        note(Rule.FOREIGN_THINKING, "thinking of another model is left out")
+        _leave_foreign_thinking(note)
     else:
         try:
             if payload.is_redacted:
@@ -142,6 +144,10 @@ def _thinking(block: Thinking, payload: Payload, note: Note, *, is_own: bool) ->
         except UnicodeEncodeError:
             note(Rule.SURROGATE, "thinking with half a surrogate pair is left out")
     return []
+
+
+def _leave_foreign_thinking(note: Note) -> None:
+    note(Rule.FOREIGN_THINKING, "thinking of another model is left out")
 
 
 def _native(block: RecordedBlock, payload: Payload, shapes: Shapes, note: Note) -> list[Block]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count, repeat
 from typing import Final
 
 import msgspec
 
 from eventstore.formats import payloads_of_message, view_of_message
 from eventstore.payloads import Payload
-from eventstore.views import Block, Image, Message, Opaque, Thinking
+from eventstore.views import Block, Message, Text, ToolCall
 from projections.context import Part
 from projections.renderers.anthropic.native import is_compaction
 from projections.renderers.anthropic.repairs import Repair, Rule
@@ -29,37 +30,42 @@ class Said(msgspec.Struct, frozen=True):
     @property
     def blocks(self) -> Iterator[tuple[int, Block, Payload]]:
         """Each block with its place and its payload; an empty one where none of the message's is handed on."""
-        payloads = self.payloads or [_NO_PAYLOAD] * len(self.view.blocks)
-        for place, (block, payload) in enumerate(zip(self.view.blocks, payloads, strict=True)):
-            yield place, block, payload
+        return zip(count(), self.view.blocks, self.payloads or repeat(_NO_PAYLOAD), strict=False)
 
 
 _NO_PAYLOAD: Final = Payload(raw=b"")
+_READ_ONLY: Final = frozenset({Text, ToolCall})
+"""Blocks of which the view says everything."""
 _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 
 
 def said(part: Part) -> Said:
     """A part of a context, read."""
     view = view_of_message(part.raw)
-    is_handed_on = any(isinstance(block, Image | Thinking | Opaque) for block in view.blocks)
-    return Said(part.id, view, payloads_of_message(part.raw) if is_handed_on else [])
+    is_read_only = _READ_ONLY.issuperset(map(type, view.blocks))
+    return Said(part.id, view, [] if is_read_only else payloads_of_message(part.raw))
 
 
 def since_compaction(messages: list[Said]) -> tuple[list[Said], list[Repair]]:
     """The messages from the provider's own newest compaction on: its block stands for all that came before."""
     for number in range(len(messages) - 1, -1, -1):
-        each = messages[number]
-        if not each.payloads or each.view.role not in _MAY_BE_COMPACTED:
-            continue
-        for place, block, payload in reversed(list(each.blocks)):
-            if is_compaction(block, payload):
-                action = f"{number} messages and {place} blocks before it are left out, for which it stands"
-                left_out = [Repair(rule=Rule.COMPACTION_BLOCK, event=each.event, action=action)]
-                return [
-                    _from_block(each, place),
-                    *messages[number + 1 :],
-                ], left_out if number or place else []
+        first = messages[number]
+        place = _compaction_in(first)
+        if place is not None:
+            since = [_from_block(first, place), *messages[number + 1 :]]
+            if number == place == 0:
+                return since, []
+            action = f"{number} messages and {place} blocks before it are left out, for which it stands"
+            return since, [Repair(rule=Rule.COMPACTION_BLOCK, event=first.event, action=action)]
     return messages, []
+
+
+def _compaction_in(message: Said) -> int | None:
+    """Where the newest compaction block stands in a message."""
+    if not message.payloads or message.view.role not in _MAY_BE_COMPACTED:
+        return None
+    places = [place for place, block, payload in message.blocks if is_compaction(block, payload)]
+    return places[-1] if places else None
 
 
 def _from_block(message: Said, place: int) -> Said:

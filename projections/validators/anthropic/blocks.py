@@ -94,18 +94,11 @@ _NEEDED: Final[Mapping[str, _Fields]] = {
 _FURTHER: Final[Mapping[str, _Fields]] = {
     "text": {"citations": _is_anything},
     "image": {"transformations": _is_anything},
-    "document": {"title": _is_anything, "context": _is_anything, "citations": _is_anything},
-    "search_result": {"citations": _is_anything},
     "tool_use": {"caller": _is_object, "toolset_name": _is_anything},
     "tool_result": {"content": _is_content, "is_error": _is_boolean, "toolset_name": _is_anything},
-    "compaction": {
-        "signature": _is_anything,
-        "encrypted_content": _is_anything,
-        "tool_changes": _is_anything,
-    },
-    "server_tool_use": {"caller": _is_object, "toolset_name": _is_anything},
-    **{type_: {"caller": _is_object} for type_ in SERVER_RESULTS},
+    "thinking": {},
 }
+"""What else there may be in blocks of these types, and nothing more. The others are the API's own to fill."""
 
 
 def turns(messages: Any) -> tuple[list[Turn], list[Violation]]:
@@ -121,7 +114,7 @@ def _turn(path: str, message: Any) -> tuple[Turn | None, list[Violation]]:
     if not isinstance(message, dict):
         return None, [Violation(rule=Rule.MESSAGES, path=path, problem="it is no object")]
     role = message.get("role")
-    if role not in _OF_ROLES:
+    if not isinstance(role, str) or role not in _OF_ROLES:
         return None, [Violation(rule=Rule.ROLE, path=f"{path}.role", problem="it is not user or assistant")]
     content = message.get("content")
     if not isinstance(content, str | list) or not content:
@@ -155,19 +148,21 @@ def _shape(item: Located, allowed: frozenset[str]) -> Iterator[Violation]:
         problem = f"there can be no block of type {str(type_)[:80]!r}"
         yield Violation(rule=Rule.BLOCK_TYPE, path=item.path, problem=problem)
         return
-    yield from _fields(item, _NEEDED[type_], _FURTHER.get(type_, {}) | _OF_ALL)
+    yield from _fields(item, _NEEDED[type_], _FURTHER.get(type_))
     if type_ == "tool_result":
         for each in inner(item):
             yield from _shape(each, _OF_RESULTS)
 
 
-def _fields(item: Located, needed: _Fields, further: _Fields) -> Iterator[Violation]:
+def _fields(item: Located, needed: _Fields, further: _Fields | None) -> Iterator[Violation]:
     for name in needed:
         if name not in item.block:
             yield Violation(rule=Rule.BLOCK_SHAPE, path=item.path, problem=f"it has no {name}")
-    known = {**needed, **further}
+    known = {**_OF_ALL, **needed, **(further or {})}
     for name, value in item.block.items():
         path = f"{item.path}.{name}"
+        if name not in known and further is None:
+            continue
         if name not in known:
             yield Violation(rule=Rule.BLOCK_SHAPE, path=path, problem="there is no such field")
         elif not known[name](value):

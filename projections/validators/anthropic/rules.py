@@ -33,7 +33,7 @@ class Rule(StrEnum):
     BLOCK_TYPE = "block-type"
     """A block is of a type that messages of its role, and results, can hold."""
     BLOCK_SHAPE = "block-shape"
-    """A block has the fields of its type, and no others."""
+    """A block has the fields of its type; texts, images, thinking, calls and results have no others."""
     BLANK_TEXT = "blank-text"
     """A text is more than white space."""
     FINAL_SPACE = "final-space"

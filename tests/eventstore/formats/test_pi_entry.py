@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from eventstore.event import Facts, Flag
 from eventstore.formats import facts_of_body, points_by_place, view_of_event, view_of_message
-from eventstore.formats.pi_entry import entry_of, message_of, message_view, tolerant_json
+from eventstore.formats.pi_entry import entry_of, message_of, message_view, tolerant_json, usage_view
 from eventstore.memory_log import MemoryLog
 from eventstore.views import Block, Image, Message, Opaque, Shell, Text, Thinking, ToolCall, Usage
 from tests.support.events import compaction, event, events, message
@@ -177,6 +177,28 @@ class TestMessages:
             tokens,
         )
         assert message_view(raw).usage == Usage(output=3, total=3)
+
+    @pytest.mark.parametrize("tokens", [-1, 2**53 + 2, "1"])
+    def test_a_count_that_none_can_be_counts_nothing(self, tokens: Any) -> None:
+        usage = {"input": tokens, "cacheWrite": 3, "cacheWrite1h": tokens, "cost": {"total": tokens}}
+        assert view(role="assistant", content=[], usage=usage).usage == Usage(cache_write=3, total=3)
+
+    @pytest.mark.parametrize(
+        ("cost", "dollars"), [({"total": 0.25}, 0.25), ({"total": 0}, 0), ({}, None), (None, None), (7, None)]
+    )
+    def test_a_usage_has_the_cost_that_its_harness_reckoned(self, cost: Any, dollars: float | None) -> None:
+        found = view(role="assistant", content=[], usage={"input": 3, "cost": cost}).usage
+        assert found == Usage(input=3, total=3, cost=dollars)
+
+    @pytest.mark.parametrize(("hour", "of_them"), [(2, 2), (9, 5), (None, 0)])
+    def test_tokens_cached_for_an_hour_are_part_of_those_cached(self, hour: int | None, of_them: int) -> None:
+        found = view(role="assistant", content=[], usage={"cacheWrite": 5, "cacheWrite1h": hour}).usage
+        assert found == Usage(cache_write=5, cache_write_1h=of_them, total=5)
+
+    def test_a_usage_by_itself_is_read_like_a_messages(self) -> None:
+        usage = {"input": 1, "output": "many", "cacheRead": 2, "cost": {"total": 0.5}}
+        assert usage_view(usage) == view(role="assistant", content=[], usage=usage).usage
+        assert usage_view([usage]) is None
 
     @pytest.mark.parametrize("usage", [None, 5, []])
     def test_no_usage_is_none(self, usage: Any) -> None:

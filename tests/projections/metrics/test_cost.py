@@ -114,7 +114,35 @@ def test_a_request_to_a_model_without_a_price_leaves_the_net_open(cached):
     assert (only.summary, only.is_estimate, only.saved, only.net) == (None, False, 0, None)
 
 
-@pytest.mark.parametrize("request_", [{}, {"usage": None}, {"usage": {}}, {"usage": [1]}, {"usage": used(0)}])
+def test_all_requests_for_a_summary_are_paid_for_each_by_its_own_model(cached):
+    requests_ = [
+        {"summarizer": "anthropic", "error": "overloaded"},
+        {"summarizer": "anthropic", "model": "m", "usage": used(10)},
+        {"summarizer": "anthropic", "model": "small", "usage": used(7)},
+    ]
+    cached.add(compaction(request={"requests": requests_, "model": "small", "usage": used(17)}))
+    small = Price(input=1e6, output=1, cache_read=1, cache_write_5m=1, cache_write_1h=1)
+    prices = FilePrices(name="", date="", models={"m": A_TOKEN, "small": small})
+    (only,) = costs(cached.log, prices=prices)
+    assert (only.summary, only.is_estimate) == (40 + 7, False)
+
+
+@pytest.mark.parametrize("summarizer", ["extractive", "recorded"])
+def test_a_summary_that_no_model_wrote_cost_nothing(cached, summarizer):
+    cached.add(compaction(request={"requests": [{"summarizer": summarizer, "model": "m"}]}))
+    (only,) = costs(cached.log)
+    assert (only.summary, only.is_estimate) == (0, False)
+
+
+def test_a_request_without_usage_is_estimated_by_the_model_that_was_asked(cached):
+    cached.add(compaction(request={"requests": [{"summarizer": "http", "model": "unknown"}]}))
+    (only,) = costs(cached.log)
+    assert (only.summary, only.is_estimate) == (None, True)
+
+
+@pytest.mark.parametrize(
+    "request_", [{}, {"usage": None}, {"usage": {}}, {"usage": [1]}, {"usage": used(0)}, {"requests": [1]}]
+)
 def test_a_request_that_says_nothing_of_tokens_is_estimated(cached, request_):
     cached.add(compaction(request=request_))
     (only,) = costs(cached.log)

@@ -70,7 +70,7 @@ def test_the_same_arguments_have_one_key_however_they_are_written(one, other):
         (b'{"a":1}', b'{"a":"1"}'),
         (b'{"a":1}', b'{"a":1,"b":null}'),
         (b'{"a":[1,2]}', b'{"a":[2,1]}'),
-        (b"[" * 100_000, b"[" * 99_999),
+        (b"[" * 3001, b"[" * 3000),
         (b'{"a":', b'{"a":1'),
     ],
 )

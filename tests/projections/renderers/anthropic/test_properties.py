@@ -18,7 +18,7 @@ from tests.support.contexts import body_of, context_of, texts_in
 from tests.support.events import NOW, events
 from tests.support.native import native_events
 from tests.support.pi_sessions import file_of, pi_entries
-from tests.support.wild_talk import any_talk, good_talk, told_texts
+from tests.support.wild_talk import any_talk, compacted_talk, good_talk, told_texts
 
 bounded = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 validate = validator_named("anthropic")
@@ -38,6 +38,12 @@ def check(context):
 @bounded
 @given(said=any_talk)
 def test_the_api_takes_whatever_was_said(said):
+    check(context_of(*said))
+
+
+@bounded
+@given(said=compacted_talk)
+def test_the_api_takes_whatever_was_said_around_a_compaction_of_its_own(said):
     check(context_of(*said))
 
 

@@ -1,0 +1,69 @@
+"""Making the summary of a branch that is left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from compaction.branch import entries_for_summary
+from compaction.navigate import Move
+from compaction.part import Limits
+from compaction.prompts import serialized_prompt
+from compaction.summarizers import CancelledError, SummarizerError
+from compaction.summarizers.asking import Asked, Asker, AskingError, ask
+from compaction.templates import Source, find, from_session
+from compaction.trigger import DEFAULT_RESERVE
+from eventstore.errors import NotFoundError
+from eventstore.records import Attempt
+from eventstore.sources import observed_rewrites
+from eventstore.writing import SessionWriter
+from projections.context import Part, part_of
+from projections.standpoint import stand
+from projections.tokens import Counter
+
+MOST_OUTPUT: Final = 2_048
+"""Tokens that a branch's summary may have."""
+TEMPLATE: Final = "branch"
+
+
+def summarize_branch(
+    writer: SessionWriter,
+    move: Move,
+    asker: Asker,
+    *,
+    limits: Limits,
+    tokens: Counter,
+    sources: Sequence[Source] = (),
+    instructions: str = "",
+) -> Asked:
+    """The summary of the branch that a move leaves, by as many of its newest messages as fit the model.
+
+    Instructions of a person replace the template. A failed or cancelled request leaves the tree as it was, and
+    an `attempt`. Raises NotFoundError where the branch holds no message, AskingError, CancelledError.
+    """
+    with writer.log.snapshot() as snapshot:
+        observed = observed_rewrites(snapshot, writer.session)
+        parts: dict[int, Part] = {}
+        for entry in move.to_summarize:
+            frame = snapshot.frame(writer.session, entry.seq)
+            part = part_of(frame, changed=observed.get(entry.seq, ()))
+            if part is not None:
+                parts[entry.seq] = part
+        found = find(TEMPLATE, [*sources, from_session(snapshot, stand(snapshot, writer.session))])
+    counts = dict(zip(parts, tokens.count(list(parts.values())), strict=True))
+    budget = limits.window - DEFAULT_RESERVE
+    chosen = entries_for_summary(move.to_summarize, budget, lambda entry: counts.get(entry.seq, 0))
+    told = [parts[entry.seq] for entry in chosen if entry.seq in parts]
+    if not told:
+        raise NotFoundError("messages on the branch", move.leaf or "root", "go there without a summary")
+    template = msgspec.structs.replace(found, text=instructions, sections=()) if instructions else found
+    system = find("system", sources).text
+    prompt = serialized_prompt(template, told, system=system, max_tokens=MOST_OUTPUT)
+    try:
+        return ask(prompt, asker)
+    except (SummarizerError, CancelledError) as error:
+        requests: list[dict[str, Any]] = error.requests if isinstance(error, AskingError) else []
+        writer.append(Attempt(request={"reason": "branch", "requests": requests}, error=str(error)))
+        raise

@@ -1,0 +1,73 @@
+"""The summarizers by their names. Adding one is a function and a line here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from compaction.summarizers.summarizer import Summarizer
+from eventstore.errors import BadInputError, NotFoundError
+from eventstore.log import EventLog
+
+ENDPOINT: Final = "REFOLD_SUMMARIZER_ENDPOINT"
+"""The environment's name for the address that `http` asks."""
+_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """What a summarizer may be made of: a model's name and an address ("": the usual ones), and the log at hand."""
+
+    log: EventLog
+    model: str = ""
+    endpoint: str = ""
+
+
+def _anthropic(choice: Choice) -> Summarizer:
+    from compaction.summarizers.anthropic import DEFAULT_MODEL, AnthropicSummarizer  # noqa: PLC0415  its renderer
+
+    return AnthropicSummarizer(model=choice.model or DEFAULT_MODEL, base_url=choice.endpoint or None)
+
+
+def _http(choice: Choice) -> Summarizer:
+    from compaction.summarizers.http import HttpSummarizer  # noqa: PLC0415  as the others
+
+    endpoint = choice.endpoint or os.environ.get(ENDPOINT, "")
+    if not endpoint:
+        raise BadInputError("summarizer 'http'", "has no address", f"give --endpoint, or set {ENDPOINT}")
+    return HttpSummarizer(endpoint)
+
+
+def _extractive(choice: Choice) -> Summarizer:
+    from compaction.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415  its extractors
+
+    del choice
+    return ExtractiveSummarizer()
+
+
+def _recorded(choice: Choice) -> Summarizer:
+    from compaction.summarizers.recorded import RecordedSummarizer  # noqa: PLC0415  as the others
+
+    return RecordedSummarizer(choice.log)
+
+
+SUMMARIZERS: Final[dict[str, Callable[[Choice], Summarizer]]] = {
+    "anthropic": _anthropic,
+    "extractive": _extractive,
+    "http": _http,
+    "recorded": _recorded,
+}
+
+
+def summarizer_named(name: str, choice: Choice) -> Summarizer:
+    """A summarizer. Raises NotFoundError, and BadInputError for one that lacks an address."""
+    if name not in SUMMARIZERS:
+        raise NotFoundError("summarizer", name, f"there are: {', '.join(SUMMARIZERS)}")
+    return SUMMARIZERS[name](choice)
+
+
+def default_summarizer() -> str:
+    """A model of Anthropic's where the environment has a key, else the one that needs neither model nor network."""
+    return "anthropic" if any(os.environ.get(key) for key in _KEYS) else "extractive"

@@ -1,0 +1,90 @@
+"""Where templates are looked for: installed packages, a session, a person's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, Final
+
+from compaction.templates.template import Template, parse
+from eventstore.errors import BadInputError
+from eventstore.formats.pi_entry import tolerant_json
+from eventstore.log import Snapshot
+from projections.standpoint import Standpoint, path
+
+Source = Callable[[str], "Template | None"]
+"""Somewhere to look for a template by its name; None where it is not."""
+
+PLUGINS: Final = "refold.templates"
+"""The group of entry points whose functions give the text of a template by its name, or None."""
+IN_SESSION: Final = "refold.template"
+"""The type of the `custom` entries that hold a session's own templates: `name` and `text`."""
+SUFFIX: Final = ".md"
+
+
+def in_order(snapshot: Snapshot, at: Standpoint, *, folder: Path | None = None) -> list[Source]:
+    """All places, the one that leads first: plugins, the session, a person's folder."""
+    return [
+        *from_plugins(),
+        from_session(snapshot, at),
+        *([from_folder(folder)] if folder is not None else []),
+    ]
+
+
+def from_plugins() -> list[Source]:
+    """Templates of installed packages, in order of their names."""
+    points = sorted(entry_points(group=PLUGINS), key=lambda point: point.name)
+    return [partial(_of_plugin, point) for point in points]
+
+
+def from_session(snapshot: Snapshot, at: Standpoint) -> Source:
+    """Templates of a session's own: the newest `custom` entry of the path that names each."""
+    texts: dict[str, tuple[str, Any]] = {}
+    for entry in path(snapshot, at) if at.leaf else ():
+        record = tolerant_json(entry.body) if entry.kind == "custom" else {}
+        data = record.get("data")
+        if record.get("customType") == IN_SESSION and isinstance(data, dict):
+            texts[str(data.get("name"))] = (entry.id, data.get("text"))
+    return partial(_of_session, texts)
+
+
+def from_folder(folder: Path) -> Source:
+    """Templates of a person's: files `NAME.md` in a folder."""
+    return partial(_of_folder, folder)
+
+
+def _of_plugin(point: EntryPoint, name: str) -> Template | None:
+    source = f"plugin {point.name}"
+    try:
+        text = point.load()(name)
+    except Exception as error:  # noqa: BLE001  somebody else's code
+        problem = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise BadInputError(f"template {source}", problem, "mend or uninstall the package") from None
+    return None if text is None else _parsed(text, source)
+
+
+def _of_session(texts: dict[str, tuple[str, Any]], name: str) -> Template | None:
+    if name not in texts:
+        return None
+    event, text = texts[name]
+    return _parsed(text, f"session, event {event}")
+
+
+def _of_folder(folder: Path, name: str) -> Template | None:
+    file = folder / f"{name}{SUFFIX}"
+    if Path(name).name != name or not file.is_file():
+        return None
+    try:
+        return parse(file.read_bytes().decode(), source=str(file))
+    except UnicodeDecodeError:
+        raise BadInputError(f"template {file}", "it is not UTF-8", "save it as UTF-8") from None
+    except OSError as error:
+        raise BadInputError(f"template {file}", error.strerror or str(error), "make it readable") from None
+
+
+def _parsed(text: Any, source: str) -> Template:
+    if not isinstance(text, str):
+        raise BadInputError(f"template {source}", "it is no text", "give the text of a template's file")
+    return parse(text, source=source)

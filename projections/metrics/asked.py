@@ -1,0 +1,50 @@
+"""The requests for a summary, as refold's records keep them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.event import Event
+from eventstore.formats.pi_entry import tolerant_json, usage_view
+from eventstore.views import Usage
+from projections.settings import Model
+
+_ASK_NO_MODEL: Final = frozenset({"extractive", "recorded"})
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that was answered: by which model and with what usage, None where the record does not say.
+
+    `is_free`: its summarizer asks no model.
+    """
+
+    model: Model | None
+    usage: Usage | None
+    is_free: bool
+
+
+def asked(event: Event) -> list[Asked]:
+    """The answered requests for an event's summary, none where its record keeps none.
+
+    A record's `request` is one, or has a list of them in `requests`. Each has its `summarizer`, the
+    `provider` and `model` that answered, and a `usage` with `input`, `output`, `cacheRead`, `cacheWrite`; one
+    that failed has an `error`.
+    """
+    request = tolerant_json(event.body).get("request")
+    if not isinstance(request, dict) or not request:
+        return []
+    made = request.get("requests")
+    listed = made if isinstance(made, list) else [request]
+    return [_asked(each) for each in listed if isinstance(each, dict) and "error" not in each]
+
+
+def _asked(request: dict[str, Any]) -> Asked:
+    usage = usage_view(request.get("usage"))
+    model = request.get("model")
+    return Asked(
+        model=Model(provider=request.get("provider"), model_id=model) if isinstance(model, str) else None,
+        usage=usage if usage and usage.total else None,
+        is_free=str(request.get("summarizer")) in _ASK_NO_MODEL,
+    )

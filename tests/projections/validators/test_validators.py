@@ -1,0 +1,38 @@
+"""Validators by the names of their APIs."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import projections.validators
+from eventstore.errors import NotFoundError
+from projections.validators import VALIDATORS, Violation, validator_named
+
+FILES = sorted(Path(projections.validators.__file__).parent.rglob("*.py"))
+
+
+@pytest.mark.parametrize("name", VALIDATORS)
+def test_a_validator_finds_what_is_no_request(name):
+    assert validator_named(name)(b"no JSON") != []
+
+
+def test_an_api_without_a_validator_is_an_error_that_names_those_there_are():
+    with pytest.raises(NotFoundError, match="no validator 'carrier-pigeon'; there are: anthropic"):
+        validator_named("carrier-pigeon")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.parent.name + "/" + file.name)
+def test_no_validator_imports_a_renderer(file):
+    imports = [
+        node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)
+    ]
+    assert [each.module for each in imports if "renderers" in (each.module or "")] == []
+
+
+def test_a_violation_says_rule_place_and_problem():
+    assert validator_named("anthropic")({"model": "m", "max_tokens": 1, "messages": []}) == [
+        Violation(rule="messages", path="messages", problem="it is no list of 1 to 100,000 messages")
+    ]
