@@ -16,7 +16,7 @@ from compaction.plan import Plan, plan_compaction
 from compaction.policies import Policy
 from compaction.prospect import Prospect
 from compaction.restore import restored
-from compaction.rewrites import Evict, scene
+from compaction.rewrites import Evict, Offload, scene
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
 from compaction.summary import NO_WISHES, Summary, Wishes, summarize
@@ -202,6 +202,8 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         way = self.policy.continuation if made.continues else "none"
         continued = continuation(way, before, kept, entries=path(snapshot, at))
         more: list[Record] = []
+        if plan.cut.shrinks_to is not None:
+            more += self._shrunk(at.session, plan, plan.cut.shrinks_to)
         if continued.evicts:
             targets = Evict().plan(scene(at.session, plan.kept, self.tokens))
             more += [Rewrite(reason="evict", targets=targets)] if targets else []
@@ -226,6 +228,15 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             more,
             continued,
         )
+
+    def _shrunk(self, session: str, plan: Plan, budget: int) -> list[Record]:
+        """A rewrite of the largest results of what is kept, so that it fits a budget if it can."""
+        seen = scene(session, plan.kept, self.tokens)
+        others = sum(line.tokens for line in seen.lines if not line.is_result)
+        room = max(budget - others, 0) * sum(line.characters for line in seen.results)
+        characters = room // max(sum(line.tokens for line in seen.results), 1)
+        targets = Offload(characters=characters).plan(seen)
+        return [Rewrite(reason="offload", targets=targets)] if targets else []
 
     def _tokens_after(self, snapshot: Snapshot, here: Standpoint, compaction: Compaction) -> int:
         """The size of the context right behind a compaction that is not there yet."""

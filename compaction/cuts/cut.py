@@ -11,7 +11,8 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A window in three: ids of the messages to summarize, of the beginning of a turn that is parted, of those kept.
 
     `first_kept` is the entry from which on a record says that it keeps, "" where nothing is kept. `quoted` are
-    messages of the prefix that go into the summary word for word.
+    messages of the prefix that go into the summary word for word. `shrinks_to`: what is kept is larger than it
+    may be, and its largest results have to be shown shorter, until it has so many tokens.
     """
 
     first_kept: str
@@ -19,6 +20,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     turn_prefix: list[str]
     kept: list[str]
     quoted: list[str] = []
+    shrinks_to: int | None = None
 
     @property
     def splits_turn(self) -> bool:

@@ -16,7 +16,8 @@ class TailTurn(PolicyPart, frozen=True, tag="tail-turn"):
 
     The budget is `share` of the window less `reserved`, at least `least` and at most `most` tokens: opencode's
     rule. The first turn that does not fit is parted at a group; its first message goes into the summary word
-    for word, so that the newest order stays in sight. The newest group is kept in any case.
+    for word, so that the newest order stays in sight. The newest group is kept in any case; where it
+    alone is over the budget, its largest results are shown shorter.
     """
 
     turns: int = 2
@@ -46,4 +47,5 @@ class TailTurn(PolicyPart, frozen=True, tag="tail-turn"):
         inside = [place for place in places if place > parted and behind[place] <= budget]
         place = min(inside, default=places[-1])
         cut = cut_at(window, place)
-        return cut and msgspec.structs.replace(cut, quoted=cut.turn_prefix[:1])
+        over = budget if behind[place] > budget else None
+        return cut and msgspec.structs.replace(cut, quoted=cut.turn_prefix[:1], shrinks_to=over)

@@ -15,7 +15,7 @@ from compaction.templates.sources import (
     from_folder,
     from_plugins,
     from_session,
-    in_order,
+    with_session,
 )
 from compaction.templates.template import Template, missing_sections, parse, stripped, with_text
 from eventstore.errors import BadInputError, NotFoundError
@@ -31,10 +31,10 @@ __all__ = [
     "from_folder",
     "from_plugins",
     "from_session",
-    "in_order",
     "missing_sections",
     "parse",
     "stripped",
+    "with_session",
     "with_text",
 ]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from compaction.templates.template import Template, parse
 from eventstore.errors import BadInputError
@@ -24,13 +26,29 @@ IN_SESSION: Final = "refold.template"
 SUFFIX: Final = ".md"
 
 
-def in_order(snapshot: Snapshot, at: Standpoint, *, folder: Path | None = None) -> list[Source]:
-    """All places, the one that leads first: plugins, the session, a person's folder."""
-    return [
-        *from_plugins(),
-        from_session(snapshot, at),
-        *([from_folder(folder)] if folder is not None else []),
-    ]
+class _Folder(msgspec.Struct, frozen=True):
+    """A person's folder of templates."""
+
+    path: Path
+
+    def __call__(self, name: str) -> Template | None:
+        file = self.path / f"{name}{SUFFIX}"
+        if Path(name).name != name or not file.is_file():
+            return None
+        try:
+            return parse(file.read_bytes().decode(), source=str(file))
+        except UnicodeDecodeError:
+            raise BadInputError(f"template {file}", "it is not UTF-8", "save it as UTF-8") from None
+        except OSError as error:
+            problem = error.strerror or str(error)
+            raise BadInputError(f"template {file}", problem, "make it readable") from None
+
+
+def with_session(sources: Sequence[Source], snapshot: Snapshot, at: Standpoint) -> list[Source]:
+    """Sources and a session's own templates, which lead before those of folders, and follow all others."""
+    others = [source for source in sources if not isinstance(source, _Folder)]
+    folders = [source for source in sources if isinstance(source, _Folder)]
+    return [*others, from_session(snapshot, at), *folders]
 
 
 def from_plugins() -> list[Source]:
@@ -52,7 +70,7 @@ def from_session(snapshot: Snapshot, at: Standpoint) -> Source:
 
 def from_folder(folder: Path) -> Source:
     """Templates of a person's: files `NAME.md` in a folder."""
-    return partial(_of_folder, folder)
+    return _Folder(folder)
 
 
 def _of_plugin(point: EntryPoint, name: str) -> Template | None:
@@ -70,18 +88,6 @@ def _of_session(texts: dict[str, tuple[str, Any]], name: str) -> Template | None
         return None
     event, text = texts[name]
     return _parsed(text, f"session, event {event}")
-
-
-def _of_folder(folder: Path, name: str) -> Template | None:
-    file = folder / f"{name}{SUFFIX}"
-    if Path(name).name != name or not file.is_file():
-        return None
-    try:
-        return parse(file.read_bytes().decode(), source=str(file))
-    except UnicodeDecodeError:
-        raise BadInputError(f"template {file}", "it is not UTF-8", "save it as UTF-8") from None
-    except OSError as error:
-        raise BadInputError(f"template {file}", error.strerror or str(error), "make it readable") from None
 
 
 def _parsed(text: Any, source: str) -> Template:

@@ -22,6 +22,7 @@ class _Fields(msgspec.Struct, frozen=True):
     customType: Raw | UnsetType = UNSET  # noqa: N815
     content: Raw | UnsetType = UNSET
     display: Raw | UnsetType = UNSET
+    placement: Raw | UnsetType = UNSET
     details: Raw | UnsetType = UNSET
 
 
@@ -53,8 +54,8 @@ def _message(role: str, fields: _Fields, names: Sequence[str], time: int | None)
 
 
 def show_compaction(record: bytes, time: int | None) -> bytes:
-    """The compaction in effect, as the first message."""
-    return _message("compactionSummary", _fields(record), ("summary", "tokensBefore"), time)
+    """The compaction in effect, as the first message; refold's records may say where it stands in a request."""
+    return _message("compactionSummary", _fields(record), ("summary", "tokensBefore", "placement"), time)
 
 
 def show_branch_summary(record: bytes, time: int | None) -> bytes | None:

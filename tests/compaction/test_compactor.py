@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.compactor import Compactor
+from compaction.cuts import TailTurn
 from compaction.hooks import Cancel, Hooks, Prompted, Supplied
 from compaction.policies import Restoring
 from compaction.summarizers import CancelledError, SummarizerError
@@ -290,3 +291,15 @@ def test_recently_read_files_are_shown_again_from_the_log(story):
     restoring = policy(restoring=Restoring())
     compactor(Scripted(lambda _: "so far"), restoring).compact(story.writer)
     assert texts_of(build_context(story.log, "s"))[-1] == "a.py, as it was read last:\nthe text"
+
+
+def test_a_kept_group_over_its_budget_shows_its_largest_results_shorter(story):
+    turns(story, 100)
+    story.says(user("go"), assistant(call("bash", "c1"), call("bash", "c2")))
+    story.says(result(long(100_000), call_id="c1"), result(long(10), call_id="c2"))
+    tail = policy(cut=TailTurn())
+    compactor(Scripted(lambda _: "so far"), tail).compact(story.writer)
+    *_, largest, small = texts_of(build_context(story.log, "s"))
+    assert largest.startswith("<persisted-output")
+    assert small == long(10)
+    assert sum(part.utf16 for part in build_context(story.log, "s").parts) < 8_000

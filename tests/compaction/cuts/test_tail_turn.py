@@ -62,6 +62,11 @@ def test_the_newest_group_is_kept_though_it_is_over_the_budget():
     assert cut("u10 a10 u10 a10 r100000").kept == ["m3", "m4"]
 
 
+def test_a_group_that_is_over_the_budget_has_to_shrink_to_it():
+    assert cut("u10 a10 u10 a10 r100000").shrinks_to == 2_000
+    assert cut("u10 a10 u10 a1500 r10 a1000 u10 a900").shrinks_to is None
+
+
 def test_one_turn_that_fits_leaves_nothing_to_summarize():
     assert cut("u10 a10") is None
 
