@@ -13,7 +13,7 @@ from compaction.file_tags import with_file_tags
 from compaction.hooks import Cancel, Hooks, Prompted, Supplied, Troubles
 from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
-from compaction.policies import Policy
+from compaction.policies import Placement, Policy
 from compaction.prospect import Prospect
 from compaction.restore import restored
 from compaction.rewrites import Evict, Offload, scene
@@ -217,7 +217,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 first_kept_entry_id=plan.cut.first_kept,
                 tokens_before=plan.tokens_before,
                 details=plan.files,
-                placement=self.policy.placement,
+                placement=self._placement(made.reason),
                 reason=made.reason,
                 policy=self.policy.name,
                 template=summary.template,
@@ -228,6 +228,10 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             more,
             continued,
         )
+
+    def _placement(self, reason: Reason) -> Placement:
+        is_reactive = reason == "overflow" and self.policy.recovery is not None
+        return "reactive-compact" if is_reactive else self.policy.placement
 
     def _shrunk(self, session: str, plan: Plan, budget: int) -> list[Record]:
         """A rewrite of the largest results of what is kept, so that it fits a budget if it can."""

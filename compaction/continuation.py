@@ -13,7 +13,7 @@ from eventstore.event import Event
 from eventstore.formats import view_of_message
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.javascript import stringify
-from eventstore.records import MessageRecord
+from eventstore.records import CustomMessage, MessageRecord
 from eventstore.views import Image, Opaque
 from projections.context import Part
 
@@ -36,7 +36,7 @@ class Continued(msgspec.Struct, frozen=True, kw_only=True):
 
     branch: Literal["none", "auto-continue", "unanswered", "media", "mid-task"]
     reason: str
-    record: MessageRecord | None = None
+    record: MessageRecord | CustomMessage | None = None
     evicts: bool = False
 
 
@@ -52,9 +52,7 @@ def continuation(
     if way == "none":
         return Continued(branch="none", reason="the policy continues with nothing")
     if way == "auto-continue":
-        return Continued(
-            branch="auto-continue", reason="the policy says so", record=_said(_AGENT_SAYS, "developer")
-        )
+        return Continued(branch="auto-continue", reason="the policy says so", record=_by_agent())
     place = _newest_request(before, entries)
     if place is None or any(part.role == "assistant" for part in before[place + 1 :]):
         return Continued(branch="mid-task", reason="the newest request was answered", record=_said(_MID_TASK))
@@ -95,7 +93,12 @@ def _newest_request(before: Sequence[Part], entries: Sequence[Event]) -> int | N
     return None
 
 
-def _said(text: str, role: str = "user", *, had_media: bool = False) -> MessageRecord:
+def _by_agent() -> CustomMessage:
+    """A word to go on that is no person's: each harness tells its model so in its own role."""
+    return CustomMessage(custom_type=MARK, content=_AGENT_SAYS, display=False)
+
+
+def _said(text: str, *, had_media: bool = False) -> MessageRecord:
     metadata: dict[str, Any] = {MARK: True} | ({HAD_MEDIA: True} if had_media else {})
-    message = {"role": role, "content": text}
+    message = {"role": "user", "content": text}
     return MessageRecord(message=msgspec.Raw(stringify(message).encode()), metadata=metadata)

@@ -14,7 +14,7 @@ from eventstore.frame import decode
 from eventstore.glue import segment_bytes
 from eventstore.javascript import iso_time, stringify
 from eventstore.log import EventLog, Head, Snapshot
-from eventstore.records import embedded
+from eventstore.records import Link, embedded, record_of
 from eventstore.sources import import_parts, newest_import
 
 
@@ -67,10 +67,28 @@ def _header(snapshot: Snapshot, head: Head) -> dict[str, Any]:
     cwd = ""
     if head.info_seq:
         cwd = tolerant_json(decode(snapshot.frame(head.name, head.info_seq), head.name).body).get("cwd", "")
+    parent = _forked_from(snapshot, head)
+    if isinstance(parent, Head):
+        cwd = cwd or _header(snapshot, parent).get("cwd", "")
+    # pi names a parent's file; what has none goes by its name.
+    named = {"parentSession": parent.source or parent.name if isinstance(parent, Head) else parent}
     return {
         "type": "session",
         "version": NEWEST_VERSION,
         "id": head.name,
         "timestamp": iso_time(head.first_time) or iso_time(0),
         "cwd": cwd,
+        **(named if parent else {}),
     }
+
+
+def _forked_from(snapshot: Snapshot, head: Head) -> Head | str:
+    """The session that a fork was made of, by name where it is not in the store; "" for what is no fork."""
+    first = decode(snapshot.frame(head.name, 1), head.name)
+    link = record_of("link", first.body) if first.kind == "link" else None
+    if not isinstance(link, Link) or link.relation != "fork":
+        return ""
+    try:
+        return snapshot.head(link.session)
+    except NotFoundError:
+        return link.session

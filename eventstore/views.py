@@ -93,6 +93,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     """One message of a session.
 
     `role` is one of `eventstore.event.ROLES`. A tool result's content is its blocks; so is a summary's text.
+    `placement` is how refold's record says that a summary stands in a request, "" for its harness's way.
     """
 
     role: str
@@ -105,6 +106,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     stop_reason: str = ""
     usage: Usage | None = None
     shell: Shell | None = None
+    placement: str = ""
 
     @property
     def text(self) -> str:

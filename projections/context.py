@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -213,7 +213,7 @@ def _shown(
     """The messages of a context with the frames they come from and their fates."""
     leaf = snapshot.frame(at.session, at.leaf) if at.leaf else None
     compaction, frames, is_overlaid = _selected(snapshot, at, leaf, first)
-    rewrites, spans = dict[str, list[Shown]](), dict[str, Shown]()
+    rewrites, spans = dict[str, list[Shown]](), dict[str, _Span]()
     observed: dict[int, list[bytes]] = {}
     if is_overlaid:
         if at.has_observed:
@@ -233,7 +233,7 @@ def _shown(
     for frame in frames:
         head = header_of(frame)
         if spans and (span := spans.get(names_of(frame, head)[0])):
-            yield frame, harness.placeholder(span.shown, time_of(frame)), Fate.REWRITTEN
+            yield frame, _standing_for(span, time_of(frame), harness), Fate.REWRITTEN
             continue
         changed = observed.get(head.seq)
         message = _message_of(frame, head, changed or (), harness)
@@ -246,7 +246,19 @@ def _shown(
             yield frame, message, Fate.REWRITTEN if changed else _FATE_OF_KIND.get(head.kind, Fate.INJECTED)
 
 
-def _collect(frame: Buffer, head: Header, rewrites: dict[str, list[Shown]], spans: dict[str, Shown]) -> bool:
+class _Span(NamedTuple):
+    """A message that stands for several, and what later rewrites show of it."""
+
+    shown: Shown
+    changes: list[Shown]
+
+
+def _standing_for(span: _Span, time: int | None, harness: HarnessRules) -> bytes:
+    message = harness.placeholder(span.shown.shown, time)
+    return harness.rewrite(message, span.changes) if span.changes else message
+
+
+def _collect(frame: Buffer, head: Header, rewrites: dict[str, list[Shown]], spans: dict[str, _Span]) -> bool:
     """Whether a frame is a rewrite; if so, what it shows is added by entry. Met newest first, kept oldest first.
 
     Of spans with the same target, the newest counts.
@@ -257,13 +269,13 @@ def _collect(frame: Buffer, head: Header, rewrites: dict[str, list[Shown]], span
     assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
     for shown in reversed(record.targets):
         if shown.through:
-            spans.setdefault(shown.target, shown)
+            spans.setdefault(shown.target, _Span(shown, list(rewrites.get(shown.target, ()))))
         else:
             rewrites.setdefault(shown.target, []).insert(0, shown)
     return True
 
 
-def _unhidden(frames: list[Buffer], spans: dict[str, Shown]) -> Iterator[Buffer]:
+def _unhidden(frames: list[Buffer], spans: dict[str, _Span]) -> Iterator[Buffer]:
     """The frames without those that a span stands for, its target apart.
 
     A span that does not end at its target or behind it, or begins inside another, is struck from `spans`.
@@ -276,7 +288,7 @@ def _unhidden(frames: list[Buffer], spans: dict[str, Shown]) -> Iterator[Buffer]
         if place < visible:
             spans.pop(event_id, None)
             continue
-        if span and (end := places.get(span.through, -1)) >= place:
+        if span and (end := places.get(span.shown.through, -1)) >= place:
             visible = end + 1
         else:
             spans.pop(event_id, None)

@@ -24,19 +24,23 @@ def overlaid(parts: Sequence[Part], targets: Iterable[Shown], *, rules: str = "p
 
 def _overlaid(parts: Sequence[Part], targets: list[Shown], harness: HarnessRules) -> Iterator[Part]:
     places = {part.id: place for place, part in enumerate(parts)}
-    spans = {shown.target: shown for shown in targets if shown.through}
+    spans: dict[str, tuple[Shown, list[Shown]]] = {}
     changes: dict[str, list[Shown]] = {}
     for shown in targets:
-        if not shown.through:
+        if shown.through:
+            spans[shown.target] = (shown, [])
+        else:
             changes.setdefault(shown.target, []).append(shown)
+            spans.get(shown.target, (shown, []))[1].append(shown)
     visible = 0
     for place, part in enumerate(parts):
         if place < visible:
             continue
-        span = spans.get(part.id)
+        span, later = spans.get(part.id, (None, []))
         if span and (end := places.get(span.through, -1)) >= place:
             visible = end + 1
-            yield _shown(part, harness.placeholder(span.shown, None))
+            message = harness.placeholder(span.shown, None)
+            yield _shown(part, harness.rewrite(message, later) if later else message)
         elif part.id in changes:
             yield _shown(part, harness.rewrite(part.raw, changes[part.id]))
         else:

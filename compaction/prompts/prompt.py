@@ -14,7 +14,9 @@ from eventstore.formats import view_of_message
 from projections.context import Part
 
 _PREVIOUS: Final = "previous-summary"
-_CARRY_OVER: Final = f"What stands in <{_PREVIOUS}> is all that is left of what was said before: carry over what of it still holds."
+_CARRY_OVER: Final = (
+    f"Carry over what still holds of <{_PREVIOUS}>: nothing else is left of what came before."
+)
 """For templates that do not say themselves what to do with a summary from before."""
 
 
@@ -24,7 +26,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     `max_tokens` bounds the answer. `parts` are the messages that are to be summarized, in either shape;
     `previous` is the summary that theirs goes on from, "" for none.
     `tools` are the definitions that stand before a live prefix, a JSON list; with `forbids_tools` the model
-    may not call them. `reminds_of` are the sections that an answer before lacked.
+    may not call them. `is_reminder`: it asks once more, after an answer that was not complete.
     """
 
     template: Template
@@ -36,7 +38,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     is_live: bool = False
     tools: bytes = b""
     forbids_tools: bool = False
-    reminds_of: tuple[str, ...] = ()
+    is_reminder: bool = False
 
     @property
     def prefix(self) -> tuple[Part, ...]:
@@ -117,7 +119,7 @@ def reminded(prompt: Prompt, answer: str, missing: Sequence[str], *, is_cut: boo
     if is_cut:
         pieces.append("Your draft was too long and broke off: say the same in fewer words.")
     pieces.append("Write the whole answer again, with every section.")
-    return msgspec.structs.replace(prompt, text="\n\n".join(pieces), reminds_of=tuple(missing))
+    return msgspec.structs.replace(prompt, text="\n\n".join(pieces), is_reminder=True)
 
 
 def _asked(template: Template, previous: str, context: Sequence[str], instructions: str) -> list[str]:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from compaction.prompts import Prompt
-from compaction.summarizers.cancellable import cancellable
+from compaction.summarizers.cancellable import Line, cancellable
+from compaction.summarizers.messages_request import request_body
+from compaction.summarizers.messages_stream import Streamed, read
+from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
-from eventstore.javascript import stringify
-from eventstore.views import Usage
-from projections.context import Context, Fate, Part
-from projections.renderers.anthropic import render
-from projections.settings import Settings
 
 if TYPE_CHECKING:
     import anthropic
 
 DEFAULT_MODEL: Final = "claude-haiku-4-5"
+_CONNECTING: Final = 10.0
+"""Seconds."""
+_KEYS: Final = frozenset({"authorization", "x-api-key"})
+_UNAUTHORIZED: Final = 401
 _TOO_LONG: Final = ("prompt is too long", "context window", "exceed context limit", "input is too long")
-_OVERLOADED: Final = 529
-_PASSING: Final = frozenset({408, 409, 429, 500, 502, 503, 504, _OVERLOADED})
+_PASSING: Final = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
+"""Errors by the API's names for them, as they come in the middle of an answer."""
 
 
 class AnthropicSummarizer:
@@ -29,7 +29,8 @@ class AnthropicSummarizer:
 
     Base URL and key come from the usual environment (`ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`) unless they
     are given. Answers are streamed, so that long ones do not run into a timeout; the client's own retries are
-    off, for failures are to be recorded one by one. `timeout` is in seconds, for each wait.
+    off, for failures are to be recorded one by one. `timeout` is in seconds, for each wait. `is_warm`: the
+    provider has the messages of a live prefix in its cache, and is asked to read them there.
     """
 
     name = "anthropic"
@@ -41,100 +42,106 @@ class AnthropicSummarizer:
         base_url: str | None = None,
         api_key: str | None = None,
         timeout: float = 600.0,
+        is_warm: bool = False,
     ) -> None:
         self.model, self._base_url, self._api_key, self._timeout = model, base_url, api_key, timeout
+        self._is_warm = is_warm
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """The model's answer. Raises SummarizerError, CancelledError."""
-        import anthropic  # noqa: PLC0415  heavy
+        body = request_body(prompt, self.model, is_warm=self._is_warm and prompt.is_live)
+        line = Line()
+        with self._client(line) as client:
+            answer = cancellable(lambda: self._asked(client, body), is_cancelled=is_cancelled, line=line)
+        return self._read(answer)
 
-        body = request_body(prompt, self.model)
+    def _client(self, line: Line) -> anthropic.Anthropic:
+        """A client that has a key. Raises SummarizerError."""
+        import anthropic  # noqa: PLC0415  heavy
+        import httpx2  # noqa: PLC0415  heavy
+
         try:
             client = anthropic.Anthropic(
-                base_url=self._base_url, api_key=self._api_key, max_retries=0, timeout=self._timeout
+                base_url=self._base_url,
+                api_key=self._api_key,
+                max_retries=0,
+                timeout=httpx2.Timeout(self._timeout, connect=min(self._timeout, _CONNECTING)),
+                http_client=anthropic.DefaultHttpxClient(event_hooks=line.hooks),
             )
-        except anthropic.AnthropicError as error:
-            raise SummarizerError(self.name, _line(error)) from None
-        try:
-            return cancellable(
-                lambda: self._asked(client, body), is_cancelled=is_cancelled, close=client.close
-            )
-        finally:
-            client.close()
+        except (anthropic.AnthropicError, httpx2.InvalidURL, ValueError) as error:
+            raise self._failed(str(error)) from None
+        if client.credentials is None and not _KEYS & {name.lower() for name in client.default_headers}:
+            raise self._failed("no key is configured: set ANTHROPIC_API_KEY")
+        return client
 
-    def _asked(self, client: anthropic.Anthropic, body: dict[str, Any]) -> Answer:
+    def _asked(self, client: anthropic.Anthropic, body: bytes) -> Streamed:
+        """What came of a request. Raises SummarizerError."""
         import anthropic  # noqa: PLC0415  heavy
+        import httpx2  # noqa: PLC0415  heavy
+        from anthropic.types import Message, RawMessageStreamEvent  # noqa: PLC0415  heavy
 
         try:
-            with client.messages.stream(**body) as stream:
-                message = stream.get_final_message()
+            with client.post(
+                "/v1/messages",
+                content=body,
+                cast_to=Message,
+                stream=True,
+                stream_cls=anthropic.Stream[RawMessageStreamEvent],
+            ) as events:
+                return read(events)
         except anthropic.APIStatusError as error:
             raise self._refused(error) from None
         except anthropic.APIConnectionError as error:
-            raise SummarizerError(self.name, _line(error.__cause__ or error), is_transient=True) from None
-        except anthropic.AnthropicError as error:
-            raise SummarizerError(self.name, _line(error)) from None
-        except Exception as error:  # noqa: BLE001  whatever the transport raises
-            # What a stream that breaks off raises is the transport's: the client passes it on.
-            raise SummarizerError(
-                self.name, f"the answer broke off ({_line(error)})", is_transient=True
-            ) from None
-        text = "".join(block.text for block in message.content if block.type == "text")
-        if not text.strip() and any(block.type == "tool_use" for block in message.content):
-            raise SummarizerError(
-                self.name, "the model called a tool in place of an answer", is_transient=True
-            )
-        if message.stop_reason is None:
-            raise SummarizerError(self.name, "the answer broke off", is_transient=True)
-        return Answer(text=text, model=message.model, usage=_usage(message.usage))
+            raise self._unconnected(client, error.__cause__ or error) from None
+        except (httpx2.HTTPError, anthropic.AnthropicError, ValueError) as error:
+            # The transport's own errors: the client passes on what happens once an answer has begun.
+            raise self._failed(f"the answer broke off ({_said(error)})", is_transient=True) from None
 
-    def _refused(self, error: anthropic.APIStatusError) -> SummarizerError:
-        said = _line(error)
-        return SummarizerError(
-            self.name,
-            f"{error.status_code}: {said}",
-            is_transient=error.status_code in _PASSING or "overloaded" in said.lower(),
-            retry_after=_seconds(error.response.headers.get("retry-after")),
-            is_too_long=error.status_code == 413 or any(text in said.lower() for text in _TOO_LONG),  # noqa: PLR2004
+    def _read(self, answer: Streamed) -> Answer:
+        """An answer that says something, or ended as it should. Raises SummarizerError."""
+        if not answer.model:
+            raise self._failed("what came back is no answer of the Messages API; check ANTHROPIC_BASE_URL")
+        if not answer.stop_reason:
+            raise self._failed("the answer broke off", is_transient=True, usage=answer.usage)
+        if answer.stop_reason == "refusal":
+            raise self._failed("the model refuses to answer", usage=answer.usage)
+        if answer.calls_tool and not answer.text.strip():
+            problem = "the model called a tool in place of an answer"
+            raise self._failed(problem, is_transient=True, usage=answer.usage)
+        return Answer(
+            text=answer.text, model=answer.model or self.model, usage=answer.usage, is_cut=answer.is_cut
         )
 
+    def _refused(self, error: anthropic.APIStatusError) -> SummarizerError:
+        """What the API says in place of an answer, or in the middle of one, which then has the status of a success."""
+        said = one_line(error.api_message or error.message)
+        status = error.status_code if error.response.is_error else error.type
+        advice = "; check ANTHROPIC_API_KEY" if error.status_code == _UNAUTHORIZED else ""
+        return self._failed(
+            f"{status}: {said}{advice}",
+            is_transient=_is_passing(error),
+            retry_after=seconds_to_wait(error.response.headers),
+            is_too_long=error.status_code == TOO_LARGE or any(text in said.lower() for text in _TOO_LONG),
+        )
 
-def request_body(prompt: Prompt, model: str) -> dict[str, Any]:
-    """A prompt as the fields of a request; its text is the last user's message, behind the prefix if there is one."""
-    asked = stringify({"role": "user", "content": prompt.text}).encode()
-    last = Part(
-        seq=0, id="prompt", kind="message", role="user", fate=Fate.INJECTED, raw=asked, utf16=0, utf8=0
-    )
-    context = Context(
-        session="", leaf=None, as_of=0, rules="pi", parts=(*prompt.prefix, last), settings=Settings()
-    )
-    rendered = render(context, model=model, max_tokens=prompt.max_tokens, system=prompt.system)
-    body = msgspec.json.decode(rendered.body)
-    assert isinstance(body, dict)  # noqa: S101  a request is an object
-    return body
+    def _unconnected(self, client: anthropic.Anthropic, error: BaseException) -> SummarizerError:
+        import httpx2  # noqa: PLC0415  heavy
 
+        if isinstance(error, httpx2.LocalProtocolError):
+            # Its text quotes the header, which may be the key.
+            return self._failed("the key has characters in it that no header can hold; set ANTHROPIC_API_KEY")
+        is_transient = not isinstance(error, httpx2.UnsupportedProtocol)
+        return self._failed(f"{client.base_url}: {_said(error)}", is_transient=is_transient)
 
-def _usage(usage: Any) -> Usage:
-    read, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
-    total = usage.input_tokens + usage.output_tokens + read + written
-    return Usage(
-        input=usage.input_tokens,
-        output=usage.output_tokens,
-        cache_read=read,
-        cache_write=written,
-        total=total,
-    )
+    def _failed(self, problem: str, **more: Any) -> SummarizerError:
+        return SummarizerError(self.name, one_line(problem), **more)
 
 
-def _line(error: BaseException) -> str:
-    said = getattr(error, "body", None)
-    if isinstance(said, dict) and isinstance(said.get("error"), dict):
-        return str(said["error"].get("message", error))
-    return " ".join(str(error).split()) or type(error).__name__
+def _is_passing(error: anthropic.APIStatusError) -> bool:
+    if error.response.is_success:
+        return error.type in _PASSING
+    return is_passing(error.status_code, error.response.headers)
 
 
-def _seconds(header: str | None) -> float | None:
-    try:
-        return None if header is None else max(float(header), 0.0)
-    except ValueError:
-        return None
+def _said(error: BaseException) -> str:
+    return str(error) or type(error).__name__

@@ -21,8 +21,12 @@ from eventstore.views import Usage
 
 RETRIES: Final = 2
 """How often a request that failed for a passing reason is sent again."""
-LONGEST_WAIT: Final = 20.0
+LONG_WAIT: Final = 20.0
 """Seconds: where a provider asks for a longer wait, the next summarizer is asked instead."""
+LONGEST_WAIT: Final = 120.0
+"""Seconds: what has to wait longer has failed, also where there is no other to ask."""
+_LOOK_EVERY: Final = 0.1
+"""Seconds between two looks whether a wait was called off."""
 
 
 def never() -> bool:
@@ -38,6 +42,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Callable[[], float] = time.monotonic
     wait: Callable[[float], None] = time.sleep
     retries: int = RETRIES
+    long_wait: float = LONG_WAIT
     longest_wait: float = LONGEST_WAIT
 
 
@@ -50,11 +55,18 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AskingError(SummarizerError):
-    """No summarizer gave a summary; `requests` are the records of what was tried."""
+    """No summarizer gave a summary.
 
-    def __init__(self, last: SummarizerError, requests: list[dict[str, Any]]) -> None:
-        super().__init__(last.summarizer, last.problem, is_too_long=last.is_too_long)
-        self.requests = requests
+    `failures` are the last of each, in order, `requests` the records of all that was tried. It is too long if
+    it was so for any of them.
+    """
+
+    def __init__(self, failures: Sequence[SummarizerError], requests: list[dict[str, Any]]) -> None:
+        last = failures[-1]
+        before = "".join(f"; before it {each}" for each in failures[:-1])
+        is_too_long = any(each.is_too_long for each in failures)
+        super().__init__(last.summarizer, last.problem + before, is_too_long=is_too_long)
+        self.failures, self.requests = tuple(failures), requests
 
 
 def ask(prompt: Prompt, asker: Asker) -> Asked:
@@ -62,96 +74,115 @@ def ask(prompt: Prompt, asker: Asker) -> Asked:
 
     A summarizer that fails for a passing reason is asked again, after the wait that its provider names or a
     growing one; where that is long and there is another candidate, that one is asked. An empty answer is a
-    failure. Where required sections are missing, one reminder names them; if some still are, the longer of
-    the answers is taken as it is. Raises AskingError, CancelledError.
+    failure. Where required sections are missing, or the answer broke off for its length, one reminder says
+    so; the more complete of the two is taken as it is. Raises AskingError, CancelledError.
     """
+    sections = prompt.template.sections
     requests: list[dict[str, Any]] = []
-    text = _answer(prompt, asker, requests)
-    missing = missing_sections(text, prompt.template.sections)
-    if missing:
-        try:
-            again = _answer(reminded(prompt, text, missing), asker, requests)
-        except AskingError:
-            again = ""
-        still = missing_sections(again, prompt.template.sections)
-        if again and len(still) <= len(missing):
-            text, missing = again, still
-    return Asked(text=text, missing=missing, requests=requests)
+    answer = _answer(prompt, asker, requests)
+    missing = missing_sections(answer.text, sections)
+    if missing or answer.is_cut:
+        again = _reminded(prompt, answer, missing, asker, requests)
+        still = missing_sections(again.text, sections)
+        if (len(still), again.is_cut) <= (len(missing), answer.is_cut):
+            answer, missing = again, still
+    return Asked(text=answer.text, missing=missing, requests=requests)
 
 
-def _answer(prompt: Prompt, asker: Asker, requests: list[dict[str, Any]]) -> str:
+def _reminded(
+    prompt: Prompt, draft: Answer, missing: Sequence[str], asker: Asker, requests: list[dict[str, Any]]
+) -> Answer:
+    """The answer after a reminder, the draft where that failed."""
+    try:
+        return _answer(reminded(prompt, draft.text, missing, is_cut=draft.is_cut), asker, requests)
+    except AskingError:
+        return draft
+
+
+def _answer(prompt: Prompt, asker: Asker, requests: list[dict[str, Any]]) -> Answer:
     """The answer of the first summarizer that gives one, without what its template strips."""
+    failures: list[SummarizerError] = []
     for place, summarizer in enumerate(asker.summarizers):
         has_next = place + 1 < len(asker.summarizers)
-        for attempt in range(asker.retries + 1):
-            if asker.is_cancelled():
-                raise CancelledError
-            begun = asker.seconds()
-            try:
-                answer = summarizer.summarize(prompt, is_cancelled=asker.is_cancelled)
-                text = _text(answer, prompt, summarizer)
-            except SummarizerError as error:
-                failure = error
-                requests.append(
-                    _record(prompt, summarizer.name, asker.seconds() - begun, attempt, error=error)
-                )
-            else:
-                requests.append(
-                    _record(prompt, summarizer.name, asker.seconds() - begun, attempt, answer=answer)
-                )
-                return text
-            delay = failure.retry_after if failure.retry_after is not None else float(2**attempt)
-            if (
-                not failure.is_transient
-                or attempt == asker.retries
-                or (delay > asker.longest_wait and has_next)
-            ):
+        for attempt in range(1, asker.retries + 2):
+            said = _attempt(prompt, summarizer, asker, attempt, requests)
+            if isinstance(said, Answer):
+                return said
+            delay = said.retry_after if said.retry_after is not None else 2.0 ** (attempt - 1)
+            is_too_late = delay > (asker.long_wait if has_next else asker.longest_wait)
+            if not said.is_transient or attempt > asker.retries or is_too_late:
+                failures.append(said)
                 break
-            asker.wait(min(delay, asker.longest_wait))
-        if failure.is_too_long:
-            break
-    raise AskingError(failure, requests)
+            _wait(delay, asker, requests)
+    raise AskingError(failures or [SummarizerError("none", "there is nobody to ask")], requests)
 
 
-def _text(answer: Answer, prompt: Prompt, summarizer: Summarizer) -> str:
+def _attempt(
+    prompt: Prompt, summarizer: Summarizer, asker: Asker, attempt: int, requests: list[dict[str, Any]]
+) -> Answer | SummarizerError:
+    """One request: its answer or its failure, either recorded."""
+    if asker.is_cancelled():
+        raise CancelledError(requests)
+    record = _record(prompt, summarizer.name, attempt)
+    requests.append(record)
+    begun = asker.seconds()
+    try:
+        answer = summarizer.summarize(prompt, is_cancelled=asker.is_cancelled)
+    except SummarizerError as error:
+        return _failed(record, error)
+    except CancelledError:
+        record["error"] = "cancelled"
+        raise CancelledError(requests) from None
+    finally:
+        record["durationMs"] = round((asker.seconds() - begun) * 1000)
     text = stripped(answer.text, prompt.template.strip)
     if not text:
-        raise SummarizerError(summarizer.name, "the answer is empty", is_transient=True)
-    return text
+        problem = "the answer is empty"
+        empty = SummarizerError(summarizer.name, problem, is_transient=True, usage=answer.usage)
+        return _failed(record, empty)
+    record |= {"model": answer.model, "answer": answer.text, **_used(answer.usage)}
+    record |= {"isCut": True} if answer.is_cut else {}
+    return msgspec.structs.replace(answer, text=text)
 
 
-def _record(
-    prompt: Prompt,
-    summarizer: str,
-    duration: float,
-    attempt: int,
-    *,
-    answer: Answer | None = None,
-    error: SummarizerError | None = None,
-) -> dict[str, Any]:
+def _failed(record: dict[str, Any], error: SummarizerError) -> SummarizerError:
+    record |= {"error": error.problem, **_used(error.usage)}
+    return error
+
+
+def _wait(delay: float, asker: Asker, requests: list[dict[str, Any]]) -> None:
+    """Wait before the next attempt; where somebody may call it off, with an eye on that."""
+    if asker.is_cancelled is never:
+        asker.wait(delay)
+        return
+    while delay > 0 and not asker.is_cancelled():
+        asker.wait(min(delay, _LOOK_EVERY))
+        delay -= _LOOK_EVERY
+    if asker.is_cancelled():
+        raise CancelledError(requests)
+
+
+def _record(prompt: Prompt, summarizer: str, attempt: int) -> dict[str, Any]:
     """What is kept of a request; the prompt itself can be made again from the log, and is told by its digest."""
     template = prompt.template
-    record: dict[str, Any] = {
+    return {
         "summarizer": summarizer,
         "template": template.name,
         "templateVersion": template.version,
         "templateDigest": template.digest,
         "promptDigest": prompt.digest,
-        "attempt": attempt + 1,
-        "durationMs": round(duration * 1000),
+        "attempt": attempt,
+        **({"isReminder": True} if prompt.is_reminder else {}),
     }
-    if answer is not None:
-        record |= {"model": answer.model, "answer": answer.text}
-        record |= {"usage": _usage(answer.usage)} if answer.usage else {}
-    if error is not None:
-        record["error"] = error.problem
-    return record
 
 
-def _usage(usage: Usage) -> dict[str, int]:
-    return {
+def _used(usage: Usage | None) -> dict[str, Any]:
+    if usage is None:
+        return {}
+    counts = {
         "input": usage.input,
         "output": usage.output,
         "cacheRead": usage.cache_read,
         "cacheWrite": usage.cache_write,
     }
+    return {"usage": counts}

@@ -2,27 +2,76 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from concurrent.futures import Future
+from threading import Lock, Thread
+from typing import Any, Final, TypeVar
 
 from compaction.summarizers.summarizer import Cancellation, CancelledError
 
 T = TypeVar("T")
 _LOOK_EVERY: Final = 0.05
 """Seconds between two looks whether it was called off."""
+_LAST_WORDS: Final = 1.0
+"""Seconds that a request which was called off gets to end."""
+_OPENED: Final = (".connect_tcp.complete", ".start_tls.complete")
 
 
-def cancellable(request: Callable[[], T], *, is_cancelled: Cancellation, close: Callable[[], None]) -> T:
-    """What a request gives; once it is called off, `close` ends its connection and CancelledError is raised."""
-    with ThreadPoolExecutor(1) as thread:
-        waiting = thread.submit(request)
-        while True:
-            if is_cancelled() and not waiting.done():
-                close()
-                raise CancelledError
-            try:
-                return waiting.result(timeout=_LOOK_EVERY)
-            except TimeoutError:
-                if waiting.done():
-                    raise
+class Line:
+    """The connections of one httpx client, which can be cut while a thread waits on them.
+
+    `hooks` are the client's event hooks. Closing a socket does not wake who reads from it; shutting it down does.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._sockets: list[socket.socket] = []
+        self._is_cut = False
+        self.hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._watch]}
+
+    def cut(self) -> None:
+        """End what is going on, and whatever is begun later."""
+        with self._lock:
+            self._is_cut = True
+            for each in self._sockets:
+                with contextlib.suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+
+    def _watch(self, request: Any) -> None:
+        request.extensions = {**request.extensions, "trace": self._opened}
+
+    def _opened(self, event: str, info: dict[str, Any]) -> None:
+        if not event.endswith(_OPENED):
+            return
+        with self._lock:
+            self._sockets.append(info["return_value"].get_extra_info("socket"))
+        if self._is_cut:
+            self.cut()
+
+
+def cancellable(request: Callable[[], T], *, is_cancelled: Cancellation, line: Line) -> T:
+    """What a request gives; once it is called off, its line is cut and CancelledError raised."""
+    waiting: Future[T] = Future()
+    thread = Thread(target=_settle, args=(waiting, request), name="refold summarizer", daemon=True)
+    thread.start()
+    is_done = False
+    try:
+        while not (is_done := waiting.done()) and not is_cancelled():
+            with contextlib.suppress(TimeoutError):
+                waiting.exception(_LOOK_EVERY)
+    finally:
+        if not is_done:
+            line.cut()
+        thread.join(_LAST_WORDS)
+    if not is_done:
+        raise CancelledError
+    return waiting.result()
+
+
+def _settle(waiting: Future[T], request: Callable[[], T]) -> None:
+    try:
+        waiting.set_result(request())
+    except BaseException as error:  # noqa: BLE001  raised again by who waits
+        waiting.set_exception(error)

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from compaction.prompts import Prompt
-from compaction.prompts.serialized import in_tag, serialized
-from compaction.summarizers.cancellable import cancellable
+import msgspec
+
+from compaction.prompts import Prompt, serialized
+from compaction.prompts.serialized import in_tag
+from compaction.summarizers.cancellable import Line, cancellable
+from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
 from eventstore.formats import view_of_message
+from eventstore.javascript import stringify
 
-_PASSING: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_TOO_LONG: Final = 413
+if TYPE_CHECKING:
+    import httpx2
+
+_CONNECTING: Final = 10.0
+"""Seconds."""
 
 
 class HttpSummarizer:
     """POSTs `{"systemPrompt", "prompt"}` to an address, and takes `summary` out of the JSON that comes back.
 
-    That is oh-my-pi's `remoteEndpoint`. A live prefix goes into the prompt as text. `timeout` is in seconds.
+    That is oh-my-pi's `remoteEndpoint`. A live prefix goes into the prompt as text. `timeout` is in seconds,
+    for each wait.
     """
 
     name = "http"
@@ -29,38 +37,54 @@ class HttpSummarizer:
         """The service's answer. Raises SummarizerError, CancelledError."""
         import httpx2  # noqa: PLC0415  heavy
 
-        text = prompt.text
-        if prompt.prefix:
-            conversation = serialized(view_of_message(part.raw) for part in prompt.prefix)
-            text = f"{in_tag('conversation', conversation)}\n\n{text}"
-        client = httpx2.Client(timeout=self._timeout)
-        sent = {"systemPrompt": prompt.system, "prompt": text}
-        try:
-            response = cancellable(
-                lambda: client.post(self.endpoint, json=sent), is_cancelled=is_cancelled, close=client.close
-            )
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            problem = " ".join(str(error).split()) or type(error).__name__
-            is_transient = isinstance(error, httpx2.TransportError)
-            raise SummarizerError(
-                self.name, f"{self.endpoint}: {problem}", is_transient=is_transient
-            ) from None
-        finally:
-            client.close()
+        line = Line()
+        timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout, _CONNECTING))
+        with httpx2.Client(timeout=timeout, event_hooks=line.hooks) as client:
+            response = cancellable(lambda: self._asked(client, prompt), is_cancelled=is_cancelled, line=line)
         return self._read(response)
 
-    def _read(self, response: Any) -> Answer:
+    def _asked(self, client: httpx2.Client, prompt: Prompt) -> httpx2.Response:
+        import httpx2  # noqa: PLC0415  heavy
+
+        sent = stringify({"systemPrompt": prompt.system, "prompt": _text(prompt)}).encode()
+        try:
+            return client.post(self.endpoint, content=sent, headers={"content-type": "application/json"})
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+            raise self._failed(f"{error}; give an address with http:// or https://") from None
+        except httpx2.HTTPError as error:
+            is_transient = isinstance(error, httpx2.TransportError)
+            raise self._failed(str(error) or type(error).__name__, is_transient=is_transient) from None
+
+    def _read(self, response: httpx2.Response) -> Answer:
         if not response.is_success:
-            raise SummarizerError(
-                self.name,
-                f"{self.endpoint} answered {response.status_code}",
-                is_transient=response.status_code in _PASSING,
-                is_too_long=response.status_code == _TOO_LONG,
+            said = f": {response.text}" if response.text.strip() else ""
+            raise self._failed(
+                f"answered {response.status_code}{said}",
+                is_transient=is_passing(response.status_code, response.headers),
+                retry_after=seconds_to_wait(response.headers),
+                is_too_long=response.status_code == TOO_LARGE,
             )
         try:
-            summary = response.json()["summary"]
-        except (ValueError, KeyError, TypeError):
-            summary = None
-        if not isinstance(summary, str):
-            raise SummarizerError(self.name, f"{self.endpoint} gave no JSON with a text `summary`")
-        return Answer(text=summary, model=self.name)
+            return Answer(text=msgspec.json.decode(response.content, type=_Answered).summary, model=self.name)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise self._failed('gave no JSON with a text as "summary"') from None
+
+    def _failed(self, problem: str, **more: Any) -> SummarizerError:
+        return SummarizerError(self.name, f"{_without_secrets(self.endpoint)}: {one_line(problem)}", **more)
+
+
+class _Answered(msgspec.Struct):
+    summary: str
+
+
+def _text(prompt: Prompt) -> str:
+    """All of a prompt as one text."""
+    if not prompt.prefix:
+        return prompt.text
+    conversation = serialized(view_of_message(part.raw) for part in prompt.prefix)
+    return f"{in_tag('conversation', conversation)}\n\n{prompt.text}"
+
+
+def _without_secrets(address: str) -> str:
+    """An address without what may be a password or a token in it, for errors are kept in the log."""
+    return address.split("?", 1)[0].rsplit("@", 1)[-1]

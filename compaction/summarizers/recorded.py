@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from compaction.prompts import Prompt
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
@@ -11,11 +11,21 @@ from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import body_of, header_of, kind_of
 from eventstore.log import EventLog, Snapshot
 
-_HOLDS_REQUESTS = frozenset({"compaction", "branch_summary", "attempt"})
+_HOLDERS: Final = {
+    "compaction": "request",
+    "branch_summary": "request",
+    "attempt": "request",
+    "decision": "numbers",
+    "custom_message": "details",
+}
+"""Kinds of records that tell of requests, and the field in which they do."""
 
 
 class RecordedSummarizer:
-    """Answers from a log, by the digest of the prompt: of one session, or of all."""
+    """Answers from a log, by the digest of the prompt: of one session, or of all.
+
+    Where the same prompt was answered several times, the newest answer of the last session counts.
+    """
 
     name = "recorded"
 
@@ -24,7 +34,9 @@ class RecordedSummarizer:
             names = [session] if session else [head.name for head in snapshot.heads()]
             self._answers = {
                 str(request["promptDigest"]): Answer(
-                    text=request["answer"], model=str(request.get("model", ""))
+                    text=request["answer"],
+                    model=str(request.get("model", "")),
+                    is_cut=request.get("isCut") is True,
                 )
                 for name in names
                 for request in _requests(snapshot, name)
@@ -42,7 +54,8 @@ class RecordedSummarizer:
 
 def _requests(snapshot: Snapshot, session: str) -> Iterator[dict[str, Any]]:
     for frame in snapshot.frames(session):
-        if kind_of(frame, header_of(frame)) in _HOLDS_REQUESTS:
-            request = tolerant_json(bytes(body_of(frame))).get("request")
-            made = request.get("requests") if isinstance(request, dict) else None
+        kind = kind_of(frame, header_of(frame))
+        if kind in _HOLDERS:
+            told = tolerant_json(bytes(body_of(frame))).get(_HOLDERS[kind])
+            made = told.get("requests") if isinstance(told, dict) else None
             yield from (each for each in made if isinstance(each, dict)) if isinstance(made, list) else ()

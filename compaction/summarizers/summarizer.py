@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import msgspec
 
@@ -12,22 +13,26 @@ from eventstore.views import Usage
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a summarizer wrote: by which `model`, and with what `usage`, None where its provider told none."""
+    """What a summarizer wrote: by which `model`, and with what `usage`, None where its provider told none.
+
+    `is_cut`: it ended because it was as long as it might get.
+    """
 
     text: str
     model: str
     usage: Usage | None = None
+    is_cut: bool = False
 
 
 class Cancellation(Protocol):
-    """Says whether somebody has called off what is being done."""
+    """Says whether somebody has called off what is being done; it is asked from several threads."""
 
     def __call__(self) -> bool:
         """Whether to stop as soon as possible."""
 
 
 class Summarizer(Protocol):
-    """Turns a prompt into text."""
+    """Turns a prompt into text; two threads may ask at once."""
 
     @property
     def name(self) -> str:
@@ -41,7 +46,7 @@ class SummarizerError(RefoldError):
     """A summarizer gave no answer.
 
     `is_transient`: the same request may go through later, after `retry_after` seconds where the provider said
-    so. `is_too_long`: the request was refused for its length.
+    so. `is_too_long`: the request was refused for its length. `usage` is what it cost all the same.
     """
 
     def __init__(
@@ -52,14 +57,17 @@ class SummarizerError(RefoldError):
         is_transient: bool = False,
         retry_after: float | None = None,
         is_too_long: bool = False,
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(f"summarizer {summarizer}: {problem}")
         self.summarizer, self.problem = summarizer, problem
         self.is_transient, self.retry_after, self.is_too_long = is_transient, retry_after, is_too_long
+        self.usage = usage
 
 
 class CancelledError(RefoldError):
-    """Somebody called it off."""
+    """Somebody called it off; `requests` are the records of what had been asked until then."""
 
-    def __init__(self) -> None:
+    def __init__(self, requests: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__("cancelled; the session is as it was")
+        self.requests = list(requests)

@@ -107,6 +107,7 @@ class _Message(msgspec.Struct, frozen=True):
     fullOutputPath: str | None = None  # noqa: N815
     excludeFromContext: bool | None = None  # noqa: N815
     summary: str | None = None
+    placement: str | None = None
 
 
 _decode_entry: Final = msgspec.json.Decoder(Entry).decode
@@ -234,6 +235,7 @@ def message_view(raw: bytes) -> Message:
         stop_reason=wire.stopReason or "",
         usage=_usage(wire.usage),
         shell=shell,
+        placement=wire.placement or "",
     )
 
 

@@ -30,7 +30,9 @@ STANDARDS: Final = frozenset(
 )
 """What a number behind a hyphen belongs to the name of: `UTF-8` is no ticket."""
 
-_NUMBERED: Final = re.compile(r"(?:issues?|bugs?|tickets?|tasks?|PRs?|MRs?|pull(?: request)?s?|#\d+,?(?: and)?) ?[(\[]?$", re.I)
+_NUMBERED: Final = re.compile(
+    r"(?:issues?|bugs?|tickets?|tasks?|PRs?|MRs?|pull(?: request)?s?|#\d+,?(?: and)?) ?[(\[]?$", re.I
+)
 _FIXES: Final = re.compile(r"\b(?:fix(?:es|ed)?|clos(?:es?|ed)|resolv(?:es?|ed)|refs?|see)[: ]+$", re.I)
 _BEFORE: Final = 16
 

@@ -38,7 +38,7 @@ def is_imperative(words: Sequence[str], *, follows: bool = False, is_lead: bool 
         return False
     verb, after = rest[0], list(dropwhile(ADVERBS.__contains__, rest[1:]))
     if not after:
-        return not follows and verb in VERBS
+        return not follows and (verb in VERBS or words[0] in ONLY_OF_VERBS)
     if after[0] in DETERMINERS:
         return True
     if after[0] in FINITE or (verb in ("do", "have", "be") and after[0] in SUBJECTS | {"to"}):
@@ -49,6 +49,6 @@ def is_imperative(words: Sequence[str], *, follows: bool = False, is_lead: bool 
     has_object = (
         after[0] in PREPOSITIONS
         or (_NAME.match(after[0]) is not None and not follows)
-        or (len(after) <= _SHORT and is_lead)
+        or (len(after) <= _SHORT and is_lead and not follows)
     )
     return has_object and FINITE.isdisjoint(after[:_REACH])

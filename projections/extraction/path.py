@@ -32,7 +32,7 @@ _BARE: Final = r"@?+\.?+[\w+-]++(?:\.[\w+-]++)++(?!\((?!\d)|/)|\.[a-z][\w-]++"
 _NAMED: Final = rf"(?:{'|'.join(NAMES)})(?![\w.-])"
 
 PATTERN: Final = (
-    rf"{_QUOTED}|(?<![\w$@%</-])(?<!node:)"
+    rf"{_QUOTED}|(?<![\w.$@%+~</-])(?<!node:)"
     rf"(?:{_WINDOWS}|{_BACKSLASHED}|(?=[\w@+~%-]*+[./])(?:{_SLASHED}|{_BARE})|{_NAMED})"
 )
 """Not within a word, not behind a variable (`$HOME/x`), not a closing tag, not of Node itself (`node:fs/promises`)."""
@@ -66,7 +66,9 @@ def find(text: str, start: int, stop: int) -> Found:
     if "/..." in whole or (is_slashed and not is_emphasized and (is_glob or after in _PLACEHOLDER)):
         return start, stop, ""
     start += len(whole) - len(whole.lstrip(_AROUND))
-    if before == "\\" and text[start : start + 1] in _ESCAPES:
+    if before == "\\":
+        if text[start : start + 1] not in _ESCAPES:
+            return start, stop, ""
         start += 1
     raw = _without_context(text[start:stop].rstrip(_BEHIND))
     stop = start + len(raw)
@@ -102,7 +104,8 @@ def _is_file_name(raw: str) -> bool:
         return False
     if first[0] == ".":
         return first in DOTFILES or (extension in CONFIG_EXTENSIONS and "." not in first[1:])
-    return extension not in MEMBERS or not (len(first) == 1 or first.partition(".")[0] in OWNERS)
+    owner = first.partition(".")[0]
+    return extension not in MEMBERS or not (len(owner) == 1 or owner in OWNERS)
 
 
 def _is_extension(extension: str, stem: str) -> bool:
@@ -144,5 +147,7 @@ def _is_relative(text: str, start: int, stop: int, parts: list[str]) -> bool:
     is_quoted = around[0] == around[1] and around[0] in _QUOTES
     if is_folder and not first[0].isdigit():
         is_listed = len(first) > _FEW and _TREE.search(text[max(0, start - _LOOKBACK) : start]) is not None
-        return around[1] not in (">", "*") and (len(parts) > 1 or is_quoted or around == ("(", ")") or is_listed)
+        return around[1] not in (">", "*") and (
+            len(parts) > 1 or is_quoted or around == ("(", ")") or is_listed
+        )
     return first in WEAK_FOLDERS and len(parts) > 1 and (is_quoted or len(parts) > _FEW)

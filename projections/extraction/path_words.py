@@ -43,15 +43,18 @@ WEAK_FOLDERS: Final = frozenset(
     " scripts server client spec specs static styles templates test tests tools utils web work".split()
 )
 """First folders that are words of prose, too: only within quotes, or with two more parts."""
-NO_FOLDERS: Final = frozenset("refs heads remotes origin upstream feature feat fix hotfix bugfix release s y".split())
+NO_FOLDERS: Final = frozenset(
+    "refs heads remotes origin upstream feature feat fix hotfix bugfix release s y".split()
+)
 """First parts of git's references and branches, and of `s/this/that/`."""
 ROOTS: Final = frozenset(
     "Applications Library System Users Volumes app bin boot build code data dev etc home lib media mnt nix opt private"
-    " proc repo root run sbin src srv sys testbed tmp usr var work workdir workspace workspaces"
-    .split()
+    " proc repo root run sbin src srv sys testbed tmp usr var work workdir workspace workspaces".split()
 )
 """First folders of absolute paths: others (`/login/start`) may be routes and commands."""
-TOP_ROOTS: Final = frozenset("Applications Library Users Volumes bin etc home mnt opt root src tmp usr var".split())
+TOP_ROOTS: Final = frozenset(
+    "Applications Library Users Volumes bin etc home mnt opt root src tmp usr var".split()
+)
 """Folders that stand alone behind a slash."""
 QUOTED_ROOTS: Final = "Users home var tmp Volumes private mnt".split()
 """Where files of people are; in quotes, their names may have blanks."""

@@ -60,13 +60,16 @@ _CANONICAL: Final = {spelling: unit for unit, spellings in UNITS.items() for spe
 _SPELLINGS: Final = "|".join(sorted(map(re.escape, _CANONICAL), key=len, reverse=True))
 _ONE: Final = r"(?:\d{1,3}(?:,\d{3})++|\d{1,15}+)(?:\.\d{1,15}+)?+(?:[kKM](?=[ +-]))?+"
 _NUMBER: Final = rf"{_ONE}(?:[-\u2013]{_ONE})?+\+?+"
-_DURATION: Final = r"\d{1,4}+h(?:\d{1,2}+m)?+(?:\d{1,2}+(?:\.\d{1,9}+)?+s)?+|\d{1,4}+m\d{1,2}+(?:\.\d{1,9}+)?+s"
+_DURATION: Final = (
+    r"\d{1,4}+h(?:\d{1,2}+m)?+(?:\d{1,2}+(?:\.\d{1,9}+)?+s)?+|\d{1,4}+m\d{1,2}+(?:\.\d{1,9}+)?+s"
+)
 
 PATTERN: Final = rf"(?<![\w.,:/#%\u2013-])(?:(?:{_DURATION})(?!\w)|(?:{_NUMBER}|\.\d{{1,4}}+)[ -]?(?:{_SPELLINGS})(?![\w-]))"
 
 _PARTS: Final = re.compile(rf"({_NUMBER}|\.\d{{1,4}}+)([ -]?)({_SPELLINGS})")
 _ORDINAL: Final = re.compile(
-    r"\b(?:case|chapter|item|level|line|node|option|page|part|phase|php|python|round|section|stage|step|task|version) $", re.I
+    r"\b(?:case|chapter|item|level|line|node|option|page|part|phase|php|python|round|section|stage|step|task|version) $",
+    re.I,
 )
 """What is numbered, not counted: `phase 2 tests`."""
 _BEFORE: Final = 10
@@ -80,7 +83,9 @@ def find(text: str, start: int, stop: int) -> Found:
     if parts is None:
         return start, stop, text[start:stop]
     number, between, unit = parts.groups()
-    if between and (unit in _CLOSE or (between == " " and _ORDINAL.search(text, max(0, start - _BEFORE), start))):
+    if between and (
+        unit in _CLOSE or (between == " " and _ORDINAL.search(text, max(0, start - _BEFORE), start))
+    ):
         return None
     if unit == "m" and text[start - 1 : start] in ("[", ";"):
         # `\x1b[0;31m` is a colour.

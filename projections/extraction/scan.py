@@ -23,7 +23,8 @@ _PROSE: Final = (
     r"(?:[^\w./~@#-]++|(?:[a-z]++|[A-Z][a-z]*+(?<!file))(?![\w\\/(`$@~+%-]|[.:?]\S)|\d++(?=[\t\n\u2192)\]])"
     r"|[./~@#-](?![\w./\\-]))*+"
 )
-_REST: Final = r"\w++|[^\w]"
+_REST: Final = r"\w++|[.@+~%-]++|[^\w]|\Z"
+"""What begins no mention after all. At the end, too: else the same prose would be tried from its every character."""
 
 
 def _scanner(rank: int) -> re.Pattern[str]:

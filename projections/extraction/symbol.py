@@ -39,7 +39,9 @@ def find(text: str, start: int, stop: int) -> Found:
     raw = text[start:stop]
     if raw[0] in "-@":
         raw = raw.rstrip("-.")
-        return None if raw == "--git" and text.startswith("diff ", start - 5) else (start, start + len(raw), raw)
+        return (
+            None if raw == "--git" and text.startswith("diff ", start - 5) else (start, start + len(raw), raw)
+        )
     before = text[start - 1 : start] if start else ""
     if before == "\\" and raw[0] in _ESCAPES:
         # `\\bfooBar` of a regex, `"\\nfooBar"` of a text in a text; `space\\name` of PHP could be either.
@@ -47,10 +49,18 @@ def find(text: str, start: int, stop: int) -> Found:
             return None
         start, raw = start + 1, raw[1:]
     name = raw.rstrip("()`")
-    if not name or len(name) > _LONGEST or (before == "-" and _SHORT_OPTION.search(text[max(0, start - 2) : start])):
+    if (
+        not name
+        or len(name) > _LONGEST
+        or (before == "-" and _SHORT_OPTION.search(text[max(0, start - 2) : start]))
+    ):
         return None
     stop = start + len(name)
-    is_named = _is_chain(text, stop, name, raw) if "." in name or "::" in name else _is_name(name, raw, before)
+    is_named = (
+        _is_chain(text, stop, name, raw, before)
+        if "." in name or "::" in name
+        else _is_name(name, raw, before)
+    )
     return (start, stop, name.replace("?", "")) if is_named else None
 
 
@@ -59,13 +69,15 @@ def _is_name(name: str, raw: str, before: str) -> bool:
         return True
     if raw[-1] == ")" and before != "-" and name not in KEYWORDS:
         return True
-    if name in BRANDS or name.removesuffix("s") in BRANDS:
+    if name in BRANDS or name.rstrip("s0123456789") in BRANDS:
         return raw[-1] == "("
-    return (_SHAPE.fullmatch(name) is not None and not _PERSON.fullmatch(name)) or _DUNDER.fullmatch(name) is not None
+    return (_SHAPE.fullmatch(name) is not None and not _PERSON.fullmatch(name)) or _DUNDER.fullmatch(
+        name
+    ) is not None
 
 
-def _is_chain(text: str, stop: int, name: str, raw: str) -> bool:
-    if "::" in name or raw[-1] == "(" or raw.endswith("()"):
+def _is_chain(text: str, stop: int, name: str, raw: str, before: str) -> bool:
+    if "::" in name or raw[-1] in "()" or raw[-1] == before == "`":
         return True
     parts = name.replace("?", "").split(".")
     first, last = parts[0], parts[-1]

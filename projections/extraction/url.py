@@ -7,7 +7,9 @@ from typing import Final
 
 from projections.extraction.found import Found
 
-PATTERN: Final = r"(?<![\w+.-])[A-Za-z][A-Za-z0-9+.-]{1,15}+://[^\s<>\"'`\\|^{}\u2026\u3001\u3002\uff0c\uff09]++"
+PATTERN: Final = (
+    r"(?<![\w+.-])[A-Za-z][A-Za-z0-9+.-]{1,15}+://[^\s<>\"'`\\|^{}\u2026\u3001\u3002\uff0c\uff09]++"
+)
 """Ends at white space, quotes, brackets of angles and braces, backslashes, bars, and full-width punctuation."""
 
 _SENTENCE: Final = ".,;:!?*"

@@ -118,11 +118,11 @@ class Lines:
         text, starts = self._text
         at = text.find(searched) if searched else -1
         while at >= 0:
-            line = self._lines[bisect_right(starts, at) - 1]
+            place = bisect_right(starts, at) - 1
             if _is_whole(text, at, at + len(searched)):
-                if words <= content(line):
-                    return Found(line, 1.0, is_verbatim=True)
-                at = text.find("\n", at)
+                if words <= content(self._lines[place]):
+                    return Found(self._lines[place], 1.0, is_verbatim=True)
+                at = starts[place + 1] - 1
             at = text.find(searched, at + 1)
         return None
 
@@ -136,7 +136,7 @@ class Lines:
 
     @cached_property
     def _text(self) -> tuple[str, list[int]]:
-        """All lines, collapsed, and where each begins."""
+        """All lines, collapsed, and where each begins, and where the next one would."""
         plain = [collapsed(line) for line in self._lines]
         starts = list(accumulate((len(line) + 1 for line in plain), initial=0))
         return "\n".join(plain), starts

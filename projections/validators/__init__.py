@@ -1,7 +1,7 @@
 """Whether an API would take a request: each one's rules, checked on the body alone.
 
-Adding an API: a module with a `validate`, a line here, its tests, its docs. A validator shares no code with the
-renderer of its API: each is a second opinion on the other.
+Adding an API: a module with a `validate`, a line here, its tests, its docs. A validator imports nothing of
+the renderer of its API: each is a second opinion on the other.
 """
 
 from __future__ import annotations

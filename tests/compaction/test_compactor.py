@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from compaction.compactor import Compactor
-from compaction.cuts import TailTurn
+from compaction.cuts import LastMessages, TailTurn
 from compaction.hooks import Cancel, Hooks, Prompted, Supplied
 from compaction.policies import Restoring
 from compaction.summarizers import CancelledError, SummarizerError
@@ -13,6 +15,7 @@ from compaction.summarizers.asking import Asker, AskingError
 from compaction.summary import Wishes
 from eventstore.records import CustomMessage, Undone, record_of
 from projections.context import build_context, context_json
+from projections.renderers.anthropic import render
 from tests.compaction.scripted import Scripted, compactor, complete, long, policy, prompting, turns
 from tests.support.events import events
 from tests.support.talk import assistant, call, image, result, text, texts_of, user
@@ -303,3 +306,26 @@ def test_a_kept_group_over_its_budget_shows_its_largest_results_shorter(story):
     assert largest.startswith("<persisted-output")
     assert small == long(10)
     assert sum(part.utf16 for part in build_context(story.log, "s").parts) < 8_000
+
+
+@pytest.mark.parametrize(
+    ("placement", "told"),
+    [
+        ("summary", "<summary>\nso far\n</summary>"),
+        ("prior-conversation-summary", "<prior-conversation-summary>\nso far\n</prior-conversation-summary>"),
+        ("compacted", "[Compacted]\n\nso far"),
+    ],
+)
+def test_a_summary_stands_in_a_request_as_the_policy_says(story, placement, told):
+    turns(story, 20, 10)
+    compactor(Scripted(lambda _: "so far"), policy(placement=placement)).compact(story.writer)
+    body = json.loads(render(build_context(story.log, "s"), model="m").body)
+    assert body["messages"][0]["content"][0]["text"].endswith(told)
+
+
+def test_after_a_refused_request_the_summary_says_that_it_reacted(story):
+    turns(story, 20, 10)
+    reactive = policy(placement="compacted", recovery=LastMessages(messages=2))
+    compactor(Scripted(lambda _: "so far"), reactive).compact(story.writer, reason="overflow")
+    body = json.loads(render(build_context(story.log, "s"), model="m").body)
+    assert body["messages"][0]["content"][0]["text"] == "[Reactive compact]\n\nso far"

@@ -80,7 +80,11 @@ def test_results_and_messages_of_extensions_are_nobodys_requests(story):
 
 def test_a_message_that_went_on_earlier_is_nobodys_request(story):
     story.says(user("do b"), assistant("done"))
-    story.add(MessageRecord(message=msgspec.Raw(line(user("continue")).rstrip()), metadata={"compaction_continue": True}))
+    story.add(
+        MessageRecord(
+            message=msgspec.Raw(line(user("continue")).rstrip()), metadata={"compaction_continue": True}
+        )
+    )
     assert chosen(story).branch == "mid-task"
 
 
@@ -95,7 +99,11 @@ def test_messages_of_other_harnesses_that_went_on_are_recognised(story, form):
 def test_a_policy_may_go_on_in_any_case_as_the_agent(story):
     story.says(user("do b"))
     found = chosen(story, "auto-continue")
-    assert (found.branch, json.loads(bytes(found.record.message))["role"]) == ("auto-continue", "developer")
+    assert (found.branch, found.record.custom_type, found.record.display) == (
+        "auto-continue",
+        "compaction_continue",
+        False,
+    )
 
 
 def test_a_policy_may_go_on_with_nothing(story):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from compaction import fork, move_to, record_branch_summary, record_compaction, record_rewrite, undo
 from eventstore import export_pi
 from eventstore.errors import BadInputError, NotFoundError
+from eventstore.event import Flag
 from eventstore.memory_log import MemoryLog
 from eventstore.records import (
     Decision,
@@ -211,9 +212,21 @@ class TestLabelsAndTitle:
 
     def test_several_such_labels_are_a_chain_in_the_order_of_the_log(self, story):
         story.says(user("a"), user("b"), user("c"))
-        story.add(Label(target_id="e2", label="two"), Label(target_id="e1", label="one"))
+        story.add(
+            Label(target_id="e1", label="at first"),
+            Label(target_id="e2", label="two"),
+            Label(target_id="e1", label="one"),
+        )
         forked(story.log, leaf="e2")
-        assert path_ids(story.log, "f", "e5") == ["e1", "e2", "e4", "e5"]
+        assert path_ids(story.log, "f", "e6") == ["e1", "e2", "e5", "e6"]
+
+    def test_a_label_that_was_an_orphan_is_none_behind_the_leaf(self, store, tmp_path):
+        session = PiSession()
+        session.says("a", user("one"))
+        session.entry("l", "label", parent="gone", targetId="a", label="here")
+        forked(store, session.store_in(store, tmp_path), leaf="a")
+        label = events(store, "f")[-1]
+        assert (label.parent, Flag.ORPHAN in label.flags) == ("a", False)
 
     def test_of_several_labels_of_an_entry_the_newest_counts_wherever_it_was_set(self, story):
         story.says(user("trunk"))

@@ -22,6 +22,7 @@ from eventstore.records import (
     Decision,
     Label,
     LeafMoved,
+    Link,
     MessageRecord,
     ModelChange,
     Record,
@@ -253,3 +254,36 @@ class TestWhatRefoldWrote:
         bring(log, tmp_path, header(3) + strange)
         printed = list(export_pi(log, SESSION))[1]
         assert printed == b'{"1":1e+21,"2":1,"type":"custom","id":"a","parentId":null,"b":"\\ud800"}\n'
+
+
+def forked(log: EventLog, session: str) -> dict[str, Any]:
+    """The header of the pi file of a session that says that it was forked from another."""
+    link = compose(Link(relation="fork", session=session, event="a"), id="link", time=5)
+    log.append("fork", [link, compose(SAID, id="a", time=5)])
+    header: dict[str, Any] = json.loads(next(export_pi(log, "fork")))
+    return header
+
+
+def test_a_fork_names_its_parents_file_and_has_its_folder(log: EventLog, tmp_path: Path) -> None:
+    imported = bring(log, tmp_path, header() + A)
+    found = forked(log, imported.id)
+    assert (found["id"], found["parentSession"], found["cwd"]) == (
+        "fork",
+        str(tmp_path / "session.jsonl"),
+        "/home/user/project",
+    )
+
+
+def test_a_fork_of_a_session_that_was_written_here_names_it(log: EventLog) -> None:
+    log.append("s", [compose(SessionInfo(cwd="/home/project"), id="i", time=5)])
+    found = forked(log, "s")
+    assert (found["parentSession"], found["cwd"]) == ("s", "/home/project")
+
+
+def test_a_fork_of_a_session_that_is_not_in_the_store_names_it(log: EventLog) -> None:
+    assert forked(log, "gone")["parentSession"] == "gone"
+
+
+def test_what_is_no_fork_names_no_parent(log: EventLog) -> None:
+    log.append("s", [compose(SAID, id="a", time=5)])
+    assert "parentSession" not in json.loads(next(export_pi(log, "s")))

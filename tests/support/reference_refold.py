@@ -31,10 +31,12 @@ def context(events: list[NewEvent], leaf: str | None) -> dict[str, Any]:
     spans = _spans([place for place in range(first, len(path)) if alive[place]], path, entries)
     while shown:
         place = shown.pop(0)
-        through, text = spans.get(path[place].id, (-1, ""))
+        through, text, later = spans.get(path[place].id, (-1, "", []))
         message = reference_pi.emit(entries[place])
         if through >= place:
             time = (path[place].time or 0) // 1000 * 1000
+            for change in later:
+                text = _shown(text, change)
             messages.append({"role": "user", "content": text, "timestamp": time})
             shown = [later for later in shown if later > through]
         elif message is not None:
@@ -42,14 +44,18 @@ def context(events: list[NewEvent], leaf: str | None) -> dict[str, Any]:
     return {**reference_pi.fold(entries), "messages": messages}
 
 
-def _spans(places: list[int], path: list[NewEvent], entries: list[Entry]) -> dict[str, tuple[int, str]]:
-    """From the first of several messages to the place of the last and the text that stands for them."""
+def _spans(
+    places: list[int], path: list[NewEvent], entries: list[Entry]
+) -> dict[str, tuple[int, str, list[dict[str, Any]]]]:
+    """From the first of several messages to the place of the last, the text that stands for them, and its changes."""
     ends = {path[place].id: place for place in places if path[place].kind != "rewrite"}
-    found = {}
+    found: dict[str, tuple[int, str, list[dict[str, Any]]]] = {}
     for place in places:
         for shown in entries[place]["targets"] if path[place].kind == "rewrite" else ():
             if "through" in shown:
-                found[shown["target"]] = (ends.get(shown["through"], -1), shown["shown"])
+                found[shown["target"]] = (ends.get(shown["through"], -1), shown["shown"], [])
+            elif shown["target"] in found:
+                found[shown["target"]][2].append(shown)
     return found
 
 

@@ -265,7 +265,5 @@ def test_of_what_is_found_in_real_messages_95_in_100_are_instructions(read, held
 @pytest.mark.parametrize("held_out", [False, True], ids=["development", "held out"])
 def test_of_the_instructions_in_real_messages_85_in_100_are_found(read, held_out):
     labels, found = read
-    half = [
-        text for text, label in labels.items() if label.is_instruction and label.is_held_out == held_out
-    ]
+    half = [text for text, label in labels.items() if label.is_instruction and label.is_held_out == held_out]
     assert len(found.intersection(half)) / len(half) >= 0.85

@@ -35,7 +35,7 @@ def fates(measured):
     "summary",
     [
         "Never commit without asking.",
-        "The user says: “**never** commit\n  without `asking`!” and more.",
+        "The user says, and has said it more than once: “**never** commit\n  without `asking`!” and more.",
         "## Rules\n- NEVER commit without asking",
     ],
 )
@@ -102,7 +102,13 @@ def test_the_nearest_line_is_cut(after):
 
 def test_figures_add_up(after):
     measured = after("Use tabs. Never push. Add red tests.", "Use tabs. Adds tests.")
-    assert (measured.total, measured.kept, measured.close, measured.gone, measured.share) == (3, 1, 1, 1, 2 / 3)
+    assert (measured.total, measured.kept, measured.close, measured.gone, measured.share) == (
+        3,
+        1,
+        1,
+        1,
+        2 / 3,
+    )
 
 
 def test_without_instructions_there_is_no_share(after):

@@ -85,7 +85,11 @@ def test_additional_notes_are_not_asked_for_but_count():
 
 def test_claude_code_numbers_its_headings_and_writes_them_in_either_case():
     found = sections(body("Summary:", *(f"{number}. {name}:" for number, name in enumerate(NINE, 1))))
-    assert (found.template, len(found.present), found.headings[3]) == ("claude-code", 9, "4. Errors and fixes:")
+    assert (found.template, len(found.present), found.headings[3]) == (
+        "claude-code",
+        9,
+        "4. Errors and fixes:",
+    )
 
 
 @pytest.mark.parametrize("line", ["1. Primary Request and Intent", "2. Primary Request and Intent:"])
@@ -145,7 +149,9 @@ def test_any_summary_has_each_section_of_its_template_or_lacks_it(summary):
 
 def test_real_summaries_of_claude_code_have_all_nine_sections(corpus):
     lines = (corpus / "claude-code" / "6113e919-3auto.jsonl").read_bytes().splitlines()
-    summaries = [record["message"]["content"] for record in map(json.loads, lines) if record.get("isCompactSummary")]
+    summaries = [
+        record["message"]["content"] for record in map(json.loads, lines) if record.get("isCompactSummary")
+    ]
     assert [(found.template, found.missing, found.duplicated) for found in map(sections, summaries)] == [
         ("claude-code", [], [])
     ] * 3

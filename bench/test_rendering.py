@@ -1,0 +1,65 @@
+"""A context as the body of a request, and the check of it, beside joining and parsing the same messages."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eventstore import open_store
+from projections.context import build_context
+from projections.renderers.anthropic import render
+from projections.validators import validator_named
+
+MESSAGES = (60, 1000)
+
+
+@pytest.fixture(params=MESSAGES, scope="module")
+def messages(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def context(messages, made):
+    stored = made(messages + 24, messages)
+    with open_store(stored.store) as log:
+        context = build_context(log, stored.session)
+    assert len(context.parts) == messages
+    return context
+
+
+@pytest.fixture(scope="module")
+def body(context):
+    rendered = render(context)
+    assert validator_named("anthropic")(rendered.body) == []
+    assert rendered.repairs == ()
+    return rendered.body
+
+
+@pytest.fixture
+def group(messages):
+    return f"render-{messages}"
+
+
+def test_refold_renders(measure, group, context, body):
+    assert body
+    measure(group, "refold", render, context)
+
+
+def test_the_messages_are_joined(measure, group, context):
+    measure(group, "floor", b",".join, [part.raw for part in context.parts])
+
+
+def test_a_plain_renderer_parses_and_prints(measure, group, context):
+    raw = [part.raw for part in context.parts]
+    measure(
+        group, "json", lambda: json.dumps([json.loads(each) for each in raw], ensure_ascii=False).encode()
+    )
+
+
+def test_refold_validates(measure, messages, body):
+    measure(f"validate-{messages}", "refold", validator_named("anthropic"), body)
+
+
+def test_a_plain_reader_parses_the_body(measure, messages, body):
+    measure(f"validate-{messages}", "json", json.loads, body)

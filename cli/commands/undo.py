@@ -1,0 +1,77 @@
+"""refold undo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.options import json_option
+
+if TYPE_CHECKING:
+    from compaction.undo import Undo
+    from projections.context import Context
+
+
+@click.command("undo", epilog="Example:  refold undo @last --dry-run")
+@click.argument("session")
+@click.argument("event", required=False)
+@click.option("--dry-run", is_flag=True, help="Say what it would do, and append nothing.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, session: str, event: str | None, *, dry_run: bool, as_json: bool) -> None:
+    """Put the newest compaction, rewrite or move out of effect, and all that came in the same append.
+
+    With EVENT (an id, a unique beginning of one, or #N) the append that it belongs to. An undo is an event
+    itself: undo it, and what it took away is back. A move can be undone while nothing followed it; of
+    compactions, the newest in effect.
+    """
+    from cli.output import echo_json
+    from cli.store import opened_session, resolve_event
+    from compaction.undo import context_after, plan_undo, undo
+    from eventstore.writing import SessionWriter
+    from projections.context import build_context
+
+    with opened_session(ctx, session) as (log, name):
+        with log.snapshot() as snapshot:
+            target = resolve_event(snapshot, name, event) if event is not None else None
+            if dry_run:
+                plan, events = plan_undo(snapshot, name, target), tuple[str, ...]()
+                before, after = build_context(snapshot, name), context_after(snapshot, name, plan)
+        if not dry_run:
+            undid = undo(SessionWriter(log, name), target)
+            plan, events = undid.undo, undid.events
+            with log.snapshot() as snapshot:
+                seq = snapshot.locate(name, events[0])
+                before, after = (build_context(snapshot, name, as_of=number) for number in (seq - 1, seq))
+    if as_json:
+        echo_json(
+            {
+                "session": name,
+                "events": list(events),
+                "undone": [{"id": entry.id, "seq": entry.seq, "kind": entry.kind} for entry in plan.entries],
+                "before": _size(before),
+                "after": _size(after),
+            }
+        )
+    else:
+        _print(name, plan, events, before, after)
+
+
+def _size(context: Context) -> dict[str, int]:
+    return {"tokens": sum(part.utf16 for part in context.parts), "messages": len(context.parts)}
+
+
+def _print(session: str, plan: Undo, events: tuple[str, ...], before: Context, after: Context) -> None:
+    from cli.output import counted, echo_text, unbroken
+
+    for entry in plan.entries:
+        verb = "undid" if events else "would undo"
+        echo_text(f"{verb} {unbroken(entry.kind)} {unbroken(entry.id)} #{entry.seq}")
+    sizes = [
+        f"{counted(size['messages'], 'message')}, {counted(size['tokens'], 'token')}"
+        for size in map(_size, (before, after))
+    ]
+    echo_text(f"context: {sizes[0]} -> {sizes[1]}")
+    if events:
+        echo_text(f"back again with: refold undo {unbroken(session)} {unbroken(events[0])}")

@@ -1,0 +1,58 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from eventstore.errors import BadInputError
+
+
+def write_whole(output: str, pieces: Iterable[bytes]) -> int:
+    """Write pieces to a file, and give its size; what was there is replaced at the end, in one step.
+
+    Raises BadInputError where it cannot be written.
+    """
+    target = Path(output)
+    try:
+        if target.exists() and not target.is_file() and not target.is_dir():
+            # A pipe or a device: nothing may be put in its place.
+            with target.open("wb") as file:
+                return sum(map(file.write, pieces))
+        # What a link leads to is replaced, not the link.
+        return _put_in_place(target.resolve(), pieces)
+    except IsADirectoryError:
+        raise BadInputError(output, "is a folder", "name a file with -o") from None
+    except OSError as error:
+        raise BadInputError(
+            output, f"cannot be written ({error.strerror})", "name another place with -o"
+        ) from error
+
+
+def _put_in_place(target: Path, pieces: Iterable[bytes]) -> int:
+    """Write pieces beside the file and put it in place: a reader never sees half of it."""
+    if target.is_dir():
+        raise IsADirectoryError
+    handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            size = sum(map(file.write, pieces))
+            file.flush()
+            os.fsync(file.fileno())
+        Path(beside).chmod(_mode_of(target))
+        Path(beside).replace(target)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+    return size
+
+
+def _mode_of(target: Path) -> int:
+    """The permissions of the file that is there, or else those of any new file: mkstemp lets only the owner read."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,55 @@
+"""What a server that answers with no success says of trying again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+TOO_LARGE: Final = 413
+_PASSING: Final = frozenset({408, 409, 425, 429})
+_SERVERS_FAULT: Final = 500
+_LONGEST_LINE: Final = 300
+
+
+def is_passing(status: int, headers: Mapping[str, str]) -> bool:
+    """Whether a request that was answered so may go through later: `x-should-retry` says, else the status."""
+    said = headers.get("x-should-retry")
+    if said in ("true", "false"):
+        return said == "true"
+    return status in _PASSING or status >= _SERVERS_FAULT
+
+
+def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
+    """The seconds after which the server wants to be asked again; None where it does not say.
+
+    `retry-after-ms`, else `retry-after` in seconds or as a date, which counts from the answer's own.
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    after = headers.get("retry-after")
+    seconds = _number(after)
+    return seconds if seconds is not None else _until(after, headers.get("date"))
+
+
+def one_line(text: str) -> str:
+    """The beginning of what a server says, in one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
+
+
+def _number(header: str | None) -> float | None:
+    try:
+        number = float(header or "")
+    except ValueError:
+        return None
+    return max(number, 0.0) if math.isfinite(number) else None
+
+
+def _until(date: str | None, now: str | None) -> float | None:
+    try:
+        return max((parsedate_to_datetime(date or "") - parsedate_to_datetime(now or "")).total_seconds(), 0)
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,88 @@
+"""Two programs that go elsewhere in one session: the second is told, and nothing of its append is stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eventstore import open_store
+from eventstore.records import LeafMoved, compose
+from eventstore.verify import verify
+from tests.support.events import events, message, version
+from tests.support.processes import running
+
+ACT_SLOWLY = """
+import sys
+from compaction import fork, go, undo
+from eventstore import SessionWriter, open_store
+from eventstore.clock import random_id
+from eventstore.errors import RefoldError
+def new_id():
+    print("planned", flush=True)
+    sys.stdin.readline()
+    return random_id()
+with open_store(sys.argv[1]) as log:
+    writer = SessionWriter(log, "s", new_id=new_id)
+    act = {
+        "move": lambda: go(writer, "a").events,
+        "summary": lambda: go(writer, "a", summary="tried", label="here").events,
+        "undo": lambda: undo(writer).events,
+        "fork": lambda: [fork(log, "s", name="f", new_id=new_id).session],
+    }[sys.argv[2]]
+    print("opened", flush=True)
+    sys.stdin.readline()
+    try:
+        print("stored", len(act()))
+    except RefoldError as error:
+        print(type(error).__name__, error)
+"""
+
+ACTS = ("move", "summary", "undo")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store with a session that has a branch to leave and a move to undo."""
+    with open_store(tmp_path / "store") as log:
+        log.append("s", [message("a", role="assistant"), message("b", role="assistant")])
+        move = compose(LeafMoved(from_id="c"), id="moved", time=0, parent="b")
+        log.append("s", [message("c", role="assistant", parent="a"), move])
+    return tmp_path / "store"
+
+
+def ends(store: Path, first: str, second: str) -> tuple[str, str]:
+    """What two programs say at their end that act when both have planned."""
+    with running(ACT_SLOWLY, store, first) as winner, running(ACT_SLOWLY, store, second) as loser:
+        for program in (winner, loser):
+            assert program.hear() == "opened"
+            assert program.ask() == "planned"
+        return winner.finish()[-1], loser.finish()[-1]
+
+
+@pytest.mark.parametrize("first", ACTS)
+@pytest.mark.parametrize("second", ACTS)
+def test_of_two_that_have_planned_at_the_same_version_one_acts(store: Path, first: str, second: str) -> None:
+    stored, refused = ends(store, first, second)
+    now = 4 + int(stored.removeprefix("stored "))
+    assert refused == (
+        f"VersionConflictError session 's' is at version {now}, not 4; read what is new, then append again"
+    )
+    with open_store(store) as log:
+        assert version(log, "s") == now
+        assert verify(log).findings == []
+
+
+def test_of_two_forks_of_one_name_one_is_made(store: Path) -> None:
+    stored, refused = ends(store, "fork", "fork")
+    assert stored == "stored 1"
+    assert refused == "BadInputError session 'f': is there already; choose another name for the fork"
+    with open_store(store) as log:
+        assert [event.id for event in events(log, "f")][1:] == ["a", "b", "moved"]
+        assert verify(log).findings == []
+
+
+def test_a_fork_is_of_the_session_as_it_was_when_it_was_planned(store: Path) -> None:
+    assert ends(store, "move", "fork") == ("stored 1", "stored 1")
+    with open_store(store) as log:
+        assert [event.id for event in events(log, "f")][1:] == ["a", "b", "moved"]
