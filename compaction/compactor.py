@@ -11,6 +11,7 @@ from compaction.continuation import Continued, continuation
 from compaction.cuts import AnyCut
 from compaction.file_tags import with_file_tags
 from compaction.hooks import Cancel, Hooks, Prompted, Supplied, Troubles
+from compaction.memory import notes_of
 from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
 from compaction.policies import Placement, Policy
@@ -20,7 +21,7 @@ from compaction.rewrites import Evict, Offload, scene
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
 from compaction.summary import NO_WISHES, Summary, Wishes, summarize
-from compaction.templates import Source, from_session
+from compaction.templates import Source, with_session
 from eventstore.errors import VersionConflictError
 from eventstore.event import Parent
 from eventstore.frame import decode, header_of
@@ -105,7 +106,8 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         with writer.log.snapshot() as snapshot:
             at = stand(snapshot, writer.session, leaf=leaf)
             plan = plan_compaction(snapshot, at, self.policy, limits=self.limits, tokens=self.tokens, cut=cut)
-            sources = [*self.sources, from_session(snapshot, at)]
+            sources = with_session(self.sources, snapshot, at)
+            notes = notes_of(path(snapshot, at), self.policy.memory)
         if plan is None:
             return Compacted(outcome="nothing", reason="nothing to summarize")
         troubles = Troubles()
@@ -113,6 +115,8 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(said, Cancel):
             writer.append(Decision(outcome="cancelled", reason=said.reason, policy=self.policy.name))
             return Compacted(outcome="cancelled", reason=said.reason, plan=plan, troubles=troubles)
+        if said is None and notes:
+            said = Supplied(summary=notes)
         if isinstance(said, Supplied):
             summary = Summary(text=said.summary, short=said.short_summary)
         else:
@@ -158,7 +162,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 plan, self.policy.prompting, self.asker, tokens=self.tokens, sources=sources, wishes=wishes
             )
         except (SummarizerError, CancelledError) as error:
-            requests = error.requests if isinstance(error, AskingError) else []
+            requests = error.requests if isinstance(error, AskingError | CancelledError) else []
             request = {"reason": reason, "policy": self.policy.name, "requests": requests}
             writer.append(Attempt(request=request, error=str(error)))
             raise
@@ -252,6 +256,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         """Nothing is gained by a context that is no smaller: it stays, and the log says so."""
         before = made.plan.tokens_before
         numbers = {"tokensBefore": before, "tokensAfter": after, "firstKept": made.plan.cut.first_kept}
+        numbers |= _request(made.summary)
         reason = f"the context would have {after} tokens in place of {before}"
         writer.append(Decision(outcome="no-gain", reason=reason, policy=self.policy.name, numbers=numbers))
         return Compacted(outcome="no-gain", reason=reason, plan=made.plan, tokens_after=after)
@@ -267,7 +272,8 @@ def _request(summary: Summary) -> dict[str, Any]:
     request: dict[str, Any] = {"requests": summary.requests}
     request |= {"model": answered[-1]["model"]} if answered else {}
     request |= {"usage": together} if together else {}
-    return request | ({"missingSections": summary.missing} if summary.missing else {})
+    request |= {"missingSections": summary.missing} if summary.missing else {}
+    return request | ({"leftOut": summary.left_out} if summary.left_out else {})
 
 
 def _only_grew(snapshot: Snapshot, at: Standpoint, here: Standpoint) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from compaction.prompts import live_prompt, output_budget
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError, ask
-from compaction.templates import Source, find, from_session
+from compaction.templates import Source, find, with_session
 from eventstore.errors import BadInputError
 from eventstore.records import Attempt, CustomMessage, Link, ModelChange, Record
 from eventstore.writing import SessionWriter
@@ -51,7 +51,7 @@ def hand_off(
     with writer.log.snapshot() as snapshot:
         at = stand(snapshot, writer.session)
         context = context_at(snapshot, at)
-        template = find(HANDOFF, [*sources, from_session(snapshot, at)])
+        template = find(HANDOFF, with_session(sources, snapshot, at))
     if not context.parts:
         raise BadInputError(f"session {writer.session!r}", "has no messages to hand off", "name another")
     prompt = live_prompt(
@@ -64,7 +64,7 @@ def hand_off(
     try:
         asked = ask(prompt, asker)
     except (SummarizerError, CancelledError) as error:
-        requests: list[dict[str, Any]] = error.requests if isinstance(error, AskingError) else []
+        requests = error.requests if isinstance(error, AskingError | CancelledError) else []
         writer.append(Attempt(request={"reason": HANDOFF, "requests": requests}, error=str(error)))
         raise
     document = CustomMessage(

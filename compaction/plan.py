@@ -19,7 +19,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A cut of the window at a leaf, with the messages of its three parts.
 
     `tokens_before` is the size of the context as it is, `tokens_kept` of what stays of it; `files` are those
-    that everything summarized touched, over all earlier compactions, the prefix of a turn included.
+    that everything summarized touched, over all earlier compactions, the prefix of a turn included. `summary`
+    is the message by which the context shows what was before the window.
     """
 
     version: int
@@ -31,6 +32,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     tokens_before: int
     tokens_kept: int
     files: FileOperations
+    summary: Part | None = None
 
     @property
     def previous_summary(self) -> str:
@@ -61,6 +63,7 @@ def plan_compaction(
     parts = {part.id: part for part in parts_from(snapshot, at, first_of_window)}
     kept = tuple(parts[name] for name in chosen.kept)
     ends_at = kept[0].seq if kept else entries[-1].seq + 1
+    context = context_at(snapshot, at).parts
     touched: FileSets = files_of([entry for entry in entries if entry.seq < ends_at], snapshot)
     return Plan(
         version=snapshot.head(at.session).version,
@@ -69,7 +72,8 @@ def plan_compaction(
         to_summarize=tuple(parts[name] for name in chosen.to_summarize),
         turn_prefix=tuple(parts[name] for name in chosen.turn_prefix),
         kept=kept,
-        tokens_before=sum(tokens.count(context_at(snapshot, at).parts)),
+        tokens_before=sum(tokens.count(context)),
         tokens_kept=sum(tokens.count(kept)),
         files=touched.lists(),
+        summary=next((part for part in context if part.kind == "compaction"), None),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -13,7 +13,7 @@ from compaction.part import Limits
 from compaction.prompts import serialized_prompt
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asked, Asker, AskingError, ask
-from compaction.templates import Source, find, from_session
+from compaction.templates import Source, Template, find, with_session, with_text
 from compaction.trigger import DEFAULT_RESERVE
 from eventstore.errors import NotFoundError
 from eventstore.records import Attempt
@@ -51,19 +51,25 @@ def summarize_branch(
             part = part_of(frame, changed=observed.get(entry.seq, ()))
             if part is not None:
                 parts[entry.seq] = part
-        found = find(TEMPLATE, [*sources, from_session(snapshot, stand(snapshot, writer.session))])
+        places = with_session(sources, snapshot, stand(snapshot, writer.session))
+    found = find(TEMPLATE, places)
     counts = dict(zip(parts, tokens.count(list(parts.values())), strict=True))
     budget = limits.window - DEFAULT_RESERVE
     chosen = entries_for_summary(move.to_summarize, budget, lambda entry: counts.get(entry.seq, 0))
     told = [parts[entry.seq] for entry in chosen if entry.seq in parts]
     if not told:
         raise NotFoundError("messages on the branch", move.leaf or "root", "go there without a summary")
-    template = msgspec.structs.replace(found, text=instructions, sections=()) if instructions else found
-    system = find("system", sources).text
+    template = _instructed(found, instructions) if instructions else found
+    system = find("system", places).text
     prompt = serialized_prompt(template, told, system=system, max_tokens=MOST_OUTPUT)
     try:
         return ask(prompt, asker)
     except (SummarizerError, CancelledError) as error:
-        requests: list[dict[str, Any]] = error.requests if isinstance(error, AskingError) else []
+        requests = error.requests if isinstance(error, AskingError | CancelledError) else []
         writer.append(Attempt(request={"reason": "branch", "requests": requests}, error=str(error)))
         raise
+
+
+def _instructed(template: Template, instructions: str) -> Template:
+    """A template whose prompt is a person's own, which asks for no sections."""
+    return msgspec.structs.replace(with_text(template, instructions, source="instructions"), sections=())

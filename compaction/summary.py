@@ -2,53 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from threading import Event
 from typing import Any, Final
 
 import msgspec
 
+from compaction.folding import Folded, Group, fold, grouped, last_fitting
 from compaction.plan import Plan
 from compaction.policies import Prompting
 from compaction.prompts import (
     Prompt,
     live_prompt,
     output_budget,
+    serialized,
     serialized_prompt,
     short_budget,
     turn_prefix_budget,
 )
-from compaction.summarizers.asking import Asked, Asker, ask
-from compaction.templates import Source, find
+from compaction.summarizers import CancelledError
+from compaction.summarizers.asking import Asked, Asker, AskingError, ask
+from compaction.templates import Source, Template, find, with_text
 from eventstore.formats import view_of_message
 from projections.context import Part
 from projections.tokens import Counter
 
 NO_HISTORY: Final = "No prior history."
 _SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
+_ROOM_FOR_TEMPLATE: Final = 4_000
+"""Tokens for what stands around the conversation in a prompt."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A summary as it goes into a record, without file tags.
 
-    `missing` are required sections that it lacks, `requests` what was asked for it, `template` which prompt
-    made it, as name and version.
+    `missing` are required sections that it lacks, `left_out` the ids of messages that were too long for any
+    prompt, `requests` what was asked for it, `template` which prompt made it, as name and version.
     """
 
     text: str
     short: str = ""
     missing: list[str] = []
+    left_out: list[str] = []
     requests: list[dict[str, Any]] = []
     template: str = ""
 
 
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person and hooks want of a summary: instructions, lines of context, another template or prompt."""
+    """What a person and hooks want of a summary: instructions, lines of context, another template or prompt.
+
+    `system` and `tools` (a JSON list of definitions) are what the harness sends before its messages: a live
+    prefix stands behind the same, so that its provider's cache of them can be read.
+    """
 
     instructions: str = ""
     context: tuple[str, ...] = ()
     template: str = ""
     prompt: str = ""
+    system: str = ""
+    tools: bytes = b""
 
 
 NO_WISHES: Final = Wishes()
@@ -65,34 +78,61 @@ def summarize(
 ) -> Summary:
     """The summary that a plan asks for.
 
-    What came before a split turn and the turn's own beginning are summarized apart and at the same time.
-    Raises NotFoundError for a template, AskingError, CancelledError.
+    What came before a split turn and the turn's own beginning are summarized apart and at the same time. The
+    short summary is for people: where there is none to be had, the other stands without it. Raises
+    NotFoundError for a template, and AskingError or CancelledError with the records of all requests.
     """
-    maker = _Maker(prompting=prompting, asker=asker, tokens=tokens, sources=sources, wishes=wishes)
-    parts = plan.to_summarize if prompting.turn_prefix else (*plan.to_summarize, *plan.turn_prefix)
-    with ThreadPoolExecutor(1) as beside:
-        prefix = (
-            beside.submit(maker.of_turn_prefix, plan.turn_prefix)
-            if plan.turn_prefix and prompting.turn_prefix
-            else None
-        )
-        history = maker.of_history(parts, plan.previous_summary) if parts or plan.previous_summary else None
-        beginning = prefix.result() if prefix else None
-    asked = [each for each in (history, beginning) if each is not None]
-    text = history.text if history else NO_HISTORY
-    if beginning is not None:
-        text += _SPLIT_TURN + _quoted(plan) + beginning.text
-    elif plan.cut.quoted:
-        text += _SPLIT_TURN + _quoted(plan).rstrip()
-    short = maker.of_short(plan) if prompting.short else None
+    is_split = bool(plan.turn_prefix and prompting.turn_prefix)
+    parts = plan.to_summarize if is_split else (*plan.to_summarize, *plan.turn_prefix)
+    is_over = Event()
+    if is_split:
+        asker = msgspec.structs.replace(asker, is_cancelled=_either(asker.is_cancelled, is_over.is_set))
+    maker = _Maker(plan=plan, prompting=prompting, asker=asker, tokens=tokens, sources=sources, wishes=wishes)
+    jobs: list[Callable[[], Folded]] = [lambda: maker.of_history(parts)]
+    jobs += [maker.of_turn_prefix] if is_split else []
+    history, *beginning = _at_once(jobs, is_over)
+    text = history.text or NO_HISTORY
+    if beginning or plan.cut.quoted:
+        text += (_SPLIT_TURN + _quoted(plan) + "".join(each.text for each in beginning)).rstrip()
+    requests = [request for each in (history, *beginning) for request in each.requests]
     template = maker.template(previous=plan.previous_summary)
     return Summary(
         text=text,
-        short=short.text if short else "",
-        missing=[section for each in asked for section in each.missing],
-        requests=[request for each in (*asked, *([short] if short else [])) for request in each.requests],
+        short=maker.of_short(requests),
+        missing=[section for each in (history, *beginning) for section in each.missing],
+        left_out=[message for each in (history, *beginning) for message in each.left_out],
+        requests=requests,
         template=f"{template.name}@{template.version}",
     )
+
+
+def _either(one: Callable[[], bool], other: Callable[[], bool]) -> Callable[[], bool]:
+    return lambda: one() or other()
+
+
+def _at_once(jobs: Sequence[Callable[[], Folded]], is_over: Event) -> list[Folded]:
+    """What jobs give, each in a thread of its own; where one fails, `is_over` tells the others."""
+    running: list[Future[Folded]] = []
+    try:
+        with ThreadPoolExecutor(len(jobs)) as threads:
+            running += [threads.submit(job) for job in jobs]
+            try:
+                for each in as_completed(running):
+                    each.result()
+            except BaseException:
+                is_over.set()
+                raise
+    except (AskingError, CancelledError) as error:
+        error.requests = [request for each in running for request in _requests(each)]
+        raise
+    return [each.result() for each in running]
+
+
+def _requests(job: Future[Folded]) -> list[dict[str, Any]]:
+    error = job.exception()
+    if error is None:
+        return job.result().requests
+    return error.requests if isinstance(error, AskingError | CancelledError) else []
 
 
 def _quoted(plan: Plan) -> str:
@@ -102,92 +142,110 @@ def _quoted(plan: Plan) -> str:
 
 
 class _Maker(msgspec.Struct, frozen=True, kw_only=True):
+    plan: Plan
     prompting: Prompting
     asker: Asker
     tokens: Counter
     sources: Sequence[Source]
     wishes: Wishes
 
-    def template(self, *, previous: str) -> Any:
+    def template(self, *, previous: str) -> Template:
         updates = previous and self.prompting.update and not self.wishes.template
         name = self.wishes.template or (self.prompting.update if updates else self.prompting.template)
         found = find(name, self.sources)
-        if self.wishes.prompt:
-            return msgspec.structs.replace(found, text=self.wishes.prompt, source="hook")
-        return found
+        return with_text(found, self.wishes.prompt, source="hook") if self.wishes.prompt else found
 
-    def of_history(self, parts: Sequence[Part], previous: str) -> Asked:
-        """The summary of messages, in steps where they are too many for one prompt: each updates the one before."""
-        requests: list[dict[str, Any]] = []
-        asked = None
-        for step in _steps(parts, self.tokens.count(parts), self._room(previous)) or [()]:
-            asked = ask(self._history_prompt(step, previous), self.asker)
-            requests += asked.requests
-            previous = asked.text
-        assert asked is not None  # noqa: S101  there is a step at least
-        return msgspec.structs.replace(asked, requests=requests)
+    def of_history(self, parts: Sequence[Part]) -> Folded:
+        """The summary of messages; of none, what stands for those before them."""
+        previous = self.plan.previous_summary
+        return fold(self._groups(parts), self._asked, room=self._room(self._answer), previous=previous)
 
-    def _history_prompt(self, parts: Sequence[Part], previous: str) -> Prompt:
+    def of_turn_prefix(self) -> Folded:
+        """The summary of a turn's beginning."""
+        template = find(self.prompting.turn_prefix, self.sources)
+        budget = turn_prefix_budget(self.prompting.reserve)
+
+        def asked(parts: Sequence[Part], previous: str) -> Asked:
+            prompt = serialized_prompt(
+                template, parts, system=self._system, max_tokens=budget, previous=previous
+            )
+            return ask(prompt, self.asker)
+
+        return fold(self._groups(self.plan.turn_prefix, "serialized"), asked, room=self._room(budget))
+
+    def of_short(self, requests: list[dict[str, Any]]) -> str:
+        """The summary that is only shown; "" where there is none to be had. Its requests are added to those before."""
+        if not self.prompting.short:
+            return ""
+        template = find(self.prompting.short, self.sources)
+        budget = short_budget(self.prompting.reserve)
+        groups = self._groups((*self.plan.to_summarize, *self.plan.turn_prefix), "serialized")
+        prompt = serialized_prompt(
+            template,
+            last_fitting(groups, self._room(budget)(self.plan.previous_summary)),
+            system=self._system,
+            max_tokens=budget,
+            previous=self.plan.previous_summary,
+        )
+        try:
+            asked = ask(prompt, self.asker)
+        except (AskingError, CancelledError) as error:
+            requests += error.requests
+            if isinstance(error, AskingError):
+                return ""
+            error.requests = requests
+            raise
+        requests += asked.requests
+        return asked.text
+
+    def _asked(self, parts: Sequence[Part], previous: str) -> Asked:
+        return ask(self._prompt(parts, previous), self.asker)
+
+    def _prompt(self, parts: Sequence[Part], previous: str) -> Prompt:
         template = self.template(previous=previous)
-        budget = self.prompting.output or output_budget(self.prompting.reserve)
-        if self.prompting.shape == "live-prefix":
-            return live_prompt(
+        if self.prompting.shape == "serialized":
+            return serialized_prompt(
                 template,
                 parts,
                 system=self._system,
-                max_tokens=budget,
+                max_tokens=self._answer,
                 previous=previous,
                 context=self.wishes.context,
                 instructions=self.wishes.instructions,
             )
-        return serialized_prompt(
+        # The message that shows the summary before is itself the beginning of what the provider has cached.
+        summary = self.plan.summary
+        if summary is not None and previous == self.plan.previous_summary:
+            parts, previous = (summary, *parts), previous if self.prompting.update else ""
+        return live_prompt(
             template,
             parts,
-            system=self._system,
-            max_tokens=budget,
+            system=self.wishes.system or self._system,
+            max_tokens=self._answer,
             previous=previous,
             context=self.wishes.context,
             instructions=self.wishes.instructions,
+            tools=self.wishes.tools,
         )
-
-    def of_turn_prefix(self, parts: Sequence[Part]) -> Asked:
-        template = find(self.prompting.turn_prefix, self.sources)
-        budget = turn_prefix_budget(self.prompting.reserve)
-        return ask(serialized_prompt(template, parts, system=self._system, max_tokens=budget), self.asker)
-
-    def of_short(self, plan: Plan) -> Asked:
-        template = find(self.prompting.short, self.sources)
-        parts = (*plan.to_summarize, *plan.turn_prefix)
-        budget = short_budget(self.prompting.reserve)
-        *_, last = _steps(parts, self.tokens.count(parts), self._room("")) or [()]
-        prompt = serialized_prompt(
-            template, last, system=self._system, max_tokens=budget, previous=plan.previous_summary
-        )
-        return ask(prompt, self.asker)
 
     @property
     def _system(self) -> str:
         return find("system", self.sources).text
 
-    def _room(self, previous: str) -> int:
-        """Tokens of conversation that fit one prompt beside the answer, the summary before and the template."""
-        answer = self.prompting.output or output_budget(self.prompting.reserve)
-        return max(self.prompting.window - answer - len(previous) // 3 - 4_000, 1)
+    @property
+    def _answer(self) -> int:
+        """Tokens that a summary may have."""
+        return self.prompting.output or output_budget(self.prompting.reserve)
 
+    def _groups(self, parts: Sequence[Part], shape: str = "") -> list[Group]:
+        """Messages as prompts hold them, with the tokens that they have there."""
+        if (shape or self.prompting.shape) == "serialized":
+            texts = (serialized([view_of_message(part.raw)]) for part in parts)
+            return grouped(parts, [self.tokens.of_text(text) for text in texts])
+        return grouped(parts, self.tokens.count(parts))
 
-def _steps(parts: Sequence[Part], counts: Sequence[int], room: int) -> list[tuple[Part, ...]]:
-    """Messages in runs that fit, oldest first; a message that alone does not fit is a run of its own."""
-    return list(_runs(parts, counts, room))
-
-
-def _runs(parts: Sequence[Part], counts: Sequence[int], room: int) -> Iterator[tuple[Part, ...]]:
-    run: list[Part] = []
-    size = 0
-    for part, count in zip(parts, counts, strict=True):
-        if run and size + count > room:
-            yield tuple(run)
-            run, size = [], 0
-        run.append(part)
-        size += count
-    if run:
-        yield tuple(run)
+    def _room(self, answer: int) -> Callable[[str], int]:
+        """From a summary before to the tokens of messages that fit beside it, the answer and the template."""
+        return lambda previous: max(
+            self.prompting.window - answer - self.tokens.of_text(previous) - _ROOM_FOR_TEMPLATE, 1
+        )

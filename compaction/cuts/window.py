@@ -12,12 +12,14 @@ from eventstore.event import Event
 from eventstore.formats import view_of_event, view_of_message
 from eventstore.frame import decode
 from eventstore.log import Snapshot
+from eventstore.views import Message
 from projections.context import Part, part_of, parts_from
 from projections.coverage import bears_message
 from projections.standpoint import Standpoint, path
 from projections.tokens import Counter
 from projections.usage import measured
 
+_FAILED: Final = frozenset({"aborted", "error"})
 TURN_STARTS: Final = frozenset({"user", "bashExecution", "custom", "branchSummary"})
 """Roles of messages that begin a turn: a person's, a command that a person ran, an extension's, a branch's summary."""
 
@@ -120,10 +122,21 @@ def _items(parts: Sequence[Part], entries: Sequence[Event], counts: Sequence[int
 
 
 def _open_until(parts: Sequence[Part]) -> list[int]:
-    """For each message, the place of the last result of a call in it; -1 where there is none."""
+    """For each message, the place of the last result of a call in it; -1 where there is none.
+
+    A call of the newest answer that has no result yet may still get one: it is open to the end and beyond,
+    unless the answer failed.
+    """
     views = [view_of_message(part.raw) for part in parts]
     results = {view.tool_call_id: place for place, view in enumerate(views) if view.role == "toolResult"}
-    return [max((results.get(call.id, -1) for call in view.tool_calls), default=-1) for view in views]
+    newest = max((place for place, view in enumerate(views) if view.role == "assistant"), default=-1)
+
+    def until(place: int, view: Message) -> int:
+        in_flight = place == newest and view.stop_reason not in _FAILED
+        missing = len(views) if in_flight else -1
+        return max((results.get(call.id, missing) for call in view.tool_calls), default=-1)
+
+    return [until(place, view) for place, view in enumerate(views)]
 
 
 def _first(entries: Sequence[Event], place: int) -> str:

@@ -9,6 +9,8 @@ import msgspec
 
 from compaction.compactor import Compacted, Compactor, Reason
 from compaction.context_size import ContextSize, context_size
+from compaction.handoff import hand_off
+from compaction.maintaining.compact_tool import call_result, compact_call
 from compaction.maintaining.decisions import (
     FAILED,
     failures_in_a_row,
@@ -26,6 +28,7 @@ from eventstore.formats import view_of_event
 from eventstore.frame import decode
 from eventstore.log import Snapshot
 from eventstore.records import Decision
+from eventstore.views import ToolCall
 from eventstore.writing import SessionWriter
 from projections.settings import settings_at
 from projections.standpoint import ROOT, stand
@@ -42,15 +45,17 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a harness should do; what belongs to it in the log is appended already.
 
     `do`: nothing; send the request again; go on with `model`; or send a request right away, for the message
-    that goes on is in the log. `history_rewritten`: the context is not what it was with something more behind
-    it, so that provider sessions which hold the old prefix have to be closed. `events` are the ids of what was
-    appended, `reason` says why, `error` what went wrong.
+    that goes on is in the log. `session`: go on in that one, which has been begun. `history_rewritten`: the
+    context is not what it was with something more behind it, so that provider sessions which hold the old
+    prefix have to be closed. `events` are the ids of what was appended, `reason` says why, `error` what went
+    wrong.
     """
 
     do: Do = "nothing"
     reason: str = ""
     history_rewritten: bool = False
     model: str | None = None
+    session: str | None = None
     events: list[str] = []
     tokens: int | None = None
     error: str | None = None
@@ -59,11 +64,12 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     """Keeps the context of sessions small by a compactor's policy, and says what to do next.
 
-    `now` gives epoch milliseconds.
+    `now` gives epoch milliseconds; `new_session` a writer of a session that is to be, for handoffs.
     """
 
     compactor: Compactor
     now: Callable[[], int]
+    new_session: Callable[[], SessionWriter] | None = None
     settings: Settings = Settings()
 
     def before_request(self, writer: SessionWriter) -> Advice:
@@ -80,9 +86,24 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         """After an answer: one that was cut off for its length is recovered, else the threshold is looked at."""
         with writer.log.snapshot() as snapshot:
             leaf = _leaf(snapshot, writer.session)
+        asked = compact_call(leaf) if leaf is not None else None
+        if asked is not None:
+            return self._as_asked(writer, asked)
         if leaf is not None and _stop(leaf) == "length":
             return self._recover(writer, "incomplete")
         return self._at_threshold(writer, continues=self.settings.auto_continue)
+
+    def _as_asked(self, writer: SessionWriter, call: ToolCall) -> Advice:
+        """What the model asked for by calling a tool; its call gets a result first, or it would have none."""
+        answered = writer.append(call_result(call))
+        done = self.compact(writer, Wishes(instructions=str(call.argument("instructions") or "")))
+        return Advice(
+            do="continue",
+            reason=done.reason or "the model asked for it",
+            history_rewritten=done.outcome == "compacted",
+            events=[*answered, *done.events],
+            tokens=done.tokens_after,
+        )
 
     def on_error(self, writer: SessionWriter, error: str) -> Advice:
         """After a request was refused: one that was too long is recovered, others are not for this."""
@@ -143,7 +164,11 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         if not self._fires(size):
             reason = "rewrites made the context small enough"
             return Advice(reason=reason, history_rewritten=True, events=rewritten, tokens=size.tokens)
-        advice = self._promoted(writer, size) or self._compact(writer, "threshold", size, continues=continues)
+        advice = (
+            self._promoted(writer, size)
+            or self._handed_off(writer, size)
+            or self._compact(writer, "threshold", size, continues=continues)
+        )
         return msgspec.structs.replace(
             advice,
             events=[*rewritten, *advice.events],
@@ -163,6 +188,19 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         events = writer.append(self._decision("promoted", reason, size))
         return Advice(do=do, reason=reason, model=larger.model, events=events, tokens=size.tokens)
 
+    def _handed_off(self, writer: SessionWriter, size: ContextSize) -> Advice | None:
+        """A new session in place of a compaction, if that is the strategy; None where no document came of it."""
+        if self.settings.strategy != "handoff" or self.new_session is None:
+            return None
+        try:
+            done = hand_off(writer, self.new_session(), self.compactor.asker, sources=self.compactor.sources)
+        except SummarizerError:
+            return None
+        events = writer.append(self._decision("handed off", f"to session {done.session}", size))
+        return Advice(
+            do="continue", reason="handed off", session=done.session, events=events, tokens=size.tokens
+        )
+
     def _recover(self, writer: SessionWriter, reason: Reason) -> Advice:
         """After a request or an answer failed for its length: that answer leaves the context, and it gets room."""
         if not self._is_on:
@@ -179,6 +217,9 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         moved = [] if answer is None else [move_to(writer, answer.parent or ROOT)]
         size = self._size(writer)
         advice = self._promoted(writer, size)
+        if advice is None and reason == "incomplete":
+            # After an overflow a handoff would send again what was too long.
+            advice = self._handed_off(writer, size)
         if advice is None:
             advice = self._compact(writer, reason, size)
             if advice.history_rewritten:

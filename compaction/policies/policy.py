@@ -55,7 +55,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     every request, and not only when the trigger fires), `cut` what is kept, `recovery` the same after a request
     was refused for its length (None: as ever), `prompting` how the summary is asked for, `placement` where it
     stands, `continuation` what follows, `restoring` what is shown again. Without a cut no summary is made.
-    `counter` estimates tokens.
+    `memory` is the type of `custom` entries that hold notes on the session (`text`): the newest since the
+    compaction before is taken for a summary, and no model is asked. `counter` estimates tokens.
     """
 
     name: str
@@ -70,3 +71,4 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     placement: Placement = "summary"
     continuation: Continuation = "none"
     restoring: Restoring | None = None
+    memory: str = ""

@@ -103,6 +103,11 @@ def test_a_call_that_was_never_answered_keeps_no_cut_away(story):
     assert starts(window_of(story.log)) == ["e1", "e2"]
 
 
+def test_a_call_in_flight_is_not_parted_from_the_result_that_is_to_come(story):
+    story.says(user("go"), assistant(call("read", "c1"), stop="toolUse"), user("wait"))
+    assert starts(window_of(story.log)) == ["e1", "e2"]
+
+
 def test_a_rewritten_message_has_the_size_that_it_shows(story):
     story.says(result("x" * 400))
     story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="x" * 40)]))

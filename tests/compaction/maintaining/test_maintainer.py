@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from compaction.maintaining import Maintainer, Promotion, Settings
@@ -9,11 +11,12 @@ from compaction.rewrites import Mask, Micro
 from compaction.summarizers import SummarizerError
 from compaction.trigger import Trigger
 from eventstore.records import Compaction, ModelChange, record_of
+from eventstore.writing import SessionWriter
 from projections.context import build_context, context_json
 from tests.compaction.rewrites.scenes import calls
 from tests.compaction.scripted import Scripted, compactor, long, policy, turns
 from tests.support.events import events
-from tests.support.talk import assistant, texts_of, user
+from tests.support.talk import assistant, call, texts_of, user
 
 
 def maintainer(summarizer=None, *, settings=None, now=0, **changes):
@@ -244,3 +247,47 @@ def test_every_decision_says_how_large_the_context_was_and_where_the_threshold_i
     found = next(event for event in events(story.log, "s") if event.kind == "decision")
     numbers = record_of("decision", found.body).numbers
     assert (numbers["tokens"], numbers["threshold"]) == (60, 50)
+
+
+def test_a_model_may_ask_for_a_compaction_and_its_call_gets_its_result_first(story):
+    turns(story, 20, 10)
+    story.says(assistant(call("compact", "c9", instructions="mind the tests")))
+    scribe = Scripted(lambda _: "so far")
+    advice = maintainer(scribe).after_turn(story.writer)
+    assert (advice.do, advice.history_rewritten) == ("continue", True)
+    assert texts_of(build_context(story.log, "s"))[-2:] == ["compact", "[Compacted. History summarized.]"]
+    assert "mind the tests" in scribe.prompts[0].text
+
+
+def handing(story, scribe=None):
+    numbers = count(1)
+    return Maintainer(
+        compactor=compactor(scribe or Scripted()),
+        now=lambda: 0,
+        settings=Settings(strategy="handoff"),
+        new_session=lambda: SessionWriter(story.log, f"next-{next(numbers)}"),
+    )
+
+
+def test_a_handoff_may_stand_in_for_a_compaction(story):
+    turns(story, 20, 10)
+    advice = handing(story).after_turn(story.writer)
+    assert (advice.do, advice.session, kinds(story)) == ("continue", "next-1", [])
+    assert len(build_context(story.log, "next-1").parts) == 1
+
+
+def test_a_handoff_without_a_document_falls_back_to_a_compaction(story):
+    def only_summaries(prompt):
+        if prompt.template.name == "handoff":
+            raise SummarizerError("scripted", "no document")
+        return "so far"
+
+    turns(story, 20, 10)
+    handing(story, Scripted(only_summaries)).after_turn(story.writer)
+    assert "compaction" in kinds(story)
+
+
+def test_after_an_overflow_there_is_no_handoff_for_it_would_send_the_same_again(story):
+    turns(story, 20, 10)
+    advice = handing(story, Scripted(lambda _: "so far")).on_error(story.writer, "prompt is too long")
+    assert (advice.session, kinds(story)) == (None, ["compaction"])

@@ -1,0 +1,112 @@
+"""A conversation too long for one prompt, summarized part by part: each updates the summary of those before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from compaction.summarizers import CancelledError
+from compaction.summarizers.asking import Asked, AskingError
+from projections.context import Part
+
+MOST_REFUSALS: Final = 3
+"""How often a conversation may be refused for its length until its summary has failed."""
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Messages that one prompt holds together, an assistant's with all results of its calls, and their tokens."""
+
+    parts: tuple[Part, ...]
+    tokens: int
+
+
+class Folded(msgspec.Struct, frozen=True, kw_only=True):
+    """A summary, the sections that it lacks, a record of each request, and ids of the messages that fit no prompt."""
+
+    text: str
+    missing: list[str] = []
+    requests: list[dict[str, Any]] = []
+    left_out: list[str] = []
+
+
+def fold(
+    groups: Sequence[Group],
+    ask: Callable[[Sequence[Part], str], Asked],
+    *,
+    room: Callable[[str], int],
+    previous: str = "",
+) -> Folded:
+    """The summary of groups, oldest first, in as few steps as there is room for; of none, `previous` as it is.
+
+    `ask` gives the summary of messages, with the summary of those before in hand, `room` the tokens of messages
+    that fit beside that one. Where a provider refuses them for their length all the same, the oldest are asked
+    about alone first, in steps of half the size; a single group that is still too long is left out. Raises
+    AskingError, CancelledError.
+    """
+    requests: list[dict[str, Any]] = []
+    left_out: list[Group] = []
+    missing: list[str] = []
+    refusals = 0
+    most = sum(group.tokens for group in groups)
+    waiting = list(groups)
+    while waiting:
+        run = _fitting(waiting, min(room(previous), most))
+        try:
+            asked = ask([part for group in run for part in group.parts], previous)
+        except (AskingError, CancelledError) as error:
+            error.requests = requests = [*requests, *error.requests]
+            refusals += 1
+            is_too_long = isinstance(error, AskingError) and error.is_too_long
+            if not is_too_long or refusals > MOST_REFUSALS or len(waiting) == 1:
+                raise
+            if len(run) > 1:
+                most = sum(group.tokens for group in run) // 2
+            else:
+                left_out.append(waiting.pop(0))
+        else:
+            requests += asked.requests
+            previous, missing = asked.text, asked.missing
+            del waiting[: len(run)]
+    return Folded(
+        text=previous,
+        missing=missing,
+        requests=requests,
+        left_out=[part.id for group in left_out for part in group.parts],
+    )
+
+
+def grouped(parts: Sequence[Part], sizes: Sequence[int]) -> list[Group]:
+    """Messages in groups; `sizes` are their tokens."""
+    return list(_grouped(parts, sizes))
+
+
+def last_fitting(groups: Sequence[Group], room: int) -> list[Part]:
+    """The newest messages that fit, of the newest group in any case."""
+    newest = _fitting(groups[::-1], room)
+    return [part for group in reversed(newest) for part in group.parts]
+
+
+def _grouped(parts: Sequence[Part], sizes: Sequence[int]) -> Iterator[Group]:
+    together: list[Part] = []
+    tokens = 0
+    for part, size in zip(parts, sizes, strict=True):
+        if together and part.role != "toolResult":
+            yield Group(tuple(together), tokens)
+            together, tokens = [], 0
+        together.append(part)
+        tokens += size
+    if together:
+        yield Group(tuple(together), tokens)
+
+
+def _fitting(groups: Sequence[Group], room: int) -> list[Group]:
+    """The first groups that fit; the very first in any case."""
+    run: list[Group] = []
+    for group in groups:
+        room -= group.tokens
+        if run and room < 0:
+            break
+        run.append(group)
+    return run

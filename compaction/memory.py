@@ -1,0 +1,27 @@
+"""Notes that a session keeps on itself, as a summary that is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eventstore.event import Event
+from eventstore.formats.pi_entry import tolerant_json
+
+
+def notes_of(entries: Sequence[Event], memory: str) -> str:
+    """The newest notes on a path since its last compaction, "" where there are none.
+
+    Notes are `custom` entries of the type `memory` with a `text`; "" is no type.
+    """
+    for entry in reversed(entries if memory else ()):
+        if entry.kind == "compaction":
+            return ""
+        record = tolerant_json(entry.body) if entry.kind == "custom" else {}
+        data = record.get("data")
+        if (
+            record.get("customType") == memory
+            and isinstance(data, dict)
+            and isinstance(data.get("text"), str)
+        ):
+            return str(data["text"])
+    return ""

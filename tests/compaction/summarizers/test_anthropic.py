@@ -1,0 +1,246 @@
+"""Summaries by the real client, from a server on this machine that speaks the Messages API and misbehaves."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from compaction.summarizers import Answer, CancelledError, SummarizerError
+from eventstore.views import Usage
+from tests.compaction.summarizers.asked import claude, live, never, prompt
+from tests.support.local_http import answers, free_address, hangs, refuses
+from tests.support.messages_api import (
+    MODEL,
+    breaks_off,
+    calls_tool,
+    errs,
+    fails_within,
+    says,
+    stalls,
+    stops_short,
+    thinks,
+)
+from tests.support.talk import user
+
+USAGE = Usage(input=90, output=5, cache_read=7, cache_write=2, total=104)
+"""What the server says that an answer took."""
+
+
+def summarized(api, **options):
+    return claude(api, **options).summarize(prompt(), is_cancelled=never)
+
+
+def failure(api, **options):
+    with pytest.raises(SummarizerError) as raised:
+        summarized(api, **options)
+    return raised.value
+
+
+def threads():
+    return [each for each in threading.enumerate() if each.name == "refold summarizer"]
+
+
+def test_an_answer_is_the_streamed_text_with_the_model_and_what_it_used(messages_api):
+    api = messages_api(says("It is half done, and the tests pass."))
+    expected = Answer(text="It is half done, and the tests pass.", model=MODEL, usage=USAGE)
+    assert summarized(api) == expected
+
+
+def test_thoughts_are_no_part_of_an_answer(messages_api):
+    assert summarized(messages_api(thinks("hm", "It is done."))).text == "It is done."
+
+
+def test_an_answer_that_got_as_long_as_it_may_says_so(messages_api):
+    answer = summarized(messages_api(says("It is ha", stop="max_tokens")))
+    assert (answer.text, answer.is_cut) == ("It is ha", True)
+
+
+def test_an_answer_that_filled_the_models_window_says_so(messages_api):
+    assert summarized(messages_api(says("It", stop="model_context_window_exceeded"))).is_cut
+
+
+def test_the_key_and_the_address_come_from_the_environment(messages_api, monkeypatch):
+    api = messages_api()
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "from-the-environment")
+    claude(api, base_url=None, api_key=None).summarize(prompt(), is_cancelled=never)
+    assert "from-the-environment" in str(api.requests[0].headers)
+
+
+def test_without_a_key_nothing_is_sent_and_the_failure_names_the_variable(messages_api):
+    api = messages_api()
+    problem = failure(api, api_key=None)
+    assert str(problem) == "summarizer anthropic: no key is configured: set ANTHROPIC_API_KEY"
+    assert api.requests == []
+
+
+def test_a_request_without_a_key_is_not_sent_again(messages_api):
+    assert not failure(messages_api(), api_key=None).is_transient
+
+
+def test_a_wrong_key_is_told_in_one_line_and_not_tried_again(messages_api):
+    api = messages_api(errs(401, "invalid x-api-key", "authentication_error"))
+    problem = failure(api)
+    expected = "summarizer anthropic: 401: invalid x-api-key; check ANTHROPIC_API_KEY"
+    assert (str(problem), problem.is_transient, len(api.requests)) == (expected, False, 1)
+
+
+def test_a_key_with_a_line_end_is_not_told_to_anybody(messages_api):
+    problem = failure(messages_api(), api_key="secret\nkey")
+    assert "set ANTHROPIC_API_KEY" in str(problem)
+    assert "secret" not in str(problem)
+    assert not problem.is_transient
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+def test_a_status_that_passes_is_transient_and_the_client_does_not_try_again_by_itself(messages_api, status):
+    api = messages_api(errs(status, "Later."))
+    problem = failure(api)
+    assert (problem.problem, problem.is_transient, len(api.requests)) == (f"{status}: Later.", True, 1)
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 422])
+def test_a_status_that_stays_is_not_transient(messages_api, status):
+    assert not failure(messages_api(errs(status, "No.", "invalid_request_error"))).is_transient
+
+
+def test_a_server_may_say_that_trying_again_is_of_no_use(messages_api):
+    assert not failure(messages_api(errs(429, "Spent.", x_should_retry="false"))).is_transient
+
+
+def test_the_wait_that_a_server_asks_for_is_told(messages_api):
+    assert failure(messages_api(errs(429, "Slow down.", retry_after="37"))).retry_after == 37.0
+
+
+def test_a_server_that_asks_for_no_wait_leaves_it_open(messages_api):
+    assert failure(messages_api(errs(429, "Slow down."))).retry_after is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        errs(400, "prompt is too long: 210000 tokens > 200000 maximum", "invalid_request_error"),
+        errs(400, "input length and `max_tokens` exceed context limit", "invalid_request_error"),
+        errs(413, "Request exceeds the maximum size", "request_too_large"),
+    ],
+)
+def test_a_prompt_that_is_too_long_is_told_as_that_and_not_tried_again(messages_api, reply):
+    api = messages_api(reply)
+    problem = failure(api)
+    assert (problem.is_too_long, problem.is_transient, len(api.requests)) == (True, False, 1)
+
+
+def test_a_stream_whose_connection_ends_is_transient(messages_api):
+    problem = failure(messages_api(breaks_off("It is ha")))
+    assert "the answer broke off" in problem.problem
+    assert problem.is_transient
+
+
+def test_a_stream_without_an_end_is_transient(messages_api):
+    problem = failure(messages_api(stops_short("It is ha")))
+    assert (problem.problem, problem.is_transient) == ("the answer broke off", True)
+
+
+def test_an_error_in_the_middle_of_a_stream_is_told_by_its_name(messages_api):
+    problem = failure(messages_api(fails_within("It is", "overloaded_error", "Overloaded")))
+    assert (problem.problem, problem.is_transient) == ("overloaded_error: Overloaded", True)
+
+
+def test_an_error_in_the_middle_of_a_stream_may_stay(messages_api):
+    assert not failure(messages_api(fails_within("It", "invalid_request_error", "No"))).is_transient
+
+
+def test_a_call_of_a_tool_is_no_answer_and_its_cost_is_told(messages_api):
+    problem = failure(messages_api(calls_tool))
+    assert problem.problem == "the model called a tool in place of an answer"
+    assert (problem.is_transient, problem.usage) == (True, USAGE)
+
+
+def test_a_model_that_refuses_is_not_asked_again(messages_api):
+    problem = failure(messages_api(says("", stop="refusal")))
+    assert (problem.problem, problem.is_transient) == ("the model refuses to answer", False)
+
+
+def test_a_server_that_speaks_something_else_is_told_apart(messages_api):
+    problem = failure(messages_api(answers({"choices": []})))
+    assert "no answer of the Messages API; check ANTHROPIC_BASE_URL" in problem.problem
+    assert not problem.is_transient
+
+
+def test_a_page_in_place_of_an_error_becomes_one_short_line(messages_api):
+    problem = failure(messages_api(refuses(502, "<html>\n\n" + "bad gateway " * 100)))
+    assert problem.problem.startswith("502: <html> bad gateway bad")
+    assert "\n" not in problem.problem
+    assert len(problem.problem) < 320
+
+
+def test_a_refused_connection_names_the_address_and_is_transient():
+    address = free_address()
+    problem = failure(address)
+    assert address in problem.problem
+    assert "refused" in problem.problem.lower()
+    assert problem.is_transient
+
+
+@pytest.mark.parametrize("address", ["ftp://nowhere", "nowhere", "http://[::1"])
+def test_an_address_that_is_none_is_not_tried_again(address):
+    assert not failure(address).is_transient
+
+
+@pytest.mark.parametrize("reply", [hangs, stalls("It is")])
+def test_a_server_that_falls_silent_is_given_up_after_the_time_set(messages_api, reply):
+    problem = failure(messages_api(reply), timeout=0.1)
+    assert "timed out" in problem.problem
+    assert problem.is_transient
+
+
+@pytest.mark.parametrize("reply", [hangs, stalls("It is half")])
+def test_what_is_called_off_ends_at_once_its_connection_closed_and_its_thread_gone(messages_api, reply):
+    api = messages_api(reply)
+    begun = time.monotonic()
+    with pytest.raises(CancelledError):
+        claude(api).summarize(prompt(), is_cancelled=lambda: bool(api.requests))
+    assert time.monotonic() - begun < 2
+    assert api.requests[0].is_left.wait(2)
+    assert threads() == []
+
+
+def test_a_failure_of_who_is_asked_whether_to_stop_ends_the_request_too(messages_api):
+    def interrupted():
+        if api.requests:
+            raise KeyboardInterrupt
+        return False
+
+    api = messages_api(stalls("It is"))
+    with pytest.raises(KeyboardInterrupt):
+        claude(api).summarize(prompt(), is_cancelled=interrupted)
+    assert api.requests[0].is_left.wait(2)
+
+
+def test_two_may_ask_at_the_same_time(messages_api):
+    api = messages_api(says("Both."))
+    summarizer = claude(api)
+    found = []
+    both = [
+        threading.Thread(target=lambda: found.append(summarizer.summarize(prompt(), is_cancelled=never)))
+        for _ in range(2)
+    ]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    assert [answer.text for answer in found] == ["Both.", "Both."]
+
+
+def test_a_warm_live_prompt_asks_to_be_read_from_the_cache(messages_api):
+    api = messages_api(says("Done."))
+    claude(api, is_warm=True).summarize(live(user("build it")), is_cancelled=never)
+    assert api.requests[0].json["cache_control"] == {"type": "ephemeral"}
+
+
+def test_a_serialized_prompt_is_never_cached(messages_api):
+    api = messages_api(says("Done."))
+    claude(api, is_warm=True).summarize(prompt(), is_cancelled=never)
+    assert "cache_control" not in api.requests[0].json
