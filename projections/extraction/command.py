@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final
 
-_NOISE: Final = frozenset(
-    ": alias break cd continue declare done echo esac exit export fi local popd printf pushd pwd read readonly return set"
-    " shift shopt sleep source true false trap ulimit umask unset wait . [ [[ } for case select function".split()
+from projections.extraction.words import words
+
+_NOISE: Final = words(
+    ": alias break cd continue declare done echo esac exit export fi local popd printf pushd pwd read readonly"
+    " return set shift shopt sleep source true false trap ulimit umask unset wait . [ [[ } for case select function"
 )
 """Commands that change nothing but the shell, or only speak; the heads and ends of loops and choices."""
-_INTRODUCTIONS: Final = frozenset("! { do elif else if then time until while".split())
+_INTRODUCTIONS: Final = words("! { do elif else if then time until while")
 """Words that a command may stand behind."""
 
 _HEREDOC: Final = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
@@ -23,7 +25,9 @@ _BLANK: Final = re.compile(r"(?:[ \t\r]|\\\r?\n)+|#[^\n]*")
 _REDIRECTION: Final = re.compile(r"\d*(?:&>>?|<<<|>>|>&|<&|>\||<>|>(?!\()|<(?!\())[ \t]*")
 _END: Final = re.compile(r"&&|\|\||;;|[;&\n()]")
 _PIPE: Final = re.compile(r"\|&?")
-_PLAIN: Final = re.compile(r"[^\\'\"`$() \t\r\n;&|<>]+")
+_PLAIN: Final = re.compile(r"[^\\'\"`$()\s;&|<>]+|\\.?|'[^']*'|`[^`]*`|\$(?!\()", re.DOTALL)
+_QUOTED: Final = re.compile(r"[^\\\"$]+|\\.?|\$(?!\()", re.DOTALL)
+_CLOSERS: Final = {'"': '"', "$(": ")", "(": ")"}
 
 
 class _Part(Enum):
@@ -94,31 +98,21 @@ def _word_end(script: str, at: int) -> int:
     """Where the word that begins at `at` ends: quotes and `$(…)` are parts of it, whatever they hold."""
     closers: list[str] = []
     while at < len(script):
-        if found := _PLAIN.match(script, at):
+        closer = closers[-1] if closers else ""
+        if found := (_QUOTED if closer == '"' else _PLAIN).match(script, at):
             at = found.end()
             continue
-        char, closer = script[at], closers[-1] if closers else ""
-        if char == "\\":
-            at += 1
-        elif char == closer:
+        sign = "$(" if script.startswith("$(", at) else script[at]
+        if sign == closer:
             closers.pop()
-        elif char == "$" and script.startswith("$(", at):
-            closers.append(")")
-            at += 1
-        elif closer == '"':
-            pass
-        elif char in "'`":
-            at = script.index(char, at + 1)
-        elif char == '"':
-            closers.append('"')
-        elif char == "(" and (closers or script[at - 1 : at] in ("<", ">", "=")):
-            closers.append(")")
-        elif not closers and char != "$":
+        elif sign in _CLOSERS and (sign != "(" or closers or script[at - 1 : at] in ("<", ">", "=")):
+            closers.append(_CLOSERS[sign])
+        elif sign in "'`" or not closers:
             break
-        at += 1
-    if closers:
-        raise ValueError(closers[-1])
-    return min(at, len(script))
+        at += len(sign)
+    if closers or script[at : at + 1] in ("'", "`"):
+        raise ValueError("a quote or a bracket is never closed")
+    return at
 
 
 def _without_heredocs(script: str) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from projections.extraction.found import Found
+from projections.extraction.words import words
 
 _UUID: Final = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![\w-])"
 _DIGEST: Final = r"(?:sha(?:1|256|384|512)|md5):[0-9a-f]{7,128}+(?!\w)"
@@ -24,16 +25,18 @@ _TICKET: Final = r"[A-Z][A-Z0-9]{1,9}+-\d{1,6}+(?![\w-]|[.]\d)"
 PATTERN: Final = rf"(?<![\w&/#-])(?<![^.]\.)(?:{_UUID}|{_DIGEST}|{_PREFIXED}|{_HASH}|{_NUMBER}|{_TICKET})"
 """Not within a word, a file's name, an entity of HTML; the second hash of `1a2b3c4..5d6e7f8` counts."""
 
-STANDARDS: Final = frozenset(
+STANDARDS: Final = words(
     "UTF UCS SHA MD CRC AES RSA DES HMAC ISO IEC RFC IEEE ANSI ECMA ES PEP CP KOI LATIN HTTP TLS SSL IPV USB GPT"
-    " GLM COVID VT XT TOP CVE WINDOWS BASE MP UTC GMT".split()
+    " GLM COVID VT XT TOP CVE WINDOWS BASE MP UTC GMT"
 )
 """What a number behind a hyphen belongs to the name of: `UTF-8` is no ticket."""
 
 _NUMBERED: Final = re.compile(
-    r"(?:issues?|bugs?|tickets?|tasks?|PRs?|MRs?|pull(?: request)?s?|#\d+,?(?: and)?) ?[(\[]?$", re.I
+    r"(?:issues?|bugs?|tickets?|tasks?|PRs?|MRs?|pull(?: request)?s?|#\d+,?(?: and)?) ?[(\[]?$", re.IGNORECASE
 )
-_FIXES: Final = re.compile(r"\b(?:fix(?:es|ed)?|clos(?:es?|ed)|resolv(?:es?|ed)|refs?|see)[: ]+$", re.I)
+_FIXES: Final = re.compile(
+    r"\b(?:fix(?:es|ed)?|clos(?:es?|ed)|resolv(?:es?|ed)|refs?|see)[: ]+$", re.IGNORECASE
+)
 _BEFORE: Final = 16
 
 

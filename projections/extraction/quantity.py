@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from projections.extraction.found import Found
+from projections.extraction.words import words
 
 UNITS: Final = {
     "B": "B byte bytes",
@@ -53,23 +54,26 @@ UNITS: Final = {
 }
 """Each unit in the form that is compared, and how it is written."""
 
-_CLOSE: Final = "m h d % rem em vh vw pt".split()
+_CLOSE: Final = words("m h d % rem em vh vw pt")
 """Units that a number has right before them: `5 m`, `10 % 3` are something else."""
 
 _CANONICAL: Final = {spelling: unit for unit, spellings in UNITS.items() for spelling in spellings.split()}
 _SPELLINGS: Final = "|".join(sorted(map(re.escape, _CANONICAL), key=len, reverse=True))
 _ONE: Final = r"(?:\d{1,3}(?:,\d{3})++|\d{1,15}+)(?:\.\d{1,15}+)?+(?:[kKM](?=[ +-]))?+"
-_NUMBER: Final = rf"{_ONE}(?:[-\u2013]{_ONE})?+\+?+"
-_DURATION: Final = (
-    r"\d{1,4}+h(?:\d{1,2}+m)?+(?:\d{1,2}+(?:\.\d{1,9}+)?+s)?+|\d{1,4}+m\d{1,2}+(?:\.\d{1,9}+)?+s"
+_NUMBER: Final = rf"(?:{_ONE}(?:[-\u2013]{_ONE})?+\+?+|\.\d{{1,4}}+)"
+_HOURS: Final = r"\d{1,4}+h(?:\d{1,2}+m)?+(?:\d{1,2}+(?:\.\d{1,9}+)?+s)?+"
+_MINUTES: Final = r"\d{1,4}+m\d{1,2}+(?:\.\d{1,9}+)?+s"
+
+PATTERN: Final = (
+    rf"(?<![\w.,:/#%\u2013-])(?:(?:{_HOURS}|{_MINUTES})(?!\w)|{_NUMBER}[ -]?(?:{_SPELLINGS})(?![\w-]))"
 )
+"""Not within a word, a version, a date, a time of day, a fraction, or what `printf` is told."""
 
-PATTERN: Final = rf"(?<![\w.,:/#%\u2013-])(?:(?:{_DURATION})(?!\w)|(?:{_NUMBER}|\.\d{{1,4}}+)[ -]?(?:{_SPELLINGS})(?![\w-]))"
-
-_PARTS: Final = re.compile(rf"({_NUMBER}|\.\d{{1,4}}+)([ -]?)({_SPELLINGS})")
+_PARTS: Final = re.compile(rf"({_NUMBER})([ -]?)({_SPELLINGS})")
 _ORDINAL: Final = re.compile(
-    r"\b(?:case|chapter|item|level|line|node|option|page|part|phase|php|python|round|section|stage|step|task|version) $",
-    re.I,
+    r"\b(?:case|chapter|item|level|line|node|option|page|part|phase|php|python|round|section|stage|step|task"
+    r"|version) $",
+    re.IGNORECASE,
 )
 """What is numbered, not counted: `phase 2 tests`."""
 _BEFORE: Final = 10

@@ -9,7 +9,7 @@ from typing import Final
 from eventstore.estimates import fragments
 from eventstore.formats import view_of_message
 from projections.context import Part
-from projections.extraction.instructions import instructions_in
+from projections.extraction.instructions import instructions_in, is_instruction
 from projections.extraction.prose import sentences
 from projections.metrics.likeness import Lines, collapsed, content
 from projections.metrics.shapes import Shape, share_of
@@ -19,6 +19,9 @@ CLOSE: Final = 0.6
 """The likeness from which an instruction counts as still there in other words: two words of three, three of five."""
 _LONGEST_LINE: Final = 300
 """Characters of the nearest line that are given."""
+_EXPLAINED: Final = re.compile(r"(?::|;|,? because|,? so that|\s[-–—])\s")  # noqa: RUF001  dashes
+_ENOUGH: Final = 3
+"""Content words by which an instruction can be told without what explains it."""
 _LINE_END: Final = re.compile(r"\n|\\n")
 """Also as it is written in the JSON of a call's arguments."""
 
@@ -55,7 +58,7 @@ def instructions(replacement: Replacement) -> Instructions:
     likeness to a sentence of C′ is `CLOSE` or more; else gone.
     """
     given = _given(replacement.removed)
-    words = {sentence: content(sentence) for sentence in given}
+    words = {sentence: _compared(sentence) for sentence in given}
     lines = Lines(_sentences(replacement.after.parts) if given else (), frozenset().union(*words.values()))
     fates = []
     for sentence, part in given.items():
@@ -83,6 +86,13 @@ def _given(parts: Iterable[Part]) -> dict[str, Part]:
             for sentence in instructions_in(view_of_message(part.raw).text):
                 first.setdefault(collapsed(sentence), (sentence, part))
     return dict(first.values())
+
+
+def _compared(sentence: str) -> frozenset[str]:
+    """The content words of an instruction, without what explains it if enough of them stand before that."""
+    told, *explained = _EXPLAINED.split(sentence, maxsplit=1)
+    words = content(told)
+    return words if explained and len(words) >= _ENOUGH and is_instruction(told) else content(sentence)
 
 
 def _sentences(parts: Iterable[Part]) -> Iterator[str]:

@@ -186,7 +186,9 @@ def draw_scripts(corpus: Path) -> list[Reference]:
 def main() -> None:
     corpus = corpus_folder()
     for reference in draw(corpus) + draw_scripts(corpus):
-        sys.stdout.write(json.dumps([reference.file, reference.record, reference.pointer, reference.line]) + "\n")
+        sys.stdout.write(
+            json.dumps([reference.file, reference.record, reference.pointer, reference.line]) + "\n"
+        )
 
 
 if __name__ == "__main__":

@@ -67,6 +67,23 @@ def test_three_words_of_five_are_close_and_two_are_not(after, summary, expected)
     assert fates(after("use red green blue walls", summary)) == [expected]
 
 
+@pytest.mark.parametrize("mark", [":", ";", " -", " because", ", so that"])
+def test_what_explains_an_instruction_is_not_compared(after, mark):
+    said = f"Never limit /healthz and /readyz{mark} a balancer polls both and takes instances out."
+    assert fates(after(said, "/healthz and /readyz are never limited")) == [("close", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("said", "summary"),
+    [
+        ("fix this error: red green blue", "fixed the error"),
+        ("the red green walls: use blue ones", "the red green walls"),
+    ],
+)
+def test_what_follows_too_little_or_no_order_is_compared(after, said, summary):
+    assert [fate for fate, _ in fates(after(said, summary))] == ["gone"]
+
+
 @pytest.mark.parametrize(
     ("said", "summary"),
     [

@@ -26,7 +26,7 @@ def lines(*texts, words=()):
         ("dependency", "dependencies"),
         ("class", "classes"),
         ("Never push", "Pushing is forbidden"),
-        ("Never push", "don’t push"),
+        ("Never push", "don\u2019t push"),
         ("Never commit without asking.", "Do not commit unless asked."),
         ("use tabs, not spaces", "Use tabs not spaces!"),
         ("use tabs, not spaces", "use tabs instead of spaces"),
