@@ -33,7 +33,7 @@ def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) ->
 
 def note_remarks(path: str, imported: Imported) -> None:
     """One line on stderr where a file was imported on the way to something else, and not all is well with it."""
-    from cli.output import counted, echo_problem
+    from cli.output import counted, echo_note
 
     facts = [
         f"{counted(len(remarks), 'line')} {what}"
@@ -46,7 +46,7 @@ def note_remarks(path: str, imported: Imported) -> None:
     ]
     facts += ["grown here and in the file: the leaf stays"] if imported.diverged else []
     if facts:
-        echo_problem(f"note: {path}: {', '.join(facts)}; 'refold import {path}' lists them")
+        echo_note(f"{path}: {', '.join(facts)}; 'refold import {path}' lists them")
 
 
 def print_imported(path: str, imported: Imported) -> None:

@@ -37,3 +37,8 @@ counter_option: Final[Decorator] = click.option(
     show_default=True,
     help="How tokens are counted: by its vocabulary (o200k), or estimated.",
 )
+prices_option: Final[Decorator] = click.option(
+    "--prices",
+    metavar="FILE",
+    help="What models cost: a TOML file in place of the prices that come with refold.",
+)

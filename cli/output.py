@@ -75,16 +75,38 @@ def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
 
 def echo_json(value: Any) -> None:
     """A value as one line of JSON on stdout."""
+    echo_json_bytes(json_bytes(value))
+
+
+@contextmanager
+def json_list(name: str) -> Iterator[Callable[[bytes], None]]:
+    """A function that adds a JSON text to a list in an object, as a line on stdout; none is kept.
+
+    Where what is in the block fails, the line ends there, and is no JSON.
+    """
+    between = b""
+
+    def add(encoded: bytes) -> None:
+        nonlocal between
+        echo_bytes(between + _harmless_json(encoded))
+        between = b","
+
+    echo_bytes(b'{"%b":[' % name.encode())
+    yield add
+    echo_bytes(b"]}\n")
+
+
+def json_bytes(value: Any) -> bytes:
+    """A value as JSON."""
     import msgspec
 
     try:
-        encoded = msgspec.json.encode(value)
+        return msgspec.json.encode(value)
     except UnicodeEncodeError:
         from eventstore.javascript import stringify
 
         # Half a surrogate pair has no UTF-8, but JSON has an escape for it.
-        encoded = stringify(msgspec.to_builtins(value, enc_hook=_parsed)).encode()
-    echo_json_bytes(encoded)
+        return stringify(msgspec.to_builtins(value, enc_hook=_parsed)).encode()
 
 
 def _parsed(value: Any) -> Any:
@@ -96,10 +118,14 @@ def _parsed(value: Any) -> Any:
 
 def echo_json_bytes(encoded: bytes) -> None:
     """A JSON text as a line on stdout; on a terminal, what it would obey is escaped, which says the same."""
-    if sys.stdout.isatty():
-        text = encoded.decode("utf-8", "replace")
-        encoded = _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
-    echo_bytes(encoded + b"\n")
+    echo_bytes(_harmless_json(encoded) + b"\n")
+
+
+def _harmless_json(encoded: bytes) -> bytes:
+    if not sys.stdout.isatty():
+        return encoded
+    text = encoded.decode("utf-8", "replace")
+    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
 def echo_bytes(data: bytes) -> None:
@@ -126,6 +152,11 @@ def echo_problem(problem: str, hint: str = "") -> None:
     line = f"refold: {problem}" + (f"; {hint}" if hint else "")
     sys.stdout.flush()
     sys.stderr.write(" ".join(printable(line).split()) + "\n")
+
+
+def echo_note(note: str) -> None:
+    """What is good to know and no failure, as one line on stderr."""
+    echo_problem(f"note: {note}")
 
 
 def printable(text: str) -> str:

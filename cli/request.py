@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from cli.output import echo_json, echo_json_bytes, echo_problem
+from cli.output import echo_json, echo_json_bytes, echo_note, echo_problem
+from cli.texts import text_of
 
 if TYPE_CHECKING:
     from projections.context import Context
@@ -33,19 +34,10 @@ def rendered_for_anthropic(
         context,
         model=model,
         max_tokens=max_tokens,
-        system=_text(system) if system else None,
+        system=text_of(system) if system else None,
         tools=tools.read() if tools else None,
         cache_breakpoints=cache_breakpoints,
     )
-
-
-def _text(file: BinaryIO) -> str:
-    from eventstore.errors import BadInputError
-
-    try:
-        return file.read().decode()
-    except UnicodeDecodeError:
-        raise BadInputError(file.name, "is not UTF-8", "give a text in UTF-8") from None
 
 
 def echo_request(rendered: Rendered, violations: list[Violation], *, as_json: bool) -> None:
@@ -57,7 +49,7 @@ def echo_request(rendered: Rendered, violations: list[Violation], *, as_json: bo
         echo_json({"body": body, "repairs": rendered.repairs, "violations": violations})
         return
     for repair in rendered.repairs:
-        echo_problem(f"note: {repair.event}: {repair.action} ({repair.rule})")
+        echo_note(f"{repair.event}: {repair.action} ({repair.rule})")
     for violation in violations:
         where = f"{violation.path}: " if violation.path else ""
         echo_problem(

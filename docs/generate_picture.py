@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cli.audit_view import print_audit
+from cli.audit_view.screen import print_screen
 from cli.demo.script import play
 from eventstore.memory_log import MemoryLog
 from projections import audit
@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def picture() -> str:
-    """The demo session's audit at a glance, and its first compaction, as SVG."""
+    """The demo session's audit, as SVG."""
     log = MemoryLog(clock=lambda: 0)
     found = audit(log, play(log))
     out = Console(
@@ -34,7 +34,7 @@ def picture() -> str:
         markup=False,
         emoji=False,
     )
-    print_audit(out, found, is_brief=True)
+    print_screen(out, found)
     return out.export_svg(title="refold audit demo-rate-limiter", unique_id="refold")
 
 

@@ -16,6 +16,16 @@ from tests.support.events import NOW
 PROJECT = Path(__file__).parent.parent
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_keys() -> Iterator[None]:
+    """No test asks a model: of whoever runs them neither keys, nor addresses, nor settings are used."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ:
+            if name.startswith("ANTHROPIC_") or name in ("REFOLD_SUMMARIZER_ENDPOINT", "REFOLD_CONFIG"):
+                patch.delenv(name)
+        yield
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[LmdbLog]:
     """A new store on disk."""

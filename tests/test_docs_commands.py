@@ -19,6 +19,7 @@ from cli.main import refold as group
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import SESSION, tale
 from tests.support.pi_files import line, said
+from tests.support.talk import assistant, call, result, user
 from tests.support.tampering import tables
 
 PAGE: Final = (PROJECT / "docs" / "commands.md").read_text("utf-8")
@@ -32,6 +33,7 @@ is_of_type: Final[dict[str, Callable[[Any], bool]]] = {
     "text": lambda value: isinstance(value, str),
     "time": lambda value: isinstance(value, str) and _TIME.fullmatch(value) is not None,
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     "boolean": lambda value: isinstance(value, bool),
     "list": lambda value: isinstance(value, list) and all(isinstance(each, dict) for each in value),
     "list of texts": lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
@@ -66,14 +68,38 @@ def fields(section: str) -> dict[str, str]:
 def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
     """A folder with `session.jsonl` and a store that holds it, which has something of everything that JSON tells of."""
     monkeypatch.chdir(tmp_path)
-    more = b"".join(said("more", f"m{number}", f"m{number - 1}" if number else "i1") for number in range(8))
-    content = tale() + b"{broken\n" + said("an id once more", "u1", "i1") + said("alone", "o1", "o0") + more
+    more = b"".join(said("more", f"m{number}", f"m{number - 1}" if number else "x7") for number in range(8))
+    odd = b"{broken\n" + said("an id once more", "u1", "i1") + said("alone", "o1", "o0")
+    content = tale() + odd + b"".join(done_again()) + more
     (tmp_path / "session.jsonl").write_bytes(content)
     refold = Refold(tmp_path / "store")
     refold("import", "session.jsonl")
     targets = [{"target": "u3", "shown": "…"}]
     refold("append", SESSION, stdin=line({"type": "rewrite", "reason": "prune", "targets": targets}))
     return refold
+
+
+def done_again() -> Iterator[bytes]:
+    """Entries behind the tale: what is done before a compaction is done again after it, and fails again."""
+    usage = {"input": 10, "output": 5, "cacheRead": 100, "cacheWrite": 10, "totalTokens": 125}
+    look = assistant(call("read", "k9", path="docs/gone.md"), usage=usage)
+    failed = result("Error: there is no file docs/gone.md", call_id="k9", is_error=True)
+    compaction = {"type": "compaction", "summary": "s", "firstKeptEntryId": "", "tokensBefore": 9}
+    messages = [
+        look,
+        failed,
+        user("Never write to docs/ again."),
+        None,
+        look,
+        failed,
+        assistant("Gone.", usage=usage),
+    ]
+    for number, message in enumerate(messages, 1):
+        record = compaction if message is None else {"type": "message", "message": message}
+        parent = f"x{number - 1}" if number > 1 else "i1"
+        yield line(
+            {**record, "id": f"x{number}", "parentId": parent, "timestamp": "2025-12-08T23:00:00.000Z"}
+        )
 
 
 def test_every_command_has_a_section_in_the_order_of_the_help() -> None:
@@ -168,18 +194,51 @@ JSON_CALLS: Final = {
     "tree": ["tree", SESSION, "--json"],
     "context": ["context", SESSION, "--json"],
     "audit": ["audit", SESSION, "--json"],
+    "report": ["report", SESSION, "-o", "report.html", "--json"],
     "diff": ["diff", SESSION, "a3", "a4", "--json"],
     "timeline": ["timeline", SESSION, "--json"],
     "files": ["files", SESSION, "--json"],
     "export": ["export", SESSION, "-o", "exported.jsonl", "--json"],
     "append": ["append", SESSION, "--json"],
+    "go": ["go", SESSION, "u1", "--json"],
+    "fork": ["fork", SESSION, "--json"],
+    "undo": ["undo", SESSION, "--json"],
+    "compact": [
+        "compact",
+        SESSION,
+        "--leaf",
+        "a3",
+        "--keep-recent",
+        "0",
+        "--summarizer",
+        "extractive",
+        "--json",
+    ],
+    "prune": ["prune", SESSION, "--policy", "mask.toml", "--json"],
+    "handoff": ["handoff", SESSION, "--summarizer", "extractive", "--json"],
+    "maintain": ["maintain", SESSION, "--summarizer", "extractive"],
     "label": ["label", SESSION, "u1", "x", "--json"],
     "rename": ["rename", SESSION, "x", "--json"],
     "stats": ["stats", "--json"],
     "backup": ["backup", "copy", "--json"],
     "verify": ["verify", "--json"],
+    "policies": ["policies", "--json"],
+    "templates": ["templates", "--json"],
     "demo": ["--store", "demo", "demo", "--json"],
     "completion": ["completion", "bash", "--json"],
+}
+
+
+STDIN: Final = {
+    "append": line({"type": "custom", "customType": "x"}),
+    "maintain": b"".join(
+        [
+            line({"on": "after_turn"}),
+            line({"on": "idle", "seconds": 1}),
+            line({"on": "error", "error": "prompt is too long"}),
+            b"nonsense\n",
+        ]
+    ),
 }
 
 
@@ -201,8 +260,10 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
         with tables(refold.store) as stored:
             key, value = stored.items("events")[0]
             stored.put("events", key, value.replace(b"Fix the parser.", b"Fix the sparrow"))
-    stdin = line({"type": "custom", "customType": "x"}) if name == "append" else b""
-    return refold(*JSON_CALLS[name], stdin=stdin, code=1 if name == "verify" else 0).json_lines
+    if name == "prune":
+        Path("mask.toml").write_text('name = "m"\nrewrites = [{part = "mask", keep_observations = 0}]\n')
+        refold("go", SESSION, "a3")
+    return refold(*JSON_CALLS[name], stdin=STDIN.get(name, b""), code=1 if name == "verify" else 0).json_lines
 
 
 def walk(value: Any, path: str = "", *, free: set[str]) -> Iterator[tuple[str, Any]]:

@@ -2,57 +2,152 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from cli.options import as_of_option, counter_option, json_option, leaf_option
+from cli.options import as_of_option, counter_option, json_option, leaf_option, prices_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cli.auditing import Wanted
+    from cli.gate import Bound
+    from projections.audit import Audit
+
+
+def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[Bound, ...]:
+    if not values:
+        return ()
+    from cli.gate import bound
+
+    try:
+        return tuple(map(bound, values))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 @click.command("audit", epilog="Example:  refold audit session.jsonl")
-@click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
+@click.argument("sessions", metavar="SESSION...", nargs=-1)
+@click.option("--all", "is_all", is_flag=True, help="Every session of the store, a line each.")
 @click.option(
-    "--all", "every_branch", is_flag=True, help="Compactions of every branch, not only of the leaf's path."
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --all: so many processes at once; if not given, one for each core.",
+)
+@click.option(
+    "--every-branch", is_flag=True, help="What happened on every branch, not only on the leaf's path."
 )
 @leaf_option
 @as_of_option
 @counter_option
-@click.option("--brief", is_flag=True, help="Without the texts of the summaries.")
+@prices_option
+@click.option("--full", "is_full", is_flag=True, help="All of each: every metric, every loss, the summaries.")
+@click.option(
+    "--fail-under",
+    "bounds",
+    multiple=True,
+    metavar="METRIC=SHARE",
+    callback=_bounds,
+    help="Exit with 1 where less was kept: future-use, recall, recall.KIND or instructions, from 0 to 1.",
+)
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context,
     sessions: tuple[str, ...],
     *,
+    is_all: bool,
+    jobs: int | None,
     every_branch: bool,
     leaf: str | None,
     as_of: int | None,
     counter: str,
-    brief: bool,
+    prices: str | None,
+    is_full: bool,
+    bounds: tuple[Bound, ...],
     as_json: bool,
 ) -> None:
-    """Show what compactions did to a session: tokens, messages, files, before and after.
+    """Show what compactions, branch summaries and rewrites kept of a session, and what they lost.
 
-    Of each compaction: its context's size as it claims, as the provider measured and as the log gives it; how
-    many messages it summarized, kept, and dropped with no summary covering them; its summary; the files that
-    it claims were touched, against those that were. Then branch summaries and rewrites.
+    On one screen, the worst first: how large the contexts are before and after, what the model needed later and
+    whether it was still there, which instructions of the user are gone, what was done again, what it cost and
+    saved. --full shows all of each; --all has a line for every session of the store, the worst first.
+
+    With --fail-under it is a gate for CI:  --all --fail-under instructions=1
     """
-    from cli.audit_view import print_audit
-    from cli.output import console, echo_json, paged
-    from cli.store import looks_like_file, opened, resolve_leaf, resolve_session
-    from projections.audit import audit
-    from projections.tokens import counter as counter_named
+    if is_all and sessions:
+        raise click.UsageError("--all stands for every session: name none beside it", ctx)
+    if is_all and (is_full or leaf is not None or as_of is not None):
+        raise click.UsageError("--full, --leaf and --as-of are for sessions by name, not for --all", ctx)
+    if not is_all and not sessions:
+        raise click.UsageError("name a session, or give --all for every session of the store", ctx)
+    if not is_all and jobs is not None:
+        raise click.UsageError("--jobs goes with --all", ctx)
+    from cli.auditing import Wanted
+    from projections.prices import prices_of_file
 
-    audits = []
+    wanted = Wanted(
+        every_branch=every_branch,
+        counter=counter,
+        prices=prices_of_file(prices) if prices else None,
+        bounds=bounds,
+        is_json=as_json,
+    )
+    if is_all:
+        ctx.exit(_audit_all(ctx, wanted, jobs))
+    audits = list(_audits(ctx, sessions, wanted, leaf, as_of))
+    _show(audits, is_full=is_full, as_json=as_json)
+    ctx.exit(_check(audits, bounds))
+
+
+def _audits(
+    ctx: click.Context, sessions: tuple[str, ...], wanted: Wanted, leaf: str | None, as_of: int | None
+) -> Iterator[Audit]:
+    from cli.auditing import audit_of
+    from cli.store import looks_like_file, opened, resolve_leaf, resolve_session
+
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
         for session in sessions:
             name = resolve_session(log, session)
             with log.snapshot() as snapshot:
                 at = resolve_leaf(snapshot, name, leaf)
-            tokens = counter_named(counter, log=log)
-            audits.append(audit(log, name, leaf=at, as_of=as_of, every_branch=every_branch, tokens=tokens))
+            yield audit_of(log, name, wanted, leaf=at, as_of=as_of)
+
+
+def _show(audits: list[Audit], *, is_full: bool, as_json: bool) -> None:
+    from cli.audit_view.full import print_full
+    from cli.audit_view.screen import print_screen
+    from cli.output import console, echo_json, paged
+
     if as_json:
         echo_json({"sessions": audits})
         return
     out = console()
     with paged(out):
         for each in audits:
-            print_audit(out, each, is_brief=brief)
+            (print_full if is_full else print_screen)(out, each)
+
+
+def _check(audits: list[Audit], bounds: tuple[Bound, ...]) -> int:
+    """Say what is under a bound; the exit code."""
+    from cli.gate import breaches
+    from cli.output import echo_problem
+
+    found = [line for each in audits for line in breaches(each, bounds)]
+    for line in found:
+        echo_problem(line)
+    return 1 if found else 0
+
+
+def _audit_all(ctx: click.Context, wanted: Wanted, jobs: int | None) -> int:
+    """Audit every session of the store; the exit code."""
+    from cli.audit_all import show_audits
+    from cli.auditing import cores
+    from cli.store import opened, store_path
+
+    with opened(ctx) as log, log.snapshot() as snapshot:
+        sessions = [head.name for head in snapshot.heads()]
+    is_sound = show_audits(store_path(ctx.obj), sessions, wanted, jobs=jobs or cores())
+    return 0 if is_sound else 1

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from cli.options import as_of_option, counter_option, leaf_option
+from cli.options import as_of_option, counter_option, leaf_option, utf8
 
 if TYPE_CHECKING:
     from projections.context import Context
@@ -20,15 +20,44 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "pi", "transcript"]),
+    type=click.Choice(["text", "pi", "transcript", "anthropic"]),
     default="text",
     show_default=True,
-    help="For people; as pi builds it (JSON); as a summarizer is given it.",
+    help="For people; as pi builds it (JSON); as a summarizer is given it; as the body of a Messages API request.",
+)
+@click.option(
+    "--model", metavar="NAME", callback=utf8, help="With anthropic: another model than the context's."
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(1),
+    default=8192,
+    show_default=True,
+    metavar="N",
+    help="With anthropic: how much the model may write.",
+)
+@click.option("--system", type=click.File("rb"), metavar="FILE", help="With anthropic: the system prompt.")
+@click.option(
+    "--tools",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="With anthropic: the tools, a JSON list of definitions.",
+)
+@click.option(
+    "--cache-breakpoints",
+    type=click.IntRange(0, 4),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="With anthropic: how many cache breakpoints to set.",
 )
 @counter_option
 @click.option("--full", is_flag=True, help="With text: whole messages, not their first lines.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON: every message with its event, fate and tokens."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print JSON: every message with its event, fate and tokens; with anthropic the body, repairs, violations.",
 )
 @click.pass_context
 def command(
@@ -38,22 +67,41 @@ def command(
     leaf: str | None,
     as_of: int | None,
     form: str,
+    model: str | None,
+    max_tokens: int,
+    system: BinaryIO | None,
+    tools: BinaryIO | None,
+    cache_breakpoints: int,
     counter: str,
     full: bool,
     as_json: bool,
 ) -> None:
     """Show what the model was sent at a leaf: messages, model, thinking level."""
     from cli.output import console, echo_json, echo_json_bytes, echo_transcript, paged
+    from cli.request import echo_request, rendered_for_anthropic
     from cli.store import opened_session, resolve_leaf
     from projections.context import build_context
     from projections.renderers.transcript import transcript
     from projections.tokens import counter as counter_named
+    from projections.validators import validator_named
 
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)
             context = build_context(snapshot, name, leaf=at, as_of=as_of)
-        if as_json:
+        if form == "anthropic":
+            rendered = rendered_for_anthropic(
+                context,
+                model=model,
+                max_tokens=max_tokens,
+                system=system,
+                tools=tools,
+                cache_breakpoints=cache_breakpoints,
+            )
+            violations = validator_named(form)(rendered.body)
+            echo_request(rendered, violations, as_json=as_json)
+            ctx.exit(1 if violations else 0)
+        elif as_json:
             echo_json(context_json(context, counter_named(counter, log=log)))
         elif form == "pi":
             echo_json_bytes(context.pi_json())

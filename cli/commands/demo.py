@@ -22,7 +22,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     import shlex
     import tempfile
 
-    from cli.audit_view import print_audit
+    from cli.audit_view.screen import print_screen
     from cli.demo.script import play
     from cli.output import console, echo_json, echo_text
     from cli.tree_view import print_tree
@@ -44,9 +44,9 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
         with log.snapshot() as snapshot:
             print_tree(out, tree(snapshot, session), snapshot, session, is_full=False)
         out.print()
-        print_audit(out, found)
+        print_screen(out, found)
     echo_text(f"The store is {store}. To go on:")
-    for line in ("context @last", "log @last", "tree @last --full", "audit @last --counter o200k"):
+    for line in ("audit @last --full", "context @last", "timeline @last", "tree @last --full"):
         echo_text(f"  refold --store {shlex.quote(store)} {line}")
 
 

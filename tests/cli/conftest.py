@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests.cli import long_talk
 from tests.cli.running import UNWANTED, Refold
 from tests.cli.tale import write
+from tests.support.local_http import LocalServer
+from tests.support.messages_api import MessagesApi
 
 
 @pytest.fixture(autouse=True)
@@ -29,3 +34,24 @@ def told(refold: Refold, tmp_path: Path) -> Refold:
     """The command with a store that holds the tale, as imported from `tale.jsonl`."""
     refold("import", write(tmp_path / "tale.jsonl"))
     return refold
+
+
+@pytest.fixture
+def talked(refold: Refold, tmp_path: Path) -> Refold:
+    """The command with a store that holds a session which is due for a compaction."""
+    refold("import", long_talk.write(tmp_path / "talk.jsonl"))
+    return refold
+
+
+@pytest.fixture
+def messages_api() -> Iterator[Callable[..., MessagesApi]]:
+    """From replies to a server of the Messages API on this machine that gives them in turn."""
+    with ExitStack() as servers:
+        yield lambda *replies: servers.enter_context(MessagesApi(*replies))
+
+
+@pytest.fixture
+def service() -> Iterator[Callable[..., LocalServer]]:
+    """From replies to a server on this machine that gives them in turn."""
+    with ExitStack() as servers:
+        yield lambda *replies: servers.enter_context(LocalServer(*replies))

@@ -6,11 +6,14 @@ from typing import Final
 
 from cli.main import COMMANDS
 
-_LINE: Final = '{"type":"custom","customType":"note"}\n'
+_LINES: Final = {
+    "append": '{"type":"custom","customType":"note"}\n',
+    "maintain": '{"on":"after_turn"}\n',
+}
 
 
 def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str]]:
-    """From the name of each command that works on a store to a call of it; `append` reads `line_for` it."""
+    """From the name of each command that works on a store to a call of it; some read `line_for` them."""
     return {
         "import": ["import", file],
         "sessions": ["sessions"],
@@ -19,6 +22,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "tree": ["tree", session, "--full"],
         "context": ["context", session, "--full"],
         "audit": ["audit", session, "--every-branch", "--full"],
+        "report": ["report", session, "-o", "report.html"],
         "diff": ["diff", session, "root", "#2"],
         "timeline": ["timeline", session, "--full"],
         "files": ["files", session],
@@ -27,6 +31,10 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "go": ["go", session, "#1"],
         "fork": ["fork", session, "--as", "forked"],
         "undo": ["undo", session],
+        "compact": ["compact", session, "--keep-recent", "0", "--dry-run"],
+        "prune": ["prune", session, "--policy", "mask"],
+        "handoff": ["handoff", session, "--as", "handed-off", "--summarizer", "extractive"],
+        "maintain": ["maintain", session, "--summarizer", "extractive"],
         "label": ["label", session, "#1", "a label"],
         "rename": ["rename", session, "a title"],
         "stats": ["stats"],
@@ -35,7 +43,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
     }
 
 
-WITHOUT_A_STORE: Final = ("demo", "completion")
+WITHOUT_A_STORE: Final = ("policies", "templates", "demo", "completion")
 """Commands that bring a store of their own, or need none."""
 
 NAMES: Final = [name for name in COMMANDS if name not in WITHOUT_A_STORE]
@@ -43,4 +51,4 @@ NAMES: Final = [name for name in COMMANDS if name not in WITHOUT_A_STORE]
 
 def line_for(name: str) -> str:
     """What a command is given on standard input."""
-    return _LINE if name == "append" else ""
+    return _LINES.get(name, "")

@@ -46,11 +46,12 @@ class Refold:
 
     def __init__(self, store: Path) -> None:
         self.store = store
+        self.config = store.parent / "config"
 
     def __call__(self, *arguments: str | Path, code: int = 0, stdin: str | bytes = b"") -> Outcome:
         """Run the command in this process, errors and exit codes and all."""
         given = stdin.encode() if isinstance(stdin, str) else stdin
-        environment = {**dict.fromkeys(UNWANTED), "REFOLD_STORE": str(self.store)}
+        environment = {**dict.fromkeys(UNWANTED), **self._places}
         with CliRunner().isolation(given, env=environment) as streams:
             try:
                 main(list(map(str, arguments)))
@@ -113,7 +114,12 @@ class Refold:
 
     def environment(self, **given: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if name not in UNWANTED}
-        return {**kept, "PYTHONPATH": str(PROJECT), "REFOLD_STORE": str(self.store), **given}
+        return {**kept, "PYTHONPATH": str(PROJECT), **self._places, **given}
+
+    @property
+    def _places(self) -> dict[str, str]:
+        """Where the store is, and a person's own policies and templates, of which there are none."""
+        return {"REFOLD_STORE": str(self.store), "REFOLD_CONFIG": str(self.config)}
 
 
 # What of the tester's own environment would change what is printed.

@@ -13,8 +13,7 @@ from eventstore import open_store
 from eventstore.errors import CorruptionError, NotFoundError
 from projections.audit import audit
 from projections.prices import Price
-from tests.support.stores import make_store
-from tests.support.tampering import tables
+from tests.support.stores import damage, make_store
 
 
 @pytest.fixture
@@ -57,14 +56,6 @@ def test_what_is_under_a_bound_is_a_problem(store: str) -> None:
     first = of_all(store, Wanted(bounds=(bound("recall.paths-read=0.5"),)), jobs=1)[0]
     assert len(first.problems) == 1
     assert "session 'session-00000', compaction 1 (c1 #4): recall.paths-read is " in first.problems[0]
-
-
-def damage(store: str, session_number: int, seq: int) -> None:
-    with tables(store) as stored:
-        key, value = [
-            item for item in stored.items("events") if item[0][:4] == session_number.to_bytes(4, "big")
-        ][seq - 1]
-        stored.put("events", key, value[:-20])
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

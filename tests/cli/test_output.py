@@ -12,6 +12,7 @@ from cli.output import (
     console,
     counted,
     echo_json,
+    json_list,
     one_line,
     printable,
     table,
@@ -25,6 +26,27 @@ from tests.cli.tale import SESSION
 
 ESCAPE = "\x1b"
 texts = st.text(st.characters(categories=["L", "Nd", "Zs", "Cc", "Cf", "Cs", "So"]), max_size=40)
+
+
+@pytest.mark.parametrize("elements", [[], [{"a": 1}], ["one", "two", 3]])
+def test_a_list_of_json_texts_is_one_line_of_json(elements: list[object], capfdbinary) -> None:
+    with json_list("elements") as add:
+        for each in elements:
+            add(json.dumps(each).encode())
+    printed = capfdbinary.readouterr().out
+    assert json.loads(printed) == {"elements": elements}
+    assert printed.count(b"\n") == 1
+
+
+def test_a_list_that_fails_is_no_json(capfdbinary) -> None:
+    def fail() -> None:
+        with json_list("elements") as add:
+            add(b"1")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert capfdbinary.readouterr().out == b'{"elements":[1'
 
 
 @given(texts)

@@ -115,7 +115,7 @@ class LocalServer:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_POST(self) -> None:  # noqa: N802  the base class asks for the name
+            def do_POST(self) -> None:
                 serve(self)
 
             def log_message(self, format: str, *arguments: Any) -> None:
@@ -132,7 +132,10 @@ class LocalServer:
         )
         self.requests.append(request)
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        reply(Exchange(handler, request, self._is_over))
+        try:
+            reply(Exchange(handler, request, self._is_over))
+        except ConnectionError:
+            request.is_left.set()
 
 
 class _Server(ThreadingHTTPServer):

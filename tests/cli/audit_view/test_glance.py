@@ -15,7 +15,7 @@ def test_a_session_is_told_in_a_few_lines() -> None:
         "A title",
         "99 entries · 1 compaction · 2 branch summaries · 0 rewrites",
         "context now 5 messages, 1,234 tokens by utf16/4, an estimate",
-        "9 calls cost $1.50 as recorded, $1.25 by a table",
+        "9 calls · $1.50 as recorded · $1.25 by a table",
     ]
 
 
@@ -29,14 +29,19 @@ def test_exact_counts_and_notes_of_counters_are_told() -> None:
 
 
 def test_without_calls_there_is_no_cost() -> None:
-    assert not [line for line in printed(print_glance, audit()) if "cost" in line]
+    assert not [line for line in printed(print_glance, audit()) if "call" in line]
 
 
 def test_calls_without_a_cost_are_counted() -> None:
-    cost = spent(9, None, 2.0, unrecorded=9, unpriced=1)
+    cost = spent(9, 1.0, 2.0, unrecorded=3, unpriced=1)
     assert printed(print_glance, audit(cost=cost))[-1] == (
-        "9 calls cost - as recorded (9 without), $2.00 by a table (1 without)"
+        "9 calls · $1.00 as recorded, 3 without · $2.00 by a table, 1 without"
     )
+
+
+def test_where_no_call_has_a_cost_it_is_said() -> None:
+    cost = spent(9, None, None, unrecorded=9, unpriced=9)
+    assert printed(print_glance, audit(cost=cost))[-1] == "9 calls · no cost recorded · no price in a table"
 
 
 def test_a_price_table_is_told_with_its_date() -> None:

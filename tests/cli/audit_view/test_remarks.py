@@ -52,8 +52,8 @@ def test_an_empty_summary_is_told(make: Any) -> None:
 @pytest.mark.parametrize("make", [compaction, branch_summary])
 def test_sections_that_are_missing_or_there_twice_are_told(make: Any) -> None:
     assert remarks(make(3, sections=sections(["Goal", "Next\nSteps"], ["Done"]))) == [
-        'its summary lacks "Goal", "Next\\nSteps"',
-        'its summary has more than one "Done"',
+        "its summary lacks 2 sections of its template: Goal, Next\\nSteps",
+        "its summary has sections more than once: Done",
     ]
 
 

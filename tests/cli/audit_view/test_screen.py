@@ -5,6 +5,7 @@ from msgspec import structs
 
 from cli.audit_view.screen import GONE, LOSSES, REMARKS, ROWS, print_screen
 from projections.audit import Audit
+from projections.metrics.sections import Sections
 from tests.cli.audit_view.printing import printed
 from tests.support.measured import (
     NO_COST,
@@ -110,6 +111,15 @@ def test_remarks_are_told_with_the_replacement_that_they_are_about() -> None:
     )
 
 
+def test_a_remark_is_cut_where_the_terminal_ends() -> None:
+    headings = [f"Section {number}" for number in range(40)]
+    sections = Sections(template="pi", headings=[], present=[], missing=headings, duplicated=[])
+    (remark,) = [
+        line for line in printed(print_screen, audit(compaction(3, sections=sections))) if line[0:1] == "!"
+    ]
+    assert (len(remark), remark[-1]) == (100, "…")
+
+
 def full_screen() -> Audit:
     """A session with more of everything than there is room for."""
     losses = [
@@ -137,10 +147,10 @@ def test_a_session_with_much_to_say_fits_one_screen() -> None:
 def test_of_what_has_no_room_the_number_is_told() -> None:
     lines = printed(print_screen, full_screen())
     assert [line for line in lines if line.startswith("…")] == [
-        f"… {30 - ROWS} replacements more",
-        f"… {30 - REMARKS} remarks more",
-        f"… {20 - LOSSES} losses more",
-        f"… {30 * 20 - GONE} instructions more",
+        f"… {30 - ROWS} more replacements",
+        f"… {30 - REMARKS} more remarks",
+        f"… {20 - LOSSES} more losses",
+        f"… {30 * 20 - GONE} more instructions",
     ]
 
 

@@ -88,6 +88,12 @@ def test_a_title_gives_way_on_a_narrow_terminal() -> None:
     assert line.endswith("…")
 
 
+def test_texts_of_a_session_command_no_terminal() -> None:
+    evil = "\x1b[31mred\nforged"
+    lines = listed(row_of(audit(session=evil, title=evil)))
+    assert not [line for line in lines if "\x1b" in line or line.startswith("forged")]
+
+
 def test_long_ids_are_shown_by_a_beginning_that_no_other_has() -> None:
     ids = [
         "0199aaaa-0000-7000-8000-000000000001",

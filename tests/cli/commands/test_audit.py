@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
+import msgspec
+import pytest
+
+from eventstore import open_store
+from projections.audit import audit
+from tests.cli.hostile import hostile
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, TITLE
 from tests.support.pi_files import line
+from tests.support.stores import damage, make_store
 from tests.support.talk import SESSION as PI_SESSION
 from tests.support.talk import PiSession, user
 
@@ -43,18 +52,22 @@ SUMMARY = {
 }
 
 
-def audited(refold: Refold, *arguments: str) -> list[dict[str, object]]:
+def audited(refold: Refold, *arguments: str) -> list[dict[str, Any]]:
     return list(refold("audit", *arguments, "--json").json["sessions"])
+
+
+def without_metrics(audits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in each.items() if name != "metrics"} for each in audits]
 
 
 def test_json_tells_of_a_compaction_all_that_there_is(told: Refold) -> None:
     (session,) = audited(told, SESSION)
-    assert session["compactions"] == [SUMMARY]
+    assert without_metrics(session["compactions"]) == [SUMMARY]
 
 
 def test_json_tells_of_a_branch_summary_what_was_left(told: Refold) -> None:
     (session,) = audited(told, SESSION)
-    assert session["branchSummaries"] == [
+    assert without_metrics(session["branchSummaries"]) == [
         {
             "id": "s1",
             "seq": 11,
@@ -78,7 +91,7 @@ def test_json_tells_of_a_rewrite_what_it_shows_otherwise(told: Refold) -> None:
     record = {"type": "rewrite", "id": "w1", "reason": "prune", "targets": targets, "tokensSaved": 2}
     told("append", SESSION, stdin=line({**record, "timestamp": "2025-12-08T23:00:00.000Z"}))
     (session,) = audited(told, SESSION)
-    assert session["rewrites"] == [
+    assert without_metrics(session["rewrites"]) == [
         {
             "id": "w1",
             "seq": 18,
@@ -91,9 +104,15 @@ def test_json_tells_of_a_rewrite_what_it_shows_otherwise(told: Refold) -> None:
     ]
 
 
+def test_json_tells_every_metric_that_the_library_finds(told: Refold) -> None:
+    with open_store(told.store) as log:
+        found = audit(log, SESSION)
+    assert audited(told, SESSION) == [json.loads(msgspec.json.encode(found))]
+
+
 def test_json_tells_of_a_session_where_it_stands_and_how_it_was_counted(told: Refold) -> None:
     (session,) = audited(told, SESSION)
-    for name in ("compactions", "branchSummaries", "rewrites"):
+    for name in ("compactions", "branchSummaries", "rewrites", "cost", "cache"):
         del session[name]
     assert session == {
         "session": SESSION,
@@ -130,17 +149,15 @@ def test_one_session_that_is_not_there_ends_the_command_before_anything_is_print
 
 def compactions(refold: Refold, *options: str) -> list[str]:
     (session,) = audited(refold, SESSION, *options)
-    found = session["compactions"]
-    assert isinstance(found, list)
-    return [each["id"] for each in found]
+    return [each["id"] for each in session["compactions"]]
 
 
-def test_compactions_of_the_leafs_path_are_audited_or_with_all_those_of_every_branch(told: Refold) -> None:
+def test_compactions_of_the_leafs_path_are_audited_or_those_of_every_branch(told: Refold) -> None:
     record = {"type": "compaction", "id": "c2", "parentId": "b2", "summary": "s", "tokensBefore": 1}
     told("append", SESSION, stdin=line({**record, "firstKeptEntryId": "b1"}))
     assert compactions(told) == ["c2"]
     assert compactions(told, "--leaf", "i1") == ["c1"]
-    assert compactions(told, "--all") == ["c1", "c2"]
+    assert compactions(told, "--every-branch") == ["c1", "c2"]
 
 
 def test_as_of_an_event_later_compactions_have_not_happened(told: Refold) -> None:
@@ -161,7 +178,6 @@ def test_messages_that_no_summary_covers_are_named(told: Refold) -> None:
         file.write(line({**record, "tokensBefore": 9, "timestamp": "2025-12-08T23:00:00.000Z"}))
     (session,) = audited(told, "tale.jsonl")
     found = session["compactions"]
-    assert isinstance(found, list)
     assert found[1]["messages"] == {"summarized": 1, "kept": 1, "dropped": 3}
     assert found[1]["dropped"] == ["u2", "a3", "s1"]
 
@@ -182,3 +198,158 @@ def test_a_note_says_that_a_vocabulary_is_not_there(told: Refold, tmp_path: Path
     (session,) = outcome.json["sessions"]
     assert (session["counter"], session["exact"]) == ("bytes/4", False)
     assert session["note"].startswith("o200k has no vocabulary here")
+
+
+def test_a_session_is_shown_on_one_screen_or_in_full(told: Refold) -> None:
+    screen, full = told("audit", SESSION).out, told("audit", SESSION, "--full").out
+    assert "WORST FIRST" in screen
+    assert "The parser is fixed." not in screen
+    assert "── Compaction 1 of 1" in full
+    assert "The parser is fixed." in full
+
+
+def test_prices_may_be_those_of_a_file(told: Refold, tmp_path: Path) -> None:
+    prices = "input = 1\noutput = 2\ncache_read = 0\ncache_write_5m = 1\ncache_write_1h = 1\n"
+    (tmp_path / "mine.toml").write_text(f'date = 2026-01-01\n[models."m"]\n{prices}')
+    (session,) = audited(told, SESSION, "--prices", "mine.toml")
+    assert (session["cost"]["prices"], session["cost"]["spent"]["unpriced"]) == ("mine.toml", 0)
+    assert told("audit", "--all", "--prices", "mine.toml", "--json").json["sessions"] == [session]
+
+
+def test_a_file_of_prices_that_cannot_be_read_is_told(told: Refold) -> None:
+    assert told.problem("audit", SESSION, "--prices", "none.toml").startswith("none.toml: cannot be read")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "name a session, or give --all for every session of the store"),
+        (["--all", "s"], "--all stands for every session: name none beside it"),
+        (["--all", "--full"], "--full, --leaf and --as-of are for sessions by name, not for --all"),
+        (["--all", "--leaf", "root"], "--full, --leaf and --as-of are for sessions by name, not for --all"),
+        (["--all", "--as-of", "0"], "--full, --leaf and --as-of are for sessions by name, not for --all"),
+        (["--jobs", "2", "s"], "--jobs goes with --all"),
+        (["--all", "--jobs", "0"], "Invalid value for '--jobs'"),
+        (
+            ["s", "--fail-under", "speed=1"],
+            "Invalid value for '--fail-under': there is no metric 'speed'; there are: ",
+        ),
+        (
+            ["s", "--fail-under", "recall=2"],
+            "Invalid value for '--fail-under': recall needs a share from 0 to 1",
+        ),
+    ],
+)
+def test_wrong_usage_is_told(told: Refold, arguments: list[str], problem: str) -> None:
+    assert told.problem("audit", *arguments, code=2).startswith(problem)
+
+
+NAMES = [f"session-{number:05}" for number in range(4)]
+
+
+@pytest.fixture
+def stocked(refold: Refold) -> Refold:
+    """The command with a store of four sessions, of a few messages and a compaction each."""
+    make_store(refold.store, len(NAMES), messages=6)
+    return refold
+
+
+def shown(refold: Refold, *options: str, code: int = 0) -> list[str]:
+    """The sessions that a table of all lists, in its order."""
+    return [line.split()[0] for line in refold("audit", "--all", *options, code=code).lines[1:]]
+
+
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "1"], ["--jobs", "2"]])
+def test_all_sessions_of_the_store_have_a_line_each(stocked: Refold, jobs: list[str]) -> None:
+    assert shown(stocked, *jobs) == NAMES
+
+
+def test_the_worst_sessions_come_first(stocked: Refold) -> None:
+    # The others lose one thing.
+    paths = ("lib/lost.py", "lib/also_lost.py")
+    reads = [{"type": "toolCall", "id": path, "name": "read", "arguments": {"path": path}} for path in paths]
+    said = {"type": "message", "message": {"role": "assistant", "content": reads}}
+    summary = {"type": "compaction", "summary": "s", "firstKeptEntryId": "", "tokensBefore": 9}
+    stocked("append", "worst", stdin=line(said) + line(summary) + line(said))
+    assert shown(stocked)[0] == "worst"
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_all_audits_as_json_are_those_of_each_session_in_order_of_their_ids(
+    stocked: Refold, jobs: str
+) -> None:
+    assert audited(stocked, "--all", "--jobs", jobs) == audited(stocked, *NAMES)
+
+
+def test_an_empty_store_has_no_audits(refold: Refold) -> None:
+    with open_store(refold.store):
+        pass
+    assert audited(refold, "--all") == []
+    assert shown(refold) == []
+
+
+def test_all_may_be_of_every_branch_of_each(told: Refold) -> None:
+    record = {"type": "compaction", "id": "c2", "parentId": "b2", "summary": "s", "tokensBefore": 1}
+    told("append", SESSION, stdin=line({**record, "firstKeptEntryId": "b1"}))
+    (session,) = audited(told, "--all", "--every-branch")
+    assert [each["id"] for each in session["compactions"]] == ["c1", "c2"]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_damaged_session_is_told_on_stderr_and_the_others_are_shown(
+    stocked: Refold, jobs: str, *, as_json: bool
+) -> None:
+    damage(stocked.store, 2, 3)
+    options = ["--jobs", jobs, *(["--json"] if as_json else [])]
+    outcome = stocked("audit", "--all", *options, code=1)
+    assert outcome.errors.startswith(
+        f"refold: no audit of session '{NAMES[1]}': session '{NAMES[1]}', event "
+    )
+    assert outcome.errors.count("\n") == 1
+    others = [NAMES[0], *NAMES[2:]]
+    if as_json:
+        assert [each["session"] for each in outcome.json["sessions"]] == others
+    else:
+        assert [line.split()[0] for line in outcome.lines[1:]] == others
+
+
+def test_a_damaged_session_by_name_ends_the_command_with_one_line(stocked: Refold) -> None:
+    damage(stocked.store, 2, 3)
+    assert stocked.problem("audit", NAMES[1]).startswith(f"session '{NAMES[1]}', event ")
+
+
+UNDER = f"refold: session {NAMES[0]!r}, compaction 1 (c1 #4): recall.paths-read is 0, under 0.5\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--full"]])
+def test_what_kept_less_than_a_bound_is_told_and_ends_with_1(stocked: Refold, options: list[str]) -> None:
+    passing = stocked("audit", NAMES[0], *options, "--fail-under", "recall.paths-read=0")
+    assert passing.errors == ""
+    failing = stocked("audit", NAMES[0], *options, "--fail-under", "recall.paths-read=0.5", code=1)
+    assert (failing.raw, failing.errors) == (passing.raw, UNDER)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--jobs", "2"]])
+def test_bounds_hold_for_all_sessions_of_the_store(stocked: Refold, options: list[str]) -> None:
+    outcome = stocked("audit", "--all", *options, "--fail-under", "recall.paths-read=0.5", code=1)
+    assert outcome.errors == "".join(UNDER.replace(NAMES[0], name) for name in NAMES)
+
+
+def test_several_bounds_hold_at_once(stocked: Refold) -> None:
+    bounds = ["--fail-under", "recall.paths-read=0.5", "--fail-under", "recall=1"]
+    assert len(stocked("audit", NAMES[0], *bounds, code=1).errors.splitlines()) == 2
+
+
+def test_on_a_terminal_all_sessions_are_audited_under_a_bar_that_goes_away(stocked: Refold) -> None:
+    printed = stocked.on_terminal("audit", "--all", "--jobs", "2")
+    assert "auditing" in printed
+    assert printed.rstrip().rpartition("auditing")[2].count("session-0000") == len(NAMES)
+
+
+def test_on_a_terminal_json_of_all_sessions_commands_nothing(refold: Refold) -> None:
+    Path("hostile.jsonl").write_bytes(hostile())
+    refold("import", "hostile.jsonl")
+    printed = refold.on_terminal("audit", "--all", "--json")
+    assert "\x1b" not in printed
+    assert len(json.loads(printed)["sessions"]) == 1

@@ -116,3 +116,8 @@ def test_settings_are_those_of_the_branch(told: Refold) -> None:
     told("append", SESSION, stdin=line({"type": "thinking_level_change", "thinkingLevel": "high"}))
     assert told("context", SESSION, "--json").json["thinkingLevel"] == "high"
     assert told("context", SESSION, "--leaf", "i1", "--json").json["thinkingLevel"] == "off"
+
+
+def test_options_of_a_request_change_no_other_format(told: Refold) -> None:
+    plain = told("context", SESSION, "--format", "pi").raw
+    assert told("context", SESSION, "--format", "pi", "--model", "x", "--cache-breakpoints", "4").raw == plain

@@ -1,0 +1,41 @@
+"""Auditing a session with every metric, against importing the same session."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from bench.sessions import session_file
+from eventstore import open_store
+from eventstore.importing import import_file
+from projections import audit
+
+GROUP = "audit"
+EVENTS = 2_000
+ROUNDS = 5
+
+
+@pytest.fixture
+def file():
+    return session_file(EVENTS, 60)
+
+
+def import_into(path, file):
+    with open_store(path) as log:
+        import_file(log, file)
+
+
+def audit_of(stored):
+    with open_store(stored.store, create=False) as log:
+        return audit(log, stored.session)
+
+
+def test_refold_audits(measure, made):
+    found = measure(GROUP, "refold", audit_of, made(EVENTS, 60), rounds=ROUNDS)
+    assert len(found.compactions) == 3
+
+
+def test_the_same_session_is_imported(measure, file, tmp_path):
+    fresh = (tmp_path / str(number) for number in itertools.count())
+    measure(GROUP, "import", import_into, rounds=ROUNDS, setup=lambda: ((next(fresh), file), {}))

@@ -1,0 +1,156 @@
+"""Every metric of a replacement, as named fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from cli.audit_view.lines import dollars, part_of, percent, print_field
+from cli.output import counted, thousands
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from projections.metrics import Metrics
+    from projections.metrics.cache import Cache
+    from projections.metrics.cost import Cost
+    from projections.metrics.future_use import FutureUse
+    from projections.metrics.growth import Growth
+    from projections.metrics.instructions import Instructions
+    from projections.metrics.recall import Recall
+    from projections.metrics.regret import Regret
+    from projections.metrics.sections import Sections
+    from projections.metrics.size import Size
+
+
+def print_metrics(out: Console, metrics: Metrics) -> None:
+    """All that was measured of a replacement."""
+    _print(out, "size", _size(metrics.size))
+    _print(out, "needed", _future_use(metrics.future_use), _losses(metrics.future_use))
+    _print(out, "recall", _recall(metrics.recall), _lost(metrics.recall), style="dim")
+    _print(out, "rules", _instructions(metrics.instructions), _gone(metrics.instructions))
+    _print(out, "again", _regret(metrics.regret), _repeats(metrics.regret))
+    if metrics.sections is not None:
+        _print(out, "sections", _sections(metrics.sections))
+    if metrics.growth is not None:
+        _print(out, "names", _growth(metrics.growth))
+    _print(out, "cache", _cache(metrics.cache))
+    _print(out, "cost", _cost(metrics.cost))
+
+
+def _print(
+    out: Console, name: str, facts: Iterable[str], findings: Iterable[str] = (), *, style: str = "red"
+) -> None:
+    print_field(out, name, " · ".join(facts))
+    for finding in findings:
+        print_field(out, "", finding, style=style)
+
+
+def _size(size: Size) -> Iterator[str]:
+    yield f"{size.removed:,} of {size.before:,} tokens removed ({percent(size.removed_share)})"
+    yield f"{size.added:,} added in their place ({percent(size.ratio)})"
+    yield f"{size.kept:,} kept"
+    if size.returned:
+        yield f"{size.returned:,} shown again"
+
+
+def _future_use(use: FutureUse) -> Iterator[str]:
+    if use.total:
+        yield f"{part_of(use.found, use.total)} still there ({percent(use.share)})"
+    else:
+        yield "nothing of what was removed"
+    yield from (f"{each.kind} {part_of(each.found, each.total)}" for each in use.kinds if each.total)
+    yield f"{counted(use.messages, 'later message')} of the model"
+
+
+def _losses(use: FutureUse) -> Iterator[str]:
+    for loss in use.losses:
+        regained = f", regained #{loss.regained_seq}" if loss.regained_seq else ", never regained"
+        yield f"lost {loss.kind} {loss.value}: had #{loss.had_seq}, needed #{loss.needed_seq}{regained}"
+
+
+def _recall(recall: Recall) -> Iterator[str]:
+    if not recall.total:
+        yield "nothing that has a name was removed"
+        return
+    yield f"{part_of(recall.found, recall.total)} still named ({percent(recall.share)})"
+    yield from (f"{each.kind} {part_of(each.found, each.total)}" for each in recall.kinds if each.total)
+
+
+def _lost(recall: Recall) -> Iterator[str]:
+    return (f"{each.kind} no longer named: {' · '.join(each.lost)}" for each in recall.kinds if each.lost)
+
+
+def _instructions(instructions: Instructions) -> Iterator[str]:
+    if not instructions.total:
+        yield "none were given"
+        return
+    yield f"{instructions.kept:,} kept"
+    yield f"{instructions.close:,} close"
+    yield f"{instructions.gone:,} gone"
+
+
+def _gone(instructions: Instructions) -> Iterator[str]:
+    for each in instructions.sentences:
+        if each.fate == "gone":
+            near = f"; nearest, {each.likeness:.0%} alike: {each.nearest}" if each.nearest else ""
+            yield f"gone #{each.seq}: {each.sentence}{near}"
+
+
+def _regret(regret: Regret) -> Iterator[str]:
+    if not regret.calls:
+        yield "no later calls"
+        return
+    yield f"{regret.repeated:,} of {counted(regret.calls, 'later call')} repeated"
+    reads = regret.rereads
+    yield f"re-reads {reads.next3:,} in the next 3, {reads.next10:,} in the next 10, {reads.all:,} in all"
+    rounds = regret.rounds_to_new_action
+    yield "nothing new was called" if rounds is None else f"something new after {counted(rounds, 'round')}"
+
+
+def _repeats(regret: Regret) -> Iterator[str]:
+    for each in regret.repeats:
+        yield f"again #{each.again_seq}: {each.tool} {each.target}, first #{each.first_seq}"
+    for error in regret.errors:
+        yield f"again #{error.again_seq}: the error of #{error.first_seq}: {error.error}"
+
+
+def _sections(sections: Sections) -> Iterator[str]:
+    yield counted(len(sections.headings), "heading")
+    yield f"template {sections.template}" if sections.template else "no known template"
+    if sections.missing:
+        yield f"missing: {', '.join(sections.missing)}"
+    if sections.duplicated:
+        yield f"more than once: {', '.join(sections.duplicated)}"
+
+
+def _growth(growth: Growth) -> Iterator[str]:
+    yield f"{growth.total:,} named by the summary"
+    yield f"{growth.carried:,} carried on from the one before"
+    yield f"{growth.fresh:,} new"
+    yield f"{growth.left_out:,} no longer named"
+
+
+def _cache(cache: Cache) -> Iterator[str]:
+    shared = f"{counted(cache.shared_messages, 'message')} ({counted(cache.shared_tokens, 'token')})"
+    yield f"shares {shared} with the request before"
+    yield f"{cache.rewritten_tokens:,} to be sent anew"
+    if cache.call is not None and cache.recorded_read is not None:
+        yield (
+            f"at {cache.call}: {thousands(cache.predicted_read)} read expected, "
+            f"{thousands(cache.recorded_read)} read and {thousands(cache.recorded_write)} written recorded"
+        )
+
+
+def _cost(cost: Cost) -> Iterator[str]:
+    if cost.model is None:
+        yield "no model in use"
+        return
+    if cost.summary is None and cost.saved is None:
+        yield f"no price for {cost.model}"
+        return
+    estimate = ", an estimate" if cost.is_estimate else ""
+    yield f"summary {dollars(cost.summary)}{estimate}"
+    yield f"cache {dollars(cost.rewrite)}"
+    yield f"saved {dollars(cost.saved)} over {counted(cost.calls, 'later call')}"
+    yield f"net {dollars(cost.net, is_signed=True)} by the prices of {cost.model}"

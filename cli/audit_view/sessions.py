@@ -1,0 +1,95 @@
+"""Audits of many sessions: a line for each, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from cli.audit_view.lines import dollars, percent
+from cli.output import one_line, table, thousands, unbroken
+from cli.replaced import replacements, undone
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from projections.audit import Audit
+
+_TITLE: Final = 60
+_LONGEST_ID: Final = 24
+_SHORT_ID: Final = 13
+"""What of a long id is shown at least: of a UUID of version 7, its time."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What a line tells of a session.
+
+    `future_use` is the smallest share that a replacement has, `losses` and `gone` count those of all; what was
+    undone is left out. `cost` is in dollars, as recorded, or else by the price table.
+    """
+
+    session: str
+    title: str
+    compactions: int
+    future_use: float | None
+    losses: int
+    gone: int
+    cost: float | None
+
+
+def row_of(audit: Audit) -> Row:
+    """The line of a session."""
+    without_effect = undone(audit)
+    measured = [each.metrics for each in replacements(audit) if each.seq not in without_effect]
+    shares = [each.future_use.share for each in measured if each.future_use.share is not None]
+    spent = audit.cost.spent
+    return Row(
+        session=audit.session,
+        title=one_line(audit.title, _TITLE),
+        compactions=len(audit.compactions),
+        future_use=min(shares, default=None),
+        losses=sum(len(each.future_use.losses) for each in measured),
+        gone=sum(each.instructions.gone for each in measured),
+        cost=spent.priced if spent.recorded is None else spent.recorded,
+    )
+
+
+def sessions_table(rows: Iterable[Row]) -> Table:
+    """The lines of sessions, the worst first, those of which nothing was needed later last."""
+    from rich.text import Text
+
+    from projections.metrics.order import rank
+
+    worst = sorted(rows, key=lambda row: (rank(row.future_use, row.losses, row.gone), row.session))
+    short = short_ids([row.session for row in worst])
+    numbers = ("COMPACTED", "NEEDED", "LOST", "GONE", "COST")
+    listing = table("SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE")
+    for row in worst:
+        listing.add_row(
+            unbroken(short[row.session]),
+            thousands(row.compactions),
+            Text(percent(row.future_use), style="bold red" if row.losses else ""),
+            thousands(row.losses),
+            Text(thousands(row.gone), style="bold red" if row.gone else ""),
+            dollars(row.cost),
+            Text(row.title, no_wrap=True, overflow="ellipsis"),
+        )
+    return listing
+
+
+def short_ids(ids: Sequence[str]) -> dict[str, str]:
+    """From ids to beginnings of them that no other has; what is short stays whole, and what would not get short."""
+    ordered = sorted(ids)
+    shown: dict[str, str] = {}
+    for before, each, after in zip(["", *ordered], ordered, [*ordered[1:], ""], strict=False):
+        needed = max(_SHORT_ID, _shared(each, before) + 1, _shared(each, after) + 1)
+        shown[each] = each[:needed] if needed <= _LONGEST_ID < len(each) else each
+    return shown
+
+
+def _shared(one: str, other: str) -> int:
+    """With how many characters two texts begin alike."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

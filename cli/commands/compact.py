@@ -1,0 +1,207 @@
+"""refold compact."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
+
+import click
+
+from cli.compacting import Asking, asking_options, policy_option, window_option
+from cli.options import json_option, utf8
+
+if TYPE_CHECKING:
+    from compaction.compactor import Compacted, Compactor
+    from compaction.plan import Plan
+    from compaction.templates import Source
+    from eventstore.lmdb_log import LmdbLog
+    from projections.standpoint import Leaf
+
+
+@click.command("compact", epilog="Example:  refold compact @last --policy oh-my-pi --dry-run")
+@click.argument("session")
+@click.argument("instructions", default="", callback=utf8)
+@policy_option("pi")
+@click.option("--template", metavar="NAME|FILE", default="", help="A template in place of the policy's.")
+@asking_options
+@click.option(
+    "--keep-recent", type=click.IntRange(0), metavar="TOKENS", help="Keep so much, whatever the policy keeps."
+)
+@click.option(
+    "--counter",
+    type=click.Choice(["o200k", "utf16/4", "bytes/4"]),
+    help="How tokens are counted.  [default: as the policy says]",
+)
+@window_option
+@click.option(
+    "--system",
+    type=click.File("rb"),
+    help="The harness's system prompt, for policies that send real messages.",
+)
+@click.option("--tools", type=click.File("rb"), help="Its tools, a JSON list, for the same.")
+@click.option("--leaf", metavar="ID", help="Compact the branch that ends at this entry, and stand there.")
+@click.option("--dry-run", is_flag=True, help="Say what it would do; ask nobody, append nothing.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    session: str,
+    instructions: str,
+    *,
+    policy: str,
+    template: str,
+    keep_recent: int | None,
+    counter: str | None,
+    window: int,
+    system: BinaryIO | None,
+    tools: BinaryIO | None,
+    leaf: str | None,
+    dry_run: bool,
+    as_json: bool,
+    **asking: Unpack[Asking],
+) -> None:
+    """Put a summary in place of a session's older messages.
+
+    INSTRUCTIONS are for whoever writes the summary. Everything stays in the log, and refold undo takes a
+    compaction back. Ctrl-C calls it off: the session is as it was, but for a record of the attempt.
+    """
+    from cli.compacting import asker_of, policy_named, summarizing, template_sources, with_template
+    from cli.interrupt import cancellable
+    from cli.store import opened_session, resolve_leaf
+    from cli.texts import text_of
+    from compaction.compactor import Compactor
+    from compaction.cuts import KeepRecent
+    from compaction.hooks import installed_hooks
+    from compaction.part import Limits
+    from compaction.summarizers.asking import Asker
+    from compaction.summary import Wishes
+    from eventstore.writing import SessionWriter
+    from projections.tokens import counter as counter_named
+
+    chosen = policy_named(policy)
+    sources, template = with_template(template_sources(), template)
+    wishes = Wishes(
+        instructions=instructions,
+        template=template,
+        system=text_of(system) if system else "",
+        tools=tools.read() if tools else b"",
+    )
+    cut = None if keep_recent is None else KeepRecent(tokens=keep_recent)
+    with opened_session(ctx, session) as (log, name), cancellable(ctx) as interrupt:
+        with log.snapshot() as snapshot:
+            at = resolve_leaf(snapshot, name, leaf)
+        _check_template(log, name, at, template, sources)
+        compactor = Compactor(
+            policy=chosen,
+            asker=Asker(summarizers=[]) if dry_run else asker_of(ctx, log, asking, interrupt),
+            limits=Limits(window=window),
+            tokens=counter_named(counter or chosen.counter, log=log),
+            sources=sources,
+            hooks=installed_hooks(),
+        )
+        if dry_run:
+            with log.snapshot() as snapshot:
+                plan = compactor.plan(snapshot, name, leaf=at, cut=cut)
+            _print_plan(compactor, plan, as_json=as_json)
+            return
+        with summarizing():
+            done = compactor.compact(SessionWriter(log, name), wishes=wishes, cut=cut, leaf=at)
+    _print_done(ctx, name, compactor, done, as_json=as_json)
+
+
+def _check_template(log: LmdbLog, session: str, leaf: Leaf, template: str, sources: list[Source]) -> None:
+    """Raise where the template is not there, before anybody is asked for anything."""
+    from compaction.templates import find, with_session
+    from projections.standpoint import stand
+
+    if template:
+        with log.snapshot() as snapshot:
+            find(template, with_session(sources, snapshot, stand(snapshot, session, leaf=leaf)))
+
+
+def _print_plan(compactor: Compactor, plan: Plan | None, *, as_json: bool) -> None:
+    from cli.output import counted, echo_json, echo_text, unbroken
+
+    if as_json:
+        echo_json(plan and _plan_json(compactor, plan))
+    elif plan is None:
+        echo_text(_nothing(compactor))
+    else:
+        prefix = (
+            f" and {counted(len(plan.turn_prefix), 'message')} of a split turn" if plan.turn_prefix else ""
+        )
+        echo_text(f"would summarize {counted(len(plan.to_summarize), 'message')}{prefix}")
+        begin = f" from {unbroken(plan.cut.first_kept)} on" if plan.kept else ""
+        echo_text(f"would keep {counted(len(plan.kept), 'message')}{begin}")
+        echo_text(f"context: {plan.tokens_before:,} -> at most {_estimate(compactor, plan):,} tokens")
+        for sign, paths in (("read", plan.files.read_files), ("modified", plan.files.modified_files)):
+            for path in paths:
+                echo_text(f"  {sign:<8}  {unbroken(path)}")
+
+
+def _nothing(compactor: Compactor) -> str:
+    """That there is nothing to compact, and why."""
+    policy = compactor.policy
+    if policy.cut is None and policy.rewrites:
+        return f"nothing to compact: policy {policy.name!r} makes no summaries, but has rewrites for refold prune"
+    return "nothing to compact: all that could be summarized is, or would be kept"
+
+
+def _plan_json(compactor: Compactor, plan: Plan) -> dict[str, Any]:
+    return {
+        "firstKept": plan.cut.first_kept,
+        "splitTurn": plan.cut.splits_turn,
+        "toSummarize": plan.cut.to_summarize,
+        "turnPrefix": plan.cut.turn_prefix,
+        "kept": plan.cut.kept,
+        "tokensBefore": plan.tokens_before,
+        "tokensAfterEstimate": _estimate(compactor, plan),
+        "readFiles": plan.files.read_files,
+        "modifiedFiles": plan.files.modified_files,
+        "previousSummary": plan.window.previous_summary,
+    }
+
+
+def _estimate(compactor: Compactor, plan: Plan) -> int:
+    """What is kept, and a summary as long as it may get, but no longer than what it stands for."""
+    from compaction.prompts import output_budget
+
+    prompting = compactor.policy.prompting
+    budget = prompting.output or output_budget(prompting.reserve)
+    return plan.tokens_kept + min(budget, plan.tokens_before - plan.tokens_kept)
+
+
+def _print_done(
+    ctx: click.Context, session: str, compactor: Compactor, done: Compacted, *, as_json: bool
+) -> None:
+    from cli.output import echo_json, echo_note, echo_problem, echo_text, unbroken
+
+    is_refused = done.outcome in ("cancelled", "no-gain")
+    if as_json:
+        echo_json(_done_json(session, compactor, done))
+    elif done.outcome == "compacted" and done.plan:
+        echo_text(f"compacted by {unbroken(done.events[0])}")
+        echo_text(f"context: {done.plan.tokens_before:,} -> {done.tokens_after:,} tokens")
+        echo_text(f"taken back with: refold undo {unbroken(session)} {unbroken(done.events[0])}")
+    elif done.outcome == "nothing":
+        echo_text(_nothing(compactor) if done.plan is None else f"nothing to compact: {done.reason}")
+    for trouble in done.troubles:
+        echo_note(trouble)
+    if done.missing:
+        echo_note(f"the summary lacks sections: {', '.join(done.missing)}")
+    if is_refused:
+        echo_problem(f"not compacted: {done.reason}")
+        ctx.exit(1)
+
+
+def _done_json(session: str, compactor: Compactor, done: Compacted) -> dict[str, Any]:
+    return {
+        "session": session,
+        "outcome": done.outcome,
+        "reason": done.reason,
+        "events": done.events,
+        "counter": compactor.tokens.name,
+        "tokensBefore": done.plan.tokens_before if done.plan else None,
+        "tokensAfter": done.tokens_after,
+        "missingSections": done.missing,
+        "troubles": done.troubles,
+    }

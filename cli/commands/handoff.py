@@ -1,0 +1,92 @@
+"""refold handoff."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, BinaryIO, Unpack
+
+import click
+
+from cli.compacting import Asking, asking_options
+from cli.options import json_option, utf8
+
+if TYPE_CHECKING:
+    from eventstore.lmdb_log import LmdbLog
+
+
+@click.command("handoff", epilog="Example:  refold handoff @last --as next-steps")
+@click.argument("session")
+@click.argument("instructions", default="", callback=utf8)
+@click.option(
+    "--as",
+    "new_name",
+    metavar="NEW",
+    callback=utf8,
+    help="Give the new session this name instead of a new id.",
+)
+@click.option("--system", type=click.File("rb"), help="The harness's system prompt, as it was sent before.")
+@asking_options
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    session: str,
+    instructions: str,
+    *,
+    new_name: str | None,
+    system: BinaryIO | None,
+    as_json: bool,
+    **asking: Unpack[Asking],
+) -> None:
+    """Begin a new session with a document of what this one has come to.
+
+    The session itself stays as it is. INSTRUCTIONS are for whoever writes the document.
+    """
+    from cli.compacting import asker_of, summarizing, template_sources
+    from cli.interrupt import cancellable
+    from cli.output import echo_json, echo_note, echo_text, unbroken
+    from cli.store import opened_session
+    from cli.texts import text_of
+    from compaction.handoff import hand_off
+    from eventstore.writing import SessionWriter
+
+    with opened_session(ctx, session) as (log, name), cancellable(ctx) as interrupt:
+        new = SessionWriter(log, _name(log, new_name))
+        asker = asker_of(ctx, log, asking, interrupt)
+        with summarizing():
+            done = hand_off(
+                SessionWriter(log, name),
+                new,
+                asker,
+                system=text_of(system) if system else "",
+                instructions=instructions,
+                sources=template_sources(),
+            )
+    if as_json:
+        echo_json(
+            {
+                "session": done.session,
+                "parent": name,
+                "events": done.events,
+                "document": done.document,
+                "missingSections": done.missing,
+            }
+        )
+    else:
+        echo_text(f"{done.document}\n\nthe new session: {unbroken(done.session)}")
+    if done.missing:
+        echo_note(f"the document lacks sections: {', '.join(done.missing)}")
+
+
+def _name(log: LmdbLog, given: str | None) -> str:
+    """A name that no session has. Raises BadInputError before anybody is asked for anything."""
+    from cli.compacting import new_session_name
+    from cli.store import check_new_name
+    from eventstore.errors import BadInputError
+
+    if given is None:
+        return new_session_name()
+    name = check_new_name(given)
+    with log.snapshot() as snapshot:
+        if name in {head.name for head in snapshot.heads()}:
+            raise BadInputError(f"session {name!r}", "is there already", "choose another name with --as")
+    return name

@@ -1,0 +1,165 @@
+"""refold policies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.compacting import DEFAULT_WINDOW
+from cli.options import json_option
+
+if TYPE_CHECKING:
+    from compaction.policies import Policy
+
+
+@click.command("policies", epilog="Example:  refold policies show oh-my-pi")
+@click.argument(
+    "action",
+    metavar="[list|show|new|check]",
+    type=click.Choice(["list", "show", "new", "check"]),
+    default="list",
+)
+@click.argument("name", metavar="[NAME|FILE]", required=False)
+@click.option("--from", "origin", metavar="NAME", help="With new: the policy that it extends.  [default: pi]")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, action: str, name: str | None, *, origin: str | None, as_json: bool) -> None:
+    """List the policies, show one, begin one of your own, or check it.
+
+    A policy of your own is a TOML file: `extends` names one that comes with refold, and what else it says
+    takes the place of what that one says. It is kept as NAME.toml in the folder `policies` of REFOLD_CONFIG,
+    or of the platform's folder for settings.
+    """
+    if origin is not None and action != "new":
+        raise click.UsageError("--from goes with 'policies new'", ctx)
+    if action == "list":
+        _list(ctx, as_json=as_json)
+    elif name is None:
+        raise click.UsageError(f"'policies {action}' needs a name", ctx)
+    elif action == "new":
+        _new(name, origin or "pi", as_json=as_json)
+    else:
+        _show(name, is_check=action == "check", as_json=as_json)
+
+
+def _list(ctx: click.Context, *, as_json: bool) -> None:
+    """Each policy, a person's own first; one that is broken is told, and the others are listed."""
+    from cli.compacting import policy_named
+    from cli.output import console, echo_json, echo_problem, table, unbroken
+    from cli.own_files import POLICIES
+    from compaction.policies import preset, preset_names
+    from eventstore.errors import RefoldError
+
+    found: list[tuple[Policy, str]] = []
+    problems: list[str] = []
+    for own in POLICIES.names():
+        try:
+            found.append((policy_named(own), str(POLICIES.find(own))))
+        except RefoldError as error:
+            problems.append(str(error))
+    taken = {policy.name for policy, _ in found}
+    found += [(preset(name), "built-in") for name in preset_names() if name not in taken]
+    if as_json:
+        echo_json(
+            {
+                "policies": [
+                    {"name": policy.name, "source": source, "description": policy.description}
+                    for policy, source in found
+                ],
+                "problems": problems,
+            }
+        )
+    else:
+        listing = table("NAME", "FROM", "WHAT IT DOES")
+        for policy, source in found:
+            listing.add_row(unbroken(policy.name), unbroken(source), unbroken(policy.description))
+        console().print(listing)
+    for problem in problems:
+        echo_problem(problem)
+    if problems:
+        ctx.exit(1)
+
+
+def _new(name: str, origin: str, *, as_json: bool) -> None:
+    from cli.output import echo_json, echo_text, unbroken
+    from cli.own_files import POLICIES
+    from cli.toml_text import toml_text
+    from compaction.policies import preset
+
+    own = toml_text({"name": name, "extends": origin, "description": ""})
+    path = POLICIES.add(name, f"{own}\n{_commented(preset(origin))}")
+    if as_json:
+        echo_json({"policy": name, "path": str(path)})
+    else:
+        echo_text(f"edit {unbroken(str(path))}, then: refold policies check {unbroken(name)}")
+
+
+def _commented(policy: Policy) -> str:
+    """All that a policy says but its name, to be taken out of comment and changed."""
+    import msgspec
+
+    from cli.toml_text import toml_text
+
+    said = msgspec.to_builtins(policy)
+    del said["name"], said["description"]
+    title = f"What {policy.name} says. A table that you write takes the place of the whole of its table."
+    lines = [title, *toml_text(said).splitlines()]
+    return "".join(f"# {line}".rstrip() + "\n" for line in lines)
+
+
+def _show(name: str, *, is_check: bool, as_json: bool) -> None:
+    from cli.compacting import policy_named
+    from cli.output import echo_json, echo_note, echo_text, unbroken
+
+    policy = policy_named(name)
+    warnings = _warnings(policy)
+    if as_json:
+        echo_json({"policy": policy, "warnings": warnings})
+    elif is_check:
+        echo_text(f"{unbroken(policy.name)} is a policy: {_in_short(policy)}")
+    else:
+        echo_text(_toml(policy).rstrip())
+    for warning in warnings:
+        echo_note(warning)
+
+
+def _toml(policy: Policy) -> str:
+    import msgspec
+
+    from cli.toml_text import toml_text
+
+    return toml_text(msgspec.to_builtins(policy))
+
+
+def _in_short(policy: Policy) -> str:
+    """When a policy acts, for the usual window, and by which parts."""
+    from cli.compacting import part_name
+    from compaction.part import Limits
+
+    threshold = policy.trigger.threshold(Limits(window=DEFAULT_WINDOW))
+    sign = "from" if policy.trigger.inclusive else "over"
+    parts = [part_name(part) for part in policy.rewrites]
+    parts += [f"{part_name(policy.cut)} with template {policy.prompting.template}"] if policy.cut else []
+    acts = ", then ".join(parts) or "nothing happens"
+    return f"{sign} {threshold:,} of {DEFAULT_WINDOW:,} tokens, {acts}"
+
+
+def _warnings(policy: Policy) -> list[str]:
+    """What a policy says that cannot be meant."""
+    from cli.compacting import template_sources
+    from compaction.part import Limits
+    from compaction.templates import find
+    from eventstore.errors import NotFoundError
+
+    found = []
+    threshold = policy.trigger.threshold(Limits(window=DEFAULT_WINDOW))
+    if threshold < 1:
+        found.append(f"for a window of {DEFAULT_WINDOW:,} tokens every context is too large: see its trigger")
+    prompting = policy.prompting
+    for template in (prompting.template, prompting.update, prompting.turn_prefix, prompting.short):
+        try:
+            find(template, template_sources()) if template else None
+        except NotFoundError:
+            found.append(f"there is no template {template!r}: see 'refold templates'")
+    return found

@@ -1,0 +1,128 @@
+"""refold prune."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.compacting import policy_option
+from cli.options import json_option
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.policies import Policy
+    from compaction.rewrites import AnyRewrite
+    from eventstore.lmdb_log import LmdbLog
+    from eventstore.records import Rewrite
+    from projections.tokens import Counter
+
+
+@click.command("prune", epilog="Example:  refold prune @last --policy mask --dry-run")
+@click.argument("session")
+@policy_option("oh-my-pi")
+@click.option(
+    "--part",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="Only this of the policy's rewrites; may be given again.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what it would do, and append nothing.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, session: str, *, policy: str, names: tuple[str, ...], dry_run: bool, as_json: bool
+) -> None:
+    """Show old content of a session shorter, by a policy's rewrites, without a model.
+
+    The messages stay as they are in the log; contexts from here on show them otherwise. refold undo takes it
+    back.
+    """
+    from cli.compacting import policy_named
+    from cli.output import echo_json
+    from cli.store import opened_session
+    from projections.tokens import counter
+
+    chosen = policy_named(policy)
+    parts = _chosen(ctx, chosen, names)
+    with opened_session(ctx, session) as (log, name):
+        tokens = counter(chosen.counter, log=log)
+        act = _planned if dry_run else _recorded
+        events, rewrites = act(log, name, parts, tokens)
+    if as_json:
+        made = [
+            {
+                "reason": each.reason,
+                "targets": [shown.target for shown in each.targets],
+                "tokensSaved": each.tokens_saved,
+            }
+            for each in rewrites
+        ]
+        echo_json({"session": name, "events": events, "counter": tokens.name, "rewrites": made})
+    else:
+        _print(name, chosen, events, rewrites, verb="would show" if dry_run else "shows")
+
+
+def _chosen(ctx: click.Context, policy: Policy, names: tuple[str, ...]) -> list[AnyRewrite]:
+    from cli.compacting import part_name
+
+    there = [part_name(part) for part in policy.rewrites]
+    if unknown := sorted(set(names) - set(there)):
+        known = ", ".join(there) or "none"
+        raise click.UsageError(f"policy {policy.name!r} has no rewrite {unknown[0]!r}; it has: {known}", ctx)
+    return [part for part in policy.rewrites if not names or part_name(part) in names]
+
+
+def _planned(
+    log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter
+) -> tuple[list[str], list[Rewrite]]:
+    """What would be appended, without ids."""
+    from compaction.rewriting import plan_rewrites
+    from eventstore.clock import epoch_milliseconds
+
+    with log.snapshot() as snapshot:
+        return [], plan_rewrites(snapshot, session, parts, tokens=tokens, now=epoch_milliseconds())
+
+
+def _recorded(
+    log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter
+) -> tuple[list[str], list[Rewrite]]:
+    """What was appended, its ids and its records; where somebody was faster, after another look."""
+    from compaction.rewriting import record_rewrites
+    from eventstore.clock import epoch_milliseconds
+    from eventstore.errors import VersionConflictError
+    from eventstore.frame import decode
+    from eventstore.records import Rewrite, record_of
+    from eventstore.writing import SessionWriter
+
+    while True:
+        try:
+            events = record_rewrites(
+                SessionWriter(log, session), parts, tokens=tokens, now=epoch_milliseconds()
+            )
+        except VersionConflictError:
+            continue
+        break
+    with log.snapshot() as snapshot:
+        bodies = [
+            decode(snapshot.frame(session, snapshot.locate(session, event)), session).body for event in events
+        ]
+    records = [record_of("rewrite", body) for body in bodies]
+    return events, [record for record in records if isinstance(record, Rewrite)]
+
+
+def _print(session: str, policy: Policy, events: list[str], rewrites: list[Rewrite], *, verb: str) -> None:
+    from cli.output import counted, echo_text, unbroken
+
+    for each in rewrites:
+        echo_text(
+            f"{each.reason}: {verb} {counted(len(each.targets), 'message')} otherwise, "
+            f"{counted(each.tokens_saved, 'token')} less"
+        )
+    if not rewrites:
+        why = "" if policy.rewrites else f": policy {policy.name!r} has no rewrites"
+        echo_text(f"nothing to rewrite{why}")
+    if events:
+        echo_text(f"taken back with: refold undo {unbroken(session)} {unbroken(events[0])}")

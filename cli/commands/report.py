@@ -1,0 +1,106 @@
+"""refold report."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import click
+
+from cli.options import as_of_option, counter_option, json_option, leaf_option, prices_option
+
+_LONGEST_NAME: Final = 100
+
+
+@click.command("report", epilog="Example:  refold report @last -o report.html")
+@click.argument("session")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where to write; - for standard output.  [default: the session's id, with .html]",
+)
+@leaf_option
+@as_of_option
+@counter_option
+@prices_option
+@click.option("--full", is_flag=True, help="All texts whole; else each is cut at 4,000 characters.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    session: str,
+    *,
+    output: str | None,
+    leaf: str | None,
+    as_of: int | None,
+    counter: str,
+    prices: str | None,
+    full: bool,
+    as_json: bool,
+) -> None:
+    """Write a page about a session: its contexts, its tree, and what its compactions lost.
+
+    One file of HTML that needs nothing else and loads nothing. A report that is there is made anew; any other
+    file is left alone.
+    """
+    from cli.output import echo_bytes, echo_json, echo_text, progress_bar
+    from cli.report.build import build_page
+    from cli.report.material import read_material
+    from cli.report.page import page_bytes
+    from cli.store import opened_session, resolve_leaf
+    from cli.whole_file import write_whole
+    from projections.prices import library_prices, prices_of_file
+    from projections.tokens import counter as counter_named
+
+    table = prices_of_file(prices) if prices else library_prices()
+    with opened_session(ctx, session) as (log, name):
+        target = output or _file_name(name)
+        _refuse_others(target)
+        with log.snapshot() as snapshot:
+            at = resolve_leaf(snapshot, name, leaf)
+        with progress_bar("reporting"):
+            tokens = counter_named(counter, log=log)
+            material = read_material(log, name, leaf=at, as_of=as_of, tokens=tokens, prices=table)
+            content = page_bytes(build_page(material, is_full=full))
+    if target == "-":
+        echo_bytes(content)
+        return
+    size = write_whole(target, [content])
+    if as_json:
+        found = material.audit
+        echo_json(
+            {
+                "session": name,
+                "path": target,
+                "bytes": size,
+                "events": found.events,
+                "compactions": len(found.compactions),
+                "branchSummaries": len(found.branch_summaries),
+                "rewrites": len(found.rewrites),
+            }
+        )
+    else:
+        echo_text(f"{target}  {size:,} bytes")
+
+
+def _file_name(session: str) -> str:
+    """A file in the current folder, named after a session as far as names of files go."""
+    name = re.sub(r"[^\w.~-]+", "-", session, flags=re.ASCII).strip(".-")
+    return f"{name[:_LONGEST_NAME] or 'session'}.html"
+
+
+def _refuse_others(target: str) -> None:
+    """Raise BadInputError for a file that is there and is no report."""
+    from pathlib import Path
+
+    from cli.report.page import MARKER
+    from eventstore.errors import BadInputError
+
+    path = Path(target)
+    if target == "-" or not path.is_file() or not path.stat().st_size:
+        return
+    with path.open("rb") as file:
+        beginning = file.read(1000)
+    if MARKER.encode() not in beginning:
+        raise BadInputError(target, "is there and is no report of refold", "name another file with -o")

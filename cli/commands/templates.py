@@ -1,0 +1,127 @@
+"""refold templates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.options import json_option
+
+if TYPE_CHECKING:
+    from compaction.templates import Template
+
+
+@click.command("templates", epilog="Example:  refold templates show compaction")
+@click.argument(
+    "action",
+    metavar="[list|show|new|check]",
+    type=click.Choice(["list", "show", "new", "check"]),
+    default="list",
+)
+@click.argument("name", metavar="[NAME|FILE]", required=False)
+@click.option("--from", "origin", metavar="NAME", help="With new: the template that it begins as.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, action: str, name: str | None, *, origin: str | None, as_json: bool) -> None:
+    """List the templates, show one, begin one of your own, or check it.
+
+    A template is a Markdown file with TOML between two lines `+++`: its name, version and sections. One of
+    your own is kept as NAME.md in the folder `templates` of REFOLD_CONFIG, or of the platform's folder for
+    settings, where it takes the place of the one of its name that comes with refold.
+    """
+    if origin is not None and action != "new":
+        raise click.UsageError("--from goes with 'templates new'", ctx)
+    if action == "list":
+        _list(ctx, as_json=as_json)
+    elif name is None:
+        raise click.UsageError(f"'templates {action}' needs a name", ctx)
+    elif action == "new":
+        _new(name, origin, as_json=as_json)
+    else:
+        _show(name, is_check=action == "check", as_json=as_json)
+
+
+def _list(ctx: click.Context, *, as_json: bool) -> None:
+    """Each template; one that is broken is told, and the others are listed."""
+    from cli.compacting import template_sources
+    from cli.output import console, echo_json, echo_problem, table, unbroken
+    from cli.own_files import TEMPLATES
+    from compaction.templates import built_in_names, find
+    from eventstore.errors import RefoldError
+
+    found: list[Template] = []
+    problems: list[str] = []
+    for name in sorted({*TEMPLATES.names(), *built_in_names()}):
+        try:
+            found.append(find(name, template_sources()))
+        except RefoldError as error:
+            problems.append(str(error))
+    if as_json:
+        echo_json({"templates": [_json(each) for each in found], "problems": problems})
+    else:
+        listing = table("NAME", "VERSION", "FROM", "SECTIONS", right=("VERSION",))
+        for each in found:
+            sections = ", ".join(each.sections)
+            listing.add_row(unbroken(each.name), str(each.version), unbroken(each.source), unbroken(sections))
+        console().print(listing)
+    for problem in problems:
+        echo_problem(problem)
+    if problems:
+        ctx.exit(1)
+
+
+def _new(name: str, origin: str | None, *, as_json: bool) -> None:
+    from cli.output import echo_json, echo_text, unbroken
+    from cli.own_files import TEMPLATES
+    from compaction.templates import built_in_names, built_in_text
+    from eventstore.errors import NotFoundError
+
+    if origin is None and name not in built_in_names():
+        raise NotFoundError("template", name, "name the one to begin from with --from, such as compaction")
+    begun = built_in_text(origin or name)
+    path = TEMPLATES.add(name, begun.replace(f'name = "{origin}"', f'name = "{name}"', 1))
+    if as_json:
+        echo_json({"template": name, "path": str(path)})
+    else:
+        echo_text(f"edit {unbroken(str(path))}, then: refold templates check {unbroken(name)}")
+
+
+def _show(name: str, *, is_check: bool, as_json: bool) -> None:
+    from cli.compacting import template_of_file, template_sources
+    from cli.output import echo_json, echo_note, echo_text, unbroken
+    from cli.own_files import TEMPLATES
+    from compaction.templates import dropped_sections, find
+
+    template = template_of_file(name) if TEMPLATES.is_path(name) else find(name, template_sources())
+    dropped = dropped_sections(template)
+    warnings = [f"the template drops sections: {', '.join(dropped)}"] if dropped else []
+    if as_json:
+        more = {"strip": template.strip, "text": template.text, "warnings": warnings}
+        echo_json({**_json(template), **more})
+    elif is_check:
+        asks = f"asks for {', '.join(template.sections)}" if template.sections else "asks for no sections"
+        echo_text(unbroken(f"{template.name} is a template, version {template.version}: {asks}"))
+    else:
+        echo_text(_file(template))
+    for warning in warnings:
+        echo_note(warning)
+
+
+def _json(template: Template) -> dict[str, Any]:
+    return {
+        "name": template.name,
+        "version": template.version,
+        "source": template.source,
+        "sections": list(template.sections),
+        "digest": template.digest,
+    }
+
+
+def _file(template: Template) -> str:
+    """A template as a file would have it."""
+    from cli.toml_text import toml_text
+
+    front = {"name": template.name, "version": template.version, "sections": list(template.sections)}
+    strip = {"strip": template.strip} if template.strip else {}
+    return f"+++\n{toml_text({**front, **strip})}+++\n{template.text}"

@@ -1,0 +1,188 @@
+"""What the options of commands that compact stand for: policy, templates, summarizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+import click
+
+from cli.options import Decorator
+from cli.own_files import POLICIES, TEMPLATES
+
+if TYPE_CHECKING:
+    from compaction.part import PolicyPart
+    from compaction.policies import Policy
+    from compaction.summarizers import Cancellation
+    from compaction.summarizers.asking import Asker
+    from compaction.templates import Source, Template
+    from eventstore.lmdb_log import LmdbLog
+
+DEFAULT_WINDOW: Final = 200_000
+SUMMARIZERS: Final = ("anthropic", "extractive", "http", "recorded")
+_ADDRESSED: Final = ("anthropic", "http")
+_WHO_ASKS: Final = {
+    "anthropic": "a key is set: the summary is asked of Anthropic; --summarizer extractive asks nobody",
+    "extractive": "no ANTHROPIC_API_KEY is set: the summary is extracted from the log, without a model",
+}
+"""What is said where a person has not chosen."""
+
+window_option: Final[Decorator] = click.option(
+    "--window",
+    type=click.IntRange(1),
+    default=DEFAULT_WINDOW,
+    show_default=True,
+    metavar="TOKENS",
+    help="How much the session's model takes.",
+)
+
+
+def policy_option(default: str) -> Decorator:
+    """The option that names a policy."""
+    return click.option(
+        "--policy",
+        metavar="NAME|FILE",
+        default=default,
+        show_default=True,
+        help="A policy that comes with refold, one of your own, or a TOML file.",
+    )
+
+
+class Asking(TypedDict):
+    """The options of `asking_options`, as a command gets them."""
+
+    summarizer: str | None
+    models: tuple[str, ...]
+    endpoint: str
+
+
+_ASKING: Final[list[Decorator]] = [
+    click.option(
+        "--summarizer",
+        type=click.Choice(SUMMARIZERS),
+        help="Who writes the summary.  [default: anthropic where its key is set, else extractive]",
+    ),
+    click.option(
+        "--model",
+        "models",
+        metavar="NAME",
+        multiple=True,
+        help="The model that anthropic asks; given again, the one to ask where those before it fail.",
+    ),
+    click.option(
+        "--endpoint",
+        metavar="URL",
+        default="",
+        help="The address that http asks, or of a server that speaks as Anthropic does.",
+    ),
+]
+
+
+def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options by which a person chooses who writes a summary."""
+    for option in reversed(_ASKING):
+        command = option(command)
+    return command
+
+
+def asker_of(ctx: click.Context, log: LmdbLog, asking: Asking, is_cancelled: Cancellation) -> Asker:
+    """How the chosen summarizer is asked; without a choice, who it is gets said on stderr.
+
+    Raises UsageError for options that say nothing to it, BadInputError for http without an address.
+    """
+    from cli.output import echo_note
+    from compaction.summarizers.asking import Asker
+    from compaction.summarizers.registry import Choice, default_summarizer, summarizer_named
+
+    name, models, endpoint = asking["summarizer"], asking["models"], asking["endpoint"]
+    if models and name not in (None, "anthropic"):
+        raise click.UsageError(f"--model says nothing to --summarizer {name}", ctx)
+    if endpoint and name not in _ADDRESSED:
+        raise click.UsageError(f"--endpoint goes with --summarizer {' or '.join(_ADDRESSED)}", ctx)
+    chosen = name or ("anthropic" if models else default_summarizer())
+    if name is None and not models:
+        echo_note(_WHO_ASKS[chosen])
+    return Asker(
+        summarizers=[
+            summarizer_named(chosen, Choice(log=log, model=model, endpoint=endpoint))
+            for model in models or ("",)
+        ],
+        is_cancelled=is_cancelled,
+    )
+
+
+@contextmanager
+def summarizing() -> Iterator[None]:
+    """On a terminal, a sign of life while somebody writes."""
+    import sys
+
+    if not sys.stderr.isatty():
+        yield
+        return
+    from cli.output import error_console
+
+    with error_console().status("summarizing"):
+        yield
+
+
+def new_session_name() -> str:
+    """A name for a session that goes on from another."""
+    from eventstore.clock import random_id
+
+    return f"handoff-{random_id()}"
+
+
+def policy_named(name: str) -> Policy:
+    """The policy of a file's path, of a person's own folder, or one that comes with refold.
+
+    Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
+    """
+    from compaction.policies import policy_of_file, preset
+    from eventstore.errors import BadInputError
+
+    if POLICIES.is_path(name):
+        return policy_of_file(Path(name))
+    own = POLICIES.find(name)
+    if own is None:
+        return preset(name)
+    policy = policy_of_file(own)
+    if policy.name != name:
+        raise BadInputError(
+            f"policy {own}", f"it calls itself {policy.name!r}", f'write name = "{name}" there'
+        )
+    return policy
+
+
+def part_name(part: PolicyPart) -> str:
+    """What a part of a policy is called in TOML."""
+    return str(part.__struct_config__.tag)
+
+
+def template_sources() -> list[Source]:
+    """Where templates are looked for before the session and those that come with refold."""
+    from compaction.templates import from_folder, from_plugins
+
+    return [*from_plugins(), from_folder(TEMPLATES.folder)]
+
+
+def template_of_file(path: str) -> Template:
+    """The template of a file. Raises BadInputError."""
+    from compaction.templates import parse
+    from eventstore.errors import BadInputError
+
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise BadInputError(f"template {path}", reason, "name a file, or one of 'refold templates'") from None
+    return parse(text, source=path)
+
+
+def with_template(sources: list[Source], name: str) -> tuple[list[Source], str]:
+    """Sources that have the template which a person names, and its name; a file's comes before all others."""
+    if not TEMPLATES.is_path(name):
+        return sources, name
+    own = template_of_file(name)
+    return [lambda wanted: own if wanted == own.name else None, *sources], own.name

@@ -1,0 +1,98 @@
+"""How a harness in another language talks to the maintainer: a line of JSON says what happened, one what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from compaction.compactor import Compacted
+from compaction.maintaining import Advice, Maintainer, Settings
+from compaction.summary import Wishes
+from eventstore.errors import BadInputError, RefoldError
+from eventstore.writing import SessionWriter
+
+
+class _Happened(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="on"):
+    """Something that a harness tells."""
+
+
+class BeforeRequest(_Happened, frozen=True, tag="before_request"):
+    """A request is going to be sent."""
+
+
+class AfterTurn(_Happened, frozen=True, tag="after_turn"):
+    """An answer has come, and is in the log."""
+
+
+class Failed(_Happened, frozen=True, tag="error"):
+    """A request was refused, with this text."""
+
+    error: str
+
+
+class Idle(_Happened, frozen=True, tag="idle"):
+    """Nothing has happened for so many seconds."""
+
+    seconds: float
+
+
+class Compact(_Happened, frozen=True, tag="compact"):
+    """A person, or a model by its tool, asks for a compaction."""
+
+    instructions: str = ""
+
+
+Happened = BeforeRequest | AfterTurn | Failed | Idle | Compact
+_happened: Final = msgspec.json.Decoder(Happened)
+
+
+def answer(maintainer: Maintainer, writer: SessionWriter, line: bytes, number: int) -> Advice:
+    """What to do after what a line says; what is wrong with it, or went wrong, is the answer's `error`."""
+    try:
+        return _advice(maintainer, writer, _read(line, number))
+    except RefoldError as error:
+        return Advice(error=str(error))
+
+
+def settings_of(given: Mapping[str, Any], source: str) -> Settings:
+    """Settings of automatic compaction. Raises BadInputError, which names the key that is wrong."""
+    try:
+        return msgspec.convert(given, Settings)
+    except msgspec.ValidationError as error:
+        problem = str(error).removeprefix("Object ")
+        raise BadInputError(source, problem, "docs/policies.md names the settings") from None
+
+
+def _read(line: bytes, number: int) -> Happened:
+    try:
+        happened: Happened = _happened.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        known = 'give an object with "on": before_request, after_turn, error, idle or compact'
+        raise BadInputError("standard input", str(error), known, line=number) from None
+    return happened
+
+
+def _advice(maintainer: Maintainer, writer: SessionWriter, happened: Happened) -> Advice:
+    match happened:
+        case BeforeRequest():
+            return maintainer.before_request(writer)
+        case AfterTurn():
+            return maintainer.after_turn(writer)
+        case Failed(error=error):
+            return maintainer.on_error(writer, error)
+        case Idle(seconds=seconds):
+            return maintainer.on_idle(writer, seconds)
+        case Compact(instructions=instructions):
+            return _of_compaction(maintainer.compact(writer, Wishes(instructions=instructions)))
+
+
+def _of_compaction(done: Compacted) -> Advice:
+    is_done = done.outcome == "compacted"
+    return Advice(
+        reason="manual" if is_done else done.reason,
+        history_rewritten=is_done,
+        events=done.events,
+        tokens=done.tokens_after,
+    )

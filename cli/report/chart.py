@@ -1,0 +1,173 @@
+"""Charts over the entries of a path: where their lines run and where their marks stand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from cli.report.model import Chart, Mark, Tick
+
+WIDTH: Final = 1040
+LEFT: Final = 52
+RIGHT: Final = WIDTH - 12
+_BELOW: Final = 26
+_LANE: Final = 22
+_LANES: Final = 3
+"""Rows of marks above a plot."""
+_COLUMNS: Final = 9
+_ROWS: Final = 4
+"""How many places are named on the axes, about."""
+
+
+class Point(msgspec.Struct, frozen=True):
+    """The value after the entry `seq`."""
+
+    seq: int
+    value: float
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to mark at an entry, in a lane above the plot, on the curve, or on the floor."""
+
+    seq: int
+    kind: str
+    title: str
+    target: str
+    sign: str = ""
+    where: Literal["above", "curve", "floor"] = "above"
+
+
+class _Plot(msgspec.Struct, frozen=True, kw_only=True):
+    """The rectangle of a plot: from entries' places and values to coordinates."""
+
+    entries: int
+    highest: float
+    top: float
+    bottom: float
+
+    def x(self, at: float) -> float:
+        return LEFT + (RIGHT - LEFT) * at / self.entries
+
+    def y(self, value: float) -> float:
+        return self.bottom - (self.bottom - self.top) * min(value / self.highest, 1)
+
+
+def chart(
+    points: Sequence[Point],
+    *,
+    height: int,
+    label: str,
+    name: Callable[[float], str],
+    second: Sequence[Point] = (),
+    places: Sequence[Place] = (),
+) -> Chart:
+    """A stepped area of one series, a second as a line, and marks; `second` and `places` are at entries of the first.
+
+    `name` writes a value of the vertical axis.
+    """
+    place_of = {point.seq: at for at, point in enumerate(points)}
+    lanes = _lanes([(place, place_of[place.seq]) for place in places], len(points))
+    highest = max((point.value for point in (*points, *second)), default=0)
+    ticks = _ticks(highest)
+    above = 1 + max((lane for lane in lanes if lane is not None), default=-1)
+    plot = _Plot(entries=len(points), highest=ticks[-1], top=_LANE * above + 10, bottom=height - _BELOW)
+    steps = list(_steps(points, place_of, plot))
+    marks = []
+    for place, lane in zip(places, lanes, strict=True):
+        at = place_of[place.seq]
+        curve = plot.y(points[at].value)
+        y = {"above": _LANE * ((lane or 0) + 0.5) + 2, "curve": curve - 6, "floor": plot.bottom}[place.where]
+        marks.append(
+            Mark(
+                kind=place.kind,
+                sign=place.sign,
+                title=place.title,
+                target=place.target,
+                x=round(plot.x(at + 0.5), 1),
+                y=round(y, 1),
+            )
+        )
+    return Chart(
+        width=WIDTH,
+        height=height,
+        left=LEFT,
+        right=RIGHT,
+        top=plot.top,
+        bottom=plot.bottom,
+        area=f"M{LEFT} {plot.bottom:g}{_drawn(steps)}V{plot.bottom:g}Z",
+        line=_line(steps),
+        second=_line(list(_steps(second, place_of, plot))),
+        rows=[Tick(at=round(plot.y(tick), 1), label=name(tick)) for tick in ticks],
+        columns=_columns(points, plot),
+        marks=marks,
+        points=" ".join(f"{point.seq}:{point.value:.10g}" for point in points),
+        label=label,
+    )
+
+
+def _lanes(placed: Sequence[tuple[Place, int]], entries: int) -> list[int | None]:
+    """The lane of each mark above the plot, so that neighbours do not cover each other while there are lanes."""
+    room = entries * _LANE / (RIGHT - LEFT)
+    last = [-math.inf] * _LANES
+    lanes: list[int | None] = []
+    for place, at in placed:
+        if place.where != "above":
+            lanes.append(None)
+            continue
+        lane = next((lane for lane in range(_LANES) if at - last[lane] >= room), _LANES - 1)
+        last[lane] = at
+        lanes.append(lane)
+    return lanes
+
+
+def _ticks(highest: float) -> list[float]:
+    """Round values from 0 to the first that is not below the highest."""
+    if highest <= 0:
+        return [0, 1]
+    rough = highest / _ROWS
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= rough * (1 - 1e-9))
+    return [step * number for number in range(math.ceil(highest / step - 1e-9) + 1)]
+
+
+def _columns(points: Sequence[Point], plot: _Plot) -> list[Tick]:
+    """The numbers of some entries at equal distances, the first among them."""
+    every = max(-(-len(points) // _COLUMNS), 1)
+    return [
+        Tick(at=round(plot.x(at + 0.5), 1), label=f"#{points[at].seq}") for at in range(0, len(points), every)
+    ]
+
+
+def _steps(
+    points: Sequence[Point], place_of: Mapping[int, int], plot: _Plot
+) -> Iterator[tuple[float, float]]:
+    """From where on a curve runs at which height; of values too close to be told apart, the highest."""
+    x = y = math.nan
+    for point in points:
+        start, height = round(plot.x(place_of[point.seq]) * 2) / 2, round(plot.y(point.value), 1)
+        if start == x:
+            y = min(y, height)
+            continue
+        if not math.isnan(x):
+            yield x, y
+        x, y = start, height
+    if not math.isnan(x):
+        yield x, y
+
+
+def _line(steps: Sequence[tuple[float, float]]) -> str:
+    return f"M{steps[0][0]:g} {steps[0][1]:g}{_drawn(steps)}" if steps else ""
+
+
+def _drawn(steps: Sequence[tuple[float, float]]) -> str:
+    """Steps as SVG draws them, up to the right end."""
+    drawn: list[str] = []
+    height = math.nan
+    for x, y in steps:
+        if y != height:
+            drawn.append(f"H{x:g}V{y:g}")
+            height = y
+    return "".join(drawn) + f"H{RIGHT}"

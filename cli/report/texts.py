@@ -1,0 +1,22 @@
+"""Texts of sessions as the page shows them: cut, never whole where that would be too much."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LONGEST_TEXT: Final = 4000
+"""Characters of an event's text on the page, unless all is asked for."""
+LONGEST_LINE: Final = 240
+"""Characters of the line that stands for an event."""
+
+
+def cut(text: str, longest: int) -> tuple[str, int]:
+    """The beginning of a text, and how many characters are left out."""
+    return text[:longest], max(len(text) - longest, 0)
+
+
+def line_of(text: str, longest: int = LONGEST_LINE) -> str:
+    """The beginning of a text on one line."""
+    # More than is shown, for runs of spaces become one; not all, for a text may be huge.
+    line = " ".join(text[: longest * 8].split())
+    return line if len(line) <= longest and len(text) <= longest * 8 else line[: longest - 1] + "…"

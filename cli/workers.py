@@ -1,0 +1,151 @@
+"""Work done by several processes at once, its results in order.
+
+A pool of the standard library would do, but for two ends: where one of its processes is killed while it hands over a
+large result, the pool waits for the rest for good; and where the pool's own process is killed, the others stay. Here
+every process has a pipe of its own, whose end it and we see.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import connection, get_context, resource_tracker
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+AHEAD: Final = 8
+"""How many results for each process may be there before their turn."""
+
+
+class WorkerLostError(Exception):
+    """A process ended before it gave the result for `item`."""
+
+    def __init__(self, item: object) -> None:
+        super().__init__(f"the process at work on {item!r} ended")
+        self.item = item
+
+
+def results(
+    work: Callable[[Item], Result], items: Sequence[Item], *, jobs: int
+) -> Generator[Result, None, None]:
+    """What `work` gives for each item, in order of the items, by up to `jobs` processes of their own.
+
+    `work`, items and results are pickled; nothing of this process, no open file or store, is in the others.
+    However many items there are, few results wait for their turn. Raises WorkerLostError where a process is
+    killed. The processes end with the iterator: when it is through, fails, is interrupted or closed.
+    """
+    workers: list[_Worker[Item, Result]] = []
+    waiting: dict[int, Result] = {}
+    given = 0
+    try:
+        for place in range(len(items)):
+            while place not in waiting:
+                while given < min(len(items), place + jobs * AHEAD):
+                    worker = _free(workers) or _another(workers, work, jobs)
+                    if worker is None:
+                        break
+                    worker.give(given, items[given])
+                    given += 1
+                for worker in _answering(workers):
+                    at, result = worker.take()
+                    waiting[at] = result
+            yield waiting.pop(place)
+    finally:
+        for worker in workers:
+            worker.dismiss()
+        for worker in workers:
+            worker.join()
+
+
+def _free(workers: list[_Worker[Item, Result]]) -> _Worker[Item, Result] | None:
+    return next((worker for worker in workers if worker.at is None), None)
+
+
+def _another(
+    workers: list[_Worker[Item, Result]], work: Callable[[Item], Result], jobs: int
+) -> _Worker[Item, Result] | None:
+    if len(workers) == jobs:
+        return None
+    workers.append(_Worker(work))
+    return workers[-1]
+
+
+def _answering(workers: list[_Worker[Item, Result]]) -> Iterator[_Worker[Item, Result]]:
+    """The workers with a result; waits until there is one."""
+    busy: dict[Any, _Worker[Item, Result]] = {
+        worker.pipe: worker for worker in workers if worker.at is not None
+    }
+    return (busy[ready] for ready in connection.wait(list(busy)))
+
+
+class _Worker(Generic[Item, Result]):
+    """A process, the pipe to it, and what it is at work on: the item and its place, None where it waits for one."""
+
+    def __init__(self, work: Callable[[Item], Result]) -> None:
+        # Spawned, not forked: an open store must not get into another process.
+        context = get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(work, theirs), daemon=True)
+        with _interrupts_held():
+            self._process.start()
+        # Without our copy, the pipe ends when the process does.
+        theirs.close()
+        self.at: int | None = None
+        self._item: Item | None = None
+
+    def give(self, at: int, item: Item) -> None:
+        self.at, self._item = at, item
+        # A broken pipe is told by the attempt to take the result.
+        with suppress(OSError):
+            self.pipe.send(item)
+
+    def take(self) -> tuple[int, Result]:
+        assert self.at is not None  # noqa: S101  it was given something
+        try:
+            result: Result = self.pipe.recv()
+        except (EOFError, OSError):
+            raise WorkerLostError(self._item) from None
+        at, self.at = self.at, None
+        return at, result
+
+    def dismiss(self) -> None:
+        """Have the process end: by itself where it waits, else in the middle of its work."""
+        self.pipe.close()
+        if self.at is not None:
+            self._process.terminate()
+
+    def join(self) -> None:
+        """Wait until the process has ended."""
+        self._process.join()
+
+
+def _serve(work: Callable[[Item], Result], pipe: Connection) -> None:
+    """Give the result for each item that comes, until the other end of the pipe is closed."""
+    while True:
+        try:
+            item = pipe.recv()
+        except (EOFError, OSError):
+            return
+        result = work(item)
+        try:
+            pipe.send(result)
+        except OSError:
+            return
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C reaches every process of a terminal; those that start meanwhile will not hear it, but be ended."""
+    # Its own start would let interrupts through again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,50 @@
+"""Draws docs/images/report.png, the top of the demo's report: `python docs/generate_report_picture.py`.
+
+Needs a Chromium on the path.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from cli.demo.script import play
+from cli.report.build import build_page
+from cli.report.material import read_material
+from cli.report.page import page_bytes
+from eventstore.memory_log import MemoryLog
+from projections.prices import library_prices
+from projections.tokens import counter
+
+WIDTH, HEIGHT = 1240, 880
+SCALE = 1.5
+
+
+def main() -> None:
+    """Write the picture."""
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    target = Path(__file__).parent / "images" / "report.png"
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        file = Path(folder, "report.html")
+        file.write_bytes(page())
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        opened = browser.new_page(
+            viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=SCALE, color_scheme="light"
+        )
+        opened.goto(file.as_uri())
+        opened.screenshot(path=target)
+        browser.close()
+
+
+def page() -> bytes:
+    """The demo session's report."""
+    log = MemoryLog(clock=lambda: 0)
+    material = read_material(log, play(log), tokens=counter("utf16/4"), prices=library_prices())
+    return page_bytes(build_page(material))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,353 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.hostile import hostile
+from tests.cli.long_talk import NEVER, SESSION
+from tests.cli.running import Refold
+from tests.cli.test_harmless import COMMANDING
+from tests.support.local_http import LocalServer, answers
+from tests.support.messages_api import MessagesApi, complete, errs, says
+
+KEEPING = ("compact", SESSION, "--keep-recent", "250")
+EXTRACTING = (*KEEPING, "--summarizer", "extractive")
+MINE = "+++\nname = 'mine'\nversion = 3\nsections = ['Open']\n+++\nSay what is open.\n"
+
+
+def record(refold: Refold, event: str) -> Any:
+    return refold("show", SESSION, event, "--json").json["record"]
+
+
+def newest(refold: Refold, kind: str) -> Any:
+    """The record of the newest event of a kind."""
+    return record(refold, refold("log", SESSION, "--kind", kind, "--json").json_lines[-1]["id"])
+
+
+def context(refold: Refold, *arguments: str) -> Any:
+    return refold("context", SESSION, "--json", *arguments).json
+
+
+def events(refold: Refold) -> int:
+    count: int = refold("sessions", "--json").json["sessions"][0]["events"]
+    return count
+
+
+class TestDryRun:
+    def test_it_says_all_that_a_compaction_would_do(self, talked: Refold) -> None:
+        assert talked(*KEEPING, "--dry-run", "--json").json == {
+            "firstKept": "u5",
+            "splitTurn": False,
+            "toSummarize": ["u1", "a1", "r1", "b1", "u2", "a2", "u3", "a3", "u4", "a4"],
+            "turnPrefix": [],
+            "kept": ["u5", "a5"],
+            "tokensBefore": 1107,
+            "tokensAfterEstimate": 1107,
+            "readFiles": ["src/parser.py"],
+            "modifiedFiles": [],
+            "previousSummary": None,
+        }
+
+    def test_a_cut_inside_a_turn_splits_it(self, talked: Refold) -> None:
+        plan = talked("compact", SESSION, "--keep-recent", "350", "--dry-run", "--json").json
+        assert (plan["splitTurn"], plan["turnPrefix"], plan["kept"]) == (True, ["u4"], ["a4", "u5", "a5"])
+
+    def test_a_summary_is_estimated_as_long_as_it_may_get(self, talked: Refold, tmp_path: Path) -> None:
+        (tmp_path / "short.toml").write_text('name = "short"\nextends = "pi"\n[prompting]\noutput = 50\n')
+        assert (
+            talked(*KEEPING, "--policy", "short.toml", "--dry-run", "--json").json["tokensAfterEstimate"]
+            == 250
+        )
+
+    def test_the_summary_before_is_told(self, talked: Refold) -> None:
+        talked("compact", SESSION, "--leaf", "a4", "--keep-recent", "250", "--summarizer", "extractive")
+        talked("append", SESSION, stdin='{"type":"message","message":{"role":"user","content":"On."}}')
+        plan = talked("compact", SESSION, "--keep-recent", "0", "--dry-run", "--json").json
+        assert NEVER in plan["previousSummary"]
+
+    def test_where_there_is_nothing_to_do_it_is_null(self, talked: Refold) -> None:
+        assert talked("compact", SESSION, "--dry-run", "--json").raw == b"null\n"
+
+    def test_people_are_told_the_same(self, talked: Refold) -> None:
+        assert talked("compact", SESSION, "--keep-recent", "350", "--dry-run").lines == [
+            "would summarize 8 messages and 1 message of a split turn",
+            "would keep 3 messages from a4 on",
+            "context: 1,107 -> at most 1,107 tokens",
+            "  read      src/parser.py",
+        ]
+
+    def test_nobody_is_asked_and_nothing_is_stored(self, talked: Refold, messages_api) -> None:
+        api: MessagesApi = messages_api()
+        before = events(talked)
+        talked(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url, "--dry-run")
+        assert (api.requests, events(talked)) == ([], before)
+
+
+class TestCompacting:
+    def test_a_summary_stands_in_place_of_what_is_not_kept(self, talked: Refold) -> None:
+        talked(*EXTRACTING)
+        messages = context(talked)["messages"]
+        assert [part["event"] for part in messages[1:]] == ["u5", "a5"]
+        assert (messages[0]["fate"], NEVER in messages[0]["message"]["summary"]) == ("summary", True)
+
+    def test_files_are_told_by_tags(self, talked: Refold) -> None:
+        event = talked(*EXTRACTING, "--json").json["events"][0]
+        assert record(talked, event)["summary"].endswith("<read-files>\nsrc/parser.py\n</read-files>")
+
+    def test_the_record_says_who_asked_and_by_what(self, talked: Refold) -> None:
+        made = record(talked, talked(*EXTRACTING, "--json").json["events"][0])
+        assert (made["reason"], made["policy"], made["template"]) == ("manual", "pi", "compaction@1")
+        assert made["request"]["requests"][0]["summarizer"] == "extractive"
+
+    def test_json_tells_what_became_of_it(self, talked: Refold) -> None:
+        done = talked(*EXTRACTING, "--json").json
+        (event,) = done.pop("events")
+        assert record(talked, event)["type"] == "compaction"
+        assert done == {
+            "session": SESSION,
+            "outcome": "compacted",
+            "reason": "",
+            "counter": "utf16/4",
+            "tokensBefore": 1107,
+            "tokensAfter": context(talked)["tokens"],
+            "missingSections": [],
+            "troubles": [],
+        }
+
+    def test_people_are_told_and_how_it_is_taken_back(self, talked: Refold) -> None:
+        before = context(talked, "--format", "pi")["messages"]
+        done, sizes, way_back = talked(*EXTRACTING).lines
+        assert done.startswith("compacted by ")
+        assert sizes == f"context: 1,107 -> {context(talked)['tokens']:,} tokens"
+        talked(*way_back.removeprefix("taken back with: refold ").split())
+        assert context(talked, "--format", "pi")["messages"] == before
+
+    def test_another_branch_is_compacted_where_it_ends(self, talked: Refold) -> None:
+        done = talked(
+            "compact", SESSION, "--leaf", "#8", "--keep-recent", "0", "--summarizer", "extractive", "--json"
+        )
+        event = done.json["events"][0]
+        assert talked("show", SESSION, event, "--json").json["parent"] == "a3"
+        assert talked("tree", SESSION, "--json").json["leaf"] == event
+
+    def test_it_counts_as_it_is_told_to(self, talked: Refold) -> None:
+        assert talked(*EXTRACTING, "--counter", "bytes/4", "--json").json["counter"] == "bytes/4"
+
+    def test_what_is_to_be_kept_leads_before_the_policy(self, talked: Refold) -> None:
+        done = talked(*EXTRACTING, "--policy", "opencode", "--json").json
+        assert record(talked, done["events"][0])["firstKeptEntryId"] == "u5"
+
+    def test_a_policy_may_be_a_file_or_one_of_ones_own(self, talked: Refold) -> None:
+        own = talked.config / "policies" / "tiny.toml"
+        own.parent.mkdir(parents=True)
+        own.write_text('name = "tiny"\nextends = "pi"\n[cut]\npart = "keep-recent"\ntokens = 250\n')
+        for name in ("tiny", str(own)):
+            plan = talked("compact", SESSION, "--policy", name, "--dry-run", "--json").json
+            assert plan["firstKept"] == "u5"
+
+
+class TestTemplates:
+    def test_a_template_may_be_one_of_refolds(self, talked: Refold) -> None:
+        event = talked(*EXTRACTING, "--template", "five-sections", "--json").json["events"][0]
+        assert record(talked, event)["template"] == "five-sections@1"
+
+    def test_a_template_may_be_a_file_or_one_of_ones_own(self, talked: Refold, tmp_path: Path) -> None:
+        own = talked.config / "templates" / "mine.md"
+        own.parent.mkdir(parents=True)
+        for file, name in ((tmp_path / "elsewhere.md", "elsewhere.md"), (own, "mine")):
+            file.write_text(MINE)
+            event = talked(*EXTRACTING, "--template", name, "--json").json["events"][0]
+            assert record(talked, event)["template"] == "mine@3"
+            assert record(talked, event)["summary"].startswith("## Open\n")
+            talked("undo", SESSION)
+
+    @pytest.mark.parametrize(
+        ("template", "problem"),
+        [
+            ("nope", "no template 'nope'; there are: "),
+            ("nope.md", "template nope.md: No such file or directory; "),
+            ("talk.jsonl/x.md", "template talk.jsonl/x.md: Not a directory; "),
+        ],
+    )
+    def test_one_that_is_not_there_is_told_before_anybody_is_asked(
+        self, talked: Refold, messages_api, template: str, problem: str
+    ) -> None:
+        api: MessagesApi = messages_api()
+        asking = ("--summarizer", "anthropic", "--endpoint", api.url)
+        assert talked.problem(*KEEPING, *asking, "--template", template).startswith(problem)
+        assert api.requests == []
+
+
+class TestAsking:
+    @pytest.fixture(autouse=True)
+    def key(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    def test_a_model_writes_the_summary(self, talked: Refold, messages_api) -> None:
+        api: MessagesApi = messages_api()
+        asking = ("--summarizer", "anthropic", "--endpoint", api.url, "--model", "a-model")
+        event = talked(*KEEPING, *asking, "--json").json["events"][0]
+        assert api.requests[0].json["model"] == "a-model"
+        assert record(talked, event)["summary"].startswith(complete(api.requests[0]))
+
+    def test_instructions_reach_it(self, talked: Refold, messages_api) -> None:
+        api: MessagesApi = messages_api()
+        talked(*KEEPING, "Name every test.", "--summarizer", "anthropic", "--endpoint", api.url)
+        assert "Name every test." in api.asked[0]
+
+    def test_where_one_model_fails_the_next_is_asked(self, talked: Refold, messages_api) -> None:
+        api: MessagesApi = messages_api(errs(404, "no such model", "not_found_error"), says(complete))
+        talked(
+            *KEEPING,
+            "--model",
+            "first",
+            "--model",
+            "second",
+            "--summarizer",
+            "anthropic",
+            "--endpoint",
+            api.url,
+        )
+        assert [request.json["model"] for request in api.requests] == ["first", "second"]
+
+    def test_a_service_of_ones_own_is_asked(self, talked: Refold, service) -> None:
+        own: LocalServer = service(answers({"summary": "In short."}))
+        event = talked(*KEEPING, "--summarizer", "http", "--endpoint", own.url, "--json").json["events"][0]
+        assert record(talked, event)["summary"].startswith("In short.")
+
+    def test_an_answer_is_asked_for_once_and_then_recorded(self, talked: Refold, messages_api) -> None:
+        api: MessagesApi = messages_api()
+        first = talked(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url, "--json").json["events"][
+            0
+        ]
+        talked("undo", SESSION)
+        again = talked(*KEEPING, "--summarizer", "recorded", "--json").json["events"][0]
+        assert record(talked, again)["summary"] == record(talked, first)["summary"]
+        assert len(api.requests) == 1
+
+    def test_the_harnesss_own_prompt_and_tools_go_before_the_real_messages(
+        self, talked: Refold, messages_api, tmp_path: Path
+    ) -> None:
+        api: MessagesApi = messages_api()
+        (tmp_path / "prompt.md").write_text("You are an agent.")
+        (tmp_path / "tools.json").write_text('[{"name":"read","input_schema":{"type":"object"}}]')
+        before = ("--policy", "opencode", "--system", "prompt.md", "--tools", "tools.json")
+        talked(*KEEPING, *before, "--summarizer", "anthropic", "--endpoint", api.url)
+        asked = api.requests[0].json
+        assert "You are an agent." in str(asked["system"])
+        assert [tool["name"] for tool in asked["tools"]] == ["read"]
+
+    def test_sections_that_an_answer_lacks_are_told(self, talked: Refold, messages_api) -> None:
+        api: MessagesApi = messages_api(says("## Goal\nall of it"))
+        done = talked(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url)
+        assert done.errors == (
+            "refold: note: the summary lacks sections: Constraints & Preferences, Progress, Key Decisions, "
+            "Next Steps, Critical Context\n"
+        )
+
+    def test_a_request_that_fails_leaves_the_session_as_it_was_and_an_attempt(
+        self, talked: Refold, messages_api
+    ) -> None:
+        api: MessagesApi = messages_api(errs(401, "invalid x-api-key", "authentication_error"))
+        before = context(talked)["messages"]
+        problem = talked.problem(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url)
+        assert problem.startswith("summarizer anthropic: 401: invalid x-api-key")
+        assert context(talked)["messages"] == before
+        assert newest(talked, "attempt")["error"] == problem
+
+    def test_with_a_key_and_no_choice_it_is_said_that_a_model_is_asked(
+        self, talked: Refold, messages_api, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        api: MessagesApi = messages_api()
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
+        done = talked(*KEEPING)
+        assert len(api.requests) == 1
+        assert done.errors == (
+            "refold: note: a key is set: the summary is asked of Anthropic; --summarizer extractive asks nobody\n"
+        )
+
+
+def test_without_a_key_and_a_choice_it_is_said_that_no_model_is_asked(talked: Refold) -> None:
+    assert talked(*KEEPING).errors == (
+        "refold: note: no ANTHROPIC_API_KEY is set: the summary is extracted from the log, without a model\n"
+    )
+
+
+class TestNothing:
+    def test_what_fits_is_not_compacted(self, talked: Refold) -> None:
+        before = events(talked)
+        done = talked("compact", SESSION, "--summarizer", "extractive")
+        assert done.lines == ["nothing to compact: all that could be summarized is, or would be kept"]
+        assert events(talked) == before
+
+    def test_what_is_compacted_is_not_compacted_again(self, talked: Refold) -> None:
+        talked(*EXTRACTING)
+        before = events(talked)
+        done = talked(*EXTRACTING, "--json").json
+        assert (done["outcome"], done["tokensBefore"], events(talked)) == ("nothing", None, before)
+
+    def test_a_policy_that_makes_no_summaries_is_told(self, talked: Refold) -> None:
+        assert talked("compact", SESSION, "--policy", "mask", "--summarizer", "extractive").lines == [
+            "nothing to compact: policy 'mask' makes no summaries, but has rewrites for refold prune"
+        ]
+
+    def test_a_summary_that_gains_nothing_is_not_used(self, talked: Refold, service) -> None:
+        own: LocalServer = service(answers({"summary": "word " * 4000}))
+        before = context(talked)["messages"]
+        asking = (*KEEPING, "--summarizer", "http", "--endpoint", own.url)
+        assert talked.problem(*asking) == "not compacted: the context would have 5211 tokens in place of 1107"
+        assert context(talked)["messages"] == before
+        assert newest(talked, "decision")["outcome"] == "no-gain"
+
+    def test_json_tells_why_not(self, talked: Refold, service) -> None:
+        own: LocalServer = service(answers({"summary": "word " * 4000}))
+        done = talked(*KEEPING, "--summarizer", "http", "--endpoint", own.url, "--json", code=1).json
+        assert (done["outcome"], done["events"], done["tokensAfter"]) == ("no-gain", [], 5211)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--model", "x", "--summarizer", "extractive"], "--model says nothing to --summarizer extractive"),
+        (["--endpoint", "http://x"], "--endpoint goes with --summarizer anthropic or http"),
+        (["--keep-recent", "-1"], "Invalid value for '--keep-recent'"),
+        (["--window", "0"], "Invalid value for '--window'"),
+        (["--counter", "words"], "Invalid value for '--counter'"),
+        (["--system", "nope"], "Invalid value for '--system'"),
+    ],
+)
+def test_options_that_make_no_sense_are_told(talked: Refold, arguments: list[str], problem: str) -> None:
+    assert talked.problem("compact", SESSION, *arguments, code=2).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--policy", "nope"], "no policy 'nope'; there are: "),
+        (["--policy", "./nope.toml"], "nope.toml: No such file or directory; name a TOML file"),
+        (["--summarizer", "http"], "summarizer 'http': has no address; "),
+        (["--leaf", "nope"], "no event 'nope'; "),
+    ],
+)
+def test_what_is_not_there_is_told(talked: Refold, arguments: list[str], problem: str) -> None:
+    assert talked.problem("compact", SESSION, *arguments).startswith(problem)
+
+
+def test_a_system_prompt_that_is_no_utf_8_is_told(talked: Refold, tmp_path: Path) -> None:
+    (tmp_path / "prompt.md").write_bytes(b"\xff")
+    problem = talked.problem("compact", SESSION, "--system", "prompt.md")
+    assert problem == "prompt.md: is not UTF-8; give a text in UTF-8"
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--policy", "layered"]])
+def test_a_hostile_session_is_compacted_and_commands_nothing(
+    refold: Refold, tmp_path: Path, options: list[str]
+) -> None:
+    (tmp_path / "hostile.jsonl").write_bytes(hostile())
+    done = refold("compact", "hostile.jsonl", "--keep-recent", "0", "--summarizer", "extractive", *options)
+    assert not COMMANDING.search(done.out + done.errors)
+    assert refold("context", "hostile", "--json").json["messages"][0]["fate"] == "summary"
+    assert refold("verify", "--json").json["findings"] == []

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.running import Refold
+from tests.cli.tale import ENTRIES, SESSION, TITLE
+
+
+def context(refold: Refold, *arguments: str) -> bytes:
+    return refold("context", *arguments, "--format", "pi").raw
+
+
+def test_a_fork_shows_the_context_that_it_was_forked_from(told: Refold) -> None:
+    told("fork", SESSION, "--as", "again")
+    assert context(told, "again") == context(told, SESSION)
+
+
+def test_a_fork_from_before_a_compaction_shows_the_original(told: Refold) -> None:
+    told("fork", SESSION, "--leaf", "s1", "--as", "again")
+    assert context(told, "again") == context(told, SESSION, "--leaf", "s1")
+    assert len(told("context", "again", "--json").json["messages"]) == 9
+
+
+def test_a_leaf_may_be_named_by_its_number(told: Refold) -> None:
+    told("fork", SESSION, "--leaf", "#3", "--as", "again")
+    assert told("tree", "again", "--json").json["leaf"] == "i1"
+    assert [node["id"] for node in told("tree", "again", "--json").json["nodes"]] == ["u1", "a1", "r1", "i1"]
+
+
+def test_a_whole_fork_has_every_branch(told: Refold) -> None:
+    told("fork", SESSION, "--whole", "--as", "again")
+    assert {node["id"] for node in told("tree", "again", "--json").json["nodes"]} == set(ENTRIES)
+
+
+def test_a_fork_keeps_title_and_labels(told: Refold) -> None:
+    told("fork", SESSION, "--leaf", "u2", "--as", "again")
+    (session,) = told("sessions", "--match", "again", "--json").json["sessions"]
+    nodes = told("tree", "again", "--json").json["nodes"]
+    assert session["title"] == TITLE
+    assert next(node["label"] for node in nodes if node["id"] == "u2") == "halfway"
+
+
+def test_people_are_told_the_new_session_and_where_it_comes_from(told: Refold) -> None:
+    forked = told("fork", SESSION, "--as", "again")
+    assert forked.lines == [f"again  14 entries, forked from {SESSION} at i1"]
+
+
+def test_people_are_told_of_a_fork_of_the_root(told: Refold) -> None:
+    forked = told("fork", SESSION, "--leaf", "root", "--as", "again")
+    assert forked.lines == [f"again  1 entry, forked from {SESSION} at the root"]
+
+
+def test_json_tells_session_parent_leaf_and_entries(told: Refold) -> None:
+    assert told("fork", SESSION, "--leaf", "i1", "--as", "again", "--json").json == {
+        "session": "again",
+        "parent": SESSION,
+        "leaf": "i1",
+        "entries": 14,
+    }
+
+
+def test_without_a_name_a_fork_is_called_by_a_new_id(told: Refold) -> None:
+    new = told("fork", SESSION, "--json").json["session"]
+    assert told("tree", new, "--json").json["leaf"] == "i1"
+
+
+def test_a_link_says_where_a_fork_comes_from(told: Refold) -> None:
+    told("fork", SESSION, "--leaf", "a3", "--as", "again")
+    link = told("show", "again", "#1", "--json").json
+    assert link["record"] == {"type": "link", "relation": "fork", "session": SESSION, "event": "a3"}
+
+
+def test_a_fork_can_be_taken_to_pi(told: Refold) -> None:
+    told("fork", SESSION, "--as", "again")
+    told("export", "again", "--format", "pi", "-o", "again.jsonl")
+    told("import", "again.jsonl", "--as", "back")
+    assert context(told, "back") == context(told, SESSION)
+
+
+@pytest.mark.parametrize("name", [SESSION, "@again", "a\nb"])
+def test_a_name_that_it_cannot_have_is_told_and_nothing_is_stored(told: Refold, name: str) -> None:
+    told.problem("fork", SESSION, "--as", name)
+    assert len(told("sessions", "--json").json["sessions"]) == 1
+
+
+def test_a_name_that_is_taken_is_told(told: Refold) -> None:
+    problem = told.problem("fork", SESSION, "--as", SESSION)
+    assert problem == f"session '{SESSION}': is there already; choose another name for the fork"
+
+
+def test_a_whole_session_and_a_leaf_exclude_each_other(told: Refold) -> None:
+    assert "exclude each other" in told.problem("fork", SESSION, "--whole", "--leaf", "a3", code=2)
+
+
+def test_a_leaf_that_is_not_there_is_told(told: Refold) -> None:
+    assert told.problem("fork", SESSION, "--leaf", "nope").startswith("no event 'nope'; ")

@@ -1,0 +1,25 @@
+"""Fixtures of the report's tests: what the demo session gives, read once."""
+
+from __future__ import annotations
+
+import pytest
+
+from cli.demo.script import play
+from cli.report.build import build_page
+from cli.report.material import Material
+from cli.report.model import Page
+from eventstore.memory_log import MemoryLog
+from tests.cli.report.reading import material_of
+
+
+@pytest.fixture(scope="session")
+def demo() -> Material:
+    """What there is to read of the demo session."""
+    log = MemoryLog(clock=lambda: 0)
+    return material_of(log, play(log))
+
+
+@pytest.fixture(scope="session")
+def demo_page(demo: Material) -> Page:
+    """The demo session's page."""
+    return build_page(demo)

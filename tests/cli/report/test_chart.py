@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.report.chart import LEFT, RIGHT, Place, Point, chart
+from cli.report.model import Chart
+
+
+def drawn(values: list[float], *places: Place, second: list[Point] | None = None) -> Chart:
+    points = [Point(seq, value) for seq, value in enumerate(values, 1)]
+    return chart(
+        points, height=136, label="a", name=lambda tick: f"{tick:g}", places=places, second=second or []
+    )
+
+
+def place(seq: int, where: str = "above") -> Place:
+    return Place(seq=seq, kind="k", title="t", target="e-1", where=where)  # type: ignore[arg-type]
+
+
+def test_an_area_steps_from_the_left_end_to_the_right_and_closes_on_the_floor() -> None:
+    # The plot is 100 high, from 10 to 110; the values are a half and all of it.
+    assert drawn([50, 100]).area == f"M{LEFT} 110H{LEFT}V60H540V10H{RIGHT}V110Z"
+
+
+def test_a_line_begins_at_its_first_value() -> None:
+    assert drawn([50, 100]).line == f"M{LEFT} 60H{LEFT}V60H540V10H{RIGHT}"
+
+
+def test_a_second_series_begins_where_it_has_its_first_value() -> None:
+    assert drawn([0, 100], second=[Point(2, 50)]).second == f"M540 60H540V60H{RIGHT}"
+
+
+def test_without_a_second_series_there_is_no_second_line() -> None:
+    assert drawn([1]).second == ""
+
+
+def test_a_second_series_that_is_higher_makes_the_axis_longer() -> None:
+    assert drawn([10], second=[Point(1, 90)]).rows[-1].label == "100"
+
+
+def test_rows_are_round_values_up_to_the_first_that_is_not_below_the_highest() -> None:
+    assert [tick.label for tick in drawn([0, 37_000]).rows] == ["0", "10000", "20000", "30000", "40000"]
+
+
+def test_a_series_of_nothing_has_an_axis_all_the_same() -> None:
+    assert [tick.label for tick in drawn([0, 0]).rows] == ["0", "1"]
+
+
+def test_columns_name_entries_at_equal_distances() -> None:
+    assert [tick.label for tick in drawn([1] * 20).columns] == ["#1", "#4", "#7", "#10", "#13", "#16", "#19"]
+
+
+def test_points_tell_the_value_of_every_entry() -> None:
+    assert drawn([1_234_567, 0.25]).points == "1:1234567 2:0.25"
+
+
+def test_marks_that_would_cover_each_other_stand_in_rows() -> None:
+    marks = drawn([1] * 500, place(10), place(11), place(12)).marks
+    assert [mark.y for mark in marks] == [13, 35, 57]
+
+
+def test_marks_with_room_between_them_stand_in_one_row() -> None:
+    marks = drawn([1] * 500, place(10), place(100)).marks
+    assert [mark.y for mark in marks] == [13, 13]
+
+
+def test_rows_of_marks_make_the_plot_lower() -> None:
+    assert (drawn([1]).top, drawn([1], place(1)).top) == (10, 32)
+
+
+@pytest.mark.parametrize(("where", "y"), [("curve", 54), ("floor", 110)])
+def test_a_mark_stands_on_the_curve_or_on_the_floor(where: str, y: float) -> None:
+    assert drawn([50, 100], place(1, where)).marks[0].y == y
+
+
+def heights(line: str) -> list[float]:
+    return [float(step.split("V")[1]) for step in line.split("H")[1:] if "V" in step]
+
+
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=30))
+def test_a_larger_value_is_always_drawn_higher(values: list[int]) -> None:
+    changes = [value for before, value in pairwise([-1, *values]) if value != before]
+    drawn_heights = heights(drawn([float(value) for value in values]).line)
+    assert len(changes) == len(drawn_heights)
+    by_value = sorted(zip(changes, drawn_heights, strict=True))
+    for (smaller, lower), (larger, higher) in pairwise(by_value):
+        assert (lower > higher) == (larger > smaller)
+
+
+@given(st.integers(2000, 6000))
+def test_of_entries_too_many_to_be_told_apart_the_highest_is_seen(count: int) -> None:
+    values = [0.0] * count
+    values[count // 2] = 100
+    assert min(heights(drawn(values).line)) == 10
+
+
+def test_a_long_series_is_drawn_in_no_more_steps_than_can_be_seen() -> None:
+    values = [float(number % 7) for number in range(50_000)]
+    assert drawn(values).line.count("H") <= 2 * (RIGHT - LEFT) + 2

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from cli.report.lines import Line, lines_of
+from eventstore import EventLog
+from eventstore.records import Custom, SessionInfo
+from tests.support.talk import Story, user
+
+
+@pytest.fixture
+def story(store: EventLog) -> Story:
+    return Story(store)
+
+
+def test_a_message_is_called_by_its_role(story: Story) -> None:
+    (said,) = story.says(user("Hello,\nyou."))
+    assert lines_of([story[said]]) == {1: Line(sign="", name="user", text="Hello, you.")}
+
+
+def test_a_kind_that_turns_the_session_has_a_sign(story: Story) -> None:
+    title = story.add(SessionInfo(name="A title"))
+    assert lines_of([story[title]]) == {1: Line(sign="✎", name="session_info", text="A title")}
+
+
+def test_another_kind_has_none(story: Story) -> None:
+    note = story.add(Custom(custom_type="note"))
+    assert lines_of([story[note]]) == {1: Line(sign="", name="custom", text="note")}

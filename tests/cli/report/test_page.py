@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+from cli.report.build import build_page
+from cli.report.model import Page
+from cli.report.page import MARKER, page_bytes, page_html
+from eventstore import EventLog
+from tests.cli.report.reading import material_of
+from tests.pages.hostile import PAYLOADS, hostile
+from tests.support.pi_files import bring
+from tests.support.talk import Story, user
+
+
+@pytest.fixture(scope="module")
+def html(demo_page: Page) -> str:
+    return page_html(demo_page)
+
+
+class Reader(HTMLParser):
+    """What a page has of tags, attributes, ids and links, and which tags are open."""
+
+    VOID = ("meta", "input", "br", "col", "rect", "line", "circle", "path", "hr")
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes.update(name for name, _ in attrs)
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "action")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"</{tag}> closes something else"
+
+
+def hostile_html(store: EventLog, folder) -> str:
+    session = bring(store, folder, hostile(PAYLOADS[0])).id
+    return page_html(build_page(material_of(store, session), is_full=True))
+
+
+def test_the_second_line_tells_that_it_is_a_report(html: str) -> None:
+    assert html.splitlines()[:2] == ["<!doctype html>", MARKER]
+
+
+def test_the_policy_allows_this_style_and_this_script_alone(html: str) -> None:
+    def digest(tag: str) -> str:
+        content = re.search(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
+        assert content is not None
+        return "'sha256-" + b64encode(sha256(content[1].encode()).digest()).decode() + "'"
+
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    assert policy is not None
+    assert policy[1].replace("&#39;", "'") == (
+        f"default-src 'none'; style-src {digest('style')}; script-src {digest('script')}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_there_is_one_style_one_script_and_nothing_that_loads(html: str) -> None:
+    tags = Reader(html).tags
+    assert (tags.count("style"), tags.count("script")) == (1, 1)
+    assert not {"link", "img", "iframe", "base", "form", "object", "embed", "image", "use"} & set(tags)
+
+
+def test_no_element_has_a_style_or_a_handler_of_its_own(html: str) -> None:
+    assert not [name for name in Reader(html).attributes if name == "style" or name.startswith("on")]
+
+
+def test_every_tag_is_closed_in_its_place(html: str) -> None:
+    assert Reader(html).open == []
+
+
+def test_no_id_stands_twice(html: str) -> None:
+    ids = Reader(html).ids
+    assert len(ids) == len(set(ids))
+
+
+def test_every_link_leads_to_something_on_the_page(html: str) -> None:
+    found = Reader(html)
+    assert {link.removeprefix("#") for link in found.links} <= set(found.ids)
+    assert all(link.startswith("#") for link in found.links)
+
+
+def test_headings_leave_no_level_out(html: str) -> None:
+    levels = [int(tag[1]) for tag in Reader(html).tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_every_event_has_its_anchor(html: str, demo_page: Page) -> None:
+    assert [f"e-{seq}" for seq in range(1, demo_page.events + 1)] == [
+        each for each in Reader(html).ids if each.startswith("e-")
+    ]
+
+
+def test_a_text_is_as_it_was_said_but_escaped(store: EventLog) -> None:
+    story = Story(store)
+    story.says(user("\n  if a < b && c:\n\treturn {{ x }}\n"))
+    html = page_html(build_page(material_of(store)))
+    assert "\n\n  if a &lt; b &amp;&amp; c:\n\treturn {{ x }}\n</pre>" in html
+
+
+def test_an_empty_session_has_a_page(store: EventLog) -> None:
+    story = Story(store)
+    story.says(user("x"))
+    html = page_html(build_page(material_of(store, as_of=0)))
+    assert "Nothing of the context was replaced" in html
+    assert Reader(html).open == []
+
+
+def test_nothing_hostile_becomes_a_tag_an_attribute_an_id_or_a_link(
+    store: EventLog, tmp_path, html: str
+) -> None:
+    found, plain = Reader(hostile_html(store, tmp_path)), Reader(html)
+    marks = {"mark", "blockquote", "hr", "strong", "em", "s"}
+    assert set(found.tags) <= set(plain.tags) | marks
+    assert found.attributes <= plain.attributes
+    assert found.open == []
+    assert len(found.ids) == len(set(found.ids))
+    assert {link.removeprefix("#") for link in found.links} <= set(found.ids)
+
+
+def test_what_cannot_be_seen_is_spelled_out(store: EventLog, tmp_path) -> None:
+    html = hostile_html(store, tmp_path)
+    assert not re.search(
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", html
+    )
+    for spelled in (r"\x00b\x1b[31m", r"left \u202eright\u202c", r"lone \ud83d surrogate \udc00"):
+        assert spelled in html
+
+
+def test_the_file_is_utf_8_whatever_the_session_holds(store: EventLog, tmp_path) -> None:
+    session = bring(store, tmp_path, hostile("s")).id
+    assert page_bytes(build_page(material_of(store, session))).decode("utf-8").startswith("<!doctype html>")
+
+
+def test_the_same_session_gives_the_same_page(demo_page: Page, html: str) -> None:
+    assert page_html(demo_page) == html
+
+
+def test_a_text_of_a_megabyte_on_one_line_is_cut(store: EventLog) -> None:
+    story = Story(store)
+    story.says(user("x" * 1_000_000), user("<" * 1_000_000))
+    html = page_html(build_page(material_of(store)))
+    assert len(html) < 150_000
+    assert "996,000 more characters" in html

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+
+from cli.report.material import Material
+from cli.report.model import Fact, ReplacementView, Row, Segment
+from cli.report.replacements import replacement_views
+from compaction import record_branch_summary, record_compaction, record_rewrite
+from eventstore import EventLog
+from eventstore.records import Shown
+from tests.cli.report.reading import lines_in, material_of
+from tests.support.talk import Story, assistant, user
+
+
+@pytest.fixture
+def story(store: EventLog) -> Story:
+    told = Story(store)
+    told.says(user("x" * 240), assistant("x" * 120), user("x" * 40))
+    return told
+
+
+def views(story: Story) -> list[ReplacementView]:
+    material = material_of(story.log)
+    return replacement_views(material, lines_in(material))
+
+
+def test_a_session_without_replacements_has_none(story: Story) -> None:
+    assert views(story) == []
+
+
+def test_the_bars_of_a_compaction_are_what_it_removed_kept_and_added(story: Story) -> None:
+    # 60 and 30 tokens removed, 10 kept, a summary of 5.
+    record_compaction(story.writer, summary="x" * 20, first_kept="e3")
+    (view,) = views(story)
+    assert view.bar_before == [
+        Segment(name="removed", tokens=90, start=0, width=90),
+        Segment(name="kept", tokens=10, start=90, width=10),
+    ]
+    assert view.bar_after == [
+        Segment(name="added", tokens=5, start=0, width=5),
+        Segment(name="kept", tokens=10, start=5, width=10),
+    ]
+
+
+def test_every_message_of_both_contexts_is_a_row(story: Story) -> None:
+    record_compaction(story.writer, summary="In short.", first_kept="e3")
+    (view,) = views(story)
+    assert [(row.seq, row.name, row.tokens, row.fate) for row in view.before] == [
+        (1, "user", 60, "summarized"),
+        (2, "assistant", 30, "summarized"),
+        (3, "user", 10, "kept"),
+    ]
+    assert view.after[0] == Row(seq=4, name="compaction", text="In short.", tokens=3, fate="new", losses=0)
+
+
+def test_a_rewritten_message_shows_what_stands_there_now(story: Story) -> None:
+    record_rewrite(story.writer, targets=[Shown(target="e2", shown="[pruned]")], reason="prune")
+    (view,) = views(story)
+    assert (view.before[1].text, view.after[1].text) == ("x" * 120, "[pruned]")
+
+
+def test_a_compaction_tells_who_made_it_and_of_what(story: Story) -> None:
+    record_compaction(story.writer, summary="x" * 20, first_kept="e3", reason="manual")
+    (view,) = views(story)
+    assert view.facts == [
+        Fact(name="model", value="p/m"),
+        Fact(name="record", value="refold/1 · reason manual"),
+        Fact(name="messages", value="2 summarized · 1 kept · 0 dropped"),
+        Fact(name="kept from", seq=3),
+        Fact(name="tokens before", value="100 claimed · 100 recomputed"),
+        Fact(name="tokens after", value="15 claimed · 15 recomputed"),
+    ]
+
+
+def test_a_branch_summary_tells_where_it_stands_and_what_it_is_about(story: Story) -> None:
+    record_branch_summary(story.writer, summary="Tried.", target="e1")
+    (view,) = views(story)
+    assert view.facts == [
+        Fact(name="about", value="2 entries"),
+        Fact(name="up to", seq=3),
+        Fact(name="attached to", seq=1),
+    ]
+
+
+def test_a_rewrite_has_neither_files_nor_a_summary(story: Story) -> None:
+    record_rewrite(story.writer, targets=[Shown(target="e2", shown="")], reason="prune")
+    (view,) = views(story)
+    assert (view.files, view.summary) == (None, None)
+
+
+def test_a_message_that_held_what_was_lost_tells_how_many_things(demo: Material) -> None:
+    for view in replacement_views(demo, lines_in(demo)):
+        held = {loss.had_seq for loss in view.metrics.future_use.losses}
+        assert {row.seq for row in view.before if row.losses} == held & {row.seq for row in view.before}
+
+
+def test_the_worst_comes_first_and_is_open(demo: Material) -> None:
+    found = replacement_views(demo, lines_in(demo))
+    shares = [view.metrics.future_use.share or 0 for view in found]
+    assert shares == sorted(shares)
+    assert [view.is_open for view in found] == [True, False, False, False]
+
+
+def test_names_are_those_of_the_audit(demo: Material) -> None:
+    names = {view.name: view.sign for view in replacement_views(demo, lines_in(demo))}
+    assert names == {"Compaction 1": "∑", "Compaction 2": "∑", "Branch summary 1": "⤷", "Rewrite 1": "✂"}

@@ -1,0 +1,151 @@
+"""A body on stdout, its repairs on stderr, and nothing to send where the API would refuse it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+
+from projections.renderers.anthropic import render
+from projections.validators import validator_named
+from tests.cli.running import Refold
+from tests.cli.tale import ENTRIES, SESSION
+from tests.support.pi_files import line
+from tests.support.talk import assistant, call, user
+
+ASKED = ("context", SESSION, "--format", "anthropic")
+MISSING = "an error stands in for the result of read (k4)"
+
+
+def test_the_body_is_one_line_on_stdout(told: Refold) -> None:
+    outcome = told(*ASKED)
+    assert (outcome.raw.count(b"\n"), outcome.raw[-1:]) == (1, b"\n")
+    assert list(outcome.json) == ["model", "max_tokens", "messages"]
+    assert (outcome.json["model"], outcome.json["max_tokens"]) == ("m", 8192)
+
+
+def test_the_body_says_what_the_model_is_sent(told: Refold) -> None:
+    messages = told(*ASKED).json["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "user", "assistant"]
+    assert messages[3]["content"] == [{"type": "text", "text": "You are welcome."}]
+
+
+@pytest.mark.parametrize("leaf", ENTRIES[1:])
+def test_the_api_takes_the_body_at_every_leaf_that_has_a_model(told: Refold, leaf: str) -> None:
+    assert validator_named("anthropic")(told(*ASKED, "--leaf", leaf).raw) == []
+
+
+def test_each_repair_is_a_note_on_stderr(told: Refold) -> None:
+    assert told(*ASKED).errors == f"refold: note: a3: {MISSING} (missing-result)\n"
+    assert told(*ASKED, "--leaf", "a2").errors.count("refold: note: a2: ") == 1
+
+
+def test_json_is_body_repairs_and_violations(told: Refold) -> None:
+    outcome = told(*ASKED, "--json")
+    assert outcome.json == {
+        "body": told(*ASKED).json,
+        "repairs": [{"rule": "missing-result", "event": "a3", "action": MISSING}],
+        "violations": [],
+    }
+    assert outcome.errors == ""
+
+
+def test_what_the_api_would_refuse_is_an_error_and_no_body(told: Refold) -> None:
+    outcome = told(*ASKED, "--leaf", "u1", code=1)
+    assert outcome.raw == b""
+    assert outcome.errors == (
+        "refold: the API would refuse this request: model: no model is named; name one with --model\n"
+    )
+
+
+def test_a_leaf_at_which_nothing_was_said_is_an_error(told: Refold) -> None:
+    problem = told.problem(*ASKED, "--leaf", "root", "--model", "claude")
+    assert problem.endswith("nothing is said at this leaf: choose another with --leaf")
+
+
+def test_json_tells_of_violations_and_the_exit_code_is_1(told: Refold) -> None:
+    outcome = told(*ASKED, "--leaf", "u1", "--json", code=1)
+    assert outcome.json["violations"] == [{"rule": "model", "path": "model", "problem": "no model is named"}]
+    assert outcome.json["body"]["model"] == ""
+
+
+def test_model_and_limit_can_be_given(told: Refold) -> None:
+    body = told(*ASKED, "--leaf", "u1", "--model", "claude-x", "--max-tokens", "100").json
+    assert (body["model"], body["max_tokens"]) == ("claude-x", 100)
+
+
+def test_the_limit_is_by_default_the_renderers(told: Refold) -> None:
+    default = inspect.signature(render).parameters["max_tokens"].default
+    assert told(*ASKED).json["max_tokens"] == default
+
+
+def test_system_prompt_and_tools_come_from_files(told: Refold, tmp_path: Path) -> None:
+    tools = [{"name": "read", "input_schema": {"type": "object"}}]
+    (tmp_path / "system.md").write_text("Be brief. é\n", "utf-8")
+    (tmp_path / "tools.json").write_text(json.dumps(tools), "utf-8")
+    body = told(*ASKED, "--system", "system.md", "--tools", "tools.json").json
+    assert (body["system"], body["tools"]) == ("Be brief. é\n", tools)
+
+
+def test_a_system_prompt_can_come_from_standard_input(told: Refold) -> None:
+    assert told(*ASKED, "--system", "-", stdin="Be brief.").json["system"] == "Be brief."
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "problem"),
+    [
+        ("--system", b"\xff", "given: is not UTF-8; give a text in UTF-8"),
+        (
+            "--tools",
+            b"{",
+            "tools: no JSON list of objects (Expected `array`, got `object`); give a list of definitions",
+        ),
+        (
+            "--tools",
+            b'[{"name":"x"}]',
+            "the API would refuse this request: tools[0]: its input_schema is not that of an object",
+        ),
+        (
+            "--tools",
+            b'[{"name":"a b"}]',
+            "the API would refuse this request: tools[0]: no tool has such a name",
+        ),
+    ],
+)
+def test_files_that_cannot_be_sent_are_an_error(
+    refold: Refold, tmp_path: Path, option: str, content: bytes, problem: str
+) -> None:
+    refold("append", "s", stdin=line({"type": "message", "message": user("hi")}))
+    (tmp_path / "given").write_bytes(content)
+    assert refold.problem("context", "s", "--format", "anthropic", "--model", "m", option, "given") == problem
+
+
+@pytest.mark.parametrize("option", ["--system", "--tools"])
+def test_a_file_that_is_not_there_is_wrong_usage(told: Refold, option: str) -> None:
+    assert "gone" in told.problem(*ASKED, option, "gone", code=2)
+
+
+@pytest.mark.parametrize(
+    "options", [("--max-tokens", "0"), ("--cache-breakpoints", "5"), ("--cache-breakpoints", "-1")]
+)
+def test_limits_beyond_the_apis_are_wrong_usage(told: Refold, options: tuple[str, str]) -> None:
+    told.problem(*ASKED, *options, code=2)
+
+
+def test_cache_breakpoints_are_set_where_they_are_asked_for(told: Refold) -> None:
+    assert b"cache_control" not in told(*ASKED).raw
+    assert told(*ASKED, "--cache-breakpoints", "2").raw.count(b'"cache_control":{"type":"ephemeral"}') == 2
+
+
+def test_a_leaf_as_of_an_event_is_rendered_as_it_was(told: Refold) -> None:
+    assert told(*ASKED, "--as-of", "2").raw == told(*ASKED, "--leaf", "a1").raw
+
+
+def test_what_a_session_holds_is_shown_in_notes_and_not_obeyed(refold: Refold) -> None:
+    wild = assistant(call("bash", "\x1b[2J|" * 3), model="m")
+    refold("append", "s", stdin=line({"type": "message", "message": wild}))
+    errors = refold("context", "s", "--format", "anthropic").errors
+    assert "\x1b" not in errors
+    assert errors.count("\n") == errors.count("refold: note: ") == 3
