@@ -295,11 +295,13 @@ class _Branch:
             summary=_text(record.get("summary")),
             summary_tokens=counts[0],
             files=self._files(event, self._files_before[coverage.end]),
-            metrics=self._metrics(replaced(event, before, after, later=self._later(event))),
+            metrics=self._metrics(replaced(event, before, after, **self._around(event))),
         )
 
-    def _later(self, event: Event) -> list[Event]:
-        return self.entries[bisect_right(self.entries, event.seq, key=lambda entry: entry.seq) :]
+    def _around(self, event: Event) -> dict[str, list[Event]]:
+        """The entries above an event and those behind it."""
+        place = bisect_right(self.entries, event.seq, key=lambda entry: entry.seq)
+        return {"earlier": self.entries[: place - 1], "later": self.entries[place:]}
 
     def _metrics(self, replacement: Replacement) -> Metrics:
         return measure(
@@ -311,7 +313,7 @@ class _Branch:
         )
 
     def _measured(self, event: Event) -> Metrics:
-        return self._metrics(replacement_of(event, self._snapshot, self._at, later=self._later(event)))
+        return self._metrics(replacement_of(event, self._snapshot, self._at, **self._around(event)))
 
     def _context_at(self, leaf: int) -> Context:
         return context_at(self._snapshot, self._at.at(leaf))

@@ -20,7 +20,8 @@ class Replacement(msgspec.Struct, frozen=True, kw_only=True):
     other content; K, `kept`, those that both show byte for byte. S, `added`, is what stands in place of H: a
     summary, or the rewritten messages. `returned` are messages of C′ that C did not show and this event did
     not make: what an older summary stood for and is shown again. So C = H + K and C′ = K + S + returned.
-    `later` is the rest of the branch, up to the leaf that one looks from.
+    `earlier` are the entries above the event, from the root; `later` is the rest of the branch, up to the leaf
+    that one looks from.
     """
 
     event: Event
@@ -31,6 +32,7 @@ class Replacement(msgspec.Struct, frozen=True, kw_only=True):
     added: tuple[Part, ...]
     returned: tuple[Part, ...]
     later: Sequence[Event]
+    earlier: Sequence[Event] = ()
 
     @property
     def summary(self) -> Part | None:
@@ -39,14 +41,20 @@ class Replacement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def replacement_of(
-    event: Event, snapshot: Snapshot, at: Standpoint, *, later: Sequence[Event] = ()
+    event: Event,
+    snapshot: Snapshot,
+    at: Standpoint,
+    *,
+    earlier: Sequence[Event] = (),
+    later: Sequence[Event] = (),
 ) -> Replacement:
-    """The replacement that an entry made; `at` is where one stands, `later` what follows the entry there.
+    """The replacement that an entry made; `at` is where one stands, `earlier` and `later` what is around it there.
 
     For a branch summary, C is the context at the leaf that was left.
     """
     before = context_at(snapshot, at.at(_left(event, snapshot)))
-    return replaced(event, before, context_at(snapshot, at.at(event.seq)), later=later)
+    after = context_at(snapshot, at.at(event.seq))
+    return replaced(event, before, after, earlier=earlier, later=later)
 
 
 def _left(event: Event, snapshot: Snapshot) -> int:
@@ -55,7 +63,14 @@ def _left(event: Event, snapshot: Snapshot) -> int:
     return event.parent_seq
 
 
-def replaced(event: Event, before: Context, after: Context, *, later: Sequence[Event] = ()) -> Replacement:
+def replaced(
+    event: Event,
+    before: Context,
+    after: Context,
+    *,
+    earlier: Sequence[Event] = (),
+    later: Sequence[Event] = (),
+) -> Replacement:
     """The replacement between two contexts."""
     shown_before = {part.seq: part.raw for part in before.parts}
     shown_after = {part.seq: part.raw for part in after.parts}
@@ -70,5 +85,6 @@ def replaced(event: Event, before: Context, after: Context, *, later: Sequence[E
         kept=kept,
         added=added,
         returned=tuple(part for part in made if part not in added),
+        earlier=earlier,
         later=later,
     )

@@ -33,7 +33,7 @@ def remarks(replaced: Replaced) -> list[str]:
 
 def _of_sections(metrics: Metrics) -> Iterator[str]:
     sections = metrics.sections
-    if sections and sections.missing:
+    if sections and sections.fits and sections.missing:
         lacking = counted(len(sections.missing), "section")
         yield f"its summary lacks {lacking} of its template: {_listed(sections.missing)}"
     if sections and sections.duplicated:

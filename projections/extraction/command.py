@@ -25,7 +25,7 @@ _BLANK: Final = re.compile(r"(?:[ \t\r]|\\\r?\n)+|#[^\n]*")
 _REDIRECTION: Final = re.compile(r"\d*(?:&>>?|<<<|>>|>&|<&|>\||<>|>(?!\()|<(?!\())[ \t]*")
 _END: Final = re.compile(r"&&|\|\||;;|[;&\n()]")
 _PIPE: Final = re.compile(r"\|&?")
-_PLAIN: Final = re.compile(r"[^\\'\"`$()\s;&|<>]+|\\.?|'[^']*'|`[^`]*`|\$(?!\()", re.DOTALL)
+_PLAIN: Final = re.compile(r"[^\\'\"`$() \t\r\n;&|<>]+|\\.?|'[^']*'|`[^`]*`|\$(?!\()", re.DOTALL)
 _QUOTED: Final = re.compile(r"[^\\\"$]+|\\.?|\$(?!\()", re.DOTALL)
 _CLOSERS: Final = {'"': '"', "$(": ")", "(": ")"}
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from projections.extraction.found import Found
 from projections.extraction.path_shapes import has_extension, is_absolute, is_file_name, is_relative
-from projections.extraction.path_words import EXTENSIONS, FOLDERS, HOMES, HOSTS, NAMES
+from projections.extraction.path_words import EXTENSIONS, FOLDERS, HOMES, HOSTS, NAMES, ROOTS
 
 _PART: Final = r"[\w.@+~%-]"
 _SPACED: Final = r"[^\"'\n<>|*? ]{1,300}+ [^\"'\n<>|*?]{1,300}+"
@@ -95,5 +95,7 @@ def _is_path(text: str, start: int, stop: int, raw: str) -> bool:
         return True
     parts = [part for part in raw.split("/") if part]
     if raw[0] == "/":
-        return raw[1] != "/" and text[start - 1 : start] not in (")", "]", "}", "*") and is_absolute(parts)
+        before = text[start - 1 : start] if start else ""
+        is_rest = before in (")", "]", "}", "*") or (before == ">" and parts[0] not in ROOTS)
+        return raw[1] != "/" and not is_rest and is_absolute(parts)
     return is_relative(parts, text[max(0, start - _LOOKBACK) : start], text[stop - 2 : stop + 1])

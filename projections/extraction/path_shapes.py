@@ -24,19 +24,20 @@ from projections.extraction.path_words import (
 _EXTENSION: Final = re.compile(r"\w\.([A-Za-z][A-Za-z0-9]{0,9})$")
 _TREE: Final = re.compile(r"(?:^|\n)[ \t\u2502\u251c\u2514\u2500|*+-]*$")
 _QUOTES: Final = ("`", '"', "'")
-_FLAGS: Final = frozenset("gimsuydp")
 _FEW: Final = 2
 
 
 def is_file_name(name: str) -> bool:
     """Whether a name without a folder is a file's: by its extension, or because it is a well-known one."""
-    if name in DOTFILES or name in NAMES or name in MODULES:
+    if name in NAMES or name in MODULES:
         return True
     stem, _, extension = name.rpartition(".")
-    if not stem or name in BRANDS or not _is_extension(extension, stem):
+    if name.startswith("."):
+        # `.env.local`, `.eslintrc.json`; `.test.ts` is the end of names.
+        head = f".{name[1:].partition('.')[0]}"
+        return head in DOTFILES or (extension in CONFIG_EXTENSIONS and stem == head)
+    if name in BRANDS or not _is_extension(extension, stem):
         return False
-    if stem[0] == ".":
-        return stem in DOTFILES or (extension in CONFIG_EXTENSIONS and "." not in stem[1:])
     owner = stem.partition(".")[0]
     return extension not in MEMBERS or not (len(owner) == 1 or owner in OWNERS)
 
@@ -58,8 +59,7 @@ def is_absolute(parts: list[str]) -> bool:
     """
     if len(parts) == 1:
         return parts[0] in TOP_ROOTS or has_extension(parts[0])
-    is_regex = len(parts) == _FEW and len(parts[1]) <= _FEW and _FLAGS.issuperset(parts[1])
-    return not is_regex and (parts[0] in ROOTS or parts[0][0] == "." or has_extension(parts[-1]))
+    return parts[0] in ROOTS or parts[0][0] == "." or has_extension(parts[-1])
 
 
 def is_relative(parts: list[str], before: str, around_end: str) -> bool:

@@ -12,6 +12,7 @@ _OPTION: Final = r"(?<![\w!-])--[A-Za-z][\w-]++"
 _PACKAGE: Final = r"(?<![\w@])@[a-z][\w.-]*+/[a-z][\w.-]*+"
 _LINK: Final = r"(?:::|\??\.)"
 _NAME: Final = r"[A-Za-z_][\w$]*+"
+# What stands behind a name tells much: the brackets of a call, the end of a quotation.
 _CHAIN: Final = rf"(?<![\w@]){_NAME}(?:{_LINK}\#?[A-Za-z_$][\w$]*+)*+(?:\(\)?|`)?+"
 
 PATTERN: Final = rf"(?:{_OPTION}|{_PACKAGE}|{_CHAIN})"
@@ -23,45 +24,46 @@ _SHAPE: Final = re.compile(
     r"|[A-Z][a-z0-9]+[A-Z][\w$]*"  # PascalCase
     r"|[A-Z]{2,}[a-z]{2,}[\w$]*"  # HTTPServer
     r")"
+    r"|__[a-z0-9_]+__"
 )
-_DUNDER: Final = re.compile(r"__[a-z0-9_]+__")
-_PERSON: Final = re.compile(r"Ma?c[A-Z][a-z]+|(?:[A-Z]{2,}|[a-z]?[A-Z]+)s|[A-Z]{2,}(?:ed|ing)")
+"""Not `_word_`, which is emphasis, nor `_word`, which may be its beginning."""
+_PROSE: Final = re.compile(r"Ma?c[A-Z][a-z]+|(?:[A-Z]{2,}|[a-z]?[A-Z]+)s|[A-Z]{2,}(?:ed|ing)")
 """People (`McAdams`), and what prose makes of abbreviations (`URLs`, `APIs`)."""
-_SENTENCE: Final = re.compile(r" [a-z]")
+_NEXT_WORD: Final = re.compile(r" [a-z]")
 _SHORT_OPTION: Final = re.compile(r"[^\w\n]-$")
 _ESCAPES: Final = "bnrt"
 _LONGEST: Final = 80
-"""Longer ones are encoded data."""
+"""Characters of a name; longer ones are encoded data."""
 
 
 def find(text: str, start: int, stop: int) -> Found:
     """The name without a call's brackets; none for a word of prose, a product, a host."""
     raw = text[start:stop]
-    if raw[0] in "-@":
-        raw = raw.rstrip("-.")
-        return (
-            None if raw == "--git" and text.startswith("diff ", start - 5) else (start, start + len(raw), raw)
-        )
     before = text[start - 1 : start] if start else ""
-    if before == "\\" and raw[0] in _ESCAPES:
-        # `\\bfooBar` of a regex, `"\\nfooBar"` of a text in a text; `space\\name` of PHP could be either.
-        if text[start - 2 : start - 1].isalnum():
-            return None
-        start, raw = start + 1, raw[1:]
+    if raw[0] in "-@":
+        name = raw.rstrip("-.")
+        return None if _is_header(text, start, name) else (start, start + len(name), name)
+    if before == "\\" and raw[0] in _ESCAPES and not text[start - 2 : start - 1].isalnum():
+        # `\bfooBar` of a regular expression, `"\nfooBar"` of a text in a text.
+        start, raw, before = start + 1, raw[1:], ""
     name = raw.rstrip("()`")
-    if (
-        not name
-        or len(name) > _LONGEST
-        or (before == "-" and _SHORT_OPTION.search(text[max(0, start - 2) : start]))
-    ):
-        return None
     stop = start + len(name)
-    is_named = (
-        _is_chain(text, stop, name, raw, before)
-        if "." in name or "::" in name
-        else _is_name(name, raw, before)
-    )
+    if not name or len(name) > _LONGEST or _is_cut(text, start, before, name):
+        return None
+    is_chain = "." in name or "::" in name
+    is_named = _is_chain(text, stop, name, raw, before) if is_chain else _is_name(name, raw, before)
     return (start, stop, name.replace("?", "")) if is_named else None
+
+
+def _is_header(text: str, start: int, name: str) -> bool:
+    return name == "--git" and text[max(0, start - 5) : start] == "diff "
+
+
+def _is_cut(text: str, start: int, before: str, name: str) -> bool:
+    r"""Whether a name is the rest of something: of `-sSfL`, or of `space\name`, which may also be `\n` and `ame`."""
+    if before == "\\":
+        return name[0] in _ESCAPES
+    return before == "-" and _SHORT_OPTION.search(text[max(0, start - 2) : start]) is not None
 
 
 def _is_name(name: str, raw: str, before: str) -> bool:
@@ -71,20 +73,19 @@ def _is_name(name: str, raw: str, before: str) -> bool:
         return True
     if name in BRANDS or name.rstrip("s0123456789") in BRANDS:
         return raw[-1] == "("
-    return (_SHAPE.fullmatch(name) is not None and not _PERSON.fullmatch(name)) or _DUNDER.fullmatch(
-        name
-    ) is not None
+    return _SHAPE.fullmatch(name) is not None and not _PROSE.fullmatch(name)
 
 
 def _is_chain(text: str, stop: int, name: str, raw: str, before: str) -> bool:
     if "::" in name or raw[-1] in "()" or raw[-1] == before == "`":
         return True
     parts = name.replace("?", "").split(".")
-    first, last = parts[0], parts[-1]
+    first, last = parts[0].lower(), parts[-1].lower()
     if any(_SHAPE.fullmatch(part) and part not in BRANDS for part in parts):
         return last not in NO_RIGHT
     if all(len(part) == 1 for part in parts) or text[stop : stop + 1] in ("-", "@"):
         return False
-    if first.lower() in NO_LEFT or last.lower() in NO_RIGHT or last in HOSTS:
+    if first in NO_LEFT or last in NO_RIGHT or last in HOSTS:
         return False
-    return not (len(parts) == 2 and last[0].isupper() and _SENTENCE.match(text, stop))  # noqa: PLR2004  "done.Next we"
+    # "It is done.Next we" is two sentences.
+    return not (parts[-1][0].isupper() and len(parts[1:]) == 1 and _NEXT_WORD.match(text, stop))

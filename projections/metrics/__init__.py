@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eventstore.event import Event
 from eventstore.formats import view_of_message
+from eventstore.formats.pi_entry import tolerant_json
 from projections.context import Part
 from projections.metrics.cache import Cache, cache
 from projections.metrics.cost import Cost, cost
@@ -56,11 +58,20 @@ def measure(
         future_use=future_use(replacement, holdings),
         instructions=instructions(replacement),
         regret=regret(replacement, holdings),
-        sections=None if summary is None else sections(summary, kind=replacement.event.kind),
+        sections=None
+        if summary is None
+        else sections(summary, kind=replacement.event.kind, template=_template(replacement.event)),
         growth=None if summary is None else growth(summary, _text(previous)),
         cache=cache(replacement, tokens, calls),
         cost=cost(replacement, tokens, prices, calls),
     )
+
+
+def _sections(summary: str, event: Event) -> Sections:
+    """By the template that the record names; an update asks for the sections of what it updates."""
+    named = tolerant_json(event.body).get("template")
+    template = named.partition("@")[0].removesuffix("-update") if isinstance(named, str) else ""
+    return sections(summary, kind=event.kind, template=template)
 
 
 def _text(part: Part | None) -> str | None:

@@ -24,6 +24,11 @@ class Sections(Shape, frozen=True):
     missing: list[str]
     duplicated: list[str]
 
+    @property
+    def fits(self) -> bool:
+        """Whether a third of what the template asks for is there: one common heading says little of what is not."""
+        return len(self.present) * _FITS >= len(self.present) + len(self.missing)
+
 
 class Outline(msgspec.Struct, frozen=True):
     """The headings that a template asks for, and those that it allows, each as the line that it is."""
@@ -86,6 +91,8 @@ OUTLINES: Final = (
 )
 """What known templates ask for: those of pi, oh-my-pi and refold, then Claude Code's, then opencode's later ones."""
 
+_FITS: Final = 3
+"""One in so many sections has to be there."""
 _TURN_PREFIX: Final = next(outline for outline in OUTLINES if outline.template == "turn-prefix")
 _SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 """What pi and oh-my-pi put between the summary of the history and that of a turn's beginning."""
@@ -95,8 +102,8 @@ _NUMBERED: Final = re.compile(r"\d\. [A-Z][A-Za-z ]*:")
 _MARK: Final = re.compile(r"#+ |\d\. |:$")
 
 
-def sections(summary: str, *, kind: str = "compaction") -> Sections:
-    """The sections of a summary, by the template that most of its headings are of.
+def sections(summary: str, *, kind: str = "compaction", template: str = "") -> Sections:
+    """The sections of a summary, by the `template` that it was asked for by, or the one that it fits best.
 
     A heading counts by its exact line, outside of fenced code. Of templates that fit alike, those for summaries
     of this `kind` of event go before others, then the earlier one. A summary of a split turn has two parts, each
@@ -104,8 +111,8 @@ def sections(summary: str, *, kind: str = "compaction") -> Sections:
     """
     history, split, prefix = summary.replace("\r\n", "\n").rpartition(_SPLIT_TURN)
     if not split:
-        return _sections_of(_headings(summary), kind)
-    before = _sections_of(_headings(history), kind)
+        return _sections_of(_headings(summary), kind, template)
+    before = _sections_of(_headings(history), kind, template)
     turn = _found(_headings(prefix), _TURN_PREFIX)
     return Sections(
         template=" + ".join(filter(None, (before.template, turn.template))),
@@ -125,7 +132,10 @@ _KNOWN_NUMBERED: Final = frozenset(
 )
 
 
-def _sections_of(headings: Sequence[str], kind: str) -> Sections:
+def _sections_of(headings: Sequence[str], kind: str, template: str) -> Sections:
+    asked = next((outline for outline in OUTLINES if outline.template == template), None)
+    if asked is not None and headings:
+        return _found(headings, asked)
     found = [_found(headings, outline) for outline in sorted(OUTLINES, key=lambda each: each.kind != kind)]
     best = max(found, key=lambda each: len(each.present))
     if best.present:

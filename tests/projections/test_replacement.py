@@ -20,7 +20,7 @@ def replacements(log, session="s"):
         at = stand(snapshot, session)
         entries = path(snapshot, at)
         return [
-            replacement_of(event, snapshot, at, later=entries[place + 1 :])
+            replacement_of(event, snapshot, at, earlier=entries[:place], later=entries[place + 1 :])
             for place, event in enumerate(entries)
             if event.kind in REPLACING
         ]

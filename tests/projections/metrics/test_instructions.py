@@ -170,3 +170,30 @@ def test_totals_add_up_whatever_a_session_holds(appended):
         found = instructions(replacement)
         assert found.total == found.kept + found.close + found.gone == len(found.sentences)
         assert all((each.fate == "gone") == (each.likeness < 0.6) for each in found.sentences)
+
+
+def compacted(first_kept, summary):
+    return Compaction(summary=summary, first_kept_entry_id=first_kept, tokens_before=1)
+
+
+def measured_of(story):
+    return [instructions(each) for each in replacements(story.log)]
+
+
+def test_an_instruction_that_the_summary_before_told_is_gone_when_the_next_one_does_not(story):
+    story.says(user("Never touch the migrations."), assistant("ok"))
+    story.add(compacted("e2", "Never touch the migrations."))
+    story.says(user("next"), assistant("done"))
+    story.add(compacted("e5", "All went well."))
+    second = measured_of(story)[1]
+    assert [(each.sentence, each.seq, each.fate) for each in second.sentences] == [
+        ("Never touch the migrations.", 1, "gone")
+    ]
+
+
+def test_an_instruction_that_was_gone_before_is_not_lost_again(story):
+    story.says(user("Never touch the migrations."), assistant("ok"))
+    story.add(compacted("e2", "All went well."))
+    story.says(user("next"), assistant("done"))
+    story.add(compacted("e5", "All went well."))
+    assert measured_of(story)[1].total == 0

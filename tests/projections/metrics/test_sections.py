@@ -168,3 +168,18 @@ def test_a_real_summary_in_a_form_of_its_own_lacks_most_of_what_pi_asks_for(corp
     lines = (corpus / "pi" / "pi-mono-before-compaction.v3.jsonl").read_bytes().splitlines()
     records = [record for record in map(json.loads, lines) if record["type"] == "compaction"]
     assert [sections(record["summary"]).present for record in records] == [["Goal"], ["Goal", "Next Steps"]]
+
+
+def test_a_template_fits_if_a_third_of_its_sections_are_there():
+    assert [sections(f"## Goal\n{more}").fits for more in ("", "## Progress\n## Key Decisions")] == [
+        False,
+        True,
+    ]
+
+
+def test_the_template_that_a_record_names_is_the_one():
+    named = sections("## Goal", template="five-sections")
+    assert (named.template, named.missing) == (
+        "five-sections",
+        ["Instructions", "Discoveries", "Accomplished", "Relevant files"],
+    )
