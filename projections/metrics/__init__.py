@@ -58,9 +58,7 @@ def measure(
         future_use=future_use(replacement, holdings),
         instructions=instructions(replacement),
         regret=regret(replacement, holdings),
-        sections=None
-        if summary is None
-        else sections(summary, kind=replacement.event.kind, template=_template(replacement.event)),
+        sections=None if summary is None else _sections(summary, replacement.event),
         growth=None if summary is None else growth(summary, _text(previous)),
         cache=cache(replacement, tokens, calls),
         cost=cost(replacement, tokens, prices, calls),

@@ -19,7 +19,7 @@ from tests.labels.corpus import corpus_folder
 from tests.labels.reference import Reference, leaves, resolve
 
 SEED: Final = "lines to label"
-PER_STRATUM: Final = 9
+PER_STRATUM: Final = 13
 PER_TRAP: Final = 9
 SCRIPTS_PER_FILE: Final = 12
 SCRIPT: Final = re.compile(r"/(?:command|cmd)$")
