@@ -59,11 +59,13 @@ def audited(
 
 
 def audited_in(log: LmdbLog, session: str, wanted: Wanted) -> Audited:
-    """Audit a session of an open store. What is wrong with the session is told, not raised."""
+    """Audit a session of an open store. What is wrong with the session, or with refold, is told, not raised."""
     try:
         found = audit_of(log, session, wanted)
     except RefoldError as error:
-        return _without(session, error)
+        return _without(session, str(error))
+    except Exception as error:  # noqa: BLE001  the other sessions are worth as much
+        return _without(session, f"a fault of refold's ({type(error).__name__}: {error}); the others go on")
     return Audited(
         session=session,
         row=None if wanted.is_json else row_of(found),
@@ -105,15 +107,15 @@ def _check_events(snapshot: Snapshot, session: str) -> None:
             raise CorruptionError(session, seq, f"it cannot be read ({type(error).__name__})") from None
 
 
-def _without(session: str, error: RefoldError) -> Audited:
-    return Audited(session=session, problems=(f"no audit of session {session!r}: {error}",))
+def _without(session: str, problem: str) -> Audited:
+    return Audited(session=session, problems=(f"no audit of session {session!r}: {problem}",))
 
 
 def _by_worker(store: str, wanted: Wanted, session: str) -> Audited:
     try:
         log = _opened(store)
     except RefoldError as error:
-        return _without(session, error)
+        return _without(session, str(error))
     return audited_in(log, session, wanted)
 
 

@@ -40,9 +40,8 @@ class OwnFiles:
         """A new file. Raises BadInputError for one that is there, or a name that no file should have."""
         from eventstore.errors import BadInputError
 
-        if Path(name).name != name or name.startswith(".") or not name.isprintable():
-            problem = "is no name for a file"
-            raise BadInputError(repr(name), problem, "choose letters, digits and dashes")
+        if not name or Path(name).name != name or name.startswith(".") or not name.isprintable():
+            raise BadInputError(repr(name), "is no name for a file", "choose letters, digits and dashes")
         file = self.folder / f"{name}{self._suffix}"
         file.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -12,7 +12,7 @@ def toml_text(values: Mapping[str, Any]) -> str:
     Tables hold no tables.
     """
     plain = {name: value for name, value in values.items() if not _is_table(value) and not _is_tables(value)}
-    blocks = ["\n".join(_lines(plain))] if plain else []
+    blocks = ["\n".join(lines)] if (lines := list(_lines(plain))) else []
     for name, value in values.items():
         if _is_table(value):
             blocks.append("\n".join([f"[{name}]", *_lines(value)]))

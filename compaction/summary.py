@@ -214,19 +214,20 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
                 instructions=self.wishes.instructions,
             )
         # The message that shows the summary before is itself the beginning of what the provider has cached.
-        summary = self.plan.summary
+        summary, told = self.plan.summary, previous
         if summary is not None and previous == self.plan.previous_summary:
-            parts, previous = (summary, *parts), previous if self.prompting.update else ""
-        return live_prompt(
+            parts, told = (summary, *parts), previous if self.prompting.update else ""
+        prompt = live_prompt(
             template,
             parts,
             system=self.wishes.system or self._system,
             max_tokens=self._answer,
-            previous=previous,
+            previous=told,
             context=self.wishes.context,
             instructions=self.wishes.instructions,
             tools=self.wishes.tools,
         )
+        return msgspec.structs.replace(prompt, previous=previous)
 
     @property
     def _system(self) -> str:

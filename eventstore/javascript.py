@@ -20,6 +20,7 @@ _LARGEST_INDEX: Final = 2**32 - 2
 _PRINTED_OTHERWISE: Final = (b"\\u", b"\\/", b"-0")
 """Marks of what JavaScript prints otherwise than it stands in a JSON text: escapes that it does not use, -0."""
 _decode: Final = msgspec.json.Decoder().decode
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _MOST_DIGITS: Final = 400
 """More digits than any double has before its point."""
 _ISO_DATE: Final = re.compile(
@@ -49,6 +50,11 @@ def cut_utf16(text: str, units: int) -> str:
     if text.isascii():
         return text[:units]
     return text.encode("utf-16-le", "surrogatepass")[: units * 2].decode("utf-16-le", "surrogatepass")
+
+
+def well_formed(text: str) -> str:
+    """JavaScript's `text.toWellFormed()`: each half of a surrogate pair that stands alone becomes U+FFFD."""
+    return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def trim(text: str) -> str:

@@ -13,6 +13,7 @@ import msgspec
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
 from eventstore.formats.pi_entry import entry_of, facts_of
+from eventstore.javascript import well_formed
 
 FORMAT: Final = "refold/1"
 
@@ -272,10 +273,11 @@ def compose(
 ) -> NewEvent:
     """The event that carries a record. `time` is in epoch milliseconds.
 
-    Raises BadInputError for a record with a field of a wrong type, which nothing could read again.
+    Half a surrogate pair, which has no UTF-8, becomes U+FFFD. Raises BadInputError for a record with a field
+    of a wrong type, which nothing could read again.
     """
     try:
-        body = _encode(record)
+        body = _encoded(record)
     except (TypeError, ValueError) as error:
         raise BadInputError(f"record of kind {record.kind!r}", f"it has no JSON ({error})", _SEE) from None
     check_record(record.kind, body)
@@ -289,6 +291,21 @@ def compose(
         cause=cause,
         facts=facts_of(record.kind, body, entry_of(body)),
     )
+
+
+def _encoded(record: Record) -> bytes:
+    try:
+        return _encode(record)
+    except UnicodeEncodeError:
+        return _encode(_well_formed(msgspec.to_builtins(record, enc_hook=msgspec.json.decode)))
+
+
+def _well_formed(value: Any) -> Any:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, dict):
+        return {_well_formed(key): _well_formed(inner) for key, inner in value.items()}
+    return [_well_formed(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def check_record(kind: str, body: bytes) -> None:

@@ -13,7 +13,7 @@ from eventstore.views import Message, Text, Thinking, ToolCall, shell_text
 LONGEST_RESULT: Final = 2_000
 """Characters of a tool result that a summarizer is shown: UTF-16 units, as pi counts them."""
 _TAGS: Final = ("conversation", "previous-summary", "additional-context", "draft", "summary", "analysis")
-_IMITATED: Final = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
+_IMITATED: Final = re.compile(rf"<(?=\s*+(?:/\s*+)?(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
 _HALF_A_PAIR: Final = re.compile("[\ud800-\udbff]\\Z")
 
 

@@ -8,7 +8,7 @@ from compaction.prompts import Prompt
 from compaction.summarizers.cancellable import Line, cancellable
 from compaction.summarizers.messages_request import request_body
 from compaction.summarizers.messages_stream import Streamed, read
-from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait
+from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait, without_secrets
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
 
 if TYPE_CHECKING:
@@ -131,7 +131,9 @@ class AnthropicSummarizer:
             # Its text quotes the header, which may be the key.
             return self._failed("the key has characters in it that no header can hold; set ANTHROPIC_API_KEY")
         is_transient = not isinstance(error, httpx2.UnsupportedProtocol)
-        return self._failed(f"{client.base_url}: {_said(error)}", is_transient=is_transient)
+        return self._failed(
+            f"{without_secrets(str(client.base_url))}: {_said(error)}", is_transient=is_transient
+        )
 
     def _failed(self, problem: str, **more: Any) -> SummarizerError:
         return SummarizerError(self.name, one_line(problem), **more)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any, Final
 
 import msgspec
@@ -104,7 +105,7 @@ def _answer(prompt: Prompt, asker: Asker, requests: list[dict[str, Any]]) -> Ans
     failures: list[SummarizerError] = []
     for place, summarizer in enumerate(asker.summarizers):
         has_next = place + 1 < len(asker.summarizers)
-        for attempt in range(1, asker.retries + 2):
+        for attempt in count(1):
             said = _attempt(prompt, summarizer, asker, attempt, requests)
             if isinstance(said, Answer):
                 return said

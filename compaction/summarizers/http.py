@@ -9,7 +9,7 @@ import msgspec
 from compaction.prompts import Prompt, serialized
 from compaction.prompts.serialized import in_tag
 from compaction.summarizers.cancellable import Line, cancellable
-from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait
+from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait, without_secrets
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
 from eventstore.formats import view_of_message
 from eventstore.javascript import stringify
@@ -70,7 +70,7 @@ class HttpSummarizer:
             raise self._failed('gave no JSON with a text as "summary"') from None
 
     def _failed(self, problem: str, **more: Any) -> SummarizerError:
-        return SummarizerError(self.name, f"{_without_secrets(self.endpoint)}: {one_line(problem)}", **more)
+        return SummarizerError(self.name, f"{without_secrets(self.endpoint)}: {one_line(problem)}", **more)
 
 
 class _Answered(msgspec.Struct):
@@ -83,8 +83,3 @@ def _text(prompt: Prompt) -> str:
         return prompt.text
     conversation = serialized(view_of_message(part.raw) for part in prompt.prefix)
     return f"{in_tag('conversation', conversation)}\n\n{prompt.text}"
-
-
-def _without_secrets(address: str) -> str:
-    """An address without what may be a password or a token in it, for errors are kept in the log."""
-    return address.split("?", 1)[0].rsplit("@", 1)[-1]

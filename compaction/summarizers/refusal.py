@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -11,6 +12,7 @@ TOO_LARGE: Final = 413
 _PASSING: Final = frozenset({408, 409, 425, 429})
 _SERVERS_FAULT: Final = 500
 _LONGEST_LINE: Final = 300
+_USER: Final = re.compile("//[^/#]*@")
 
 
 def is_passing(status: int, headers: Mapping[str, str]) -> bool:
@@ -38,6 +40,11 @@ def one_line(text: str) -> str:
     """The beginning of what a server says, in one line."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
+
+
+def without_secrets(address: str) -> str:
+    """An address without user name, password and query, for errors are kept in the log."""
+    return _USER.sub("//", address.partition("?")[0])
 
 
 def _number(header: str | None) -> float | None:

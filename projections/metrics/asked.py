@@ -15,7 +15,7 @@ _ASK_NO_MODEL: Final = frozenset({"extractive", "recorded"})
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that was answered: by which model and with what usage, None where the record does not say.
+    """A request that was answered, or paid for: by which model and with what usage, None where the record does not say.
 
     `is_free`: its summarizer asks no model.
     """
@@ -26,18 +26,19 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def asked(event: Event) -> list[Asked]:
-    """The answered requests for an event's summary, none where its record keeps none.
+    """The paid requests for an event's summary, none where its record keeps none.
 
     A record's `request` is one, or has a list of them in `requests`. Each has its `summarizer`, the
     `provider` and `model` that answered, and a `usage` with `input`, `output`, `cacheRead`, `cacheWrite`; one
-    that failed has an `error`.
+    that failed has an `error`, and was paid for if it has a usage.
     """
     request = tolerant_json(event.body).get("request")
     if not isinstance(request, dict) or not request:
         return []
     made = request.get("requests")
     listed = made if isinstance(made, list) else [request]
-    return [_asked(each) for each in listed if isinstance(each, dict) and "error" not in each]
+    found = [(each, _asked(each)) for each in listed if isinstance(each, dict)]
+    return [request for each, request in found if "error" not in each or request.usage is not None]
 
 
 def _asked(request: dict[str, Any]) -> Asked:

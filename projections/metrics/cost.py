@@ -39,7 +39,8 @@ class Cost(Shape, frozen=True):
 def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Sequence[Request]) -> Cost:
     """What a replacement cost, and saved up to the next compaction or undo, by the prices of its time.
 
-    `calls` are the requests of the path that it lies on. Where none of them records a cache, all that is
+    `calls` are the requests of the path that it lies on. A branch summary saves nothing: what it stands for lies
+    elsewhere, and who stays there has no use of it. Where none of them records a cache, all that is
     sent costs what input costs. Without a later call nothing is cached anew.
     """
     event, model = replacement.event, replacement.after.settings.model
@@ -50,7 +51,9 @@ def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Seque
     long, short = (_price(prices, model, event, prompt) for prompt in (before, after))
     summary, is_estimate = _summary(replacement, tokens, prices)
     rewrite = saved = net = None
-    if long and short:
+    if event.kind == "branch_summary":
+        net = None if summary is None else -summary
+    elif long and short:
         has_cache = records_cache(calls)
         read = long.cache_read if has_cache else long.input
         dearer = short.cache_write_5m - short.cache_read if has_cache and later else 0

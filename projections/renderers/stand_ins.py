@@ -24,8 +24,8 @@ opencode's is a system message, for which messages that alternate have no place:
 def stand_in(message: Message) -> str | None:
     """The user's text that stands for a message, as pi's `convertToLlm` has it; None for one that stands for itself.
 
-    A summary stands in its tags below a sentence that says what it is, or as its record says. Empty for a command that its person
-    kept out of the context.
+    A summary stands in its tags below a sentence that says what it is, or as its record says. Empty for a
+    command that its person kept out of the context.
     """
     if message.placement in _PLACED:
         return _PLACED[message.placement].format(message.text)

@@ -20,6 +20,7 @@ from eventstore.javascript import (
     utf8_length,
     utf16_length,
     utf16_order,
+    well_formed,
 )
 
 PRINTED_NUMBERS = [
@@ -162,6 +163,9 @@ class TestUtf16:
     )
     def test_a_length_in_utf_8_counts_bytes_and_three_for_half_a_pair(self, text: str, length: int) -> None:
         assert utf8_length(text) == length
+
+    def test_of_a_text_half_a_pair_becomes_a_replacement_and_a_pair_stays(self) -> None:
+        assert well_formed("a\ud83d\U0001f600\udc00") == "a\ufffd\U0001f600\ufffd"
 
     @pytest.mark.parametrize(
         ("units", "cut"), [(0, ""), (1, "a"), (2, "a\ud83d"), (3, "a😀"), (4, "a😀b"), (9, "a😀b")]

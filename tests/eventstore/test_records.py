@@ -174,6 +174,17 @@ class TestComposing:
             compose(ModelChange(provider="p", model_id="m"), id="a", time=None).facts.flags == Flag.SETS_MODEL
         )
 
+    def test_half_a_surrogate_pair_is_stored_as_its_replacement(self) -> None:
+        paths = FileOperations(read_files=["a\ud83d.py"])
+        record = Compaction(summary="\ude00", first_kept_entry_id="", tokens_before=1, details=paths)
+        body = record_of("compaction", compose(record, id="c", time=0).body)
+        assert body == Compaction(
+            summary="\ufffd",
+            first_kept_entry_id="",
+            tokens_before=1,
+            details=FileOperations(read_files=["a\ufffd.py"]),
+        )
+
     def test_every_record_can_be_appended(self, log: EventLog) -> None:
         log.append("s", [compose(record, id=f"e{at}", time=at) for at, (record, _) in enumerate(WRITTEN)])
         assert [found.kind for found in events(log, "s")] == [record.kind for record, _ in WRITTEN]

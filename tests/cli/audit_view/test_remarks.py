@@ -18,7 +18,7 @@ def before(claimed: int | None, measured: int | None, recomputed: int) -> Tokens
 
 
 def sections(missing: list[str], duplicated: list[str]) -> Sections:
-    return Sections(template="pi", headings=[], present=[], missing=missing, duplicated=duplicated)
+    return Sections(template="pi", headings=[], present=["Goal"], missing=missing, duplicated=duplicated)
 
 
 def files(missing: list[str], unfounded: list[str]) -> Files:

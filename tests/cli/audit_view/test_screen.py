@@ -113,7 +113,7 @@ def test_remarks_are_told_with_the_replacement_that_they_are_about() -> None:
 
 def test_a_remark_is_cut_where_the_terminal_ends() -> None:
     headings = [f"Section {number}" for number in range(40)]
-    sections = Sections(template="pi", headings=[], present=[], missing=headings, duplicated=[])
+    sections = Sections(template="pi", headings=[], present=headings, missing=headings, duplicated=[])
     (remark,) = [
         line for line in printed(print_screen, audit(compaction(3, sections=sections))) if line[0:1] == "!"
     ]

@@ -342,7 +342,7 @@ def test_a_system_prompt_that_is_no_utf_8_is_told(talked: Refold, tmp_path: Path
     assert problem == "prompt.md: is not UTF-8; give a text in UTF-8"
 
 
-@pytest.mark.parametrize("options", [[], ["--json"], ["--policy", "layered"]])
+@pytest.mark.parametrize("options", [[], ["--policy", "layered"]])
 def test_a_hostile_session_is_compacted_and_commands_nothing(
     refold: Refold, tmp_path: Path, options: list[str]
 ) -> None:

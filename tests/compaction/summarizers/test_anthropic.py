@@ -184,6 +184,11 @@ def test_a_refused_connection_names_the_address_and_is_transient():
     assert problem.is_transient
 
 
+def test_what_is_secret_in_an_address_is_not_told():
+    address = free_address().replace("http://", "http://me:secret@")
+    assert "secret" not in str(failure(address))
+
+
 @pytest.mark.parametrize("address", ["ftp://nowhere", "nowhere", "http://[::1"])
 def test_an_address_that_is_none_is_not_tried_again(address):
     assert not failure(address).is_transient

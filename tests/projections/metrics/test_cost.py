@@ -157,6 +157,17 @@ def test_a_request_of_a_foreign_record_that_is_no_object_is_estimated(store, tmp
     assert (only.summary, only.is_estimate) == (60 * 4 + 8 * 16, True)
 
 
+def test_a_request_that_failed_was_paid_for_if_the_record_says_what_it_used(store, tmp_path, pi):
+    pi.says("a1", user(long(60)))
+    pi.says("a2", answer(20, sent=60))
+    failed = {"error": "broke off", "model": "m", "provider": "p", "usage": {"input": 100, "output": 1}}
+    answered = {"model": "m", "provider": "p", "usage": {"input": 10, "output": 2}}
+    refused = {"error": "overloaded"}
+    pi.compacts("a3", "a2", summary=long(8), request={"requests": [refused, failed, answered]})
+    (only,) = costs(store, pi.store_in(store, tmp_path))
+    assert (only.summary, only.is_estimate) == (110 * 4 + 3 * 16, False)
+
+
 def test_a_rewrite_asks_no_model(cached):
     cached.add(Rewrite(reason="prune", targets=[Shown(target="e2", shown=long(5))]))
     cached.says(answer(1, sent=85))
@@ -166,7 +177,7 @@ def test_a_rewrite_asks_no_model(cached):
     assert (only.saved, only.rewrite, only.net) == (15, (5 + 20) * 4, 15 - 100)
 
 
-def test_a_branch_summary_is_set_against_the_branch_that_was_left(cached):
+def test_a_branch_summary_costs_its_request_and_saves_nothing(cached):
     cached.says(answer(10, sent=100))
     cached.add(BranchSummary(from_id="e2", summary=long(4), left="e4"), parent="e2")
     cached.says(answer(1, sent=84))
@@ -176,9 +187,9 @@ def test_a_branch_summary_is_set_against_the_branch_that_was_left(cached):
             calls=1,
             summary=(20 + 10) * 4 + 4 * 16,
             is_estimate=True,
-            rewrite=4 * 4,
-            saved=110 - 84,
-            net=26 - 184 - 16,
+            rewrite=None,
+            saved=None,
+            net=-184,
         )
     ]
 

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.long_talk import NEVER, SESSION
+from tests.cli.running import Refold
+from tests.support.messages_api import MessagesApi, complete, errs, says
+
+EXTRACTING = ("handoff", SESSION, "--summarizer", "extractive")
+
+
+def kinds(refold: Refold, session: str) -> list[str]:
+    return [event["kind"] for event in refold("log", session, "--json").json_lines]
+
+
+def events(refold: Refold) -> dict[str, int]:
+    return {each["id"]: each["events"] for each in refold("sessions", "--json").json["sessions"]}
+
+
+@pytest.fixture
+def api(messages_api: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """From replies to a server that is asked as Anthropic would be."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return messages_api
+
+
+def test_a_new_session_begins_with_a_document_of_the_old(talked: Refold) -> None:
+    talked(*EXTRACTING, "--as", "next")
+    assert kinds(talked, "next") == ["link", "model_change", "custom_message"]
+    (message,) = talked("context", "next", "--json").json["messages"]
+    assert NEVER in message["message"]["content"]
+
+
+def test_the_model_in_use_goes_along(told: Refold) -> None:
+    told("append", SESSION, stdin='{"type":"model_change","provider":"p","modelId":"m"}')
+    told(*EXTRACTING, "--as", "next")
+    assert told("context", "next", "--json").json["model"] == {"provider": "p", "modelId": "m"}
+
+
+def test_the_session_stays_as_it_is(talked: Refold) -> None:
+    before = events(talked)[SESSION]
+    talked(*EXTRACTING)
+    assert events(talked)[SESSION] == before
+
+
+def test_json_tells_of_both_sessions_and_the_document(talked: Refold) -> None:
+    done = talked(*EXTRACTING, "--as", "next", "--json").json
+    stored = [event["id"] for event in talked("log", "next", "--json").json_lines]
+    document = talked("context", "next", "--json").json["messages"][0]["message"]["content"]
+    assert done == {
+        "session": "next",
+        "parent": SESSION,
+        "events": stored,
+        "document": document,
+        "missingSections": [],
+    }
+
+
+def test_people_are_shown_the_document_and_the_sessions_name(talked: Refold) -> None:
+    lines = talked(*EXTRACTING).lines
+    assert lines[0] == "## Goal"
+    assert lines[-1].removeprefix("the new session: ") in events(talked)
+
+
+def test_a_name_that_is_taken_is_told_before_anybody_is_asked(talked: Refold, api: Any) -> None:
+    server: MessagesApi = api()
+    asking = ("handoff", SESSION, "--summarizer", "anthropic", "--endpoint", server.url)
+    problem = talked.problem(*asking, "--as", SESSION)
+    assert problem == f"session '{SESSION}': is there already; choose another name with --as"
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("name", ["@last", "a\x1bb"])
+def test_a_name_that_could_not_be_named_is_refused(talked: Refold, name: str) -> None:
+    assert "choose another name" in talked.problem(*EXTRACTING, "--as", name)
+
+
+def test_the_model_gets_the_real_messages_and_the_harnesss_prompt(
+    talked: Refold, api: Any, tmp_path: Path
+) -> None:
+    server: MessagesApi = api(says(complete))
+    (tmp_path / "prompt.md").write_text("You are an agent.")
+    asking = ("--summarizer", "anthropic", "--endpoint", server.url, "--system", "prompt.md")
+    talked("handoff", SESSION, "Next: the tests.", *asking)
+    asked = server.requests[0].json
+    assert "You are an agent." in str(asked["system"])
+    assert NEVER in str(asked["messages"][0])
+    assert "Next: the tests." in server.asked[0]
+
+
+def test_a_request_that_fails_begins_no_session_and_leaves_an_attempt(talked: Refold, api: Any) -> None:
+    server: MessagesApi = api(errs(400, "no", "invalid_request_error"))
+    asking = ("handoff", SESSION, "--summarizer", "anthropic", "--endpoint", server.url)
+    assert talked.problem(*asking).startswith("summarizer anthropic: 400: no")
+    assert list(events(talked)) == [SESSION]
+    assert kinds(talked, SESSION)[-1] == "attempt"
+
+
+def test_a_session_without_messages_is_told(refold: Refold) -> None:
+    refold("append", "empty", stdin='{"type":"custom","customType":"x"}')
+    problem = refold.problem("handoff", "empty", "--summarizer", "extractive")
+    assert problem == "session 'empty': has no messages to hand off; name another"

@@ -1,0 +1,250 @@
+"""`refold maintain` as a harness in another language talks to it: over pipes, a line at a time."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.long_talk import SESSION
+from tests.cli.running import Refold
+from tests.support.messages_api import MessagesApi, stalls
+from tests.support.pi_files import line
+
+EXTRACTING = ("maintain", SESSION, "--summarizer", "extractive")
+NOTHING = {
+    "do": "nothing",
+    "reason": "",
+    "historyRewritten": False,
+    "model": None,
+    "session": None,
+    "events": [],
+    "tokens": None,
+    "error": None,
+}
+TIGHT = ("--window", "1000", "--policy", "tight.toml")
+"""1,107 tokens are over 1,000 - 300, and 250 are kept."""
+
+
+class Harness:
+    """A harness that has started the command."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+
+    def asks(self, **happened: Any) -> Any:
+        """The answer to one line, which comes before there is another."""
+        return self.says(json.dumps(happened).encode())
+
+    def says(self, line: bytes) -> Any:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + b"\n")
+        self.process.stdin.flush()
+        return self.hears()
+
+    def hears(self) -> Any:
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def ends(self) -> int:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.process.wait(timeout=60)
+
+
+@contextmanager
+def harness(refold: Refold, *arguments: str) -> Iterator[Harness]:
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with refold.started(*arguments, **streams) as process:
+        try:
+            yield Harness(process)
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def tight(talked: Refold, tmp_path: Path) -> Refold:
+    """The command in a folder with a policy that compacts the talk as soon as the window is 1,000 tokens."""
+    (tmp_path / "tight.toml").write_text(
+        'name = "tight"\nextends = "pi"\ncontinuation = "auto-continue"\n'
+        '[trigger]\nreserve = 300\n[cut]\npart = "keep-recent"\ntokens = 250\n'
+    )
+    return talked
+
+
+def _message(letter: str) -> bytes:
+    """A line for `append`: a message of a person of 40 tokens."""
+    return line({"type": "message", "message": {"role": "user", "content": letter * 160}})
+
+
+def log(refold: Refold) -> list[Any]:
+    return refold("log", SESSION, "--json").json_lines
+
+
+def answers(refold: Refold, *lines: str, options: tuple[str, ...] = ()) -> list[Any]:
+    return refold(*EXTRACTING, *options, stdin="\n".join(lines)).json_lines
+
+
+def test_a_harness_talks_to_it_through_a_whole_session(tight: Refold) -> None:
+    with harness(tight, *EXTRACTING, *TIGHT) as told:
+        compacted = told.asks(on="after_turn")
+        assert (compacted["do"], compacted["historyRewritten"]) == ("continue", True)
+        assert compacted["tokens"] < 700
+        assert told.asks(on="before_request")["reason"] == "the context is small enough"
+        tight("append", SESSION, stdin=b"".join(map(_message, "ab")))
+        assert told.asks(on="after_turn")["do"] == "nothing"
+        assert told.asks(on="compact", instructions="Briefly.")["reason"] == "manual"
+        assert told.ends() == 0
+
+
+def test_what_it_says_it_appended_is_in_the_log(tight: Refold) -> None:
+    (advice,) = answers(tight, '{"on":"after_turn"}', options=TIGHT)
+    stored = {event["id"]: event["kind"] for event in log(tight)}
+    assert [stored[event] for event in advice["events"]] == ["decision", "compaction", "custom_message"]
+
+
+def test_where_nothing_is_to_do_it_says_why(talked: Refold) -> None:
+    (advice,) = answers(talked, '{"on":"before_request"}')
+    assert advice == {
+        **NOTHING,
+        "reason": "the context is small enough",
+        "tokens": 1107,
+        "events": [log(talked)[-1]["id"]],
+    }
+
+
+def test_a_refusal_for_the_contexts_length_is_recovered(tight: Refold) -> None:
+    (advice,) = answers(
+        tight, '{"on":"error","error":"prompt is too long: 1107 tokens > 1000"}', options=TIGHT
+    )
+    assert (advice["do"], advice["historyRewritten"], advice["error"]) == ("retry", True, None)
+
+
+def test_another_refusal_is_no_case_for_it(talked: Refold) -> None:
+    (advice,) = answers(talked, '{"on":"error","error":"overloaded"}')
+    assert advice == {**NOTHING, "reason": "the error says nothing of the context's length"}
+
+
+def test_settings_come_from_a_file(tight: Refold, tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text(
+        "auto_continue = false\nidle_enabled = true\nidle_threshold_tokens = 1_000\n"
+    )
+    (advice,) = answers(tight, '{"on":"idle","seconds":300}', options=(*TIGHT, "--settings", "settings.toml"))
+    assert (advice["do"], advice["reason"], advice["historyRewritten"]) == ("nothing", "idle", True)
+
+
+def test_a_larger_model_goes_before_a_compaction(tight: Refold, tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text('[promotion]\nmodel = "larger"\nwindow = 1_000_000\n')
+    (advice,) = answers(tight, '{"on":"after_turn"}', options=(*TIGHT, "--settings", "settings.toml"))
+    assert (advice["do"], advice["model"]) == ("switch-model", "larger")
+
+
+def test_with_handoff_as_strategy_it_goes_on_in_a_new_session(tight: Refold, tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text('strategy = "handoff"\n')
+    (advice,) = answers(tight, '{"on":"after_turn"}', options=(*TIGHT, "--settings", "settings.toml"))
+    assert advice["do"] == "continue"
+    assert [event["kind"] for event in tight("log", advice["session"], "--json").json_lines] == [
+        "link",
+        "model_change",
+        "custom_message",
+    ]
+
+
+class TestBadLines:
+    @pytest.mark.parametrize(
+        ("line", "problem"),
+        [
+            (b"nonsense", "JSON is malformed"),
+            (b"[]", "Expected `object`, got `array`"),
+            (b"{}", "Object missing required field `on`"),
+            (b'{"on":"lunch"}', "Invalid value 'lunch'"),
+            (b'{"on":"error"}', "Object missing required field `error`"),
+            (b'{"on":"idle","seconds":"long"}', "Expected `float`, got `str`"),
+            (b'{"on":"compact","instruction":"x"}', "Object contains unknown field `instruction`"),
+            (b'{"on":"compact","instructions":"\xff"}', "utf-8"),
+            (b'{"on":"compact","instructions":"\\ud83d"}', "truncated"),
+            (b"[" * 5_000, "Expected `object`, got `array`"),
+        ],
+    )
+    def test_one_is_answered_with_what_is_wrong_and_the_next_is_read(
+        self, talked: Refold, line: bytes, problem: str
+    ) -> None:
+        bad, good = talked(*EXTRACTING, stdin=line + b'\n{"on":"after_turn"}\n').json_lines
+        assert bad == {**NOTHING, "error": bad["error"]}
+        assert bad["error"].startswith("standard input:1: ")
+        assert problem in bad["error"]
+        assert good["error"] is None
+
+    def test_blank_lines_get_no_answer_and_count(self, talked: Refold) -> None:
+        (bad,) = answers(talked, "", "  ", "x")
+        assert bad["error"].startswith("standard input:3: ")
+
+    def test_what_they_hold_commands_no_terminal(self, talked: Refold) -> None:
+        outcome = talked(*EXTRACTING, stdin='{"on":"\\u001b[31m"}\n')
+        assert "\x1b" not in outcome.out
+
+    def test_what_goes_wrong_is_answered_too(self, talked: Refold, service: Any) -> None:
+        api: MessagesApi = service(lambda exchange: exchange.answer(400, b"no"))
+        asking = ("maintain", SESSION, "--summarizer", "http", "--endpoint", api.url, "--policy", "layered")
+        failed, then = talked(*asking, stdin='{"on":"compact"}\n{"on":"after_turn"}\n').json_lines
+        assert "answered 400" in failed["error"]
+        assert then["error"] is None
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("enabled = 1", "Expected `bool`, got `int` - at `$.enabled`"),
+        ("enable = true", "contains unknown field `enable`"),
+        ("[[[", "is no TOML"),
+        ('strategy = "guess"', "Invalid enum value 'guess'"),
+    ],
+)
+def test_settings_that_are_none_are_told(talked: Refold, tmp_path: Path, written: str, problem: str) -> None:
+    (tmp_path / "settings.toml").write_text(written)
+    told = talked.problem(*EXTRACTING, "--settings", "settings.toml")
+    assert told.startswith("settings.toml: ")
+    assert problem in told
+
+
+@pytest.mark.parametrize("content", [None, b"\xff"])
+def test_settings_that_cannot_be_read_are_told(talked: Refold, tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "settings.toml").write_bytes(content)
+    assert talked.problem(*EXTRACTING, "--settings", "settings.toml").startswith("settings.toml: ")
+
+
+class TestInterrupts:
+    def test_one_in_the_middle_of_a_summary_calls_it_off_and_the_next_line_is_read(
+        self, tight: Refold, messages_api: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        api: MessagesApi = messages_api(stalls("## Goal\n"))
+        asking = ("--summarizer", "anthropic", "--endpoint", api.url)
+        with harness(tight, "maintain", SESSION, *asking, *TIGHT) as told:
+            assert told.process.stdin is not None
+            told.process.stdin.write(b'{"on":"after_turn"}\n')
+            told.process.stdin.flush()
+            while not api.requests:
+                time.sleep(0.01)
+                assert told.process.poll() is None
+            told.process.send_signal(signal.SIGINT)
+            assert told.hears()["error"] == "Auto-compaction failed: cancelled; the session is as it was"
+            assert told.asks(on="idle", seconds=1)["error"] is None
+            assert told.ends() == 0
+        assert [event["kind"] for event in log(tight)].count("attempt") == 1
+
+    def test_one_between_two_lines_ends_the_command(self, talked: Refold) -> None:
+        with harness(talked, *EXTRACTING) as told:
+            told.asks(on="after_turn")
+            told.process.send_signal(signal.SIGINT)
+            _, errors = told.process.communicate(timeout=60)
+        assert (told.process.returncode, errors) == (130, b"\nrefold: interrupted\n")

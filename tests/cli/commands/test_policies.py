@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from compaction.policies import parse, preset, preset_names
+from tests.cli.running import Refold
+
+
+@pytest.fixture
+def own(refold: Refold) -> Path:
+    """The folder of a person's own policies."""
+    folder = refold.config / "policies"
+    folder.mkdir(parents=True)
+    return folder
+
+
+class TestList:
+    def test_every_preset_is_listed_with_what_it_does(self, refold: Refold) -> None:
+        listed = {line.split()[0]: line for line in refold("policies").lines[1:]}
+        assert list(listed) == preset_names()
+        assert all(preset(name).description in line for name, line in listed.items())
+
+    def test_ones_own_come_first_and_stand_for_presets_of_their_names(
+        self, refold: Refold, own: Path
+    ) -> None:
+        for name in ("mine", "pi"):
+            (own / f"{name}.toml").write_text(f'name = "{name}"\nextends = "pi"\ndescription = "Own."\n')
+        found = refold("policies", "--json").json["policies"]
+        assert [each["name"] for each in found] == ["mine", "pi", "layered", "mask", "oh-my-pi", "opencode"]
+        assert found[0] == {"name": "mine", "source": str(own / "mine.toml"), "description": "Own."}
+        assert found[2]["source"] == "built-in"
+
+    def test_a_broken_one_is_told_and_the_others_are_listed(self, refold: Refold, own: Path) -> None:
+        (own / "broken.toml").write_text("name = ")
+        listed = refold("policies", code=1)
+        assert [line.split()[0] for line in listed.lines[1:]] == preset_names()
+        assert listed.errors.startswith(f"refold: policy {own / 'broken.toml'}: ")
+        assert len(refold("policies", "--json", code=1).json["problems"]) == 1
+
+    def test_without_settings_there_is_no_folder_needed(self, refold: Refold) -> None:
+        refold("policies")
+        assert not refold.config.exists()
+
+
+class TestShow:
+    @pytest.mark.parametrize("name", preset_names())
+    def test_what_is_shown_is_the_policy_with_every_key(self, refold: Refold, name: str) -> None:
+        assert parse(refold("policies", "show", name).out, source="shown") == preset(name)
+
+    def test_json_has_the_keys_of_toml(self, refold: Refold) -> None:
+        shown = refold("policies", "show", "oh-my-pi", "--json").json
+        assert shown["policy"] == {
+            **tomllib.loads(refold("policies", "show", "oh-my-pi").out),
+            **dict.fromkeys(("recovery", "restoring")),
+            "trigger": shown["policy"]["trigger"],
+        }
+        assert shown["warnings"] == []
+
+    def test_a_policy_may_be_a_file(self, refold: Refold, tmp_path: Path) -> None:
+        (tmp_path / "x.toml").write_text('name = "anything"\nextends = "mask"\n')
+        assert refold("policies", "show", "x.toml").lines[0] == 'name = "anything"'
+
+
+class TestNew:
+    def test_one_is_begun_as_the_preset_that_it_extends(self, refold: Refold) -> None:
+        refold("policies", "new", "mine", "--from", "oh-my-pi")
+        shown = refold("policies", "show", "mine", "--json").json["policy"]
+        expected = refold("policies", "show", "oh-my-pi", "--json").json["policy"]
+        assert shown == {**expected, "name": "mine", "description": ""}
+
+    @pytest.mark.parametrize("name", preset_names())
+    def test_its_file_has_all_that_the_preset_says_to_be_taken_out_of_comment(
+        self, refold: Refold, name: str
+    ) -> None:
+        path = Path(refold("policies", "new", "mine", "--from", name, "--json").json["path"])
+        own, _, said = path.read_text().partition("\n# What ")
+        lines = [line.removeprefix("# ").rstrip("#") for line in said.splitlines()[1:]]
+        whole = own.replace("extends = ", "# ") + "\n".join(lines)
+        assert parse(whole, source="mine").prompting == preset(name).prompting
+        assert parse(whole, source="mine").rewrites == preset(name).rewrites
+
+    def test_people_are_told_where_it_is(self, refold: Refold) -> None:
+        path = refold.config / "policies" / "mine.toml"
+        assert refold("policies", "new", "mine").lines == [f"edit {path}, then: refold policies check mine"]
+
+    def test_one_that_is_there_is_left_alone(self, refold: Refold, own: Path) -> None:
+        (own / "mine.toml").write_text("kept")
+        problem = refold.problem("policies", "new", "mine")
+        assert problem == f"{own / 'mine.toml'}: is there already; edit it, or remove it first"
+        assert (own / "mine.toml").read_text() == "kept"
+
+    @pytest.mark.parametrize("name", ["../mine", "a/b", ".hidden", "a\x1bb", ".."])
+    def test_a_name_that_no_file_should_have_is_refused(self, refold: Refold, name: str) -> None:
+        assert "is no name for a file" in refold.problem("policies", "new", name)
+        assert not refold.config.exists()
+
+    def test_an_unknown_origin_is_told(self, refold: Refold) -> None:
+        assert refold.problem("policies", "new", "mine", "--from", "nope").startswith("no policy 'nope'; ")
+
+
+class TestCheck:
+    @pytest.mark.parametrize(
+        ("name", "told"),
+        [
+            ("pi", "over 183,616 of 200,000 tokens, keep-recent with template compaction"),
+            (
+                "opencode",
+                "from 180,000 of 200,000 tokens, prune-turns, then tail-turn with template five-sections",
+            ),
+            ("mask", "over 170,000 of 200,000 tokens, mask"),
+        ],
+    )
+    def test_it_says_when_a_policy_acts_and_by_what(self, refold: Refold, name: str, told: str) -> None:
+        assert refold("policies", "check", name).lines == [f"{name} is a policy: {told}"]
+
+    def test_a_policy_that_does_nothing_is_told(self, refold: Refold, tmp_path: Path) -> None:
+        (tmp_path / "x.toml").write_text('name = "x"\n')
+        assert refold("policies", "check", "x.toml").lines == [
+            "x is a policy: over 183,616 of 200,000 tokens, nothing happens"
+        ]
+
+    @pytest.mark.parametrize(
+        ("written", "warning"),
+        [
+            ("[trigger]\nreserve = 300_000", "for a window of 200,000 tokens every context is too large"),
+            ('[prompting]\ntemplate = "nope"', "there is no template 'nope'"),
+        ],
+    )
+    def test_what_cannot_be_meant_is_a_warning(
+        self, refold: Refold, tmp_path: Path, written: str, warning: str
+    ) -> None:
+        (tmp_path / "x.toml").write_text(f'name = "x"\nextends = "pi"\n{written}\n')
+        checked = refold("policies", "check", "x.toml")
+        assert checked.errors.startswith(f"refold: note: {warning}")
+        assert len(refold("policies", "check", "x.toml", "--json").json["warnings"]) == 1
+
+    @pytest.mark.parametrize(
+        ("written", "problem"),
+        [
+            ("[[[", "correct the TOML"),
+            ('name = "x"\nextends = "nope"', "extends 'nope'; extend one of layered, "),
+            ('name = "x"\nkeep = 5', "unknown field `keep`"),
+            ('name = "x"\n[cut]\npart = "keep-recent"\ntokens = "many"', "`$.cut.tokens`"),
+            ('name = "x"\n[cut]\npart = "keep-all"', "keep-all"),
+        ],
+    )
+    def test_what_is_wrong_with_a_file_is_named(
+        self, refold: Refold, tmp_path: Path, written: str, problem: str
+    ) -> None:
+        (tmp_path / "x.toml").write_text(written)
+        assert problem in refold.problem("policies", "check", "x.toml")
+
+    def test_ones_own_has_to_call_itself_by_its_name(self, refold: Refold, own: Path) -> None:
+        (own / "mine.toml").write_text('extends = "pi"\n')
+        problem = refold.problem("policies", "check", "mine")
+        assert problem == f"policy {own / 'mine.toml'}: it calls itself 'pi'; write name = \"mine\" there"
+
+    def test_a_file_that_is_no_utf_8_is_told(self, refold: Refold, tmp_path: Path) -> None:
+        (tmp_path / "x.toml").write_bytes(b"\xff")
+        assert refold.problem("policies", "check", "x.toml").startswith("x.toml: it is not UTF-8; ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["show"], "'policies show' needs a name"),
+        (["list", "--from", "pi"], "--from goes with 'policies new'"),
+        (["rewrite", "x"], "Invalid value for '[list|show|new|check]'"),
+    ],
+)
+def test_wrong_usage_is_told(refold: Refold, arguments: list[str], problem: str) -> None:
+    assert refold.problem("policies", *arguments, code=2).startswith(problem)
+
+
+def test_a_hostile_description_commands_nothing(refold: Refold, own: Path) -> None:
+    (own / "mine.toml").write_text('name = "mine"\ndescription = "\\u001b[31mred\\nforged"\n')
+    for action in (["list"], ["show", "mine"], ["check", "mine"]):
+        assert "\x1b" not in refold("policies", *action).out
+    assert not any(line.startswith("forged") for line in refold("policies").lines)

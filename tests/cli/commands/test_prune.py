@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.long_talk import SESSION
+from tests.cli.running import Refold
+from tests.support.pi_files import line
+from tests.support.talk import PiSession, assistant, call, result, user
+
+MASKED = "[Observation masked. Re-run if needed.]"
+MASK = 'name = "all"\nrewrites = [{part = "mask", keep_observations = 0}]\n'
+
+
+@pytest.fixture
+def masked(talked: Refold, tmp_path: Path) -> Refold:
+    """The command in a folder with a policy that masks every result."""
+    (tmp_path / "all.toml").write_text(MASK)
+    return talked
+
+
+def shown(refold: Refold, event: str) -> Any:
+    messages = refold("context", SESSION, "--json").json["messages"]
+    return next(part for part in messages if part["event"] == event)
+
+
+def events(refold: Refold) -> int:
+    count: int = refold("sessions", "--json").json["sessions"][0]["events"]
+    return count
+
+
+def test_old_content_is_shown_otherwise(masked: Refold) -> None:
+    masked("prune", SESSION, "--policy", "all.toml")
+    part = shown(masked, "r1")
+    assert (part["fate"], part["message"]["content"][0]["text"]) == ("rewritten", MASKED)
+
+
+def test_people_are_told_what_is_saved_and_how_it_is_taken_back(masked: Refold) -> None:
+    rewritten, way_back = masked("prune", SESSION, "--policy", "all.toml").lines
+    assert rewritten == "mask: shows 1 message otherwise, 90 tokens less"
+    masked(*way_back.removeprefix("taken back with: refold ").split())
+    assert shown(masked, "r1")["fate"] == "kept"
+
+
+def test_json_tells_of_each_rewrite(masked: Refold) -> None:
+    done = masked("prune", SESSION, "--policy", "all.toml", "--json").json
+    (event,) = done.pop("events")
+    assert masked("show", SESSION, event, "--json").json["kind"] == "rewrite"
+    assert done == {
+        "session": SESSION,
+        "counter": "utf16/4",
+        "rewrites": [{"reason": "mask", "targets": ["r1"], "tokensSaved": 90}],
+    }
+
+
+def test_a_dry_run_says_the_same_and_stores_nothing(masked: Refold) -> None:
+    before = events(masked)
+    dry = masked("prune", SESSION, "--policy", "all.toml", "--dry-run", "--json").json
+    told = masked("prune", SESSION, "--policy", "all.toml", "--dry-run").lines
+    assert events(masked) == before
+    assert told == ["mask: would show 1 message otherwise, 90 tokens less"]
+    assert dry == {**masked("prune", SESSION, "--policy", "all.toml", "--json").json, "events": []}
+
+
+def test_what_is_rewritten_is_not_rewritten_again(masked: Refold) -> None:
+    masked("prune", SESSION, "--policy", "all.toml")
+    before = events(masked)
+    assert masked("prune", SESSION, "--policy", "all.toml").lines == ["nothing to rewrite"]
+    assert events(masked) == before
+
+
+def test_by_default_the_rewrites_are_those_of_oh_my_pi(refold: Refold, tmp_path: Path) -> None:
+    told = PiSession()
+    told.says("u1", user("Read it twice."))
+    for number in (1, 2):
+        told.says(f"a{number}", assistant(call("read", f"k{number}", path="a.py")))
+        told.says(f"r{number}", result("x" * 400, tool="read", call_id=f"k{number}"))
+    (tmp_path / "twice.jsonl").write_bytes(b"".join(told._lines))
+    done = refold("prune", "twice.jsonl", "--json").json
+    assert [(each["reason"], each["targets"]) for each in done["rewrites"]] == [("supersede", ["r1"])]
+
+
+def test_only_the_parts_that_are_named_are_carried_out(talked: Refold, tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(
+        'name = "two"\nrewrites = [{part = "micro", keep = 0}, {part = "mask", keep_observations = 0}]\n'
+    )
+    assert talked("prune", SESSION, "--policy", "two.toml", "--part", "mask", "--dry-run").lines == [
+        "mask: would show 1 message otherwise, 90 tokens less"
+    ]
+
+
+def test_a_part_that_the_policy_does_not_have_is_told_with_those_that_it_has(talked: Refold) -> None:
+    problem = talked.problem("prune", SESSION, "--part", "mask", code=2)
+    assert problem.startswith("policy 'oh-my-pi' has no rewrite 'mask'; it has: supersede, useless, prune")
+
+
+def test_a_policy_without_rewrites_is_told(talked: Refold) -> None:
+    assert talked("prune", SESSION, "--policy", "pi").lines == [
+        "nothing to rewrite: policy 'pi' has no rewrites"
+    ]
+
+
+@pytest.mark.parametrize(("idle", "rewritten"), [(0, []), (10 * 60, ["r1"])])
+def test_the_providers_cache_is_spared_while_it_lives(
+    refold: Refold, idle: int, rewritten: list[str]
+) -> None:
+    # More than 8,000 tokens stand behind the stale read; five minutes is how long a cache lives.
+    now = int(time.time()) - idle
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(now))
+    said = [
+        ("a1", assistant(call("read", "k1", path="a.py"))),
+        ("r1", result("x" * 400, tool="read", call_id="k1")),
+        ("u2", user("y" * 40_000)),
+        ("a2", assistant(call("read", "k2", path="a.py"))),
+        ("r2", result("x" * 400, tool="read", call_id="k2")),
+    ]
+    entries = [{"type": "message", "id": name, "timestamp": stamp, "message": each} for name, each in said]
+    refold("append", "s", stdin=b"".join(map(line, entries)))
+    done = refold("prune", "s", "--dry-run", "--json").json
+    assert [target for each in done["rewrites"] for target in each["targets"]] == rewritten

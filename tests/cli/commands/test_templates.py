@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compaction.templates import built_in, built_in_names, parse
+from tests.cli.running import Refold
+
+OWN = '+++\nname = "{name}"\nversion = 7\nsections = ["Goal"]\n+++\nSay the goal.\n'
+
+
+@pytest.fixture
+def own(refold: Refold) -> Path:
+    """The folder of a person's own templates."""
+    folder = refold.config / "templates"
+    folder.mkdir(parents=True)
+    return folder
+
+
+class TestList:
+    def test_every_template_is_listed_with_its_sections(self, refold: Refold) -> None:
+        lines = refold("templates").lines[1:]
+        assert [line.split()[:3] for line in lines] == [[name, "1", "built-in"] for name in built_in_names()]
+        assert lines[1].endswith(", ".join(built_in("compaction").sections))
+
+    def test_ones_own_take_the_place_of_refolds(self, refold: Refold, own: Path) -> None:
+        for name in ("mine", "branch"):
+            (own / f"{name}.md").write_text(OWN.format(name=name))
+        found = {each["name"]: each for each in refold("templates", "--json").json["templates"]}
+        assert sorted(found) == sorted({*built_in_names(), "mine"})
+        for name in ("mine", "branch"):
+            assert (found[name]["version"], found[name]["source"]) == (7, str(own / f"{name}.md"))
+
+    def test_a_broken_one_is_told_and_the_others_are_listed(self, refold: Refold, own: Path) -> None:
+        (own / "broken.md").write_text("no front matter")
+        listed = refold("templates", code=1)
+        assert len(listed.lines) == 1 + len(built_in_names())
+        assert listed.errors.startswith(f"refold: template {own / 'broken.md'}: it has no front matter; ")
+
+
+class TestShow:
+    @pytest.mark.parametrize("name", built_in_names())
+    def test_what_is_shown_is_a_file_that_says_the_same(self, refold: Refold, name: str) -> None:
+        shown, original = parse(refold("templates", "show", name).out, source=""), built_in(name)
+        assert original is not None
+        for field in ("name", "version", "sections", "strip", "text"):
+            assert getattr(shown, field) == getattr(original, field)
+
+    def test_json_has_all_of_it(self, refold: Refold) -> None:
+        found = refold("templates", "show", "nine-sections", "--json").json
+        original = built_in("nine-sections")
+        assert original is not None
+        assert found == {
+            "name": "nine-sections",
+            "version": 1,
+            "source": "built-in",
+            "sections": list(original.sections),
+            "digest": original.digest,
+            "strip": "analysis",
+            "text": original.text,
+            "warnings": [],
+        }
+
+    def test_a_template_may_be_a_file(self, refold: Refold, tmp_path: Path) -> None:
+        (tmp_path / "x.md").write_text(OWN.format(name="anything"))
+        assert refold("templates", "show", "x.md").lines[-1] == "Say the goal."
+
+    def test_one_that_is_not_there_is_told(self, refold: Refold) -> None:
+        assert refold.problem("templates", "show", "nope").startswith(
+            "no template 'nope'; there are: branch, "
+        )
+
+
+class TestNew:
+    def test_one_of_refolds_is_copied_and_takes_its_place(self, refold: Refold) -> None:
+        path = refold("templates", "new", "compaction", "--json").json["path"]
+        found = refold("templates", "show", "compaction", "--json").json
+        original = built_in("compaction")
+        assert original is not None
+        assert (found["source"], found["digest"]) == (path, original.digest)
+
+    def test_one_of_another_name_begins_as_the_one_that_is_named(self, refold: Refold) -> None:
+        refold("templates", "new", "mine", "--from", "branch")
+        original = built_in("branch")
+        assert original is not None
+        assert refold("templates", "show", "mine", "--json").json["text"] == original.text
+
+    def test_a_new_name_needs_one_to_begin_from(self, refold: Refold) -> None:
+        assert refold.problem("templates", "new", "mine") == (
+            "no template 'mine'; name the one to begin from with --from, such as compaction"
+        )
+
+    def test_one_that_is_there_is_left_alone(self, refold: Refold, own: Path) -> None:
+        (own / "short.md").write_text("kept")
+        assert "is there already" in refold.problem("templates", "new", "short")
+        assert (own / "short.md").read_text() == "kept"
+
+    @pytest.mark.parametrize("name", ["../mine", ".hidden"])
+    def test_a_name_that_no_file_should_have_is_refused(self, refold: Refold, name: str) -> None:
+        assert "is no name for a file" in refold.problem("templates", "new", name, "--from", "short")
+
+
+class TestCheck:
+    def test_it_says_what_a_template_asks_for(self, refold: Refold) -> None:
+        assert refold("templates", "check", "turn-prefix").lines == [
+            "turn-prefix is a template, version 1: asks for Original Request, Early Progress, Context for Suffix"
+        ]
+
+    def test_sections_that_it_drops_are_a_warning(self, refold: Refold, own: Path) -> None:
+        (own / "compaction.md").write_text(OWN.format(name="compaction"))
+        assert refold("templates", "check", "compaction").errors == (
+            "refold: note: the template drops sections: Constraints & Preferences, Progress, Key Decisions, "
+            "Next Steps, Critical Context\n"
+        )
+
+    def test_sections_that_it_adds_are_none(self, refold: Refold, own: Path) -> None:
+        more = refold("templates", "show", "short").out.replace("sections = []", 'sections = ["Mood"]')
+        (own / "short.md").write_text(more)
+        assert refold("templates", "check", "short").errors == ""
+
+    @pytest.mark.parametrize(
+        ("written", "problem"),
+        [
+            ("Say it.", "it has no front matter"),
+            ('+++\nname = "x"\n+++\nSay it.', "version"),
+            ('+++\nname = "y"\nversion = 1\n+++\nSay it.', "its front matter calls it 'y'"),
+        ],
+    )
+    def test_what_is_wrong_with_a_file_is_named(
+        self, refold: Refold, own: Path, written: str, problem: str
+    ) -> None:
+        (own / "x.md").write_text(written)
+        assert problem in refold.problem("templates", "check", "x")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["check"], "'templates check' needs a name"),
+        (["show", "short", "--from", "branch"], "--from goes with 'templates new'"),
+    ],
+)
+def test_wrong_usage_is_told(refold: Refold, arguments: list[str], problem: str) -> None:
+    assert refold.problem("templates", *arguments, code=2).startswith(problem)
+
+
+def test_a_hostile_template_commands_nothing(refold: Refold, own: Path) -> None:
+    front = '+++\nname = "mine"\nversion = 1\nsections = ["a\\u001b[31m"]\n+++\n'
+    (own / "mine.md").write_text(f"{front}\x1b]0;owned\x07 Say it.\n")
+    for action in (["list"], ["show", "mine"], ["check", "mine"]):
+        assert "\x1b" not in refold("templates", *action).out

@@ -1,0 +1,149 @@
+"""What the options of commands that compact stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from cli.compacting import SUMMARIZERS, asker_of, new_session_name, policy_named, with_template
+from compaction.policies import preset
+from compaction.summarizers import registry
+from compaction.summarizers.asking import never
+from eventstore.errors import BadInputError, NotFoundError
+from eventstore.lmdb_log import LmdbLog
+
+ASKING = {"summarizer": None, "models": (), "endpoint": ""}
+KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+
+
+@pytest.fixture
+def ctx() -> click.Context:
+    return click.Context(click.Command("compact"))
+
+
+@pytest.fixture
+def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a person's own policies."""
+    monkeypatch.setenv("REFOLD_CONFIG", str(tmp_path))
+    (tmp_path / "policies").mkdir()
+    return tmp_path / "policies"
+
+
+def test_the_options_know_every_summarizer_without_loading_one() -> None:
+    assert sorted(SUMMARIZERS) == sorted(registry.SUMMARIZERS)
+
+
+class TestAsker:
+    def test_without_a_key_it_is_extractive(self, ctx: click.Context, store: LmdbLog) -> None:
+        (summarizer,) = asker_of(ctx, store, ASKING, never).summarizers
+        assert summarizer.name == "extractive"
+
+    @pytest.mark.parametrize("key", KEYS)
+    def test_with_a_key_it_is_anthropic(
+        self, ctx: click.Context, store: LmdbLog, monkeypatch: pytest.MonkeyPatch, key: str
+    ) -> None:
+        monkeypatch.setenv(key, "no-key")
+        (summarizer,) = asker_of(ctx, store, ASKING, never).summarizers
+        assert summarizer.name == "anthropic"
+
+    def test_who_it_is_without_a_choice_is_one_line_on_stderr(
+        self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        asker_of(ctx, store, ASKING, never)
+        out, errors = capsys.readouterr()
+        assert (out, errors.count("\n")) == ("", 1)
+        assert "without a model" in errors
+
+    def test_a_choice_is_not_talked_about(
+        self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        asker_of(ctx, store, {**ASKING, "summarizer": "extractive"}, never)
+        assert capsys.readouterr() == ("", "")
+
+    def test_a_models_name_is_a_choice_of_anthropic(
+        self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        asker = asker_of(ctx, store, {**ASKING, "models": ("a", "b")}, never)
+        assert [(each.name, each.model) for each in asker.summarizers] == [
+            ("anthropic", "a"),
+            ("anthropic", "b"),
+        ]
+        assert capsys.readouterr().err == ""
+
+    def test_it_can_be_called_off(self, ctx: click.Context, store: LmdbLog) -> None:
+        assert asker_of(ctx, store, ASKING, never).is_cancelled is never
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"summarizer": "extractive", "models": ("a",)},
+            {"summarizer": "extractive", "endpoint": "http://x"},
+            {"summarizer": "recorded", "endpoint": "http://x"},
+            {"endpoint": "http://x"},
+        ],
+    )
+    def test_options_that_say_nothing_to_it_are_wrong_usage(
+        self, ctx: click.Context, store: LmdbLog, wrong: dict[str, object]
+    ) -> None:
+        with pytest.raises(click.UsageError):
+            asker_of(ctx, store, {**ASKING, **wrong}, never)
+
+    def test_the_address_of_http_may_come_from_the_environment(
+        self, ctx: click.Context, store: LmdbLog, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("REFOLD_SUMMARIZER_ENDPOINT", "http://127.0.0.1:1/x")
+        (summarizer,) = asker_of(ctx, store, {**ASKING, "summarizer": "http"}, never).summarizers
+        assert summarizer.endpoint == "http://127.0.0.1:1/x"
+
+
+@pytest.mark.usefixtures("policies")
+class TestPolicies:
+    def test_a_name_is_that_of_a_preset(self) -> None:
+        assert policy_named("opencode") == preset("opencode")
+
+    def test_ones_own_goes_before_a_preset(self, policies: Path) -> None:
+        (policies / "pi.toml").write_text('name = "pi"\nextends = "mask"\n')
+        assert policy_named("pi").rewrites == preset("mask").rewrites
+
+    def test_a_path_is_that_of_a_file(self, policies: Path) -> None:
+        (policies / "x.toml").write_text('name = "another name"\n')
+        assert policy_named(str(policies / "x.toml")).name == "another name"
+
+    def test_ones_own_goes_by_one_name(self, policies: Path) -> None:
+        (policies / "mine.toml").write_text('name = "yours"\n')
+        with pytest.raises(BadInputError, match="it calls itself 'yours'"):
+            policy_named("mine")
+
+    @pytest.mark.parametrize("name", ["nope", "", "..", "pi "])
+    def test_another_name_is_not_found(self, name: str) -> None:
+        with pytest.raises(NotFoundError, match="there are: layered, mask"):
+            policy_named(name)
+
+
+class TestTemplates:
+    def test_a_files_template_comes_before_all_others(self, tmp_path: Path) -> None:
+        file = tmp_path / "x.md"
+        file.write_text('+++\nname = "compaction"\nversion = 9\n+++\nSay it.\n')
+        sources, name = with_template([lambda _: None], str(file))
+        found = sources[0](name)
+        assert found is not None
+        assert (name, found.version, sources[0]("branch")) == ("compaction", 9, None)
+
+    def test_a_name_is_looked_for_where_all_are(self) -> None:
+        assert with_template([], "branch") == ([], "branch")
+
+    @pytest.mark.parametrize(("content", "problem"), [(None, "No such file"), (b"\xff", "it is not UTF-8")])
+    def test_a_file_that_cannot_be_read_is_told(
+        self, tmp_path: Path, content: bytes | None, problem: str
+    ) -> None:
+        file = tmp_path / "x.md"
+        if content is not None:
+            file.write_bytes(content)
+        with pytest.raises(BadInputError, match=problem):
+            with_template([], str(file))
+
+
+def test_new_sessions_have_names_of_their_own() -> None:
+    assert len({new_session_name() for _ in range(100)}) == 100

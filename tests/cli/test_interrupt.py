@@ -1,0 +1,109 @@
+"""Ctrl-C while a summary is made: it is called off, recorded as an attempt, and the session is as it was."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from typing import NamedTuple
+
+import pytest
+
+from cli.interrupt import Interrupt
+from tests.cli import long_talk
+from tests.cli.long_talk import SESSION
+from tests.cli.running import Refold, command
+from tests.support.local_http import hangs
+from tests.support.messages_api import MessagesApi, errs, stalls
+
+CALLED_OFF = b"\nrefold: cancelled; the session is as it was\n"
+CASES = {
+    "compact": (["compact", SESSION, "--keep-recent", "250"], stalls("## Goal\n")),
+    "a split turn": (["compact", SESSION, "--keep-recent", "350"], hangs),
+    "handoff": (["handoff", SESSION], stalls("## Goal\n")),
+    "a wait": (
+        ["compact", SESSION, "--keep-recent", "250"],
+        errs(529, "overloaded", "overloaded_error", retry_after="60"),
+    ),
+}
+
+
+class Interrupted(NamedTuple):
+    """A command that was interrupted as soon as it had asked: how it ended, and the store with what was in it."""
+
+    code: int
+    out: bytes
+    errors: bytes
+    refold: Refold
+    before: tuple[bytes, bytes]
+
+
+def seen(refold: Refold) -> tuple[bytes, bytes]:
+    """What one sees of the session: its context and its tree."""
+    return refold("context", SESSION, "--format", "pi").raw, refold("tree", SESSION, "--json").raw
+
+
+@pytest.fixture(scope="module", params=CASES)
+def interrupted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Interrupted:
+    arguments, reply = CASES[request.param]
+    folder = tmp_path_factory.mktemp("interrupted")
+    refold = Refold(folder / "store")
+    refold("import", long_talk.write(folder / "talk.jsonl"))
+    before = seen(refold)
+    with MessagesApi(reply) as api:
+        asking = ("--summarizer", "anthropic", "--endpoint", api.url)
+        process = subprocess.Popen(
+            command(*arguments, *asking),
+            env=refold.environment(ANTHROPIC_API_KEY="no-key", NO_PROXY="127.0.0.1"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        while not api.requests:
+            time.sleep(0.01)
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=30)
+    return Interrupted(process.returncode, out, errors, refold, before)
+
+
+def test_a_command_ends_with_one_line_and_130(interrupted: Interrupted) -> None:
+    assert (interrupted.code, interrupted.out, interrupted.errors) == (130, b"", CALLED_OFF)
+
+
+def test_the_session_is_as_it_was(interrupted: Interrupted) -> None:
+    assert seen(interrupted.refold) == interrupted.before
+    assert interrupted.refold("verify", "--json").json["findings"] == []
+
+
+def test_the_attempt_is_recorded_with_its_requests(interrupted: Interrupted) -> None:
+    attempt = interrupted.refold("log", SESSION, "--json").json_lines[-1]
+    assert attempt["kind"] == "attempt"
+    told = interrupted.refold("show", SESSION, attempt["id"], "--json").json["record"]
+    assert told["error"] == "cancelled; the session is as it was"
+    assert {request["summarizer"] for request in told["request"]["requests"]} == {"anthropic"}
+
+
+def test_a_first_press_is_noted_and_a_second_is_pythons_own() -> None:
+    interrupt = Interrupt()
+    with interrupt.noted():
+        signal.raise_signal(signal.SIGINT)
+        assert interrupt()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_outside_of_the_block_nothing_is_noted() -> None:
+    interrupt = Interrupt()
+    with interrupt.noted():
+        assert not interrupt()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert not interrupt()
+
+
+def test_a_press_in_one_block_is_forgotten_in_the_next() -> None:
+    interrupt = Interrupt()
+    with interrupt.noted():
+        signal.raise_signal(signal.SIGINT)
+    with interrupt.noted():
+        assert not interrupt()

@@ -1,0 +1,34 @@
+"""How long answers may be."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.policies import preset
+from compaction.prompts import output_budget, short_budget, turn_prefix_budget
+from compaction.summarize_branch import MOST_OUTPUT as MOST_OF_A_BRANCH
+
+
+@pytest.mark.parametrize(
+    ("reserve", "tokens"), [(16_384, 13_107), (20_480, 16_384), (20_479, 16_383), (100_000, 16_384), (1, 0)]
+)
+def test_a_summary_may_have_four_fifths_of_the_reserve_up_to_16384(reserve, tokens):
+    assert output_budget(reserve) == tokens
+
+
+@pytest.mark.parametrize(("reserve", "tokens"), [(16_384, 8_192), (16_385, 8_192), (100_000, 50_000)])
+def test_the_beginning_of_a_turn_may_have_half_of_it(reserve, tokens):
+    assert turn_prefix_budget(reserve) == tokens
+
+
+@pytest.mark.parametrize(("reserve", "tokens"), [(16_384, 512), (2_560, 512), (2_559, 511), (100, 20)])
+def test_what_is_only_shown_may_have_a_fifth_of_it_up_to_512(reserve, tokens):
+    assert short_budget(reserve) == tokens
+
+
+def test_a_branch_may_have_2048():
+    assert MOST_OF_A_BRANCH == 2_048
+
+
+def test_the_layered_policy_gives_20000():
+    assert preset("layered").prompting.output == 20_000

@@ -1,0 +1,132 @@
+"""What arrives at a server of the Messages API, sent by the real client."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.summarizers.messages_request import request_body
+from projections.renderers.anthropic import render
+from projections.settings import Model
+from projections.validators import validator_named
+from tests.compaction.summarizers.asked import MODEL, claude, live, never, prompt
+from tests.support.contexts import context_of
+from tests.support.messages_api import says
+from tests.support.talk import assistant, call, image, result, shell, thinking, user
+
+OWN = {"provider": "anthropic", "model": MODEL}
+TALK = [
+    user("build it"),
+    assistant(thinking("hm", thinkingSignature="seal"), "I look.", call("read", "c1", path="a.py"), **OWN),
+    result("the text", tool="read", call_id="c1"),
+    assistant(call("bash", "c2", command="ls"), call("bash", "c3", command="pwd", timeout=1.50), **OWN),
+    result("a.py", call_id="c2"),
+    result("no", call_id="c3", is_error=True),
+    assistant("There it is. ", **OWN),
+    shell("ls", "a.py"),
+    user("go on"),
+]
+TOOLS = b'[{"name":"read","input_schema":{"type":"object"}},{"name":"bash","input_schema":{"type":"object"}}]'
+
+
+@pytest.fixture
+def arrived(messages_api):
+    """From a prompt to the body that a server was sent for it."""
+
+    def arrived(prompt, **options):
+        api = messages_api(says("Done."))
+        claude(api, **options).summarize(prompt, is_cancelled=never)
+        return api.requests[0].body
+
+    return arrived
+
+
+def messages_of(body):
+    return body.split(b'"messages":[', 1)[1]
+
+
+def problems(body):
+    return validator_named("anthropic")(body)
+
+
+def test_a_serialized_prompt_is_one_message_of_the_users_behind_the_system_prompt(arrived):
+    sent = prompt()
+    body = json.loads(arrived(sent))
+    assert body == {
+        "model": MODEL,
+        "max_tokens": 99,
+        "system": "You sum up.",
+        "messages": [{"role": "user", "content": [{"type": "text", "text": sent.text}]}],
+        "stream": True,
+    }
+
+
+def test_a_live_prefix_stands_before_the_prompt_in_the_apis_roles(arrived):
+    body = json.loads(arrived(live(user("build it"), assistant("I look."), name="short")))
+    assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
+
+
+def test_a_live_prefix_that_ends_with_the_user_holds_the_prompt_in_the_same_message(arrived):
+    sent = live(user("build it"))
+    (only,) = json.loads(arrived(sent))["messages"]
+    assert [block["text"] for block in only["content"]] == ["build it", sent.text]
+
+
+def test_thinking_is_not_switched_on(arrived):
+    assert "thinking" not in json.loads(arrived(live(*TALK)))
+
+
+@pytest.mark.parametrize("until", range(1, len(TALK) + 1))
+def test_a_live_prefix_cut_anywhere_is_a_valid_request(arrived, until):
+    assert problems(arrived(live(*TALK[:until]))) == []
+
+
+@pytest.mark.parametrize("until", [1, 3, 6, 7, 9])
+def test_a_live_prefix_is_byte_for_byte_what_the_contexts_own_rendering_begins_with(arrived, until):
+    own_model = Model(provider="anthropic", model_id=MODEL)
+    whole = messages_of(render(context_of(*TALK, user("and then?"), model=own_model)).body)
+    head = messages_of(render(context_of(*TALK[:until], user("!"), model=own_model)).body)
+    shared = head[: head.index(b'{"type":"text","text":"!"}')].rstrip(b",")
+    assert len(shared) > 40
+    assert whole.startswith(shared)
+    assert messages_of(arrived(live(*TALK[:until]))).startswith(shared)
+
+
+def test_the_harnesss_own_tools_stand_before_a_live_prefix(arrived):
+    body = arrived(live(*TALK, tools=TOOLS))
+    assert b'"tools":' + TOOLS in body
+    assert "tool_choice" not in json.loads(body)
+    assert problems(body) == []
+
+
+def test_tools_may_be_forbidden(arrived):
+    body = arrived(live(*TALK, tools=TOOLS, forbids_tools=True))
+    assert json.loads(body)["tool_choice"] == {"type": "none"}
+    assert problems(body) == []
+
+
+def test_without_tools_nothing_is_said_of_them(arrived):
+    body = json.loads(arrived(live(*TALK, forbids_tools=True)))
+    assert not {"tools", "tool_choice"} & set(body)
+
+
+def test_an_empty_system_prompt_is_none(arrived):
+    assert "system" not in json.loads(arrived(live(user("build it"), system="")))
+
+
+def test_images_go_along_as_the_renderer_has_them(arrived):
+    assert problems(arrived(live(user([image("QUJD")])))) == []
+
+
+def test_halves_of_surrogate_pairs_do_not_break_a_request(arrived):
+    body = arrived(prompt("short", user("broken \ud83d here")))
+    assert "broken \ufffd here" in json.loads(body)["messages"][0]["content"][0]["text"]
+
+
+@given(st.text(st.characters(codec=None)), st.text(st.characters(codec=None), min_size=1))
+def test_any_text_makes_a_valid_request(said, system):
+    body = request_body(prompt("short", user(said), system=system + "."), MODEL)
+    assert problems(body) == []

@@ -1,0 +1,67 @@
+"""What servers say of trying again."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.summarizers.refusal import is_passing, one_line, seconds_to_wait, without_secrets
+
+NOW = "Sun, 22 Nov 2026 00:00:00 GMT"
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529, 599])
+def test_these_pass(status):
+    assert is_passing(status, {})
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 413, 422])
+def test_these_stay(status):
+    assert not is_passing(status, {})
+
+
+@pytest.mark.parametrize(("said", "passes"), [("true", True), ("false", False)])
+def test_a_server_that_says_whether_to_try_again_knows_best(said, passes):
+    assert [is_passing(status, {"x-should-retry": said}) for status in (400, 500)] == [passes, passes]
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after-ms": "1500", "retry-after": "7"}, 1.5),
+        ({"retry-after": "Sun, 22 Nov 2026 00:01:30 GMT", "date": NOW}, 90.0),
+        ({"retry-after": "Sat, 21 Nov 2026 23:00:00 GMT", "date": NOW}, 0),
+        ({"retry-after": "Sun, 22 Nov 2026 00:01:30 GMT"}, None),
+        ({"retry-after": "Sun, 22 Nov 2026 00:01:30", "date": NOW}, None),
+        ({"retry-after": "soon", "date": NOW}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+    ],
+)
+def test_the_wait_that_a_server_asks_for(headers, seconds):
+    assert seconds_to_wait(headers) == seconds
+
+
+def test_what_a_server_says_becomes_one_line():
+    assert one_line(" No\n\n  such\tmodel. ") == "No such model."
+
+
+def test_what_a_server_says_at_length_is_told_in_part():
+    assert one_line("x" * 301) == "x" * 300 + "…"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("http://host:80/path", "http://host:80/path"),
+        ("https://me:secret@host/path?token=secret", "https://host/path"),
+        ("https://secret@host", "https://host"),
+        ("https://host/@me", "https://host/@me"),
+        ("nowhere", "nowhere"),
+    ],
+)
+def test_what_may_be_secret_in_an_address_is_not_shown(address, shown):
+    assert without_secrets(address) == shown

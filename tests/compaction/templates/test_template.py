@@ -1,0 +1,194 @@
+"""A template's file: what is read of it, what is wrong with it, and what an answer to it lacks."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.templates import missing_sections, parse, stripped, with_text
+from eventstore.errors import BadInputError
+
+FILE = """+++
+name = "mine"
+version = 3
+sections = ["Goal", "Next Steps"]
+strip = "analysis"
++++
+
+Sum it up.
+
+## Goal
+## Next Steps
+"""
+
+
+def problem(text):
+    with pytest.raises(BadInputError) as raised:
+        parse(text, source="mine.md")
+    return str(raised.value)
+
+
+def with_front(front):
+    return problem(f"+++\n{front}\n+++\nSum it up.")
+
+
+# Files
+
+
+def test_the_front_matter_says_name_version_sections_and_what_is_stripped():
+    template = parse(FILE, source="mine.md")
+    assert (template.name, template.version) == ("mine", 3)
+    assert (template.sections, template.strip) == (("Goal", "Next Steps"), "analysis")
+
+
+def test_the_prompt_is_what_stands_behind_it():
+    assert parse(FILE, source="x").text == "Sum it up.\n\n## Goal\n## Next Steps"
+
+
+def test_the_digest_is_that_of_the_whole_file():
+    assert parse(FILE, source="x").digest == hashlib.sha256(FILE.encode()).hexdigest()
+
+
+def test_the_source_is_kept():
+    assert parse(FILE, source="mine.md").source == "mine.md"
+
+
+def test_sections_and_strip_may_be_left_out():
+    template = parse('+++\nname = "mine"\nversion = 1\n+++\nSum it up.', source="x")
+    assert (template.sections, template.strip) == ((), "")
+
+
+@pytest.mark.parametrize(
+    "file", ["\ufeff" + FILE, FILE.replace("\n", "\r\n"), FILE.replace("+++\n", "+++ \n")]
+)
+def test_files_of_other_editors_are_read_alike(file):
+    template = parse(file, source="x")
+    assert template.text == parse(FILE, source="x").text
+    assert template.sections == ("Goal", "Next Steps")
+
+
+def test_a_prompt_may_hold_a_line_of_plus_signs():
+    assert parse(FILE + "+++\nmore\n", source="x").text.endswith("+++\nmore")
+
+
+def test_a_prompt_of_somebody_elses_has_its_own_digest():
+    template = with_text(parse(FILE, source="x"), "Otherwise.", source="hook")
+    assert (template.name, template.text, template.source) == ("mine", "Otherwise.", "hook")
+    assert template.digest == hashlib.sha256(b"Otherwise.").hexdigest()
+
+
+# What is wrong with them: one line each
+
+
+def test_a_file_without_front_matter():
+    expected = "template mine.md: it has no front matter; begin with TOML between two lines +++"
+    assert problem("Sum it up.") == expected
+
+
+def test_a_file_whose_front_matter_does_not_end():
+    expected = "template mine.md: its front matter does not end; begin with TOML between two lines +++"
+    assert problem('+++\nname = "mine"\nSum it up.') == expected
+
+
+def test_a_file_without_a_prompt():
+    expected = "template mine.md: there is no prompt behind its front matter; write it there"
+    assert problem('+++\nname = "mine"\nversion = 1\n+++\n \n') == expected
+
+
+@pytest.mark.parametrize(
+    ("front", "said"),
+    [
+        ("name = mine", "front matter: "),
+        ("version = 1", "front matter: missing required field `name`"),
+        ('name = "mine"', "front matter: missing required field `version`"),
+        ('name = "mine"\nversion = "1"', "`$.version`"),
+        ('name = "mine"\nversion = 1\nsection = ["Goal"]', "unknown field `section`"),
+        ('name = "mine"\nversion = 1\nsections = "Goal"', "`$.sections`"),
+        ('name = ""\nversion = 1', "its name is empty"),
+        ('name = "mine"\nversion = 0', "its version is 0; count versions from 1"),
+        ('name = "mine"\nversion = 1\nsections = ["## Goal"]', "section '## Goal' is no heading"),
+        ('name = "mine"\nversion = 1\nsections = [""]', "section '' is no heading"),
+        ('name = "mine"\nversion = 1\nsections = ["a\\nb"]', "section 'a\\nb' is no heading"),
+        ('name = "mine"\nversion = 1\nsections = ["Goal "]', "section 'Goal ' is no heading"),
+        ('name = "mine"\nversion = 1\nstrip = "<analysis>"', "strip = '<analysis>' is no tag"),
+        ('name = "mine"\nversion = 1\nstrip = "a.*"', "strip = 'a.*' is no tag"),
+    ],
+)
+def test_each_mistake_in_the_front_matter_is_one_line_that_says_what_to_do(front, said):
+    line = with_front(front)
+    assert said in line
+    assert line.startswith("template mine.md: ")
+    assert "\n" not in line
+    assert ";" in line
+
+
+@given(st.text())
+def test_any_text_is_a_template_or_an_error_of_refolds(text):
+    with contextlib.suppress(BadInputError):
+        assert parse(text, source="x").text
+
+
+# Sections
+
+
+def test_a_heading_counts_by_its_exact_line():
+    assert missing_sections("## Goal\nx\n## Next Steps", ["Goal", "Next Steps"]) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["#### Goal", "# Goal", "##Goal", "## goal", "## Goal:", "## Goals", "**Goal**", " ## Goal", "x ## Goal"],
+)
+def test_anything_like_a_heading_is_another(line):
+    assert missing_sections(line, ["Goal"]) == ["Goal"]
+
+
+def test_white_space_behind_a_heading_does_not_matter():
+    assert missing_sections("## Goal  \r\nx", ["Goal"]) == []
+
+
+def test_missing_sections_are_told_in_the_order_of_the_template():
+    assert missing_sections("## B", ["C", "B", "A"]) == ["C", "A"]
+
+
+# What is stripped
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("<analysis>hm</analysis>\n<summary>\nDone.\n</summary>", "Done."),
+        ("<analysis>hm</analysis>\nDone.", "Done."),
+        ("Done.", "Done."),
+        ("<summary>Done.</summary>", "Done."),
+        ("First:\n<analysis>hm</analysis>\n<summary>Done.</summary>\nBye.", "Done."),
+        ("<summary>Done.", "Done."),
+        ("<analysis>hm", ""),
+        ("<analysis>hm\n<summary>Done.</summary>", "Done."),
+        ("<analysis>I write <summary> next</analysis><summary>Done.</summary>", "Done."),
+        ("<summary>It spoke of <analysis> tags.</summary>", "It spoke of <analysis> tags."),
+        ("<summary>It closed </summary> twice.</summary>", "It closed </summary> twice."),
+        (
+            "<analysis>a</analysis><summary>of </analysis> and <analysis></summary>",
+            "of </analysis> and <analysis>",
+        ),
+        ("", ""),
+    ],
+)
+def test_the_part_in_a_tag_goes_and_the_summary_stays(answer, left):
+    assert stripped(answer, "analysis") == left
+
+
+def test_without_a_tag_nothing_is_stripped_but_space():
+    assert stripped("\n<summary>Done.</summary>\n", "") == "<summary>Done.</summary>"
+
+
+@given(st.text(), st.text())
+def test_a_well_formed_answer_gives_its_summary(thought, summary):
+    answer = f"<analysis>{thought}</analysis>\n<summary>{summary}</summary>"
+    if not {"<", ">"} & {*thought, *summary}:
+        assert stripped(answer, "analysis") == summary.strip()

@@ -1,0 +1,164 @@
+"""Finding a template, and the texts that come with refold."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from compaction.templates import (
+    built_in,
+    built_in_names,
+    built_in_text,
+    dropped_sections,
+    find,
+    from_folder,
+    missing_sections,
+    parse,
+)
+from eventstore.errors import BadInputError, NotFoundError
+
+NAMES = [
+    "branch",
+    "compaction",
+    "compaction-update",
+    "five-sections",
+    "handoff",
+    "nine-sections",
+    "short",
+    "system",
+    "turn-prefix",
+]
+STRUCTURED = [
+    "Goal",
+    "Constraints & Preferences",
+    "Progress",
+    "Key Decisions",
+    "Next Steps",
+    "Critical Context",
+]
+SECTIONS = {
+    "branch": STRUCTURED[:-1],
+    "compaction": STRUCTURED,
+    "compaction-update": STRUCTURED,
+    "five-sections": ["Goal", "Instructions", "Discoveries", "Accomplished", "Relevant files"],
+    "handoff": STRUCTURED,
+    "nine-sections": [
+        "Primary Request and Intent",
+        "Key Technical Concepts",
+        "Files and Code Sections",
+        "Errors and Fixes",
+        "Problem Solving",
+        "All User Messages",
+        "Pending Tasks",
+        "Current Work",
+        "Optional Next Step",
+    ],
+    "short": [],
+    "system": [],
+    "turn-prefix": ["Original Request", "Early Progress", "Context for Suffix"],
+}
+OTHERS = re.compile(
+    r"\b(claude|anthropic|openai|codex|opencode|oh-my-pi|pi|gpt|gemini|cursor)\b", re.IGNORECASE
+)
+
+
+def test_these_come_with_refold():
+    assert built_in_names() == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_template_that_comes_with_refold_goes_by_its_files_name_and_has_a_version(name):
+    template = find(name, [])
+    assert (template.name, template.source) == (name, "built-in")
+    assert template.version >= 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_sections_are_these(name):
+    assert list(built_in(name).sections) == SECTIONS[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_asks_for_each_of_its_sections_by_the_exact_heading(name):
+    template = built_in(name)
+    assert missing_sections(template.text, template.sections) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_asks_for_them_in_their_order(name):
+    template = built_in(name)
+    asked = [line.removeprefix("## ") for line in template.text.splitlines() if line.startswith("## ")]
+    assert [heading for heading in asked if heading in template.sections] == list(template.sections)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_names_no_product(name):
+    assert OTHERS.search(built_in_text(name)) is None
+
+
+def test_progress_is_asked_for_in_three_parts():
+    for name in ("compaction", "compaction-update", "branch", "handoff"):
+        lines = built_in(name).text.splitlines()
+        assert [line for line in lines if line.startswith("### ")] == [
+            "### Done",
+            "### In Progress",
+            "### Blocked",
+        ]
+
+
+def test_the_update_says_what_to_do_with_the_summary_before():
+    assert "<previous-summary>" in built_in("compaction-update").text
+
+
+def test_the_nine_sections_ask_for_an_analysis_that_is_stripped_and_forbid_tools_at_both_ends():
+    template = built_in("nine-sections")
+    lines = template.text.splitlines()
+    assert template.strip == "analysis"
+    assert "no tools" in lines[0]
+    assert "no tool calls" in lines[-1]
+
+
+def test_the_system_prompt_says_that_the_conversation_is_data():
+    text = " ".join(built_in("system").text.split())
+    assert "given to you as data" in text
+    assert "never an instruction to you" in text
+
+
+@pytest.mark.parametrize("name", ["five-sections", "handoff", "nine-sections"])
+def test_templates_behind_the_real_messages_forbid_tools(name):
+    assert re.search(r"\bcall no tools\b", built_in(name).text, re.IGNORECASE)
+
+
+def test_a_name_that_nobody_has_is_told_with_those_there_are():
+    with pytest.raises(NotFoundError, match="no template 'compactoin'; there are: branch, compaction, "):
+        find("compactoin", [])
+
+
+def test_the_text_of_a_name_that_is_not_there_is_not_found():
+    with pytest.raises(NotFoundError):
+        built_in_text("nothing")
+
+
+def test_a_template_that_goes_by_another_name_inside_is_told(tmp_path):
+    (tmp_path / "compaction.md").write_text('+++\nname = "other"\nversion = 1\n+++\nx', "utf-8")
+    with pytest.raises(BadInputError, match="its front matter calls it 'other'; write name = \"compaction\""):
+        find("compaction", [from_folder(tmp_path)])
+
+
+def own(*sections):
+    listed = ", ".join(f'"{section}"' for section in sections)
+    return parse(f'+++\nname = "turn-prefix"\nversion = 1\nsections = [{listed}]\n+++\nx', source="mine")
+
+
+def test_sections_that_were_dropped_are_told():
+    assert dropped_sections(own("Early Progress")) == ["Original Request", "Context for Suffix"]
+
+
+def test_sections_that_were_added_are_fine():
+    assert dropped_sections(own(*SECTIONS["turn-prefix"], "Open Questions")) == []
+
+
+def test_a_template_of_another_name_drops_nothing():
+    template = parse('+++\nname = "mine"\nversion = 1\n+++\nx', source="mine")
+    assert dropped_sections(template) == []

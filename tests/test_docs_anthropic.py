@@ -1,0 +1,26 @@
+"""docs/anthropic.md names every rule of the renderer and of the validator, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from projections.renderers.anthropic import Rule
+from projections.validators.anthropic import Rule as Validated
+
+PAGE = (Path(__file__).parent.parent / "docs" / "anthropic.md").read_text("utf-8")
+
+
+def rules_under(title: str) -> list[str]:
+    """What stands in the first column of the tables of a section."""
+    section = re.split(rf"^## {title}$", PAGE, flags=re.MULTILINE)[1].split("\n## ")[0]
+    cells = re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
+    return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+
+
+def test_every_repair_is_in_the_page_in_the_order_of_the_rules() -> None:
+    assert rules_under("Repairs") == list(Rule)
+
+
+def test_every_rule_of_the_validator_is_in_the_page() -> None:
+    assert sorted(rules_under("The validator")) == sorted(Validated)

@@ -1,0 +1,155 @@
+"""docs/policies.md is whole and true: every part, key and default is in it, and its examples are what they say."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any, Final, get_args
+
+import msgspec
+import pytest
+
+from cli.compacting import SUMMARIZERS
+from cli.maintaining import Happened, settings_of
+from cli.toml_text import toml_text
+from compaction import rewrites
+from compaction.cuts import AnyCut
+from compaction.maintaining import Promotion, Settings
+from compaction.maintaining.compact_tool import ANSWER
+from compaction.maintaining.maintainer import Do
+from compaction.policies import (
+    Continuation,
+    Placement,
+    Policy,
+    Prompting,
+    Restoring,
+    parse,
+    preset,
+    preset_names,
+)
+from compaction.rewrites import AnyRewrite
+from compaction.templates import built_in_names
+from compaction.templates import parse as parse_template
+from compaction.trigger import Trigger
+from tests.cli.running import PROJECT
+
+PAGE: Final = (PROJECT / "docs" / "policies.md").read_text("utf-8")
+SECTIONS: Final = {
+    title: text
+    for title, _, text in (part.partition("\n") for part in re.split(r"^###? ", PAGE, flags=re.MULTILINE)[1:])
+}
+DOCUMENTED: Final[dict[str, type[msgspec.Struct]]] = {
+    "A policy of your own": Policy,
+    "Trigger": Trigger,
+    "Summaries": Prompting,
+    "Restoring": Restoring,
+    **{f"`{part.__struct_config__.tag}`": part for part in (*get_args(AnyRewrite), *get_args(AnyCut))},
+}
+TOML: Final = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)]
+
+
+def rows(section: str, heading: str) -> dict[str, str]:
+    """The first two cells of each row of the table of a section whose first heading is this one."""
+    table = re.search(rf"^\| {heading} \|.*\n\|[- |]+\|\n((?:\|.*\n)*)", SECTIONS[section], re.MULTILINE)
+    cells = [[cell.strip() for cell in row.split("|")] for row in (table[1] if table else "").splitlines()]
+    return {row[1].strip("`"): row[2] for row in cells}
+
+
+def defaults(struct: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
+    """Each field of a struct with its default as the page writes it: as TOML has it, "none", or empty for none."""
+    for field in msgspec.structs.fields(struct):
+        if field.default is msgspec.NODEFAULT:
+            yield field.name, ""
+        elif isinstance(field.default, msgspec.Struct):
+            yield field.name, f"`[{field.name}]`"
+        else:
+            yield field.name, "none" if field.default is None else f"`{literal(field.default)}`"
+
+
+def literal(value: Any) -> str:
+    return toml_text({"x": value}).removeprefix("x = ").rstrip("\n")
+
+
+@pytest.mark.parametrize("section", [name for name in DOCUMENTED if name != "`evict`"])
+def test_every_key_of_a_part_and_its_default_is_in_the_page_and_no_other_is(section: str) -> None:
+    assert list(rows(section, "key").items()) == list(defaults(DOCUMENTED[section]))
+
+
+def test_a_part_without_keys_says_so() -> None:
+    assert not msgspec.structs.fields(rewrites.Evict)
+    assert "It has no keys." in SECTIONS["`evict`"]
+
+
+def test_every_setting_and_its_default_is_in_the_page_and_no_other_is() -> None:
+    of_promotion = [(f"promotion.{name}", default) for name, default in defaults(Promotion)]
+    written = list(rows("While a harness runs", "setting").items())
+    assert written == [*defaults(Settings), *of_promotion]
+
+
+def test_every_preset_is_in_the_table_with_its_rewrites_continuation_and_counter() -> None:
+    table = {line.split("`")[1]: line for line in SECTIONS["Presets"].splitlines() if line.startswith("| `")}
+    assert sorted(table) == preset_names()
+    for name, row in table.items():
+        policy = preset(name)
+        for part in policy.rewrites:
+            assert str(part.__struct_config__.tag) in row
+        assert f"| `{policy.continuation}` | `{policy.counter}` |" in row
+
+
+def test_what_rewrites_show_is_in_the_page() -> None:
+    shown = (
+        rewrites.mask.MASKED,
+        rewrites.micro.COMPACTED,
+        rewrites.prune_turns.CLEARED,
+        rewrites.supersede.SUPERSEDED,
+        rewrites.useless.ELIDED,
+        ANSWER,
+    )
+    assert [text for text in shown if text not in PAGE] == []
+
+
+@pytest.mark.parametrize(
+    ("section", "heading", "choices"),
+    [
+        ("Placement", "placement", get_args(Placement)),
+        ("Continuation", "continuation", get_args(Continuation)),
+        ("Summaries", "summarizer", SUMMARIZERS),
+        ("While a harness runs", "`do`", get_args(Do)),
+    ],
+)
+def test_every_choice_is_a_row_of_its_table(section: str, heading: str, choices: tuple[str, ...]) -> None:
+    assert list(rows(section, heading)) == list(choices)
+
+
+def test_every_template_that_comes_with_refold_is_named() -> None:
+    assert [name for name in built_in_names() if f"`{name}`" not in SECTIONS["Summaries"]] == []
+
+
+def test_the_template_in_the_page_is_a_template() -> None:
+    written = re.search(r"```text\n(\+\+\+.*?)```", PAGE, re.DOTALL)
+    assert written is not None
+    assert parse_template(written[1], source="docs").name == "our-sections"
+
+
+def test_what_a_harness_can_tell_is_in_the_page_and_is_understood() -> None:
+    decode = msgspec.json.Decoder(Happened).decode
+    told = rows("While a harness runs", "told")
+    assert [type(decode(line)) for line in told] == list(get_args(Happened))
+
+
+def test_the_policy_in_the_page_is_a_policy() -> None:
+    (policy,) = (block for block in TOML if "name" in block)
+    made = parse(toml_text(policy), source="docs")
+    assert (made.name, made.cut, made.trigger) == (
+        "mine",
+        msgspec.structs.replace(preset("oh-my-pi").cut, tokens=40_000),
+        preset("oh-my-pi").trigger,
+    )
+
+
+def test_the_settings_in_the_page_are_settings() -> None:
+    (settings,) = (block for block in TOML if "name" not in block)
+    promotion = settings_of(settings, "docs").promotion
+    assert promotion is not None
+    assert promotion.window == 1_000_000
