@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
 
 from compaction.file_tags import with_file_tags
 from eventstore.errors import BadInputError, NotFoundError
@@ -24,6 +25,7 @@ RESERVED_TOKENS: Final = 16_384
 SAYS_NOTHING: Final = frozenset({"leaf_moved", "label", "session_info"})
 """Kinds of entries that tell a model nothing, and do not change what it is told."""
 
+_NOT_ASKED: Final[Mapping[str, Any]] = MappingProxyType({})
 _SUMMARIES: Final = frozenset({"compaction", "branch_summary"})
 
 
@@ -45,15 +47,27 @@ def record_branch_summary(writer: SessionWriter, *, summary: str, target: Leaf) 
     return writer.append(record, parent=parent, expected=version)[0]
 
 
+def says_anything(left: Sequence[Event]) -> bool:
+    """Whether there is anything to tell of entries that are left."""
+    return any(entry.kind not in SAYS_NOTHING for entry in left)
+
+
 def branch_summary(
-    snapshot: Snapshot, summary: str, *, left: Sequence[Event], parent: str | None
+    snapshot: Snapshot,
+    summary: str,
+    *,
+    left: Sequence[Event],
+    parent: str | None,
+    request: Mapping[str, Any] = _NOT_ASKED,
+    is_supplied: bool = False,
 ) -> BranchSummary:
     """The record of a summary of the entries `left`, oldest first, to append below `parent` (None: the root).
 
-    Its text is `PREAMBLE`, the summary, and the files that the entries touched as tags. Raises NotFoundError
-    where the entries say nothing, BadInputError for an empty summary.
+    Its text is `PREAMBLE`, the summary, and the files that the entries touched as tags. `request` is how it was
+    asked for; `is_supplied`: a hook wrote it. Raises NotFoundError where the entries say nothing, BadInputError
+    for an empty summary.
     """
-    if all(entry.kind in SAYS_NOTHING for entry in left):
+    if not says_anything(left):
         raise NotFoundError(
             "entries to summarize before", parent or "root", "the target is on this very branch"
         )
@@ -67,6 +81,8 @@ def branch_summary(
         summary=with_file_tags(_with_preamble(summary), files),
         left=left[-1].id,
         details=files,
+        from_extension=is_supplied,
+        request=dict(request),
     )
 
 

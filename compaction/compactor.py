@@ -16,6 +16,7 @@ from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
 from compaction.policies import Placement, Policy
 from compaction.prospect import Prospect
+from compaction.request_record import request_record
 from compaction.restore import restored
 from compaction.rewrites import Evict, Offload, scene
 from compaction.summarizers import CancelledError, SummarizerError
@@ -263,17 +264,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _request(summary: Summary) -> dict[str, Any]:
-    """How a summary was asked for: every request, and what they used together."""
-    if not summary.requests:
-        return {}
-    usage = [request["usage"] for request in summary.requests if "usage" in request]
-    answered = [request for request in summary.requests if "model" in request]
-    together = {name: sum(each[name] for each in usage) for name in usage[0]} if usage else None
-    request: dict[str, Any] = {"requests": summary.requests}
-    request |= {"model": answered[-1]["model"]} if answered else {}
-    request |= {"usage": together} if together else {}
-    request |= {"missingSections": summary.missing} if summary.missing else {}
-    return request | ({"leftOut": summary.left_out} if summary.left_out else {})
+    return request_record(summary.requests, missing=summary.missing, left_out=summary.left_out)
 
 
 def _only_grew(snapshot: Snapshot, at: Standpoint, here: Standpoint) -> bool:

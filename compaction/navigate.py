@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -40,6 +40,19 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     editor_text: str | None
     files: FileOperations
     stays: bool
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """A summary of a branch that somebody wrote.
+
+    `request` is how it was asked for, `is_supplied`: a hook wrote it. `version` is that of the session it tells
+    of, None: the one that is found.
+    """
+
+    text: str
+    request: dict[str, Any] = {}
+    is_supplied: bool = False
+    version: int | None = None
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +116,7 @@ def go(
     writer: SessionWriter,
     target: Leaf,
     *,
-    summary: str | None = None,
+    summary: str | Written | None = None,
     label: str | None = None,
     dry_run: bool = False,
 ) -> Moved:
@@ -115,10 +128,13 @@ def go(
     nothing to summarize, BadInputError for an empty summary or a label of the root, VersionConflictError
     where somebody appended in the meantime.
     """
+    written = Written(text=summary) if isinstance(summary, str) else summary
     with writer.log.snapshot() as snapshot:
         version = snapshot.head(writer.session).version
         move = plan_move(snapshot, writer.session, target)
-        step = _step(snapshot, move, summary)
+        step = _step(snapshot, move, written)
+    if written is not None and written.version is not None:
+        version = written.version
     if label is not None and summary is None and move.target is None:
         raise BadInputError(f"label {label!r}", "the root is no entry that could have one", "leave it out")
     count = (step is not None) + (label is not None)
@@ -135,10 +151,17 @@ def go(
     return Moved(move=move, events=tuple(ids))
 
 
-def _step(snapshot: Snapshot, move: Move, summary: str | None) -> Record | None:
+def _step(snapshot: Snapshot, move: Move, written: Written | None) -> Record | None:
     """The entry that a move is, None where the session stays where it is."""
-    if summary is not None:
-        return branch_summary(snapshot, summary, left=move.to_summarize, parent=move.new_leaf)
+    if written is not None:
+        return branch_summary(
+            snapshot,
+            written.text,
+            left=move.to_summarize,
+            parent=move.new_leaf,
+            request=written.request,
+            is_supplied=written.is_supplied,
+        )
     return None if move.stays else LeafMoved(from_id=move.leaf or "")
 
 

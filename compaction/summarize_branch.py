@@ -15,7 +15,6 @@ from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asked, Asker, AskingError, ask
 from compaction.templates import Source, Template, find, with_session, with_text
 from compaction.trigger import DEFAULT_RESERVE
-from eventstore.errors import NotFoundError
 from eventstore.records import Attempt
 from eventstore.sources import observed_rewrites
 from eventstore.writing import SessionWriter
@@ -37,11 +36,11 @@ def summarize_branch(
     tokens: Counter,
     sources: Sequence[Source] = (),
     instructions: str = "",
-) -> Asked:
+) -> Asked | None:
     """The summary of the branch that a move leaves, by as many of its newest messages as fit the model.
 
-    Instructions of a person replace the template. A failed or cancelled request leaves the tree as it was, and
-    an `attempt`. Raises NotFoundError where the branch holds no message, AskingError, CancelledError.
+    None where the branch holds no message. Instructions of a person replace the template. A failed or cancelled
+    request leaves the tree as it was, and an `attempt`. Raises AskingError, CancelledError.
     """
     with writer.log.snapshot() as snapshot:
         observed = observed_rewrites(snapshot, writer.session)
@@ -58,7 +57,7 @@ def summarize_branch(
     chosen = entries_for_summary(move.to_summarize, budget, lambda entry: counts.get(entry.seq, 0))
     told = [parts[entry.seq] for entry in chosen if entry.seq in parts]
     if not told:
-        raise NotFoundError("messages on the branch", move.leaf or "root", "go there without a summary")
+        return None
     template = _instructed(found, instructions) if instructions else found
     system = find("system", places).text
     prompt = serialized_prompt(template, told, system=system, max_tokens=MOST_OUTPUT)

@@ -79,13 +79,17 @@ class Compaction(Record, frozen=True, tag="compaction"):
 
 
 class BranchSummary(Record, frozen=True, tag="branch_summary"):
-    """What an abandoned branch held. `from_id` is where the summary is attached, `left` the leaf that was left."""
+    """What an abandoned branch held. `from_id` is where the summary is attached, `left` the leaf that was left.
+
+    `request` is how the summary was asked for.
+    """
 
     from_id: str
     summary: str
     left: str = ""
     details: FileOperations | None = None
     from_extension: bool = False
+    request: dict[str, Any] = {}
 
 
 class CustomMessage(Record, frozen=True, tag="custom_message", omit_defaults=False):

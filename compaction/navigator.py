@@ -1,0 +1,122 @@
+"""Going elsewhere with all that belongs to it: hooks are asked, and what is left is summarized."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from compaction.branch import says_anything
+from compaction.hooks import Cancel, Hooks, Supplied, Troubles
+from compaction.navigate import Move, Written, go, plan_move
+from compaction.part import Limits
+from compaction.request_record import request_record
+from compaction.summarize_branch import summarize_branch
+from compaction.summarizers.asking import Asked, Asker
+from compaction.templates import Source
+from eventstore.errors import VersionConflictError
+from eventstore.records import Attempt, Decision
+from eventstore.writing import SessionWriter
+from projections.standpoint import Leaf
+from projections.tokens import Counter
+
+
+class Gone(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a move.
+
+    `outcome`: it was made, or a hook called it off, for a `reason`. `events` are the ids of what was appended;
+    `missing` the sections that the summary lacks; `troubles` what hooks that raised said.
+    """
+
+    outcome: Literal["moved", "cancelled"]
+    move: Move
+    reason: str = ""
+    events: list[str] = []
+    missing: list[str] = []
+    troubles: list[str] = []
+
+
+class Navigator(msgspec.Struct, frozen=True, kw_only=True):
+    """How one goes elsewhere in sessions: who summarizes what is left, for which model, with which hooks.
+
+    Without an `asker` nobody does. `tokens` counts; `sources` are where templates are looked for before those
+    that come with refold.
+    """
+
+    limits: Limits
+    tokens: Counter
+    asker: Asker | None = None
+    sources: Sequence[Source] = ()
+    hooks: Sequence[Hooks] = ()
+
+    def go(
+        self,
+        writer: SessionWriter,
+        target: Leaf,
+        *,
+        summary: str | None = None,
+        instructions: str = "",
+        label: str | None = None,
+    ) -> Gone:
+        """Go to an entry, or to `ROOT`, with the summary that a hook supplies, that is given, or that is asked for.
+
+        Where nothing is left that says anything, none is asked for. A request that fails or is cancelled leaves
+        the tree as it was, and an `attempt`. Raises what `go` does, AskingError, CancelledError;
+        VersionConflictError also where somebody has appended while the summary was made.
+        """
+        with writer.log.snapshot() as snapshot:
+            version = snapshot.head(writer.session).version
+            move = plan_move(snapshot, writer.session, target)
+        troubles = Troubles()
+        said = self._said(move, troubles)
+        if isinstance(said, Cancel):
+            writer.append(Decision(outcome="cancelled", reason=said.reason))
+            return Gone(outcome="cancelled", move=move, reason=said.reason, troubles=troubles)
+        asked = None
+        written = None if summary is None else Written(text=summary)
+        if isinstance(said, Supplied) and says_anything(move.to_summarize):
+            written = Written(text=said.summary, is_supplied=True, version=version)
+        elif written is None and self.asker is not None:
+            asked = self._asked(writer, move, self.asker, instructions)
+            if asked is not None:
+                request = request_record(asked.requests, missing=asked.missing)
+                written = Written(text=asked.text, request=request, version=version)
+        try:
+            moved = go(writer, target, summary=written, label=label)
+        except VersionConflictError as error:
+            if asked is not None:
+                writer.append(
+                    Attempt(request={"reason": "branch", "requests": asked.requests}, error=str(error))
+                )
+            raise
+        for hooks in self.hooks:
+            troubles.ask(hooks, "after_move", list(moved.events))
+        for trouble in troubles:
+            writer.append(Decision(outcome="hook failed", reason=trouble))
+        return Gone(
+            outcome="moved",
+            move=moved.move,
+            events=list(moved.events),
+            missing=asked.missing if asked else [],
+            troubles=troubles,
+        )
+
+    def _said(self, move: Move, troubles: Troubles) -> Cancel | Supplied | None:
+        """What hooks say before: the first that cancels or supplies leads."""
+        for hooks in self.hooks:
+            said = troubles.ask(hooks, "before_move", move)
+            if isinstance(said, Cancel | Supplied):
+                return said
+        return None
+
+    def _asked(self, writer: SessionWriter, move: Move, asker: Asker, instructions: str) -> Asked | None:
+        return summarize_branch(
+            writer,
+            move,
+            asker,
+            limits=self.limits,
+            tokens=self.tokens,
+            sources=self.sources,
+            instructions=instructions,
+        )
