@@ -20,6 +20,7 @@ CALLED_OFF = b"\nrefold: cancelled; the session is as it was\n"
 CASES = {
     "compact": (["compact", SESSION, "--keep-recent", "250"], stalls("## Goal\n")),
     "a split turn": (["compact", SESSION, "--keep-recent", "350"], hangs),
+    "go": (["go", SESSION, "root", "--summarize"], stalls("## Goal\n")),
     "handoff": (["handoff", SESSION], stalls("## Goal\n")),
     "a wait": (
         ["compact", SESSION, "--keep-recent", "250"],

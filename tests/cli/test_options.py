@@ -30,7 +30,9 @@ def test_every_command_has_json(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_has_a_help_that_is_a_sentence(name: str) -> None:
     for option, text in options(name).items():
-        assert text.endswith((".", "text.")), option
+        sentence, _, default = text.partition("  [default: ")
+        assert sentence.endswith("."), option
+        assert default.endswith("]") or not default, option
 
 
 @pytest.mark.parametrize("name", COUNTING)

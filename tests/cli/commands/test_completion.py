@@ -59,7 +59,7 @@ def test_options_are_completed(refold: Refold) -> None:
 
 
 def test_choices_are_completed(refold: Refold) -> None:
-    assert completed(refold, "refold context s --format ", 4) == ["text", "pi", "transcript"]
+    assert completed(refold, "refold context s --format ", 4) == ["text", "pi", "transcript", "anthropic"]
 
 
 def test_no_store_is_needed(refold: Refold) -> None:

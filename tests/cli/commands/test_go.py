@@ -6,6 +6,7 @@ import pytest
 
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
+from tests.support.local_http import answers, free_address, refuses
 
 
 def leaf(refold: Refold) -> Any:
@@ -124,7 +125,13 @@ def test_a_dry_run_stores_nothing(told: Refold, options: list[str]) -> None:
 def test_json_of_a_move_has_its_events_and_its_plan(told: Refold) -> None:
     planned = told("go", SESSION, "b1", "--dry-run", "--json").json
     done = told("go", SESSION, "b1", "--json").json
-    assert done == {"session": SESSION, "events": [leaf(told)["id"]], **planned}
+    assert done == {
+        "session": SESSION,
+        "events": [leaf(told)["id"]],
+        **planned,
+        "missingSections": [],
+        "troubles": [],
+    }
 
 
 @pytest.mark.parametrize(
@@ -147,3 +154,71 @@ def test_what_cannot_be_done_is_told_and_nothing_is_stored(
 def test_a_summary_that_is_no_utf_8_is_told(told: Refold) -> None:
     problem = told.problem("go", SESSION, "b2", "--summary", "-", stdin=b"\xff")
     assert problem.startswith("standard input: is not UTF-8; ")
+
+
+class TestSummarize:
+    EXTRACTING = ("--summarize", "--summarizer", "extractive")
+
+    def test_what_is_left_is_summarized_at_the_new_leaf(self, told: Refold) -> None:
+        told("go", SESSION, "b2", *self.EXTRACTING)
+        found = leaf(told)
+        assert (found["kind"], found["parent"]) == ("branch_summary", "b2")
+        assert "Thanks!" in found["record"]["summary"]
+
+    def test_how_it_was_asked_for_is_recorded(self, told: Refold) -> None:
+        told("go", SESSION, "b2", *self.EXTRACTING)
+        (request,) = leaf(told)["record"]["request"]["requests"]
+        assert (request["summarizer"], request["template"]) == ("extractive", "branch")
+
+    def test_instructions_take_the_place_of_the_template(self, told: Refold, service: Any) -> None:
+        own = service(answers({"summary": "It was fixed."}))
+        asking = ("--summarizer", "http", "--endpoint", own.url)
+        told("go", SESSION, "b2", "--summarize", "Say what was fixed.", *asking)
+        assert own.requests[0].json["prompt"].endswith("\n\nSay what was fixed.")
+        assert "It was fixed." in leaf(told)["record"]["summary"]
+
+    def test_a_label_goes_on_the_summary(self, told: Refold) -> None:
+        done = told("go", SESSION, "b2", *self.EXTRACTING, "--label", "once more", "--json").json
+        nodes = told("tree", SESSION, "--json").json["nodes"]
+        assert next(node["label"] for node in nodes if node["id"] == done["events"][0]) == "once more"
+
+    def test_where_nothing_is_left_nobody_is_asked(self, told: Refold) -> None:
+        told("go", SESSION, "root")
+        told("go", SESSION, "i1", "--summarize", "--summarizer", "http", "--endpoint", free_address())
+        assert leaf(told)["kind"] == "leaf_moved"
+
+    def test_a_dry_run_asks_nobody_and_stores_nothing(self, told: Refold) -> None:
+        asking = ("--summarize", "--summarizer", "http", "--endpoint", free_address())
+        told("go", SESSION, "b2", *asking, "--dry-run")
+        assert events(told) == 17
+
+    def test_a_request_that_fails_leaves_the_session_where_it_was_and_an_attempt(
+        self, told: Refold, service: Any
+    ) -> None:
+        own = service(refuses(400, "no"))
+        before = told("tree", SESSION, "--json").raw
+        asking = ("--summarize", "--summarizer", "http", "--endpoint", own.url)
+        assert told.problem("go", SESSION, "b2", *asking).startswith("summarizer http: ")
+        assert told("tree", SESSION, "--json").raw == before
+        assert told("log", SESSION, "--json").json_lines[-1]["kind"] == "attempt"
+
+    def test_sections_that_it_lacks_are_told(self, told: Refold, service: Any) -> None:
+        own = service(answers({"summary": "## Goal\nto fix it"}))
+        asking = ("--summarize", "--summarizer", "http", "--endpoint", own.url)
+        done = told("go", SESSION, "b2", *asking)
+        assert done.errors.startswith("refold: note: the summary lacks sections: Constraints & Preferences, ")
+
+    def test_without_a_choice_it_is_said_who_is_asked(self, told: Refold) -> None:
+        assert "without a model" in told("go", SESSION, "b2", "--summarize").errors
+
+    @pytest.mark.parametrize(
+        ("options", "problem"),
+        [
+            (["--summary", "x", "--summarize"], "--summary and --summarize exclude each other"),
+            (["--summarizer", "extractive"], "--summarizer, --model and --endpoint go with --summarize"),
+        ],
+    )
+    def test_options_that_make_no_sense_are_told(
+        self, told: Refold, options: list[str], problem: str
+    ) -> None:
+        assert told.problem("go", SESSION, "b2", *options, code=2).startswith(problem)
