@@ -126,7 +126,7 @@ def resolve_leaf(snapshot: Snapshot, session: str, name: str | None) -> Leaf:
 
     if name == "root":
         return ROOT
-    return resolve_event(snapshot, session, name) if name else None
+    return None if name is None else resolve_event(snapshot, session, name)
 
 
 def resolve_event(snapshot: Snapshot, session: str, name: str) -> str:

@@ -60,6 +60,8 @@ def _future_use(use: FutureUse) -> Iterator[str]:
     else:
         yield "nothing of what was removed"
     yield from (f"{each.kind} {part_of(each.found, each.total)}" for each in use.kinds if each.total)
+    if use.losses:
+        yield f"{use.never_regained:,} of {counted(len(use.losses), 'loss', 'losses')} never regained"
     yield f"{counted(use.messages, 'later message')} of the model"
 
 

@@ -104,10 +104,10 @@ def _print_losses(out: Console, replaced: Replaced, called: dict[int, str]) -> N
 
     out.print()
     lost = counted(len(use.losses), "thing")
-    print_line(out, f"{called[replaced.seq]} lost {lost} that the model used later:", style="bold")
+    line = f"{called[replaced.seq]} lost {lost} needed later, {use.never_regained:,} never given back:"
+    print_line(out, line, style="bold")
     listing = table("KIND", "LOST", "HAD", "NEEDED", "REGAINED", shrinks="LOST")
-    never_regained_first = sorted(use.losses, key=lambda loss: loss.regained_seq is not None)
-    for loss in never_regained_first[:LOSSES]:
+    for loss in use.losses[:LOSSES]:
         value = Text(one_line(loss.value, _VALUE), no_wrap=True, overflow="ellipsis")
         regained = f"#{loss.regained_seq}" if loss.regained_seq else "never"
         listing.add_row(loss.kind, value, f"#{loss.had_seq}", f"#{loss.needed_seq}", regained)

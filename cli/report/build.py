@@ -21,11 +21,13 @@ _LONGEST_TITLE: Final = 120
 
 
 def build_page(material: Material, *, is_full: bool = False) -> Page:
-    """The page; texts are cut unless `is_full`."""
+    """The page; texts are cut unless `is_full`, but for those that a loss leads to."""
     audit = material.audit
     lines = lines_of(material.events)
     worst = replacement_views(material, lines)
     sections = {view.seq for view in worst}
+    losses = [loss for view in worst for loss in view.metrics.future_use.losses]
+    followed = {seq for loss in losses for seq in (loss.had_seq, loss.needed_seq, loss.regained_seq)}
 
     def target(seq: int) -> str:
         return f"r-{seq}" if seq in sections else f"e-{seq}"
@@ -44,7 +46,7 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
         context=context_chart(material, places(material, lines, worst, target)),
         cost=cost_chart(material),
         tree=list(tree_lines(material, lines, target)),
-        groups=event_groups(material, lines, outcomes(material), target, is_full=is_full),
+        groups=event_groups(material, lines, outcomes(material), target, whole=None if is_full else followed),
         events=len(material.events),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from cli.audit_view.lines import dollars
@@ -27,9 +28,9 @@ def event_groups(
     outcomes: Mapping[int, Outcome],
     target: Callable[[int], str],
     *,
-    is_full: bool,
+    whole: AbstractSet[int | None] | None,
 ) -> list[EventGroup]:
-    """The events in order of the log, in groups; texts are cut unless `is_full`."""
+    """The events in order of the log, in groups; texts are cut, but for those in `whole`; None: none is."""
     labels = {node.id: node.label for node in material.tree.nodes if node.label}
     views = [
         _event_view(
@@ -41,7 +42,7 @@ def event_groups(
             taken_sign=lines[by].sign if (by := outcomes[event.seq].by) else "",
             label=labels.get(event.id, ""),
             target=target(event.seq),
-            longest=None if is_full else LONGEST_TEXT,
+            longest=None if whole is None or event.seq in whole else LONGEST_TEXT,
         )
         for event in material.events
     ]

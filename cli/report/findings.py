@@ -25,7 +25,8 @@ def findings(replaced: Replaced, *, is_undone: bool) -> list[Finding]:
 def _losses(replaced: Replaced) -> Iterator[str]:
     metrics = replaced.metrics
     if metrics.future_use.losses:
-        yield f"{len(metrics.future_use.losses):,} needed later and lost"
+        use = metrics.future_use
+        yield f"{len(use.losses):,} needed later and lost, {use.never_regained:,} never given back"
     if metrics.instructions.gone:
         yield f"{counted(metrics.instructions.gone, 'instruction')} gone"
     if metrics.regret.repeated:

@@ -52,7 +52,7 @@ def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Seque
     summary, is_estimate = _summary(replacement, tokens, prices)
     rewrite = saved = net = None
     if event.kind == "branch_summary":
-        net = None if summary is None else -summary
+        net = None if summary is None else 0.0 - summary
     elif long and short:
         has_cache = records_cache(calls)
         read = long.cache_read if has_cache else long.input

@@ -44,13 +44,15 @@ class KindUse(Shape, frozen=True):
 class FutureUse(Shape, frozen=True):
     """Of what later calls and messages of the model use and H had (`total`), what C′ names (`found`).
 
-    `messages` counts the later messages that were looked at; `losses` are in order of need.
+    `messages` counts the later messages that were looked at. Of the `losses`, those that nothing gave back,
+    `never_regained` in number, come first; else they are in order of need.
     """
 
     messages: int
     total: int
     found: int
     share: float | None
+    never_regained: int
     kinds: list[KindUse]
     losses: list[Loss]
 
@@ -81,13 +83,17 @@ def future_use(replacement: Replacement, holdings: Holdings) -> FutureUse:
     last = max((need.needed.seq for need in lost), default=0)
     given = Presence((held for held in later if held.role != "assistant" and held.seq < last), paths)
     share = share_of(len(needs) - len(lost), len(needs))
+    losses = sorted(
+        (_loss(need, removed, given) for need in lost), key=lambda loss: loss.regained is not None
+    )
     return FutureUse(
         messages=len(acts),
         total=share.total,
         found=share.found,
         share=share.share,
+        never_regained=sum(loss.regained is None for loss in losses),
         kinds=_by_kind(needs, lost),
-        losses=[_loss(need, removed, given) for need in lost],
+        losses=losses,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
@@ -13,6 +14,10 @@ from projections.metrics.shapes import Shape
 from projections.metrics.work import Made, Work, messages_in_events, messages_in_parts, work_in
 from projections.replacement import Replacement
 
+_OF_ANY_FAILURE: Final = re.compile(
+    r"(?i)(?:command (?:exited|failed)\b|(?:process )?exit(?:ed)?\b.*\bcode\b|npm (?:err!|error)|elifecycle)"
+)
+"""Lines that tell of a failure and not of which."""
 _RESULTS: Final = frozenset({"toolResult", "bashExecution", "pythonExecution"})
 
 
@@ -184,6 +189,7 @@ def _same_errors(replacement: Replacement, holdings: Holdings) -> Iterator[SameE
                 )
 
 
-def _errors(holding: Holding) -> tuple[str, ...]:
+def _errors(holding: Holding) -> list[str]:
     """The errors that a result names; what other messages say of errors is talk."""
-    return holding.named.get(Kind.ERROR, ()) if holding.role in _RESULTS else ()
+    named = holding.named.get(Kind.ERROR, ()) if holding.role in _RESULTS else ()
+    return [error for error in named if not _OF_ANY_FAILURE.match(error)]

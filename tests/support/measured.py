@@ -60,7 +60,16 @@ def loss(value: str, *, had: int = 1, needed: int = 20, regained: int | None = N
 def future_use(found: int = 0, total: int = 0, *losses: Loss) -> FutureUse:
     """Future use; the losses are named only where they are given."""
     share = share_of(found, total).share
-    return FutureUse(messages=5, total=total, found=found, share=share, kinds=[], losses=list(losses))
+    never = sum(loss.regained is None for loss in losses)
+    return FutureUse(
+        messages=5,
+        total=total,
+        found=found,
+        share=share,
+        never_regained=never,
+        kinds=[],
+        losses=sorted(losses, key=lambda loss: loss.regained is not None),
+    )
 
 
 def recall(**found_and_total: tuple[int, int]) -> Recall:

@@ -52,9 +52,9 @@ def test_future_use_is_told_by_kind_with_every_loss() -> None:
         KindUse(kind="url", total=0, found=0, share=None),
     ]
     assert beyond_nothing(future_use=structs.replace(use, kinds=kinds)) == [
-        "   needed   1/3 still there (33%) · symbol 1/3 · 5 later messages of the model",
-        "            lost symbol Bucket: had #3, needed #14, regained #13",
+        "   needed   1/3 still there (33%) · symbol 1/3 · 1 of 2 losses never regained · 5 later messages of the model",
         "            lost symbol take: had #4, needed #15, never regained",
+        "            lost symbol Bucket: had #3, needed #14, regained #13",
     ]
 
 

@@ -81,7 +81,7 @@ def test_what_was_undone_has_a_mark() -> None:
 
 def test_of_the_worst_its_losses_are_told_those_never_regained_first() -> None:
     lines = printed(print_screen, audit(BETTER, WORST))
-    place = lines.index("compaction 1 lost 2 things that the model used later:")
+    place = lines.index("compaction 1 lost 2 things needed later, 1 never given back:")
     assert lines[place + 1 : place + 4] == [
         "KIND    LOST    HAD  NEEDED  REGAINED",
         "symbol  take    #4   #15     never",

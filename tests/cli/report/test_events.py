@@ -21,9 +21,11 @@ def story(store: EventLog) -> Story:
     return Story(store)
 
 
-def listed(story: Story, *, is_full: bool = False, lead: Any = target) -> list[EventView]:
+def listed(
+    story: Story, *, whole: frozenset[int | None] | None = frozenset(), lead: Any = target
+) -> list[EventView]:
     material = material_of(story.log, story.session)
-    groups = event_groups(material, lines_in(material), outcomes(material), lead, is_full=is_full)
+    groups = event_groups(material, lines_in(material), outcomes(material), lead, whole=whole)
     return [event for group in groups for event in group.events]
 
 
@@ -41,9 +43,15 @@ def test_a_text_is_cut_and_what_is_left_out_is_counted(story: Story) -> None:
     assert (len(event.text), event.left_out) == (LONGEST_TEXT, 5)
 
 
+def test_a_text_that_a_loss_leads_to_is_whole(story: Story) -> None:
+    story.says(user("x" * 5_000))
+    (event,) = listed(story, whole=frozenset({1}))
+    assert event.left_out == 0
+
+
 def test_in_full_a_text_is_whole(story: Story) -> None:
     story.says(user("x" * (LONGEST_TEXT + 5)))
-    (event,) = listed(story, is_full=True)
+    (event,) = listed(story, whole=None)
     assert (len(event.text), event.left_out) == (LONGEST_TEXT + 5, 0)
 
 
@@ -107,7 +115,7 @@ def test_facts_of_a_call_are_its_model_and_what_its_provider_counted(story: Stor
 def test_events_stand_together_in_groups_with_their_day(story: Story) -> None:
     story.says(*[user("x")] * (GROUP + 1))
     material = material_of(story.log)
-    groups = event_groups(material, lines_in(material), outcomes(material), target, is_full=False)
+    groups = event_groups(material, lines_in(material), outcomes(material), target, whole=frozenset())
     assert [(group.first, group.last, len(group.events)) for group in groups] == [
         (1, GROUP, GROUP),
         (GROUP + 1, GROUP + 1, 1),

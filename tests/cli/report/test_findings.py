@@ -37,7 +37,10 @@ def test_where_nothing_is_wrong_that_is_said() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"future_use": future_use(1, 3, loss("a"), loss("b"))}, "2 needed later and lost"),
+        (
+            {"future_use": future_use(1, 3, loss("a"), loss("b"))},
+            "2 needed later and lost, 2 never given back",
+        ),
         ({"instructions": instructions(2, gone("Never."))}, "1 instruction gone"),
         ({"regret": regret(2, 0)}, "2 calls repeated"),
         ({"regret": regret(0, 1)}, "1 error met again"),
@@ -54,7 +57,10 @@ def test_what_was_lost_is_said(given: dict[str, Any], said: str) -> None:
 
 
 def test_what_was_needed_comes_first() -> None:
-    assert bad(summary="", future_use=future_use(0, 1, loss("a")))[0] == "1 needed later and lost"
+    assert (
+        bad(summary="", future_use=future_use(0, 1, loss("a")))[0]
+        == "1 needed later and lost, 1 never given back"
+    )
 
 
 def test_what_was_undone_is_said_and_is_nothing_bad() -> None:

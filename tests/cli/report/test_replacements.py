@@ -98,9 +98,10 @@ def test_the_worst_comes_first_and_is_open(demo: Material) -> None:
     found = replacement_views(demo, lines_in(demo))
     shares = [view.metrics.future_use.share or 0 for view in found]
     assert shares == sorted(shares)
-    assert [view.is_open for view in found] == [True, False, False, False]
+    assert [view.is_open for view in found] == [True, False, False, False, False]
 
 
 def test_names_are_those_of_the_audit(demo: Material) -> None:
     names = {view.name: view.sign for view in replacement_views(demo, lines_in(demo))}
-    assert names == {"Compaction 1": "∑", "Compaction 2": "∑", "Branch summary 1": "⤷", "Rewrite 1": "✂"}
+    compactions = {f"Compaction {number}": "∑" for number in (1, 2, 3)}
+    assert names == {**compactions, "Branch summary 1": "⤷", "Rewrite 1": "✂"}

@@ -233,6 +233,6 @@ def test_the_net_is_what_was_saved_less_what_was_paid(appended):
     log.append("s", appended)
     for each, found in zip(replacements(log), costs(log), strict=True):
         if found.net is not None:
-            assert found.net == found.saved - found.summary - found.rewrite
+            assert found.net == (found.saved or 0) - found.summary - (found.rewrite or 0)
         assert found.calls <= sum(entry.role == "assistant" for entry in each.later)
         assert found.is_estimate == (each.event.kind != "rewrite")
