@@ -27,9 +27,10 @@ class AfterTurn(_Happened, frozen=True, tag="after_turn"):
 
 
 class Failed(_Happened, frozen=True, tag="error"):
-    """A request was refused, with this text."""
+    """A request was refused, with this text; `model` is the one that it was to."""
 
     error: str
+    model: str | None = None
 
 
 class Idle(_Happened, frozen=True, tag="idle"):
@@ -80,8 +81,8 @@ def _advice(maintainer: Maintainer, writer: SessionWriter, happened: Happened) -
             return maintainer.before_request(writer)
         case AfterTurn():
             return maintainer.after_turn(writer)
-        case Failed(error=error):
-            return maintainer.on_error(writer, error)
+        case Failed(error=error, model=model):
+            return maintainer.on_error(writer, error, model=model)
         case Idle(seconds=seconds):
             return maintainer.on_idle(writer, seconds)
         case Compact(instructions=instructions):
@@ -93,6 +94,6 @@ def _of_compaction(done: Compacted) -> Advice:
     return Advice(
         reason="manual" if is_done else done.reason,
         history_rewritten=is_done,
-        events=done.events,
+        events=[*done.decisions, *done.events],
         tokens=done.tokens_after,
     )

@@ -8,7 +8,6 @@ from eventstore.formats import view_of_message
 from eventstore.frame import decode, header_of
 from eventstore.kinds import REWRITE
 from eventstore.log import Snapshot
-from eventstore.records import Rewrite, record_of
 from eventstore.undo import in_effect
 from projections.context import Context, context_at
 from projections.standpoint import Standpoint
@@ -20,8 +19,9 @@ class ContextSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The size that decides, in tokens, and what it is made of.
 
     `measured` is what the provider counted at the newest call that went through since the compaction in effect,
-    event `measured_at` (None: there is no such call); `saved` what rewrites behind it took away; `after` the
-    estimate of the messages behind it. `estimate` is that of the whole context, below which `tokens` never is.
+    event `measured_at` (None: there is no such call); `saved` what rewrites behind it took away of what it
+    measured; `after` the estimate of the messages behind it, as they are now. `estimate` is that of the whole
+    context, below which `tokens` never is.
     """
 
     tokens: int
@@ -50,7 +50,9 @@ def context_size(
             tokens=estimate, estimate=estimate, measured=None, measured_at=None, saved=0, after=0
         )
     after = sum(counts[place + 1 :])
-    saved = _saved_behind(snapshot, at, context.parts[place].seq) if less_saved else 0
+    saved = 0
+    if less_saved:
+        saved = _saved(snapshot, at, context.parts[place].seq, sum(counts[: place + 1]), tokens)
     return ContextSize(
         tokens=max(usage - saved + after, estimate),
         estimate=estimate,
@@ -74,12 +76,11 @@ def _newest_measured(snapshot: Snapshot, at: Standpoint, context: Context) -> tu
     return None, 0
 
 
-def _saved_behind(snapshot: Snapshot, at: Standpoint, seq: int) -> int:
-    frames = list(snapshot.path(at.session, at.leaf, first=seq + 1))
-    saved = 0
-    for frame, head in in_effect(reversed(frames), lambda number: snapshot.frame(at.session, number)):
-        if head.kind == REWRITE:
-            record = record_of("rewrite", decode(frame, at.session).body)
-            assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
-            saved += record.tokens_saved
-    return saved
+def _saved(snapshot: Snapshot, at: Standpoint, measured_at: int, now: int, tokens: Counter) -> int:
+    """What rewrites since a measured call took away of what it measured, which is `now` so many tokens."""
+    frames = list(snapshot.path(at.session, at.leaf, first=measured_at + 1))
+    effective = in_effect(reversed(frames), lambda seq: snapshot.frame(at.session, seq))
+    if not any(head.kind == REWRITE for _, head in effective):
+        return 0
+    then = sum(tokens.count(context_at(snapshot, at.at(measured_at)).parts))
+    return max(then - now, 0)

@@ -16,7 +16,7 @@ from eventstore.records import Attempt, CustomMessage, Link, ModelChange, Record
 from eventstore.writing import SessionWriter
 from projections.context import context_at
 from projections.settings import Settings
-from projections.standpoint import stand
+from projections.standpoint import Leaf, stand
 
 HANDOFF: Final = "handoff"
 """The template's name, and the type of the message that holds the document."""
@@ -37,19 +37,22 @@ def hand_off(
     asker: Asker,
     *,
     system: str = "",
+    tools: bytes = b"",
     instructions: str = "",
     sources: Sequence[Source] = (),
     reserve: int = 16_384,
+    leaf: Leaf = None,
 ) -> HandedOff:
     """Have a document written by the real messages and a template, and begin a new session with it.
 
-    The session itself gets no compaction, and stays as it is. `system` is the harness's own system prompt, so
-    that what its provider has cached is used. The new session begins with a link to its parent, the model in
-    use, and the document as a message that people see, too. Raises AskingError, CancelledError, BadInputError
-    for a session without messages, VersionConflictError where the new one exists.
+    The session itself gets no compaction, and stays as it is; the document is of the context at `leaf`. `system`
+    is the harness's own system prompt and `tools` its definitions, a JSON list, so that what its provider has
+    cached is used; no tool may be called. The new session begins with a link to its parent, the model in use,
+    and the document as a message that people see, too. Raises AskingError, CancelledError, BadInputError for a
+    session without messages, VersionConflictError where the new one exists.
     """
     with writer.log.snapshot() as snapshot:
-        at = stand(snapshot, writer.session)
+        at = stand(snapshot, writer.session, leaf=leaf)
         context = context_at(snapshot, at)
         template = find(HANDOFF, with_session(sources, snapshot, at))
     if not context.parts:
@@ -60,6 +63,8 @@ def hand_off(
         system=system,
         max_tokens=output_budget(reserve),
         instructions=instructions,
+        tools=tools,
+        forbids_tools=True,
     )
     try:
         asked = ask(prompt, asker)

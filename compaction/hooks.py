@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 import msgspec
@@ -69,9 +69,25 @@ class Troubles(list[str]):
 
 
 def installed_hooks() -> list[Hooks]:
-    """The hooks of installed packages, in order of their names."""
-    found = []
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+    """The hooks of installed packages, in order of their names.
+
+    One that cannot be loaded raises what its loading raised whenever it is asked, so that it is told of with
+    the troubles of all others, and stops nothing.
+    """
+    return [_loaded(point) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
+
+
+def _loaded(point: EntryPoint) -> Hooks:
+    try:
         loaded = point.load()
-        found.append(loaded if isinstance(loaded, Hooks) else loaded())
-    return found
+        hooks = loaded if isinstance(loaded, Hooks) else loaded()
+        if isinstance(hooks, Hooks):
+            return hooks
+        problem: Exception = TypeError(f"{point.value} gives no Hooks")
+    except Exception as error:  # noqa: BLE001  somebody else's code
+        problem = error
+
+    def fails(_asked: Plan | Move) -> None:
+        raise problem
+
+    return Hooks(name=point.name, before_compaction=fails, before_move=fails)

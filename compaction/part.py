@@ -1,8 +1,17 @@
-"""Base of what a policy is composed of."""
+"""Base of what a policy is composed of, and the numbers that it may have."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+"""A number of things or of tokens; there may be none."""
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+"""A number of which there is at least one."""
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+"""A part of a whole."""
 
 
 class PolicyPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="part"):
@@ -12,5 +21,5 @@ class PolicyPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What a model takes, in tokens: `window` in all, `output` at most in an answer."""
 
-    window: int
-    output: int = 32_000
+    window: Positive
+    output: Count = 32_000

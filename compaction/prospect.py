@@ -1,9 +1,10 @@
-"""A session as it would be after one more event, with nothing stored."""
+"""A session as it would be after more events, with nothing stored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import reduce
 from itertools import chain
 
 from compaction.branch import entry_id
@@ -80,6 +81,11 @@ class Prospect:
 
     def _is_new(self, session: str, seq: int) -> bool:
         return (session, seq) == (self._head.name, self._event.seq)
+
+
+def foreseen(snapshot: Snapshot, session: str, new: Sequence[NewEvent]) -> Snapshot:
+    """A `Snapshot` in which a session has these events more, one after the other. Raises NotFoundError."""
+    return reduce(lambda so_far, event: Prospect(so_far, session, event), new, snapshot)
 
 
 def _stored(snapshot: Snapshot, head: Head, new: NewEvent) -> Event:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from compaction.rewrites import AnyRewrite, Scene, after, scene
+from eventstore.errors import VersionConflictError
 from eventstore.frame import decode
 from eventstore.log import Snapshot
 from eventstore.records import Link, Rewrite, Shown, record_of
@@ -12,6 +14,9 @@ from eventstore.writing import SessionWriter
 from projections.context import context_at
 from projections.standpoint import stand
 from projections.tokens import Counter
+
+_TRIES: Final = 5
+"""How often rewrites are planned anew where somebody else appends all the time."""
 
 
 def plan_rewrites(
@@ -58,8 +63,25 @@ def record_rewrites(
 ) -> list[str]:
     """Append what rewrites do, in one append; the ids of the new entries.
 
-    Raises VersionConflictError where somebody appended in the meantime.
+    Where somebody appended in the meantime they are planned anew. Raises VersionConflictError where that has
+    happened too often.
     """
+    for _ in range(_TRIES - 1):
+        try:
+            return _recorded(writer, parts, tokens=tokens, now=now, is_compacting=is_compacting)
+        except VersionConflictError:
+            continue
+    return _recorded(writer, parts, tokens=tokens, now=now, is_compacting=is_compacting)
+
+
+def _recorded(
+    writer: SessionWriter,
+    parts: Sequence[AnyRewrite],
+    *,
+    tokens: Counter,
+    now: int | None,
+    is_compacting: bool,
+) -> list[str]:
     with writer.log.snapshot() as snapshot:
         version = snapshot.head(writer.session).version
         records = plan_rewrites(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
-from compaction.part import Limits, PolicyPart
+import msgspec
+
+from compaction.part import Count, Limits, PolicyPart, Share
 
 DEFAULT_RESERVE: Final = 16_384
 """Tokens that pi and oh-my-pi keep free for an answer."""
@@ -17,19 +19,22 @@ class Trigger(PolicyPart, frozen=True, tag="threshold"):
     Free stays the larger of `reserve` tokens and `share` of the window, with the model's longest answer, of
     which at most `output` counts, and a `margin`. `tokens` (if over 0), else `percent` of the window (if over
     0), say the threshold in place of all that. A reserve that nobody chose and that leaves a small window
-    nothing is 15 % of it.
+    nothing is 15 % of it. A threshold is at least 1.
     """
 
-    reserve: int | None = None
-    share: float = 0.0
-    output: int = 0
-    margin: int = 0
+    reserve: Count | None = None
+    share: Share = 0.0
+    output: Count = 0
+    margin: Count = 0
     inclusive: bool = False
-    tokens: int = -1
-    percent: int = -1
+    tokens: Annotated[int, msgspec.Meta(ge=-1)] = -1
+    percent: Annotated[int, msgspec.Meta(ge=-1, le=99)] = -1
 
     def threshold(self, limits: Limits) -> int:
         """The largest context that is still small enough; `inclusive`, the smallest that is too large."""
+        return max(self._threshold(limits), 1)
+
+    def _threshold(self, limits: Limits) -> int:
         window = limits.window
         if self.tokens > 0:
             return min(max(self.tokens, 1), window - 1)

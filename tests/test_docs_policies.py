@@ -16,7 +16,7 @@ from cli.toml_text import toml_text
 from compaction import rewrites
 from compaction.cuts import AnyCut
 from compaction.maintaining import Promotion, Settings
-from compaction.maintaining.compact_tool import ANSWER
+from compaction.maintaining.compact_tool import DONE
 from compaction.maintaining.maintainer import Do
 from compaction.policies import (
     Continuation,
@@ -29,8 +29,6 @@ from compaction.policies import (
     preset_names,
 )
 from compaction.rewrites import AnyRewrite
-from compaction.templates import built_in_names
-from compaction.templates import parse as parse_template
 from compaction.trigger import Trigger
 from tests.cli.running import PROJECT
 
@@ -104,7 +102,7 @@ def test_what_rewrites_show_is_in_the_page() -> None:
         rewrites.prune_turns.CLEARED,
         rewrites.supersede.SUPERSEDED,
         rewrites.useless.ELIDED,
-        ANSWER,
+        DONE,
     )
     assert [text for text in shown if text not in PAGE] == []
 
@@ -114,7 +112,6 @@ def test_what_rewrites_show_is_in_the_page() -> None:
     [
         ("Placement", "placement", get_args(Placement)),
         ("Continuation", "continuation", get_args(Continuation)),
-        ("Summaries", "summarizer", SUMMARIZERS),
         ("While a harness runs", "`do`", get_args(Do)),
     ],
 )
@@ -122,14 +119,8 @@ def test_every_choice_is_a_row_of_its_table(section: str, heading: str, choices:
     assert list(rows(section, heading)) == list(choices)
 
 
-def test_every_template_that_comes_with_refold_is_named() -> None:
-    assert [name for name in built_in_names() if f"`{name}`" not in SECTIONS["Summaries"]] == []
-
-
-def test_the_template_in_the_page_is_a_template() -> None:
-    written = re.search(r"```text\n(\+\+\+.*?)```", PAGE, re.DOTALL)
-    assert written is not None
-    assert parse_template(written[1], source="docs").name == "our-sections"
+def test_every_summarizer_is_named() -> None:
+    assert [name for name in SUMMARIZERS if f"`{name}`" not in SECTIONS["Summaries"]] == []
 
 
 def test_what_a_harness_can_tell_is_in_the_page_and_is_understood() -> None:

@@ -11,7 +11,6 @@ from cli.options import json_option, utf8
 
 if TYPE_CHECKING:
     from compaction.compactor import Compacted, Compactor
-    from compaction.plan import Plan
     from compaction.templates import Source
     from eventstore.lmdb_log import LmdbLog
     from projections.standpoint import Leaf
@@ -66,6 +65,7 @@ def command(
     """
     from cli.compacting import asker_of, policy_named, summarizing, template_sources, with_template
     from cli.interrupt import cancellable
+    from cli.planned import print_plan
     from cli.store import opened_session, resolve_leaf
     from cli.texts import text_of
     from compaction.compactor import Compactor
@@ -101,7 +101,7 @@ def command(
         if dry_run:
             with log.snapshot() as snapshot:
                 plan = compactor.plan(snapshot, name, leaf=at, cut=cut)
-            _print_plan(compactor, plan, as_json=as_json)
+            print_plan(compactor, plan, as_json=as_json)
             return
         with summarizing():
             done = compactor.compact(SessionWriter(log, name), wishes=wishes, cut=cut, leaf=at)
@@ -118,62 +118,11 @@ def _check_template(log: LmdbLog, session: str, leaf: Leaf, template: str, sourc
             find(template, with_session(sources, snapshot, stand(snapshot, session, leaf=leaf)))
 
 
-def _print_plan(compactor: Compactor, plan: Plan | None, *, as_json: bool) -> None:
-    from cli.output import counted, echo_json, echo_text, unbroken
-
-    if as_json:
-        echo_json(plan and _plan_json(compactor, plan))
-    elif plan is None:
-        echo_text(_nothing(compactor))
-    else:
-        prefix = (
-            f" and {counted(len(plan.turn_prefix), 'message')} of a split turn" if plan.turn_prefix else ""
-        )
-        echo_text(f"would summarize {counted(len(plan.to_summarize), 'message')}{prefix}")
-        begin = f" from {unbroken(plan.cut.first_kept)} on" if plan.kept else ""
-        echo_text(f"would keep {counted(len(plan.kept), 'message')}{begin}")
-        echo_text(f"context: {plan.tokens_before:,} -> at most {_estimate(compactor, plan):,} tokens")
-        for sign, paths in (("read", plan.files.read_files), ("modified", plan.files.modified_files)):
-            for path in paths:
-                echo_text(f"  {sign:<8}  {unbroken(path)}")
-
-
-def _nothing(compactor: Compactor) -> str:
-    """That there is nothing to compact, and why."""
-    policy = compactor.policy
-    if policy.cut is None and policy.rewrites:
-        return f"nothing to compact: policy {policy.name!r} makes no summaries, but has rewrites for refold prune"
-    return "nothing to compact: all that could be summarized is, or would be kept"
-
-
-def _plan_json(compactor: Compactor, plan: Plan) -> dict[str, Any]:
-    return {
-        "firstKept": plan.cut.first_kept,
-        "splitTurn": plan.cut.splits_turn,
-        "toSummarize": plan.cut.to_summarize,
-        "turnPrefix": plan.cut.turn_prefix,
-        "kept": plan.cut.kept,
-        "tokensBefore": plan.tokens_before,
-        "tokensAfterEstimate": _estimate(compactor, plan),
-        "readFiles": plan.files.read_files,
-        "modifiedFiles": plan.files.modified_files,
-        "previousSummary": plan.window.previous_summary,
-    }
-
-
-def _estimate(compactor: Compactor, plan: Plan) -> int:
-    """What is kept, and a summary as long as it may get, but no longer than what it stands for."""
-    from compaction.prompts import output_budget
-
-    prompting = compactor.policy.prompting
-    budget = prompting.output or output_budget(prompting.reserve)
-    return plan.tokens_kept + min(budget, plan.tokens_before - plan.tokens_kept)
-
-
 def _print_done(
     ctx: click.Context, session: str, compactor: Compactor, done: Compacted, *, as_json: bool
 ) -> None:
     from cli.output import echo_json, echo_note, echo_problem, echo_text, unbroken
+    from cli.planned import nothing_to_compact
 
     is_refused = done.outcome in ("cancelled", "no-gain")
     if as_json:
@@ -183,7 +132,9 @@ def _print_done(
         echo_text(f"context: {done.plan.tokens_before:,} -> {done.tokens_after:,} tokens")
         echo_text(f"taken back with: refold undo {unbroken(session)} {unbroken(done.events[0])}")
     elif done.outcome == "nothing":
-        echo_text(_nothing(compactor) if done.plan is None else f"nothing to compact: {done.reason}")
+        echo_text(
+            nothing_to_compact(compactor) if done.plan is None else f"nothing to compact: {done.reason}"
+        )
     for trouble in done.troubles:
         echo_note(trouble)
     if done.missing:

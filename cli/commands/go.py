@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from cli.compacting import Asking, asking_options, window_option
 from cli.options import json_option, utf8
 
 if TYPE_CHECKING:
-    from compaction.navigate import Move, Moved
+    from compaction.navigate import Move
+    from compaction.navigator import Gone, Navigator
+    from compaction.summarizers import Cancellation
+    from eventstore.lmdb_log import LmdbLog
 
 
 @click.command("go", epilog="Example:  refold go @last '#1' --label 'once more' --dry-run")
 @click.argument("session")
 @click.argument("target")
+@click.option(
+    "--summarize",
+    "instructions",
+    is_flag=False,
+    flag_value="",
+    metavar="[INSTRUCTIONS]",
+    callback=utf8,
+    help="Have the branch that is left summarized; instructions take the place of the template.",
+)
+@asking_options
+@window_option
 @click.option(
     "--summary",
     metavar="TEXT|-",
@@ -28,7 +44,7 @@ if TYPE_CHECKING:
     callback=utf8,
     help="Name the summary, or without one the target, in the same append.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what it would do, and append nothing.")
+@click.option("--dry-run", is_flag=True, help="Say what it would do; ask nobody, append nothing.")
 @json_option
 @click.pass_context
 def command(
@@ -36,10 +52,13 @@ def command(
     session: str,
     target: str,
     *,
+    instructions: str | None,
+    window: int,
     summary: str | None,
     label: str | None,
     dry_run: bool,
     as_json: bool,
+    **asking: Unpack[Asking],
 ) -> None:
     """Go elsewhere in a session's tree: what is appended next stands there.
 
@@ -47,23 +66,53 @@ def command(
     session stands on its parent, and the message's text is printed, to be edited and sent again; anything
     else it stands on. The move is an event: nothing is lost, and refold undo takes it back.
     """
+    from cli.compacting import summarizing
+    from cli.interrupt import cancellable
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf
     from compaction.navigate import go
     from eventstore.writing import SessionWriter
 
-    with opened_session(ctx, session) as (log, name):
+    _check_options(ctx, summary, instructions, asking)
+    with opened_session(ctx, session) as (log, name), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             leaf = resolve_leaf(snapshot, name, target)
         text = _from_standard_input() if summary == "-" else summary
-        moved = go(SessionWriter(log, name), leaf, summary=text, label=label, dry_run=dry_run)
-    if as_json:
-        done = {} if dry_run else {"session": name, "events": list(moved.events)}
-        echo_json({**done, **move_json(moved.move)})
-    elif dry_run:
-        _print_plan(moved.move)
-    else:
-        _print_moved(moved)
+        writer = SessionWriter(log, name)
+        if dry_run:
+            move = go(writer, leaf, summary=text, label=label, dry_run=True).move
+            echo_json(move_json(move)) if as_json else _print_plan(move)
+            return
+        asks = instructions is not None
+        navigator = _navigator(ctx, log, asking if asks else None, interrupt, window)
+        with summarizing() if asks else nullcontext():
+            gone = navigator.go(writer, leaf, summary=text, instructions=instructions or "", label=label)
+    _print(ctx, name, gone, as_json=as_json)
+
+
+def _check_options(ctx: click.Context, summary: str | None, instructions: str | None, asking: Asking) -> None:
+    if instructions is None and any(asking.values()):
+        raise click.UsageError("--summarizer, --model and --endpoint go with --summarize", ctx)
+    if instructions is not None and summary is not None:
+        raise click.UsageError("--summary and --summarize exclude each other", ctx)
+
+
+def _navigator(
+    ctx: click.Context, log: LmdbLog, asking: Asking | None, interrupt: Cancellation, window: int
+) -> Navigator:
+    from cli.compacting import asker_of, template_sources
+    from compaction.hooks import installed_hooks
+    from compaction.navigator import Navigator
+    from compaction.part import Limits
+    from projections.tokens import counter
+
+    return Navigator(
+        limits=Limits(window=window),
+        tokens=counter("utf16/4"),
+        asker=asker_of(ctx, log, asking, interrupt) if asking else None,
+        sources=template_sources(),
+        hooks=installed_hooks(),
+    )
 
 
 def _from_standard_input() -> str:
@@ -102,15 +151,32 @@ def _print_plan(move: Move) -> None:
     _print_text(move)
 
 
-def _print_moved(moved: Moved) -> None:
+def _print(ctx: click.Context, session: str, gone: Gone, *, as_json: bool) -> None:
+    from cli.output import echo_json, echo_note, echo_problem
+
+    if as_json:
+        done = {"session": session, "events": gone.events, **move_json(gone.move)}
+        echo_json({**done, "missingSections": gone.missing, "troubles": gone.troubles})
+    elif gone.outcome == "moved":
+        _print_moved(gone)
+    for trouble in gone.troubles:
+        echo_note(trouble)
+    if gone.missing:
+        echo_note(f"the summary lacks sections: {', '.join(gone.missing)}")
+    if gone.outcome == "cancelled":
+        echo_problem(f"not moved: {gone.reason}")
+        ctx.exit(1)
+
+
+def _print_moved(gone: Gone) -> None:
     from cli.output import counted, echo_text, unbroken
 
-    move = moved.move
+    move = gone.move
     if move.stays:
         echo_text(f"stands at {_place(move.new_leaf)} already")
     else:
         left = counted(len(move.to_summarize), "entry", "entries")
-        echo_text(f"stands at {_place(move.new_leaf)} by {unbroken(moved.events[0])}, {left} left behind")
+        echo_text(f"stands at {_place(move.new_leaf)} by {unbroken(gone.events[0])}, {left} left behind")
     _print_text(move)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     help="Give the new session this name instead of a new id.",
 )
 @click.option("--system", type=click.File("rb"), help="The harness's system prompt, as it was sent before.")
+@click.option("--tools", type=click.File("rb"), help="Its tools, a JSON list, as they were sent before.")
 @asking_options
 @json_option
 @click.pass_context
@@ -34,6 +35,7 @@ def command(
     *,
     new_name: str | None,
     system: BinaryIO | None,
+    tools: BinaryIO | None,
     as_json: bool,
     **asking: Unpack[Asking],
 ) -> None:
@@ -58,6 +60,7 @@ def command(
                 new,
                 asker,
                 system=text_of(system) if system else "",
+                tools=tools.read() if tools else b"",
                 instructions=instructions,
                 sources=template_sources(),
             )

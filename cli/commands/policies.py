@@ -154,7 +154,7 @@ def _warnings(policy: Policy) -> list[str]:
 
     found = []
     threshold = policy.trigger.threshold(Limits(window=DEFAULT_WINDOW))
-    if threshold < 1:
+    if threshold <= 1:
         found.append(f"for a window of {DEFAULT_WINDOW:,} tokens every context is too large: see its trigger")
     prompting = policy.prompting
     for template in (prompting.template, prompting.update, prompting.turn_prefix, prompting.short):

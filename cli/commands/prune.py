@@ -89,22 +89,14 @@ def _planned(
 def _recorded(
     log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter
 ) -> tuple[list[str], list[Rewrite]]:
-    """What was appended, its ids and its records; where somebody was faster, after another look."""
+    """What was appended: its ids and its records."""
     from compaction.rewriting import record_rewrites
     from eventstore.clock import epoch_milliseconds
-    from eventstore.errors import VersionConflictError
     from eventstore.frame import decode
     from eventstore.records import Rewrite, record_of
     from eventstore.writing import SessionWriter
 
-    while True:
-        try:
-            events = record_rewrites(
-                SessionWriter(log, session), parts, tokens=tokens, now=epoch_milliseconds()
-            )
-        except VersionConflictError:
-            continue
-        break
+    events = record_rewrites(SessionWriter(log, session), parts, tokens=tokens, now=epoch_milliseconds())
     with log.snapshot() as snapshot:
         bodies = [
             decode(snapshot.frame(session, snapshot.locate(session, event)), session).body for event in events

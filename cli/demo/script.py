@@ -1,4 +1,4 @@
-"""The demo session: a rate limiter for a small web service, and what two compactions make of it."""
+"""The demo session: a rate limiter for a small web service, and what three compactions make of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 from cli.demo import ferry
 from cli.demo.scenes import flake, keys, limiter, redis, share, summaries
 from cli.demo.stage import Stage
+from compaction.policies import preset
 from eventstore.log import EventLog
 
 SESSION: Final = "demo-rate-limiter"
@@ -42,6 +43,7 @@ def play(log: EventLog) -> str:
 
     keys.rates(stage)
     keys.amends(stage)
+    stage.compacts_by(preset("pi"), keep=500)
     keys.aside(stage, at=works)
     keys.ending(stage)
     return SESSION

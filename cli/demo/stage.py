@@ -13,6 +13,12 @@ import msgspec
 from cli.demo import cast
 from cli.demo.tools import Call, Disk
 from compaction import move_to, record_branch_summary, record_compaction, record_rewrite
+from compaction.compactor import Compactor
+from compaction.cuts import KeepRecent
+from compaction.part import Limits
+from compaction.policies import Policy
+from compaction.summarizers.asking import Asker
+from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.estimates import utf16_tokens
 from eventstore.formats import view_of_message
 from eventstore.log import EventLog
@@ -27,6 +33,7 @@ from eventstore.records import (
 )
 from eventstore.writing import SessionWriter
 from projections.context import Part, build_context
+from projections.tokens import counter
 
 _START: Final = datetime(2026, 3, 4, 9, 12, tzinfo=UTC)
 _SPREAD: Final = 0x9E3779B1
@@ -159,6 +166,17 @@ class Stage:
         return record_compaction(
             self._writer, summary=cast.prose(summary), first_kept=first_kept, reason=reason
         )
+
+    def compacts_by(self, policy: Policy, *, keep: int) -> str:
+        """Have a policy put a summary in place of all but the newest `keep` tokens, without a model."""
+        self._pass(25)
+        compactor = Compactor(
+            policy=policy,
+            asker=Asker(summarizers=[ExtractiveSummarizer()], seconds=lambda: 0.0),
+            limits=Limits(window=200_000),
+            tokens=counter(policy.counter),
+        )
+        return compactor.compact(self._writer, cut=KeepRecent(tokens=keep)).events[0]
 
     def leaves(self, summary: str, *, target: str) -> str:
         """Give the branch up, and take a summary of it along to the target."""

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from compaction.cuts.cut import Cut, cut_at
 from compaction.cuts.window import Window
-from compaction.part import Limits, PolicyPart
+from compaction.part import Limits, PolicyPart, Positive
 
 
 class KeepRecent(PolicyPart, frozen=True, tag="keep-recent"):
@@ -17,7 +17,7 @@ class KeepRecent(PolicyPart, frozen=True, tag="keep-recent"):
     budget follows what the provider measured, as oh-my-pi's does.
     """
 
-    tokens: int = 20_000
+    tokens: Positive = 20_000
     adapts: bool = False
 
     def cut(self, window: Window, limits: Limits) -> Cut | None:

@@ -8,7 +8,7 @@ import msgspec
 
 from compaction.cuts.cut import Cut, cut_at
 from compaction.cuts.window import Window
-from compaction.part import Limits, PolicyPart
+from compaction.part import Count, Limits, PolicyPart, Positive, Share
 
 
 class TailTurn(PolicyPart, frozen=True, tag="tail-turn"):
@@ -20,11 +20,11 @@ class TailTurn(PolicyPart, frozen=True, tag="tail-turn"):
     alone is over the budget, its largest results are shown shorter.
     """
 
-    turns: int = 2
-    share: float = 0.25
-    least: int = 2_000
-    most: int = 8_000
-    reserved: int = 20_000
+    turns: Positive = 2
+    share: Share = 0.25
+    least: Count = 2_000
+    most: Count = 8_000
+    reserved: Count = 20_000
 
     def budget(self, limits: Limits) -> int:
         """Tokens that the tail may have."""

@@ -48,13 +48,15 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     """The messages that a compaction may summarize, oldest first.
 
     `previous_summary` is that of the compaction in effect; `measured` what the provider counted as sent at the
-    newest call that went through since. `is_compacted`: the newest entry is a compaction.
+    newest call that went through since. `is_compacted`: the newest entry is a compaction. `is_open`: calls of the
+    newest answer are in flight, and their results have to find it.
     """
 
     items: tuple[Item, ...]
     previous_summary: str | None = None
     measured: int | None = None
     is_compacted: bool = False
+    is_open: bool = False
 
     @property
     def tokens(self) -> int:
@@ -79,11 +81,14 @@ def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
         first = compaction.target_seq or compaction.seq + 1
         summary = _summary(snapshot, at, compaction)
     parts = parts_from(snapshot, at, first)
+    open_until = _open_until(parts)
+    behind = [entry for entry in entries if entry.seq >= first]
     return Window(
-        items=tuple(_items(parts, [entry for entry in entries if entry.seq >= first], tokens.count(parts))),
+        items=tuple(_items(parts, behind, tokens.count(parts), open_until)),
         previous_summary=summary,
         measured=_measured(entries, newest.compaction_seq),
         is_compacted=newest.seq == newest.compaction_seq,
+        is_open=max(open_until, default=-1) >= len(parts),
     )
 
 
@@ -102,8 +107,9 @@ def _summary(snapshot: Snapshot, at: Standpoint, compaction: Event) -> str:
     return view_of_message(part.raw).text if part else ""
 
 
-def _items(parts: Sequence[Part], entries: Sequence[Event], counts: Sequence[int]) -> list[Item]:
-    open_until = _open_until(parts)
+def _items(
+    parts: Sequence[Part], entries: Sequence[Event], counts: Sequence[int], open_until: Sequence[int]
+) -> list[Item]:
     seqs = [entry.seq for entry in entries]
     items = []
     waiting = -1

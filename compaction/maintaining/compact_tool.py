@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from eventstore.event import Event
-from eventstore.formats import view_of_event
+from compaction.maintaining.answers import WENT_WRONG
+from eventstore.formats import view_of_message
 from eventstore.javascript import stringify
 from eventstore.records import MessageRecord
 from eventstore.views import ToolCall
+from projections.context import Part
 
 TOOL: Final = "compact"
-ANSWER: Final = "[Compacted. History summarized.]"
+DONE: Final = "[Compacted. History summarized.]"
 
 
-def compact_call(leaf: Event) -> ToolCall | None:
-    """The call by which an answer, the newest entry, asks for a compaction; None for any other entry."""
-    message = view_of_event(leaf) if leaf.role == "assistant" else None
-    calls = message.tool_calls if message else []
-    return next((call for call in calls if call.name == TOOL), None)
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """An unanswered call of the tool; `is_last`: all other calls beside it have their results."""
+
+    call: ToolCall
+    is_last: bool
+
+    @property
+    def instructions(self) -> str:
+        """What the model wants of the summary."""
+        return str(self.call.argument("instructions") or "")
 
 
-def call_result(call: ToolCall) -> MessageRecord:
-    """The result that the call gets before the compaction runs, for behind it the result would be an orphan."""
+def compact_call(parts: Sequence[Part]) -> Asked | None:
+    """The call by which the newest answer of a context asks for a compaction, None where it does not."""
+    answered: set[str] = set()
+    for part in reversed(parts):
+        message = view_of_message(part.raw)
+        if message.role == "toolResult":
+            answered.add(message.tool_call_id)
+        if message.role != "assistant":
+            continue
+        waiting = [call for call in message.tool_calls if call.id not in answered]
+        asked = [call for call in waiting if call.name == TOOL]
+        if message.stop_reason in WENT_WRONG or not asked:
+            return None
+        return Asked(call=asked[0], is_last=all(call.name == TOOL for call in waiting))
+    return None
+
+
+def call_result(call: ToolCall, *, problem: str = "") -> MessageRecord:
+    """The result that the call gets: that it is done, or why nothing was."""
     message = {
         "role": "toolResult",
         "toolCallId": call.id,
         "toolName": call.name,
-        "content": [{"type": "text", "text": ANSWER}],
-        "isError": False,
+        "content": [{"type": "text", "text": f"[Not compacted: {problem}]" if problem else DONE}],
+        "isError": bool(problem),
     }
     return MessageRecord(message=msgspec.Raw(stringify(message).encode()))

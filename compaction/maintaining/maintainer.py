@@ -10,12 +10,15 @@ import msgspec
 from compaction.compactor import Compacted, Compactor, Reason
 from compaction.context_size import ContextSize, context_size
 from compaction.handoff import hand_off
-from compaction.maintaining.compact_tool import call_result, compact_call
+from compaction.maintaining.answers import CUT_OFF, WENT_WRONG, newest
+from compaction.maintaining.compact_tool import Asked, call_result, compact_call
 from compaction.maintaining.decisions import (
     FAILED,
+    NOTHING,
+    Hook,
+    Occasion,
     failures_in_a_row,
-    gained_nothing_here,
-    note_skip,
+    gained_nothing_at,
 )
 from compaction.maintaining.overflow import is_overflow
 from compaction.maintaining.settings import Settings
@@ -23,22 +26,19 @@ from compaction.navigate import move_to
 from compaction.rewriting import record_rewrites
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summary import NO_WISHES, Wishes
-from eventstore.event import Event
-from eventstore.formats import view_of_event
-from eventstore.frame import decode
-from eventstore.log import Snapshot
+from eventstore.errors import VersionConflictError
 from eventstore.records import Decision
-from eventstore.views import ToolCall
 from eventstore.writing import SessionWriter
+from projections.context import build_context
 from projections.settings import settings_at
-from projections.standpoint import ROOT, stand
+from projections.standpoint import ROOT, Leaf, stand
 
-_FAILED_STOPS: Final = frozenset({"error", "length"})
 Do = Literal["nothing", "retry", "switch-model", "continue"]
 _FAILURE: Final[dict[str, str]] = {
     "overflow": "Context overflow recovery failed: ",
     "incomplete": "Incomplete response recovery failed: ",
 }
+_RECOVERIES: Final = frozenset(_FAILURE)
 
 
 class Advice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -75,72 +75,78 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     def before_request(self, writer: SessionWriter) -> Advice:
         """Before a request is sent: rewrites that a policy makes every time, then the threshold."""
         events = self._rewrite(writer) if self._is_on and self.compactor.policy.before_requests else []
-        advice = self._at_threshold(writer, continues=False)
-        return msgspec.structs.replace(
-            advice,
-            events=[*events, *advice.events],
-            history_rewritten=advice.history_rewritten or bool(events),
-        )
+        advice = self._at_threshold(self._occasion(writer, "before_request"), continues=False)
+        return _with(advice, events)
 
     def after_turn(self, writer: SessionWriter) -> Advice:
-        """After an answer: one that was cut off for its length is recovered, else the threshold is looked at."""
+        """After an answer: one that was cut off for its length is recovered, else the threshold is looked at.
+
+        An answer that failed or was aborted is no turn. Where the answer calls the `compact` tool, that is
+        done as soon as all other calls of the answer have their results.
+        """
+        occasion = self._occasion(writer, "after_turn")
         with writer.log.snapshot() as snapshot:
-            leaf = _leaf(snapshot, writer.session)
-        asked = compact_call(leaf) if leaf is not None else None
+            last = newest(snapshot, writer.session)
+            asked = compact_call(build_context(snapshot, writer.session).parts)
+        if last.stop in WENT_WRONG:
+            return self._skip(occasion, "the answer failed or was aborted")
+        if last.stop == CUT_OFF:
+            return self._recover(occasion, "incomplete")
+        if asked is not None and not asked.is_last:
+            return Advice(reason="a compaction is asked for, once the other calls have their results")
         if asked is not None:
-            return self._as_asked(writer, asked)
-        if leaf is not None and _stop(leaf) == "length":
-            return self._recover(writer, "incomplete")
-        return self._at_threshold(writer, continues=self.settings.auto_continue)
+            return self._as_asked(occasion, asked)
+        return self._at_threshold(occasion, continues=self.settings.auto_continue)
 
-    def _as_asked(self, writer: SessionWriter, call: ToolCall) -> Advice:
-        """What the model asked for by calling a tool; its call gets a result first, or it would have none."""
-        answered = writer.append(call_result(call))
-        done = self.compact(writer, Wishes(instructions=str(call.argument("instructions") or "")))
-        return Advice(
-            do="continue",
-            reason=done.reason or "the model asked for it",
-            history_rewritten=done.outcome == "compacted",
-            events=[*answered, *done.events],
-            tokens=done.tokens_after,
-        )
+    def on_error(self, writer: SessionWriter, error: str, *, model: str | None = None) -> Advice:
+        """After a request was refused: one that was too long is recovered, others are not for this.
 
-    def on_error(self, writer: SessionWriter, error: str) -> Advice:
-        """After a request was refused: one that was too long is recovered, others are not for this."""
+        `model` is the one in use now, by its name or as provider/name: that another's request was too long says
+        nothing of it.
+        """
         if not is_overflow(error):
             return Advice(reason="the error says nothing of the context's length")
-        return self._recover(writer, "overflow")
+        return self._recover(self._occasion(writer, "error"), "overflow", model)
 
     def on_idle(self, writer: SessionWriter, idle_seconds: float) -> Advice:
-        """While nothing happens: a large context is compacted, and nothing goes on by itself."""
+        """While nothing happens: a large context is made smaller, and nothing goes on by itself."""
+        occasion = self._occasion(writer, "idle")
         if not self.settings.idle_enabled or not self._is_on:
-            return self._skip(writer, "idle compaction is off")
+            return self._skip(occasion, "idle compaction is off")
         if idle_seconds < self.settings.idle_timeout_seconds:
             return Advice(reason=f"idle for {idle_seconds:g} seconds only")
-        size = self._size(writer)
-        if size.tokens <= self.settings.idle_threshold_tokens:
-            return self._skip(writer, "idle, and small enough", size)
-        return self._compact(writer, "idle", size)
+        return self._made_smaller(
+            occasion, "idle", lambda size: size.tokens > self.settings.idle_threshold_tokens
+        )
 
     def compact(self, writer: SessionWriter, wishes: Wishes = NO_WISHES) -> Compacted:
         """What a person asks for, also where automatic compaction is off or has failed."""
-        return self.compactor.compact(writer, reason="manual", wishes=wishes)
+        done = self.compactor.compact(writer, reason="manual", wishes=wishes)
+        if done.outcome != "nothing":
+            return done
+        numbers = {"reason": "manual"}
+        decision = Decision(
+            outcome=NOTHING, reason=done.reason, policy=self.compactor.policy.name, numbers=numbers
+        )
+        return msgspec.structs.replace(done, decisions=[*done.decisions, *writer.append(decision)])
 
     @property
     def _is_on(self) -> bool:
         return self.settings.enabled and self.settings.strategy != "off"
 
-    def _size(self, writer: SessionWriter) -> ContextSize:
+    def _occasion(self, writer: SessionWriter, hook: Hook) -> Occasion:
+        return Occasion(writer=writer, hook=hook, policy=self.compactor.policy.name)
+
+    def _size(self, writer: SessionWriter, leaf: Leaf = None) -> ContextSize:
         with writer.log.snapshot() as snapshot:
-            at = stand(snapshot, writer.session)
+            at = stand(snapshot, writer.session, leaf=leaf)
             return context_size(snapshot, at, self.compactor.tokens, less_saved=self.settings.less_saved)
 
     def _fires(self, size: ContextSize) -> bool:
         return self.compactor.policy.trigger.fires(size.tokens, self.compactor.limits)
 
-    def _skip(self, writer: SessionWriter, reason: str, size: ContextSize | None = None) -> Advice:
-        events = note_skip(writer, reason, self.compactor.policy.name)
-        return Advice(reason=reason, events=events, tokens=size.tokens if size else None)
+    def _skip(self, occasion: Occasion, reason: str, size: ContextSize | None = None) -> Advice:
+        return Advice(reason=reason, events=occasion.skip(reason), tokens=size.tokens if size else None)
 
     def _rewrite(self, writer: SessionWriter, *, is_compacting: bool = False) -> list[str]:
         policy = self.compactor.policy
@@ -152,32 +158,43 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             is_compacting=is_compacting,
         )
 
-    def _at_threshold(self, writer: SessionWriter, *, continues: bool) -> Advice:
-        if not self._is_on:
-            return self._skip(writer, "automatic compaction is off")
-        size = self._size(writer)
-        if not self._fires(size):
-            return self._skip(writer, "the context is small enough", size)
-        rewritten = self._rewrite(writer, is_compacting=True)
-        if rewritten:
-            size = self._size(writer)
-        if not self._fires(size):
-            reason = "rewrites made the context small enough"
-            return Advice(reason=reason, history_rewritten=True, events=rewritten, tokens=size.tokens)
-        advice = (
-            self._promoted(writer, size)
-            or self._handed_off(writer, size)
-            or self._compact(writer, "threshold", size, continues=continues)
-        )
-        return msgspec.structs.replace(
-            advice,
-            events=[*rewritten, *advice.events],
-            history_rewritten=advice.history_rewritten or bool(rewritten),
-        )
+    def _as_asked(self, occasion: Occasion, asked: Asked) -> Advice:
+        """What the model asked for by calling a tool. What is kept holds the call, so that its result finds it."""
+        wishes = Wishes(instructions=asked.instructions)
+        advice = self._compact(occasion, "tool", self._size(occasion.writer), wishes=wishes)
+        problem = "" if advice.history_rewritten else advice.error or advice.reason
+        answered = occasion.writer.append(call_result(asked.call, problem=problem))
+        return msgspec.structs.replace(advice, do="nothing", events=[*advice.events, *answered])
 
-    def _promoted(self, writer: SessionWriter, size: ContextSize, do: Do = "switch-model") -> Advice | None:
+    def _at_threshold(self, occasion: Occasion, *, continues: bool) -> Advice:
+        if not self._is_on:
+            return self._skip(occasion, "automatic compaction is off")
+        return self._made_smaller(occasion, "threshold", self._fires, continues=continues)
+
+    def _made_smaller(
+        self,
+        occasion: Occasion,
+        reason: Reason,
+        is_too_large: Callable[[ContextSize], bool],
+        *,
+        continues: bool = False,
+    ) -> Advice:
+        """Rewrites first; then a larger model, where there is one, a handoff or a compaction."""
+        size = self._size(occasion.writer)
+        if not is_too_large(size):
+            return self._skip(occasion, "the context is small enough", size)
+        rewritten = self._rewrite(occasion.writer, is_compacting=True)
+        if rewritten:
+            size = self._size(occasion.writer)
+        if not is_too_large(size):
+            reason_why = "rewrites made the context small enough"
+            return Advice(reason=reason_why, history_rewritten=True, events=rewritten, tokens=size.tokens)
+        advice = self._promoted(occasion, size) or self._compact(occasion, reason, size, continues=continues)
+        return _with(advice, rewritten)
+
+    def _promoted(self, occasion: Occasion, size: ContextSize) -> Advice | None:
         """A larger model in place of a compaction, where one is set, is not in use, and has room."""
-        larger = self.settings.promotion
+        larger, writer = self.settings.promotion, occasion.writer
         if larger is None or self.compactor.policy.trigger.fires(size.tokens, larger.limits):
             return None
         with writer.log.snapshot() as snapshot:
@@ -185,107 +202,133 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         if used is not None and larger.model in (str(used), str(used.model_id)):
             return None
         reason = f"{larger.model} has room for the context"
-        events = writer.append(self._decision("promoted", reason, size))
-        return Advice(do=do, reason=reason, model=larger.model, events=events, tokens=size.tokens)
+        events = writer.append(self._decision(occasion, "promoted", reason, size))
+        return Advice(do="switch-model", reason=reason, model=larger.model, events=events, tokens=size.tokens)
 
-    def _handed_off(self, writer: SessionWriter, size: ContextSize) -> Advice | None:
-        """A new session in place of a compaction, if that is the strategy; None where no document came of it."""
-        if self.settings.strategy != "handoff" or self.new_session is None:
+    def _handed_off(self, occasion: Occasion, reason: Reason, size: ContextSize, leaf: Leaf) -> Advice | None:
+        """A new session in place of a compaction, if that is the strategy; None where no document came of it.
+
+        After an overflow a handoff would send again what was too long; while nothing happens, and where the
+        model asks for a compaction, nothing goes on elsewhere.
+        """
+        if self.settings.strategy != "handoff" or reason not in ("threshold", "incomplete"):
             return None
+        if self.new_session is None:
+            return None
+        writer, compactor = occasion.writer, self.compactor
         try:
-            done = hand_off(writer, self.new_session(), self.compactor.asker, sources=self.compactor.sources)
-        except SummarizerError:
+            done = hand_off(writer, self.new_session(), compactor.asker, sources=compactor.sources, leaf=leaf)
+        except CancelledError as error:
+            return self._failed(occasion, reason, str(error), size)
+        except (SummarizerError, VersionConflictError):
             return None
-        events = writer.append(self._decision("handed off", f"to session {done.session}", size))
+        events = writer.append(self._decision(occasion, "handed off", f"to session {done.session}", size))
         return Advice(
             do="continue", reason="handed off", session=done.session, events=events, tokens=size.tokens
         )
 
-    def _recover(self, writer: SessionWriter, reason: Reason) -> Advice:
-        """After a request or an answer failed for its length: that answer leaves the context, and it gets room."""
+    def _recover(self, occasion: Occasion, reason: Reason, model: str | None = None) -> Advice:
+        """After a request or an answer failed for its length: that answer leaves the context, and it gets room.
+
+        Where that fails, the session stays as it is.
+        """
         if not self._is_on:
-            return self._skip(writer, "automatic compaction is off")
+            return self._skip(occasion, "automatic compaction is off")
+        writer = occasion.writer
         with writer.log.snapshot() as snapshot:
-            leaf = _leaf(snapshot, writer.session)
-            is_compacted = leaf is not None and leaf.kind == "compaction"
-            answer = leaf if leaf is not None and _stop(leaf) in _FAILED_STOPS else None
-            is_of_model = answer is None or _is_of_model_in_use(snapshot, answer)
-        if is_compacted:
-            return self._skip(writer, "the error is older than the newest compaction")
-        if not is_of_model:
-            return self._skip(writer, "the error is of another model")
-        moved = [] if answer is None else [move_to(writer, answer.parent or ROOT)]
-        size = self._size(writer)
-        advice = self._promoted(writer, size)
-        if advice is None and reason == "incomplete":
-            # After an overflow a handoff would send again what was too long.
-            advice = self._handed_off(writer, size)
-        if advice is None:
-            advice = self._compact(writer, reason, size)
-            if advice.history_rewritten:
-                advice = msgspec.structs.replace(advice, do="retry")
-        return msgspec.structs.replace(advice, events=[*moved, *advice.events], history_rewritten=True)
+            last = newest(snapshot, writer.session)
+        if last.entry is not None and last.entry.kind == "compaction":
+            return self._skip(occasion, "the error is older than the newest compaction")
+        if model is not None and last.has_failed and not last.is_of(model):
+            return self._skip(occasion, "the error is of another model")
+        leaf: Leaf = None
+        if last.has_failed:
+            leaf = last.before.id if last.before is not None else ROOT
+        size = self._size(writer, leaf)
+        advice = self._promoted(occasion, size)
+        if advice is not None:
+            return _with(advice, [] if leaf is None else [move_to(writer, leaf)])
+        advice = self._compact(occasion, reason, size, leaf=leaf)
+        return msgspec.structs.replace(advice, do="retry") if advice.history_rewritten else advice
 
     def _compact(
-        self, writer: SessionWriter, reason: Reason, size: ContextSize, *, continues: bool = False
+        self,
+        occasion: Occasion,
+        reason: Reason,
+        size: ContextSize,
+        *,
+        wishes: Wishes = NO_WISHES,
+        continues: bool = False,
+        leaf: Leaf = None,
     ) -> Advice:
+        """A compaction, or a handoff in its place, unless that is known to fail."""
+        writer = occasion.writer
         with writer.log.snapshot() as snapshot:
             failures = failures_in_a_row(snapshot, writer.session)
-            is_hopeless = gained_nothing_here(snapshot, writer.session)
+            place = stand(snapshot, writer.session, leaf=leaf).leaf
+            is_hopeless = gained_nothing_at(snapshot, writer.session, place)
         if failures >= self.settings.failures:
             why = f"{failures} compactions in a row have failed: compact by hand to go on"
-            return self._skip(writer, why, size)
+            return self._given_up(occasion, reason, why, size)
         if is_hopeless:
-            return self._skip(writer, "a compaction of this context gained nothing", size)
-        triggered = writer.append(self._decision("triggered", reason, size))
-        policy = self.compactor.policy
-        cut = policy.recovery if reason == "overflow" else None
+            return self._given_up(occasion, reason, "a compaction of this context gained nothing", size)
+        handed_off = self._handed_off(occasion, reason, size, leaf)
+        if handed_off is not None:
+            return handed_off
         try:
-            done = self.compactor.compact(writer, reason=reason, cut=cut, continues=continues)
+            done = self.compactor.compact(
+                writer,
+                reason=reason,
+                wishes=wishes,
+                cut=self.compactor.policy.recovery if reason == "overflow" else None,
+                leaf=leaf,
+                continues=continues,
+                decision=self._decision(occasion, "triggered", reason, size),
+            )
         except (SummarizerError, CancelledError) as error:
-            return self._failed(writer, reason, str(error), size)
+            return self._failed(occasion, reason, str(error), size)
         if done.outcome != "compacted":
-            if reason in _FAILURE:
-                return self._failed(writer, reason, done.reason, size)
-            return Advice(reason=done.reason, events=triggered, tokens=size.tokens)
+            return self._not_compacted(occasion, reason, done, size)
         has_message = done.continued is not None and done.continued.record is not None
         return Advice(
             do="continue" if has_message else "nothing",
             reason=reason,
             history_rewritten=True,
-            events=[*triggered, *done.events],
+            events=[*done.decisions, *done.events],
             tokens=done.tokens_after,
         )
 
-    def _failed(self, writer: SessionWriter, reason: Reason, problem: str, size: ContextSize) -> Advice:
+    def _given_up(self, occasion: Occasion, reason: Reason, why: str, size: ContextSize) -> Advice:
+        """What to say where a compaction is not even tried; who waits for a recovery learns that there is none."""
+        error = _FAILURE[reason] + why if reason in _RECOVERIES else None
+        return msgspec.structs.replace(self._skip(occasion, why, size), error=error)
+
+    def _not_compacted(
+        self, occasion: Occasion, reason: Reason, done: Compacted, size: ContextSize
+    ) -> Advice:
+        """What to say of a compaction that was not done; why not is put down once."""
+        if done.outcome == "nothing" and reason not in _RECOVERIES:
+            return _with(self._skip(occasion, done.reason, size), done.decisions, rewrites=False)
+        if done.outcome == "nothing":
+            return _with(self._failed(occasion, reason, done.reason, size), done.decisions, rewrites=False)
+        error = _FAILURE[reason] + done.reason if reason in _RECOVERIES else None
+        return Advice(reason=done.reason, error=error, events=done.decisions, tokens=size.tokens)
+
+    def _failed(self, occasion: Occasion, reason: Reason, problem: str, size: ContextSize) -> Advice:
         said = _FAILURE.get(reason, "Auto-compaction failed: ") + problem
-        events = writer.append(self._decision(FAILED, said, size))
+        events = occasion.writer.append(self._decision(occasion, FAILED, said, size))
         return Advice(reason=reason, error=said, events=events, tokens=size.tokens)
 
-    def _decision(self, outcome: str, reason: str, size: ContextSize) -> Decision:
+    def _decision(self, occasion: Occasion, outcome: str, reason: str, size: ContextSize) -> Decision:
         numbers: dict[str, Any] = msgspec.to_builtins(size)
         threshold = self.compactor.policy.trigger.threshold(self.compactor.limits)
-        return Decision(
-            outcome=outcome,
-            reason=reason,
-            policy=self.compactor.policy.name,
-            numbers={**numbers, "threshold": threshold},
-        )
+        return occasion.decision(outcome, reason, **numbers, threshold=threshold)
 
 
-def _leaf(snapshot: Snapshot, session: str) -> Event | None:
-    seq = snapshot.head(session).leaf
-    return decode(snapshot.frame(session, seq), session) if seq else None
-
-
-def _stop(event: Event) -> str:
-    """Why an answer ended, "" for any other entry."""
-    message = view_of_event(event) if event.role == "assistant" else None
-    return message.stop_reason if message else ""
-
-
-def _is_of_model_in_use(snapshot: Snapshot, answer: Event) -> bool:
-    """Whether an answer is of the model that was chosen: an error of one model says nothing of another."""
-    message = view_of_event(answer)
-    chosen = settings_at(snapshot, answer.session, answer.parent_seq).model
-    return message is None or chosen is None or not message.model or chosen.model_id == message.model
+def _with(advice: Advice, events: list[str], *, rewrites: bool = True) -> Advice:
+    """Advice with what was appended before it; `rewrites`: that made the context another."""
+    return msgspec.structs.replace(
+        advice,
+        events=[*events, *advice.events],
+        history_rewritten=advice.history_rewritten or (rewrites and bool(events)),
+    )

@@ -6,15 +6,15 @@ from typing import Literal
 
 import msgspec
 
-from compaction.part import Limits
+from compaction.part import Count, Limits, Positive
 
 
 class Promotion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A larger model to go on with in place of compacting."""
 
     model: str
-    window: int
-    output: int = 32_000
+    window: Positive
+    output: Count = 32_000
 
     @property
     def limits(self) -> Limits:
@@ -33,8 +33,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     strategy: Literal["context-full", "handoff", "off"] = "context-full"
     auto_continue: bool = True
     idle_enabled: bool = False
-    idle_threshold_tokens: int = 200_000
-    idle_timeout_seconds: int = 300
-    failures: int = 3
+    idle_threshold_tokens: Count = 200_000
+    idle_timeout_seconds: Count = 300
+    failures: Positive = 3
     less_saved: bool = True
     promotion: Promotion | None = None

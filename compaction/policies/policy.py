@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from compaction.cuts import AnyCut
-from compaction.part import PolicyPart
+from compaction.part import Count, PolicyPart, Positive
 from compaction.rewrites import AnyRewrite
 from compaction.trigger import DEFAULT_RESERVE, Trigger
 from projections.tokens import CounterName
@@ -35,17 +35,17 @@ class Prompting(PolicyPart, frozen=True, tag="prompting"):
     turn_prefix: str = "turn-prefix"
     short: str = ""
     branch: str = "branch"
-    reserve: int = DEFAULT_RESERVE
-    output: int = 0
-    window: int = 180_000
+    reserve: Positive = DEFAULT_RESERVE
+    output: Count = 0
+    window: Positive = 180_000
 
 
 class Restoring(PolicyPart, frozen=True, tag="restoring"):
     """What is shown again behind a summary: the newest whole reads of recently read files, from the log."""
 
-    files: int = 5
-    tokens_a_file: int = 5_000
-    tokens: int = 50_000
+    files: Count = 5
+    tokens_a_file: Count = 5_000
+    tokens: Count = 50_000
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,7 +59,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     compaction before is taken for a summary, and no model is asked. `counter` estimates tokens.
     """
 
-    name: str
+    name: Annotated[str, msgspec.Meta(min_length=1)]
     description: str = ""
     counter: CounterName = "utf16/4"
     trigger: Trigger = Trigger()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.part import PolicyPart
+from compaction.part import Count, PolicyPart
 from compaction.rewrites.scene import Scene
 from eventstore.records import Shown
 
@@ -15,7 +15,7 @@ class Mask(PolicyPart, frozen=True, tag="mask"):
     Results that the notice would make longer stay as they are.
     """
 
-    keep_observations: int = 10
+    keep_observations: Count = 10
 
     def plan(self, scene: Scene) -> list[Shown]:
         """What to show otherwise."""

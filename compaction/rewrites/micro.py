@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.part import PolicyPart
+from compaction.part import Count, PolicyPart
 from compaction.rewrites.scene import Scene
 from eventstore.records import Shown
 
@@ -16,9 +16,9 @@ class Micro(PolicyPart, frozen=True, tag="micro"):
     longer than that.
     """
 
-    keep: int = 3
-    shortest: int = 120
-    after_minutes: int | None = None
+    keep: Count = 3
+    shortest: Count = 120
+    after_minutes: Count | None = None
 
     def plan(self, scene: Scene) -> list[Shown]:
         """What to show otherwise."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.part import PolicyPart
+from compaction.part import Count, PolicyPart
 from compaction.rewrites.scene import Line, Scene
 from eventstore.records import Shown
 
@@ -14,8 +14,8 @@ class Offload(PolicyPart, frozen=True, tag="offload"):
     first, until the sum fits. The full text stays in the log, where the marker's address finds it.
     """
 
-    characters: int = 200_000
-    preview: int = 2_000
+    characters: Count = 200_000
+    preview: Count = 2_000
 
     def plan(self, scene: Scene) -> list[Shown]:
         """What to show otherwise."""

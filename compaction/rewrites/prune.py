@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.part import PolicyPart
+from compaction.part import Count, PolicyPart
 from compaction.rewrites.protection import is_protected
 from compaction.rewrites.scene import Scene
 from eventstore.records import Shown
@@ -16,9 +16,9 @@ class Prune(PolicyPart, frozen=True, tag="prune"):
     where they save less than `savings` tokens together, none.
     """
 
-    protect: int = 40_000
-    savings: int = 20_000
-    smallest: int = 50
+    protect: Count = 40_000
+    savings: Count = 20_000
+    smallest: Count = 50
     protected: tuple[str, ...] = ("skill", "read")
 
     def plan(self, scene: Scene) -> list[Shown]:

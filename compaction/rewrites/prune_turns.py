@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.part import PolicyPart
+from compaction.part import Count, PolicyPart
 from compaction.rewrites.protection import is_protected
 from compaction.rewrites.scene import Scene
 from eventstore.records import Shown
@@ -18,9 +18,9 @@ class PruneTurns(PolicyPart, frozen=True, tag="prune-turns"):
     is cleared if it is over `savings` tokens.
     """
 
-    turns: int = 2
-    protect: int = 40_000
-    savings: int = 20_000
+    turns: Count = 2
+    protect: Count = 40_000
+    savings: Count = 20_000
     protected: tuple[str, ...] = ("skill",)
 
     def plan(self, scene: Scene) -> list[Shown]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from compaction.part import PolicyPart
+from compaction.part import PolicyPart, Positive
 from compaction.rewrites.scene import Line, Scene
 from eventstore.records import Shown
 
@@ -20,8 +20,13 @@ class Snip(PolicyPart, frozen=True, tag="snip"):
     counts those that it stood for, too. Sessions that another session started are left alone.
     """
 
-    longest: int = 50
-    head: int = 3
+    longest: Positive = 50
+    head: Positive = 3
+
+    def __post_init__(self) -> None:
+        if self.head >= self.longest:
+            message = f"`head` ({self.head}) has to be less than `longest` ({self.longest})"
+            raise ValueError(message)
 
     def plan(self, scene: Scene) -> list[Shown]:
         """What to show otherwise."""

@@ -93,7 +93,7 @@ def test_it_has_every_kind_that_a_session_can_have_on_its_paths(played: EventLog
         "branch_summary",
         "leaf_moved",
     }
-    assert (kinds["compaction"], kinds["branch_summary"], kinds["rewrite"]) == (2, 1, 1)
+    assert (kinds["compaction"], kinds["branch_summary"], kinds["rewrite"]) == (3, 1, 1)
 
 
 def test_it_has_a_title_and_a_folder(played: EventLog) -> None:
@@ -179,15 +179,31 @@ def test_the_rewrite_shows_old_results_as_their_sizes(played: EventLog) -> None:
     assert json.loads(rewrite.body)["tokensSaved"] > 10_000
 
 
-def test_each_compaction_makes_the_context_much_smaller(audited: Audit) -> None:
-    for compaction in audited.compactions:
+def test_the_first_two_compactions_make_the_context_much_smaller(audited: Audit) -> None:
+    for compaction in audited.compactions[:2]:
         assert compaction.before.recomputed > 20_000
         assert compaction.after.recomputed < compaction.before.recomputed / 10
+
+
+def test_each_compaction_claims_what_the_log_says(audited: Audit) -> None:
+    for compaction in audited.compactions:
         assert compaction.before.claimed == compaction.before.recomputed
+        assert compaction.after.claimed == compaction.after.recomputed
+
+
+def test_the_last_compaction_is_a_policys_and_was_made_without_a_model(played: EventLog) -> None:
+    record = bodies(played, "compaction")[-1]
+    assert (record["policy"], record["reason"], record["template"]) == ("pi", "manual", "compaction-update@1")
+    assert {each["summarizer"] for each in record["request"]["requests"]} == {"extractive"}
+
+
+def test_its_summary_keeps_the_rule_that_the_one_before_had_lost(played: EventLog, audited: Audit) -> None:
+    last = build_context(played, SESSION, leaf=audited.compactions[-1].id)
+    assert "never touch anything in migrations/" in said(last).lower()
 
 
 def test_what_the_provider_counted_is_near_what_the_log_holds(audited: Audit) -> None:
-    for compaction in audited.compactions:
+    for compaction in audited.compactions[:2]:
         before, after = compaction.before, compaction.after
         assert before.measured is not None
         assert after.measured is not None
@@ -207,8 +223,8 @@ def test_usage_adds_up_and_counts_what_is_sent(played: EventLog) -> None:
             assert sum(parts) - usage["output"] >= sum(part.utf16 for part in sent) + 9_000
 
 
-def test_the_audit_shows_two_compactions_a_branch_summary_and_a_rewrite(audited: Audit) -> None:
-    assert len(audited.compactions) == 2
+def test_the_audit_shows_three_compactions_a_branch_summary_and_a_rewrite(audited: Audit) -> None:
+    assert len(audited.compactions) == 3
     assert len(audited.branch_summaries) == 1
     assert len(audited.rewrites) == 1
     assert audited.branch_summaries[0].attached_to == audited.compactions[0].id
@@ -219,7 +235,7 @@ def test_the_audit_shows_two_compactions_a_branch_summary_and_a_rewrite(audited:
 def test_the_second_summary_loses_a_rule_and_a_decision_of_the_first(
     played: EventLog, audited: Audit
 ) -> None:
-    first, second = (build_context(played, SESSION, leaf=each.id) for each in audited.compactions)
+    first, second = (build_context(played, SESSION, leaf=each.id) for each in audited.compactions[:2])
     for lost in ("never touch anything in migrations/", "/healthz and /readyz are never limited"):
         assert lost in said(first).lower()
         assert lost not in said(second).lower()
@@ -229,7 +245,7 @@ def test_the_second_summary_loses_a_rule_and_a_decision_of_the_first(
 
 
 def test_what_was_lost_is_needed_later(played: EventLog, audited: Audit) -> None:
-    second = audited.compactions[-1]
+    second = audited.compactions[1]
     later = [event for event in events(played) if event.seq > second.seq]
     wrote = [call for event in later if (view := view_of_event(event)) for call in view.tool_calls]
     assert any(call.argument("path") == "migrations/0008_api_keys.sql" for call in wrote)

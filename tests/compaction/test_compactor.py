@@ -13,7 +13,7 @@ from compaction.policies import Restoring
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
 from compaction.summary import Wishes
-from eventstore.records import CustomMessage, Undone, record_of
+from eventstore.records import Custom, CustomMessage, Undone, record_of
 from projections.context import build_context, context_json
 from projections.renderers.anthropic import render
 from tests.compaction.scripted import Scripted, compactor, complete, long, policy, prompting, turns
@@ -147,7 +147,7 @@ def test_instructions_of_a_person_stand_last_in_the_prompt(story):
 def test_everything_that_a_compaction_appends_is_undone_as_one(story):
     turns(story, 20, 10)
     before = context_json(story.log, "s")
-    done = compactor(policy=policy(continuation="auto-continue")).compact(
+    done = compactor(Scripted(lambda _: "so far"), policy(continuation="auto-continue")).compact(
         story.writer, reason="threshold", continues=True
     )
     story.add(Undone(target_id=done.events[0]))
@@ -329,3 +329,122 @@ def test_after_a_refused_request_the_summary_says_that_it_reacted(story):
     compactor(Scripted(lambda _: "so far"), reactive).compact(story.writer, reason="overflow")
     body = json.loads(render(build_context(story.log, "s"), model="m").body)
     assert body["messages"][0]["content"][0]["text"] == "[Reactive compact]\n\nso far"
+
+
+def test_messages_that_come_while_a_summary_is_made_are_kept_where_nothing_else_is(story):
+    turns(story, 20, 10)
+    said = []
+
+    def late(_prompt):
+        if not said:
+            said.extend(story.says(user("late"), assistant("answer")))
+        return "so far"
+
+    compactor(Scripted(late), policy(cut=LastMessages(messages=0))).compact(story.writer)
+    assert texts_of(build_context(story.log, "s")) == ["so far", "late", "answer"]
+    assert record(story).first_kept_entry_id == said[0]
+
+
+def test_a_request_that_was_answered_meanwhile_is_not_repeated(story):
+    turns(story, 30)
+    story.says(user(long(30)))
+    said = []
+
+    def late(_prompt):
+        if not said:
+            said.extend(story.says(assistant("done")))
+        return "so far"
+
+    replay = policy(continuation="replay", cut=LastMessages(messages=0))
+    done = compactor(Scripted(late), replay).compact(story.writer, reason="threshold", continues=True)
+    assert (done.continued.branch, record(story).tokens_before) == ("mid-task", 91)
+
+
+def size_of(story):
+    return sum(part.utf16 for part in build_context(story.log, "s").parts)
+
+
+def test_the_size_after_counts_results_that_are_shown_shorter(story):
+    turns(story, 100)
+    story.says(user("go"), assistant(call("bash")), result(long(100_000)))
+    done = compactor(Scripted(lambda _: "so far"), policy(cut=TailTurn())).compact(story.writer)
+    assert (done.outcome, done.tokens_after) == ("compacted", size_of(story))
+
+
+def test_the_size_after_counts_files_that_are_shown_again_and_the_message_that_goes_on(story):
+    story.says(assistant(call("read", path="a.py")), result("the text", tool="read"))
+    turns(story, 30, 10)
+    own = policy(restoring=Restoring(), continuation="auto-continue")
+    done = compactor(Scripted(lambda _: "so far"), own).compact(
+        story.writer, reason="threshold", continues=True
+    )
+    assert (len(done.events), done.tokens_after) == (3, size_of(story))
+
+
+def test_files_shown_again_that_eat_the_gain_are_no_gain(story):
+    story.says(user("go"), assistant(call("read", path="a.py")), result(long(100), tool="read"))
+    whole = policy(cut=LastMessages(messages=0), restoring=Restoring())
+    assert compactor(Scripted(lambda _: "so far"), whole).compact(story.writer).outcome == "no-gain"
+
+
+def test_of_two_compactions_of_one_leaf_the_second_finds_nothing_left_to_do(story):
+    *_, last = turns(story, 20, 10)
+
+    def overtaken(prompt):
+        compactor(Scripted(lambda _: "theirs")).compact(story.writer, leaf=last)
+        return complete(prompt)
+
+    done = compactor(Scripted(overtaken)).compact(story.writer, leaf=last)
+    assert (done.outcome, kinds(story).count("compaction")) == ("nothing", 1)
+
+
+def test_another_leaf_is_compacted_though_the_session_goes_on_elsewhere(story):
+    *_, last = turns(story, 20, 10)
+    story.add(CustomMessage(custom_type="x", content="elsewhere"), parent="e1")
+
+    def late(prompt):
+        story.says(user("late"))
+        return complete(prompt)
+
+    assert compactor(Scripted(late)).compact(story.writer, leaf=last).outcome == "compacted"
+
+
+def test_many_parallel_results_fit_the_budget_of_the_tail_together(story):
+    names = [f"c{number}" for number in range(40)]
+    turns(story, 100)
+    story.says(user("go"), assistant(*(call("bash", name) for name in names)))
+    story.says(*(result(long(2_500), call_id=name) for name in names))
+    compactor(Scripted(lambda _: "so far"), policy(cut=TailTurn())).compact(story.writer)
+    _, *kept = build_context(story.log, "s").parts
+    assert sum(part.utf16 for part in kept) <= 8_000
+
+
+def test_notes_that_stand_for_a_summary_are_no_extensions(story):
+    turns(story, 20, 10)
+    story.add(Custom(custom_type="notes", data={"text": "so far"}))
+    compactor(policy=policy(memory="notes")).compact(story.writer)
+    assert (record(story).summary, record(story).from_extension) == ("so far", False)
+
+
+def raises(_plan):
+    raise ValueError("broken hook")
+
+
+def test_a_hook_that_raises_is_recorded_though_the_summary_fails(story):
+    def fails(_prompt):
+        raise SummarizerError("scripted", "no such model")
+
+    turns(story, 20, 10)
+    with pytest.raises(AskingError):
+        compactor(Scripted(fails), hooks=[Hooks(name="h", prompting=raises)]).compact(story.writer)
+    assert record(story, "decision").outcome == "hook failed"
+
+
+def test_a_hook_that_raises_is_recorded_though_another_calls_off(story):
+    turns(story, 20, 10)
+    hooks = [
+        Hooks(name="h", before_compaction=raises),
+        Hooks(name="c", before_compaction=lambda _: Cancel("no")),
+    ]
+    done = compactor(hooks=hooks).compact(story.writer)
+    assert (done.outcome, record(story, "decision").reason) == ("cancelled", done.troubles[0])

@@ -72,3 +72,16 @@ def test_the_size_is_never_below_the_estimate(story):
 def test_an_empty_session_has_no_size(story):
     story.add(Compaction(summary="", first_kept_entry_id="", tokens_before=0))
     assert size(story).tokens == 0
+
+
+def test_savings_behind_the_measured_call_are_in_the_estimate_of_what_came_after(story):
+    story.says(user("go"), assistant(long(5), tokens=500), result(long(100)))
+    story.add(Rewrite(reason="prune", targets=[Shown(target="e3", shown="x")], tokens_saved=99))
+    assert (size(story).tokens, size(story).saved) == (501, 0)
+
+
+def test_of_a_rewrite_on_both_sides_of_the_measured_call_what_it_measured_counts(story):
+    story.says(result(long(100)), assistant(long(5), tokens=500), result(long(50)))
+    targets = [Shown(target="e1", shown="x"), Shown(target="e3", shown="x")]
+    story.add(Rewrite(reason="prune", targets=targets, tokens_saved=148))
+    assert (size(story).tokens, size(story).saved) == (402, 99)

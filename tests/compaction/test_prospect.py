@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from compaction.prospect import Prospect
+from compaction.prospect import Prospect, foreseen
 from eventstore.chain import payload_digest
 from eventstore.errors import NotFoundError
 from eventstore.memory_log import MemoryLog
@@ -113,3 +113,12 @@ def test_payloads_and_what_is_kept_are_those_of_the_log(log):
         prospect = Prospect(snapshot, "s", message("new"))
         found = bytes(prospect.blob(payload_digest(b"payload"))), bytes(prospect.derived(b"key"))
     assert found == (b"payload", b"value")
+
+
+def test_several_events_more_are_foreseen_one_after_the_other(log):
+    log.append("s", STORY)
+    new = [message("new", time=NOW), compaction("more", "new", time=NOW), message("most", time=NOW)]
+    with log.snapshot() as snapshot:
+        after = said_by(foreseen(snapshot, "s", new))
+    log.append("s", new)
+    assert after == said_by(log)

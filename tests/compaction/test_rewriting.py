@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compaction.rewrites import Mask, Micro, Snip
 from compaction.rewriting import record_rewrites
+from eventstore.errors import VersionConflictError
 from eventstore.records import Link, Undone, record_of
+from eventstore.writing import SessionWriter
 from projections.context import build_context, context_json
 from projections.tokens import counter
 from tests.compaction.rewrites.scenes import calls
@@ -60,3 +64,22 @@ def test_the_session_of_a_subagent_is_not_snipped(story):
     story.add(Link(relation="subagent", session="parent"))
     story.says(*(user(f"message {number}") for number in range(60)))
     assert carried_out(story, Snip()) == []
+
+
+def test_rewrites_are_planned_anew_where_somebody_appends_in_the_meantime(story, interrupt):
+    calls(story, *[100] * 4)
+    (entry,) = carried_out(interrupt(story), Micro())
+    assert story[entry].parent == "theirs"
+
+
+def test_where_somebody_appends_all_the_time_that_is_told(story):
+    calls(story, *[100] * 4)
+    new_id = story.writer._new_id
+
+    def never_first():
+        SessionWriter(story.log, "s").message(user("me first"))
+        return new_id()
+
+    story.writer._new_id = never_first
+    with pytest.raises(VersionConflictError):
+        carried_out(story, Micro())

@@ -56,4 +56,8 @@ def test_a_reserve_that_nobody_chose_leaves_a_small_window_85_percent():
 
 
 def test_a_reserve_that_somebody_chose_holds_though_it_leaves_nothing():
-    assert Trigger(reserve=16_384).fires(1, Limits(window=10_000))
+    assert Trigger(reserve=16_384).fires(2, Limits(window=10_000))
+
+
+def test_a_threshold_is_at_least_one():
+    assert Trigger(reserve=16_384).threshold(Limits(window=10_000)) == 1

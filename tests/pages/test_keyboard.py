@@ -25,7 +25,7 @@ def test_j_and_k_go_from_stop_to_stop(demo: Visit) -> None:
 
 
 def test_j_goes_on_from_the_replacements_to_the_events(demo: Visit) -> None:
-    focus(demo, "#r-129 > summary")
+    focus(demo, "#r-156 > summary")
     demo.press("j")
     assert demo.focused == "e-1"
 

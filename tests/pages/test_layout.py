@@ -111,15 +111,15 @@ def test_a_chart_tells_the_value_under_the_pointer_and_leads_to_its_event(demo: 
     right = box["x"] + box["width"] * (RIGHT - 1) / WIDTH
     demo.page.mouse.move(right, box["y"] + box["height"] - 60)
     assert demo.js("document.querySelector('.context-chart .reading text').textContent.trim()").startswith(
-        "#161"
+        "#162"
     )
     demo.page.mouse.click(right, box["y"] + box["height"] - 60)
-    assert demo.js("location.hash") == "#e-161"
+    assert demo.js("location.hash") == "#e-162"
 
 
 def test_without_its_script_the_page_is_whole(browser: Browser, demo_file: Path) -> None:
     with visit(browser, demo_file, java_script_enabled=False, anchor="#e-120") as page:
-        assert page.page.locator(".event").count() == 161
+        assert page.page.locator(".event").count() == 162
         assert page.page.locator(".filter").is_hidden()
         page.page.click("#r-81 > summary")
         assert page.page.locator("#r-81 .inside").is_visible()

@@ -18,7 +18,7 @@ def test_replacements_are_printed_whole_also_those_that_are_closed(demo: Visit) 
         """() => [...document.querySelectorAll(".replacement:not([open]) > .inside")]
             .map((each) => each.getBoundingClientRect().height)"""
     )
-    assert len(heights) == 3
+    assert len(heights) == 4
     assert min(heights) > 500
 
 

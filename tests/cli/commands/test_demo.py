@@ -20,9 +20,9 @@ def test_it_shows_the_tree_and_then_the_audit(played: tuple[Refold, Outcome]) ->
     assert outcome.out.startswith(tree + "\n" + audit)
 
 
-def test_it_shows_two_compactions_and_what_the_second_lost(played: tuple[Refold, Outcome]) -> None:
+def test_it_shows_three_compactions_and_what_the_second_lost(played: tuple[Refold, Outcome]) -> None:
     lines = played[1].lines
-    assert {line[:12] for line in lines} >= {"compaction 1", "compaction 2"}
+    assert {line[:12] for line in lines} >= {"compaction 1", "compaction 2", "compaction 3"}
     assert [line for line in lines if line.startswith("compaction 2 lost ")]
 
 

@@ -79,15 +79,18 @@ def test_a_name_that_could_not_be_named_is_refused(talked: Refold, name: str) ->
     assert "choose another name" in talked.problem(*EXTRACTING, "--as", name)
 
 
-def test_the_model_gets_the_real_messages_and_the_harnesss_prompt(
+def test_the_model_gets_the_real_messages_behind_the_harnesss_prompt_and_tools(
     talked: Refold, api: Any, tmp_path: Path
 ) -> None:
     server: MessagesApi = api(says(complete))
     (tmp_path / "prompt.md").write_text("You are an agent.")
-    asking = ("--summarizer", "anthropic", "--endpoint", server.url, "--system", "prompt.md")
-    talked("handoff", SESSION, "Next: the tests.", *asking)
+    (tmp_path / "tools.json").write_text('[{"name":"read","input_schema":{"type":"object"}}]')
+    asking = ("--summarizer", "anthropic", "--endpoint", server.url)
+    before = ("--system", "prompt.md", "--tools", "tools.json")
+    talked("handoff", SESSION, "Next: the tests.", *asking, *before)
     asked = server.requests[0].json
     assert "You are an agent." in str(asked["system"])
+    assert ([tool["name"] for tool in asked["tools"]], asked["tool_choice"]) == (["read"], {"type": "none"})
     assert NEVER in str(asked["messages"][0])
     assert "Next: the tests." in server.asked[0]
 

@@ -32,3 +32,8 @@ def test_as_few_as_are_asked_for_leave_nothing_to_summarize():
 
 def test_a_group_as_long_as_the_window_leaves_nothing_to_summarize():
     assert cut("a1 r1 r1 r1 r1 r1 r1") is None
+
+
+def test_an_answer_whose_calls_are_in_flight_is_kept_though_none_are_asked_for():
+    window = told("u1 a1 u1 a1", is_open=True)
+    assert LastMessages(messages=0).cut(window, LIMITS).kept == ["m3"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compaction.cuts import KeepRecent, window
 from compaction.part import Limits
 from eventstore.importing import import_file
@@ -134,3 +136,15 @@ def test_the_known_cuts_of_a_real_session_are_found(store, corpus):
     by_bytes = KeepRecent(adapts=True).cut(window_of(store, session, "bytes/4"), limits)
     assert (len(by_utf16.to_summarize), len(by_utf16.turn_prefix)) == (383, 7)
     assert (len(by_bytes.to_summarize), len(by_bytes.turn_prefix)) == (401, 3)
+
+
+def test_a_window_with_a_call_in_flight_is_open(story):
+    story.says(user("go"), assistant(call("read", "c1"), call("read", "c2"), stop="toolUse"))
+    story.says(result("it", call_id="c1"))
+    assert window_of(story.log).is_open
+
+
+@pytest.mark.parametrize("ending", [result("it"), user("wait"), assistant("never mind")])
+def test_a_window_is_open_until_the_results_or_the_next_answer_come(story, ending):
+    story.says(user("go"), assistant(call("read", "c1"), stop="toolUse"), ending)
+    assert window_of(story.log).is_open == (ending["role"] == "user")

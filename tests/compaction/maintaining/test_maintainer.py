@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import count
 
 import pytest
 
+from compaction.cuts import LastMessages
+from compaction.hooks import Cancel, Hooks
 from compaction.maintaining import Maintainer, Promotion, Settings
 from compaction.rewrites import Mask, Micro
-from compaction.summarizers import SummarizerError
+from compaction.summarizers import CancelledError, SummarizerError
 from compaction.trigger import Trigger
 from eventstore.records import Compaction, ModelChange, record_of
 from eventstore.writing import SessionWriter
 from projections.context import build_context, context_json
+from projections.renderers.anthropic import render
 from tests.compaction.rewrites.scenes import calls
 from tests.compaction.scripted import Scripted, compactor, long, policy, turns
 from tests.support.events import events
-from tests.support.talk import assistant, call, texts_of, user
+from tests.support.talk import assistant, call, result, texts_of, user
 
 
 def maintainer(summarizer=None, *, settings=None, now=0, **changes):
@@ -212,9 +216,16 @@ def test_an_error_older_than_the_compaction_is_passed_over(story):
 
 def test_an_error_of_another_model_says_nothing_of_this_one(story):
     turns(story, 20, 10)
-    story.add(ModelChange(provider="p", model_id="another"))
     story.says(assistant("", stop="error"))
-    assert maintainer().on_error(story.writer, "prompt is too long").reason == "the error is of another model"
+    advice = maintainer().on_error(story.writer, "prompt is too long", model="another")
+    assert (advice.do, advice.reason) == ("nothing", "the error is of another model")
+
+
+@pytest.mark.parametrize("model", [None, "m", "p/m"])
+def test_an_error_of_the_model_in_use_or_of_one_that_nobody_names_is_recovered(story, model):
+    turns(story, 20, 10)
+    story.says(assistant("", stop="error"))
+    assert maintainer().on_error(story.writer, "prompt is too long", model=model).do == "retry"
 
 
 def test_an_answer_that_was_cut_off_is_recovered_after_the_turn(story):
@@ -249,12 +260,12 @@ def test_every_decision_says_how_large_the_context_was_and_where_the_threshold_i
     assert (numbers["tokens"], numbers["threshold"]) == (60, 50)
 
 
-def test_a_model_may_ask_for_a_compaction_and_its_call_gets_its_result_first(story):
+def test_a_model_may_ask_for_a_compaction_and_its_call_finds_its_result(story):
     turns(story, 20, 10)
     story.says(assistant(call("compact", "c9", instructions="mind the tests")))
     scribe = Scripted(lambda _: "so far")
     advice = maintainer(scribe).after_turn(story.writer)
-    assert (advice.do, advice.history_rewritten) == ("continue", True)
+    assert (advice.do, advice.history_rewritten) == ("nothing", True)
     assert texts_of(build_context(story.log, "s"))[-2:] == ["compact", "[Compacted. History summarized.]"]
     assert "mind the tests" in scribe.prompts[0].text
 
@@ -291,3 +302,188 @@ def test_after_an_overflow_there_is_no_handoff_for_it_would_send_the_same_again(
     turns(story, 20, 10)
     advice = handing(story, Scripted(lambda _: "so far")).on_error(story.writer, "prompt is too long")
     assert (advice.session, kinds(story)) == (None, ["compaction"])
+
+
+BOTH = assistant(call("read", "c1"), call("compact", "c2"))
+NOTHING_KEPT = LastMessages(messages=0)
+
+
+def repairs(story):
+    return [repair.rule for repair in render(build_context(story.log, "s"), model="claude-x").repairs]
+
+
+def test_a_compaction_that_a_model_asks_for_waits_for_the_calls_beside_it(story):
+    turns(story, 20, 10)
+    story.says(BOTH)
+    advice = maintainer(cut=NOTHING_KEPT).after_turn(story.writer)
+    assert (advice.do, kinds(story)) == ("nothing", [])
+
+
+def test_a_compaction_that_a_model_asks_for_among_other_calls_leaves_no_orphan(story):
+    turns(story, 20, 10)
+    story.says(BOTH, result("it", call_id="c1"))
+    maintainer(cut=NOTHING_KEPT).after_turn(story.writer)
+    assert (kinds(story), repairs(story)) == (["compaction"], [])
+
+
+def test_a_compaction_that_a_model_asked_for_is_made_once(story):
+    turns(story, 20, 10)
+    story.says(BOTH, result("it", call_id="c1"))
+    for _ in range(2):
+        maintainer(cut=NOTHING_KEPT).after_turn(story.writer)
+    assert kinds(story) == ["compaction"]
+
+
+def test_a_model_that_asks_where_there_is_nothing_to_do_is_told_so(story):
+    story.says(user("hi"), assistant(call("compact")))
+    maintainer().after_turn(story.writer)
+    assert texts_of(build_context(story.log, "s"))[-1] == "[Not compacted: nothing to summarize]"
+
+
+def test_a_model_that_asks_in_vain_is_told_why(story):
+    turns(story, 20, 10)
+    story.says(assistant(call("compact")))
+    advice = maintainer(Scripted(fails)).after_turn(story.writer)
+    said = "Auto-compaction failed: summarizer scripted: no such model"
+    assert (advice.do, advice.error) == ("nothing", said)
+    assert texts_of(build_context(story.log, "s"))[-1] == f"[Not compacted: {said}]"
+
+
+@pytest.mark.parametrize("stop", ["aborted", "error"])
+def test_an_answer_that_did_not_go_through_is_no_turn(story, stop):
+    turns(story, 20, 10)
+    story.says(user("next"), assistant("half", stop=stop))
+    advice = maintainer(continuation="auto-continue").after_turn(story.writer)
+    assert (advice.do, kinds(story)) == ("nothing", [])
+
+
+def test_a_recovery_that_fails_leaves_the_tree_as_it_was(story):
+    turns(story, 20, 10)
+    story.says(user("next"), assistant("", stop="error"))
+    before = context_json(story.log, "s")
+    advice = maintainer(Scripted(fails)).on_error(story.writer, "prompt is too long")
+    assert (context_json(story.log, "s"), advice.history_rewritten) == (before, False)
+
+
+def test_a_recovery_is_one_append_below_what_was_there_before_the_failed_answers(story):
+    turns(story, 20, 10)
+    request, *_ = story.says(user("next"), assistant("", stop="error"), assistant("", stop="error"))
+    maintainer().on_error(story.writer, "prompt is too long")
+    (made,) = [event for event in events(story.log, "s") if event.kind == "compaction"]
+    assert (made.parent, kinds(story)) == (request, ["compaction"])
+
+
+def test_a_larger_model_goes_on_without_the_failed_answer(story):
+    turns(story, 1_500)
+    story.says(user("next"), assistant("", stop="error"))
+    advice = maintainer(settings=LARGER, trigger=Trigger(percent=1)).on_error(
+        story.writer, "prompt is too long"
+    )
+    assert (advice.do, texts_of(build_context(story.log, "s"))[-1]) == ("switch-model", "next")
+
+
+def test_an_answer_that_comes_during_a_recovery_is_not_lost(story):
+    turns(story, 20, 10)
+    story.says(user("next"), assistant("", stop="error"))
+
+    def late(_prompt):
+        story.says(user("late"))
+        return "so far"
+
+    maintainer(Scripted(late)).on_error(story.writer, "prompt is too long")
+    assert "late" in texts_of(build_context(story.log, "s"))
+
+
+def test_a_recovery_that_gains_nothing_is_one_failure(story):
+    turns(story, 20, 10)
+    wordy = maintainer(Scripted(lambda _: long(100)))
+    for _ in range(2):
+        story.says(user("next"))
+        wordy.on_error(story.writer, "prompt is too long")
+    found = [outcome for outcome, _ in decisions(story)]
+    assert found == ["triggered", "no-gain", "triggered", "no-gain"]
+
+
+def failed_three_times(story):
+    turns(story, 20, 10)
+    for _ in range(3):
+        maintainer(Scripted(fails)).after_turn(story.writer)
+    return story
+
+
+@pytest.mark.parametrize("scribe", [Scripted(fails), Scripted(lambda _: long(100))], ids=["fails", "no gain"])
+def test_a_person_who_asks_closes_the_circuit_whatever_comes_of_it(story, scribe):
+    failed_three_times(story)
+    with suppress(SummarizerError):
+        maintainer(scribe).compact(story.writer)
+    story.says(user("more"))
+    assert maintainer().after_turn(story.writer).history_rewritten
+
+
+def test_a_person_who_asks_where_there_is_nothing_to_do_closes_the_circuit(story):
+    failed_three_times(story)
+    maintainer(cut=None).compact(story.writer)
+    assert maintainer().after_turn(story.writer).history_rewritten
+
+
+def test_an_open_circuit_stops_handoffs_too(story):
+    failed_three_times(story)
+    scribe = Scripted()
+    handing(story, scribe).after_turn(story.writer)
+    assert scribe.prompts == []
+
+
+def test_a_handoff_that_is_called_off_is_not_followed_by_a_compaction(story):
+    def called_off(_prompt):
+        raise CancelledError
+
+    turns(story, 20, 10)
+    advice = handing(story, Scripted(called_off)).after_turn(story.writer)
+    assert (advice.do, "Auto-compaction failed" in (advice.error or "")) == ("nothing", True)
+    assert kinds(story) == ["attempt"]
+
+
+def test_a_handoff_to_a_session_that_is_there_already_falls_back_to_a_compaction(story):
+    turns(story, 20, 10)
+    SessionWriter(story.log, "next-1").message(user("theirs"))
+    advice = handing(story, Scripted(lambda _: "so far")).after_turn(story.writer)
+    assert (advice.session, advice.history_rewritten) == (None, True)
+
+
+def test_skips_at_different_hooks_do_not_flood_the_log(story):
+    turns(story, 5)
+    for _ in range(3):
+        maintainer().before_request(story.writer)
+        maintainer().on_idle(story.writer, 1)
+    assert decisions(story) == [
+        ("skipped", "the context is small enough"),
+        ("skipped", "idle compaction is off"),
+    ]
+
+
+def test_nothing_is_triggered_where_there_is_nothing_to_summarize(story):
+    turns(story, 30)
+    for _ in range(2):
+        maintainer(cut=None).before_request(story.writer)
+    assert decisions(story) == [("skipped", "nothing to summarize")]
+
+
+def test_a_hook_that_calls_off_is_the_one_decision(story):
+    turns(story, 20, 10)
+    hooks = [Hooks(name="h", before_compaction=lambda _: Cancel("not now"))]
+    Maintainer(compactor=compactor(hooks=hooks), now=lambda: 0).after_turn(story.writer)
+    assert decisions(story) == [("cancelled", "not now")]
+
+
+def test_an_idle_session_is_made_smaller_by_rewrites_first(story):
+    calls(story, 30, 30)
+    idle = Settings(idle_enabled=True, idle_threshold_tokens=50)
+    advice = maintainer(settings=idle, rewrites=(Mask(keep_observations=0),)).on_idle(story.writer, 300)
+    assert (advice.history_rewritten, kinds(story)) == (True, ["rewrite"])
+
+
+def test_an_idle_session_may_go_on_with_a_larger_model(story):
+    turns(story, 1_500)
+    idle = Settings(idle_enabled=True, idle_threshold_tokens=50, promotion=LARGER.promotion)
+    advice = maintainer(settings=idle, trigger=Trigger(percent=1)).on_idle(story.writer, 300)
+    assert (advice.do, kinds(story)) == ("switch-model", [])

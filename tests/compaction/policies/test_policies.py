@@ -109,6 +109,20 @@ def test_a_policy_may_extend_a_preset():
         ),
         ('extends = "claude"\nname = "x"', "extends 'claude'"),
         ("", "missing required field `name`"),
+        ('name = ""', r"length >= 1 - at `\$\.name`"),
+        (
+            'extends = "pi"\nname = "x"\n[cut]\npart = "keep-recent"\ntokens = 0',
+            r">= 1 - at `\$\.cut\.tokens`",
+        ),
+        ('extends = "opencode"\nname = "x"\n[cut]\npart = "tail-turn"\nturns = 0', r"at `\$\.cut\.turns`"),
+        ('extends = "opencode"\nname = "x"\n[cut]\npart = "tail-turn"\nshare = 1.5', r"at `\$\.cut\.share`"),
+        ('name = "x"\n[trigger]\npart = "threshold"\nreserve = -1', r"at `\$\.trigger\.reserve`"),
+        ('name = "x"\n[[rewrites]]\npart = "mask"\nkeep_observations = -3', r">= 0 - at `\$\.rewrites\[0\]"),
+        ('name = "x"\n[[rewrites]]\npart = "snip"\nhead = 0', r">= 1 - at `\$\.rewrites\[0\]\.head`"),
+        (
+            'name = "x"\n[[rewrites]]\npart = "snip"\nlongest = 3\nhead = 3',
+            r"`head` \(3\) has to be less than `longest` \(3\)",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_policy_is_told_by_its_key(text, problem):

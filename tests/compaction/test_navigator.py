@@ -1,0 +1,165 @@
+"""Going elsewhere with hooks, and with a summary that somebody writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compaction.hooks import Cancel, Hooks, Supplied
+from compaction.navigate import Move
+from compaction.navigator import Navigator
+from compaction.part import Limits
+from compaction.summarizers import SummarizerError
+from compaction.summarizers.asking import Asker, AskingError
+from compaction.summarizers.recorded import RecordedSummarizer
+from compaction.undo import undo
+from eventstore.errors import VersionConflictError
+from eventstore.records import Label, record_of
+from projections.context import build_context
+from projections.tokens import counter
+from tests.compaction.scripted import Scripted
+from tests.support.events import events
+from tests.support.talk import assistant, texts_of, user
+
+
+@pytest.fixture
+def branched(story):
+    """A session that stands on a branch of two entries behind `e2`."""
+    story.says(user("the order"), assistant("done"), user("another way"), assistant("it is worse"))
+    return story
+
+
+def navigator(summarizer: Any = None, *hooks: Hooks) -> Navigator:
+    asker = Asker(summarizers=[summarizer], wait=lambda _: None) if summarizer else None
+    return Navigator(limits=Limits(window=200_000), tokens=counter("utf16/4"), asker=asker, hooks=hooks)
+
+
+def newest(story):
+    event = events(story.log, story.session)[-1]
+    return record_of(event.kind, event.body)
+
+
+class Answering:
+    """A summarizer that does something before it answers."""
+
+    name = "answering"
+
+    def __init__(self, act: Any) -> None:
+        self._act = act
+
+    def summarize(self, prompt, *, is_cancelled):
+        self._act()
+        return Scripted(lambda _: "worse").summarize(prompt, is_cancelled=is_cancelled)
+
+
+def refuse(*_: Any) -> Any:
+    raise SummarizerError("none", "no")
+
+
+class TestSummaries:
+    def test_what_is_left_is_summarized_at_the_target(self, branched):
+        gone = navigator(Scripted(lambda _: "## Goal\nworse")).go(branched.writer, "e2")
+        assert (gone.outcome, len(gone.events)) == ("moved", 1)
+        assert texts_of(build_context(branched.log, "s"))[-1].endswith("## Goal\nworse")
+
+    def test_the_record_says_what_was_asked_and_what_it_cost(self, branched):
+        navigator(Scripted()).go(branched.writer, "e2")
+        request = newest(branched).request
+        assert (request["model"], request["usage"]["input"]) == ("scribe", 90)
+        assert request["requests"][0]["template"] == "branch"
+
+    def test_sections_that_it_lacks_are_told_and_recorded(self, branched):
+        gone = navigator(Scripted(lambda _: "## Goal")).go(branched.writer, "e2")
+        assert gone.missing == newest(branched).request["missingSections"]
+        assert "Next Steps" in gone.missing
+
+    def test_one_that_is_given_is_not_asked_for(self, branched):
+        scribe = Scripted()
+        navigator(scribe).go(branched.writer, "e2", summary="given")
+        assert scribe.prompts == []
+        assert "given" in newest(branched).summary
+
+    def test_without_an_asker_a_move_is_a_move(self, branched):
+        navigator().go(branched.writer, "e2")
+        assert newest(branched).kind == "leaf_moved"
+
+    def test_where_nothing_that_says_anything_is_left_nobody_is_asked(self, branched):
+        branched.add(Label(target_id="e4", label="here"))
+        scribe = Scripted()
+        gone = navigator(scribe).go(branched.writer, "e4")
+        assert (scribe.prompts, gone.move.stays, gone.events) == ([], True, [])
+
+    def test_a_label_is_the_summarys(self, branched):
+        gone = navigator(Scripted()).go(branched.writer, "e2", label="tried")
+        assert newest(branched) == Label(target_id=gone.events[0], label="tried")
+
+    def test_a_request_that_fails_leaves_the_tree_as_it_was_and_an_attempt(self, branched):
+        with pytest.raises(AskingError):
+            navigator(Answering(refuse)).go(branched.writer, "e2")
+        assert texts_of(build_context(branched.log, "s"))[-1] == "it is worse"
+        assert newest(branched).request["reason"] == "branch"
+
+    def test_where_somebody_says_more_meanwhile_the_summary_would_not_be_of_it(self, branched):
+        saying = Answering(lambda: branched.says(user("one more thing")))
+        with pytest.raises(VersionConflictError):
+            navigator(saying).go(branched.writer, "e2")
+        assert texts_of(build_context(branched.log, "s"))[-1] == "one more thing"
+
+    def test_an_answer_that_came_too_late_is_kept_with_its_attempt(self, branched):
+        saying = Answering(lambda: branched.says(user("one more thing")))
+        with pytest.raises(VersionConflictError):
+            navigator(saying).go(branched.writer, "e2")
+        assert newest(branched).request["requests"][0]["answer"] == "worse"
+
+    def test_an_answer_can_be_had_again_from_the_log(self, branched):
+        navigator(Scripted()).go(branched.writer, "e2")
+        first = newest(branched).summary
+        undo(branched.writer)
+        navigator(RecordedSummarizer(branched.log)).go(branched.writer, "e2")
+        assert newest(branched).summary == first
+
+
+class TestHooks:
+    def test_one_may_call_a_move_off(self, branched):
+        def before(_: Move) -> Cancel:
+            return Cancel("not now")
+
+        gone = navigator(Scripted(), Hooks(name="h", before_move=before)).go(branched.writer, "e2")
+        assert (gone.outcome, gone.reason, gone.events) == ("cancelled", "not now", [])
+        assert (newest(branched).outcome, newest(branched).reason) == ("cancelled", "not now")
+
+    def test_one_may_supply_the_summary(self, branched):
+        scribe = Scripted()
+        hooks = Hooks(name="h", before_move=lambda _: Supplied(summary="as a hook tells it"))
+        navigator(scribe, hooks).go(branched.writer, "e2")
+        assert scribe.prompts == []
+        assert "as a hook tells it" in newest(branched).summary
+        assert newest(branched).from_extension
+
+    def test_one_that_supplies_a_summary_of_nothing_is_not_heard(self, branched):
+        hooks = Hooks(name="h", before_move=lambda _: Supplied(summary="of nothing"))
+        assert navigator(None, hooks).go(branched.writer, "e4").events == []
+
+    def test_the_first_that_says_something_leads(self, branched):
+        hooks = [
+            Hooks(name="silent", before_move=lambda _: None),
+            Hooks(name="first", before_move=lambda _: Cancel("first")),
+            Hooks(name="second", before_move=lambda _: Cancel("second")),
+        ]
+        assert navigator(None, *hooks).go(branched.writer, "e2").reason == "first"
+
+    def test_it_is_told_what_was_appended(self, branched):
+        told: list[list[str]] = []
+        gone = navigator(None, Hooks(name="h", after_move=told.append)).go(branched.writer, "e2")
+        assert told == [gone.events]
+
+    def test_one_that_raises_is_told_and_recorded_and_the_move_is_made(self, branched):
+        def broken(*_: Any) -> Any:
+            raise RuntimeError("oh no")
+
+        hooks = Hooks(name="h", before_move=broken, after_move=broken)
+        gone = navigator(None, hooks).go(branched.writer, "e2")
+        troubles = ["hook h, before_move: RuntimeError: oh no", "hook h, after_move: RuntimeError: oh no"]
+        assert (gone.outcome, gone.troubles) == ("moved", troubles)
+        assert newest(branched).reason == troubles[-1]

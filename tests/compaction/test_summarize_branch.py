@@ -1,0 +1,98 @@
+"""The summary of a branch that is left: what a summarizer is told, and by which prompt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compaction.navigate import plan_move
+from compaction.part import Limits
+from compaction.summarize_branch import MOST_OUTPUT, summarize_branch
+from compaction.summarizers import CancelledError
+from compaction.summarizers.asking import Asker
+from compaction.trigger import DEFAULT_RESERVE
+from eventstore.records import Compaction, Custom, Label, record_of
+from projections.tokens import counter
+from tests.compaction.scripted import Scripted, long
+from tests.support.events import events
+from tests.support.talk import assistant, user
+
+OWN = "+++\nname = 'branch'\nversion = 7\nsections = ['Why not']\n+++\nSay why not.\n"
+
+
+@pytest.fixture
+def branched(story):
+    """A session that stands on a branch behind `e1`, an answer."""
+    story.says(assistant("before"), user("another way"), assistant("it is worse"))
+    return story
+
+
+def summarized(story: Any, scribe: Any, *, tokens: int = 10_000, **options: Any) -> Any:
+    """The summary of what is behind `e1`, for a model that has room for so many tokens of it."""
+    return summarize_branch(
+        story.writer,
+        plan_move(story.log, story.session, "e1"),
+        Asker(summarizers=[scribe], wait=lambda _: None),
+        limits=Limits(window=DEFAULT_RESERVE + tokens),
+        tokens=counter("utf16/4"),
+        **options,
+    )
+
+
+def asked(story: Any, **options: Any) -> Any:
+    """The prompt that a summarizer was sent."""
+    scribe = Scripted()
+    summarized(story, scribe, **options)
+    return scribe.prompts[0]
+
+
+def test_the_messages_behind_the_target_are_told_and_no_others(branched):
+    assert [part.id for part in asked(branched).parts] == ["e2", "e3"]
+
+
+def test_of_a_long_branch_the_newest_that_fit_are_told(branched):
+    branched.says(user(long(60)), user(long(30)))
+    assert [part.id for part in asked(branched, tokens=80).parts] == ["e5"]
+
+
+def test_a_compaction_among_them_is_no_stop(branched):
+    branched.add(Compaction(summary="so far", first_kept_entry_id="e3", tokens_before=5))
+    branched.says(user("more"))
+    prompt = asked(branched)
+    assert [part.id for part in prompt.parts] == ["e2", "e3", "e4", "e5"]
+    assert "so far" in prompt.text
+
+
+def test_where_no_message_is_left_nobody_is_asked(story):
+    story.says(assistant("before"))
+    story.add(Label(target_id="e1", label="here"), Custom(custom_type="state"))
+    scribe = Scripted()
+    assert summarized(story, scribe) is None
+    assert scribe.prompts == []
+
+
+def test_the_answer_may_have_2048_tokens(branched):
+    assert asked(branched).max_tokens == MOST_OUTPUT == 2_048
+
+
+def test_instructions_take_the_place_of_the_template(branched):
+    prompt = asked(branched, instructions="Say what failed.")
+    assert prompt.text.endswith("Say what failed.")
+    assert (prompt.template.sections, prompt.template.source) == ((), "instructions")
+
+
+def test_the_sessions_own_template_goes_before_refolds(branched):
+    branched.add(Custom(custom_type="refold.template", data={"name": "branch", "text": OWN}))
+    assert asked(branched).template.version == 7
+
+
+def test_a_request_that_is_called_off_leaves_an_attempt(branched):
+    def cancelled(_: Any) -> str:
+        raise CancelledError
+
+    with pytest.raises(CancelledError):
+        summarized(branched, Scripted(cancelled))
+    *_, newest = events(branched.log, branched.session)
+    attempt = record_of(newest.kind, newest.body)
+    assert (attempt.kind, attempt.request["reason"]) == ("attempt", "branch")
