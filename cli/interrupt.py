@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event
@@ -53,13 +54,7 @@ def cancellable(ctx: click.Context) -> Iterator[Interrupt]:
         with interrupt.noted():
             yield interrupt
     except CancelledError as error:
-        _end_line()
+        # A terminal shows ^C where the cursor stands.
+        sys.stderr.write("\n")
         echo_problem(str(error))
         ctx.exit(CODE)
-
-
-def _end_line() -> None:
-    """A terminal shows ^C where the cursor stands."""
-    import sys
-
-    sys.stderr.write("\n")

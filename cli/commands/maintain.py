@@ -39,10 +39,10 @@ def command(
     """Keep a session's context small while its harness runs: a line of JSON in, a line of JSON out.
 
     Each line says what happened: {"on":"before_request"}, {"on":"after_turn"},
-    {"on":"error","error":"…","model":"…"}, {"on":"idle","seconds":300} or {"on":"compact","instructions":"…"}. Each answer says what to do: "do" is
-    nothing, retry, switch-model or continue. What belongs to it in the log is appended already. A line that
-    makes no sense is answered with an "error"; the next is read. Ctrl-C calls off the summary that is being
-    made, else it ends the command.
+    {"on":"error","error":"…","model":"…"}, {"on":"idle","seconds":300} or {"on":"compact","instructions":"…"}.
+    Each answer says what to do: "do" is nothing, retry, switch-model or continue. What belongs to it in the log
+    is appended already. A line that makes no sense is answered with an "error"; the next is read. Ctrl-C calls
+    off the summary that is being made, else it ends the command.
     """
     from cli.compacting import asker_of, new_session_name, policy_named, template_sources
     from cli.interrupt import Interrupt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import Final
 
@@ -11,16 +11,6 @@ from compaction.summarizers.gleaning import Gleaned, gleaned
 from compaction.summarizers.summarizer import Answer, Cancellation
 
 NONE: Final = "none"
-_GOALS: Final = frozenset({"Goal", "Primary Request and Intent", "Original Request"})
-_RULES: Final = frozenset({"Constraints & Preferences", "Instructions"})
-_PROGRESS: Final = frozenset(
-    {"Progress", "Accomplished", "Early Progress", "Current Work", "Problem Solving"}
-)
-_DECISIONS: Final = frozenset({"Key Decisions", "Discoveries"})
-_NEXT: Final = frozenset({"Next Steps", "Optional Next Step", "Pending Tasks"})
-_FILES: Final = frozenset({"Files and Code Sections", "Relevant files"})
-_ERRORS: Final = frozenset({"Errors and Fixes"})
-_USERS: Final = frozenset({"All User Messages"})
 _CHARACTERS_A_TOKEN: Final = 3
 """Few enough that a summary stays within its budget by any counter."""
 _FEW: Final = 6
@@ -48,9 +38,7 @@ class ExtractiveSummarizer:
         if not sections:
             return Answer(text=_in_short(found)[:budget], model=self.name)
         before = _sections_before(prompt.previous)
-        wanted = {
-            section: _lines(section, found, is_only=_is_only(section, sections)) for section in sections
-        }
+        wanted = {section: _lines(section, found) for section in sections}
         chosen = _fitting(
             {section: _merged(before.get(section, []), lines) for section, lines in wanted.items()},
             budget - sum(len(section) + len(NONE) + 6 for section in sections),
@@ -59,45 +47,65 @@ class ExtractiveSummarizer:
         return Answer(text=text, model=self.name)
 
 
-def _is_only(section: str, sections: Sequence[str]) -> bool:
-    """Whether no other section takes files, commands and errors."""
-    return not any(
-        other in _FILES | _ERRORS or other.startswith("C") for other in sections if other != section
-    )
-
-
-def _lines(section: str, found: Gleaned, *, is_only: bool) -> list[str]:
+def _lines(section: str, found: Gleaned) -> list[str]:
     """What a section says, the most telling line first."""
-    if section in _GOALS:
-        return [f"- {request}" for request in found.requests[:_FEW]]
-    if section in _RULES:
-        return [f"- {rule}" for rule in found.rules]
-    if section in _PROGRESS:
-        changed = [f"- [x] changed {path}" for path in found.changed]
-        last = [f"- [ ] {words}" for words in found.last_words]
-        return _in_turn(last, changed, *([_evidence(found)] if is_only else []))
-    if section in _DECISIONS:
-        return [f"- {decision}" for decision in found.decisions[: 2 * _FEW]]
-    if section in _NEXT:
-        return [f"- {plan}" for plan in found.plans] or [f"- {request}" for request in found.requests[:1]]
-    if section in _FILES:
-        return _files(found)
-    if section in _ERRORS:
-        return [f"- {error}" for error in found.errors]
-    if section in _USERS:
-        return [f"- {request}" for request in found.requests]
-    return _evidence(found)
+    return _FILLED_BY.get(section, _evidence)(found)
+
+
+def _requests(found: Gleaned) -> list[str]:
+    return [f"- {request}" for request in found.requests]
+
+
+def _goals(found: Gleaned) -> list[str]:
+    return _requests(found)[:_FEW]
+
+
+def _rules(found: Gleaned) -> list[str]:
+    return [f"- {rule}" for rule in found.rules]
+
+
+def _progress(found: Gleaned) -> list[str]:
+    changed = [f"- [x] changed {path}" for path in found.changed]
+    return _in_turn([f"- [ ] {words}" for words in found.last_words], changed)
+
+
+def _decisions(found: Gleaned) -> list[str]:
+    return [f"- {decision}" for decision in found.decisions[: 2 * _FEW]]
+
+
+def _plans(found: Gleaned) -> list[str]:
+    return [f"- {plan}" for plan in found.plans] or _requests(found)[:1]
+
+
+def _errors(found: Gleaned) -> list[str]:
+    return [f"- {error}" for error in found.errors]
 
 
 def _evidence(found: Gleaned) -> list[str]:
     commands = [f"- {command}" for command in found.commands]
-    errors = [f"- {error}" for error in found.errors]
-    return _in_turn(commands, _files(found), errors)
+    # Paths are short and many: three for each command and each error.
+    files = _files(found)
+    return _in_turn(commands, files[::3], files[1::3], files[2::3], _errors(found))
 
 
 def _files(found: Gleaned) -> list[str]:
     changed = [f"- {path} (changed)" for path in found.changed]
     return [*changed, *(f"- {path}" for path in (*found.read, *found.named))]
+
+
+_FILLED_BY: Final[dict[str, Callable[[Gleaned], list[str]]]] = {
+    **dict.fromkeys(("Goal", "Primary Request and Intent", "Original Request"), _goals),
+    **dict.fromkeys(("Constraints & Preferences", "Instructions"), _rules),
+    **dict.fromkeys(
+        ("Progress", "Accomplished", "Early Progress", "Current Work", "Problem Solving"), _progress
+    ),
+    **dict.fromkeys(("Key Decisions", "Discoveries"), _decisions),
+    **dict.fromkeys(("Next Steps", "Optional Next Step", "Pending Tasks"), _plans),
+    **dict.fromkeys(("Files and Code Sections", "Relevant files"), _files),
+    "Errors and Fixes": _errors,
+    "All User Messages": _requests,
+}
+"""What fills a section, by its heading in the templates; any other gets what is hard to find again."""
 
 
 def _in_turn(*lists: list[str]) -> list[str]:

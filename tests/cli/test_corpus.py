@@ -63,6 +63,21 @@ def test_what_is_written_to_it_stays_in_the_copy_of_it(file: Path, tmp_path: Pat
     assert refold("verify", "--json").json["findings"] == []
 
 
+@pytest.mark.parametrize("policy", ["pi", "oh-my-pi", "opencode", "layered"])
+def test_a_policy_compacts_it_without_a_model_and_is_taken_back(
+    file: Path, tmp_path: Path, policy: str
+) -> None:
+    refold = Refold(tmp_path / "store")
+    before = refold("context", file, "--format", "pi").raw
+    done = refold("compact", "@last", "--policy", policy, "--summarizer", "extractive", "--json").json
+    assert done["outcome"] == "compacted"
+    assert done["tokensAfter"] < done["tokensBefore"] / 4
+    request = refold("context", "@last", "--format", "anthropic", "--json").json
+    assert [each["rule"] for each in request["violations"]] == []
+    refold("undo", "@last")
+    assert refold("context", "@last", "--format", "pi").raw == before
+
+
 def test_the_file_comes_back_byte_for_byte(imported: Refold, file: Path) -> None:
     assert imported("export", "@last", "-o", "-").raw == file.read_bytes()
 

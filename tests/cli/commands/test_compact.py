@@ -8,7 +8,7 @@ import pytest
 from tests.cli.hostile import hostile
 from tests.cli.long_talk import NEVER, SESSION
 from tests.cli.running import Refold
-from tests.cli.test_harmless import COMMANDING
+from tests.cli.test_harmless import COMMANDING, PROGRESS
 from tests.support.local_http import LocalServer, answers
 from tests.support.messages_api import MessagesApi, complete, errs, says
 
@@ -340,6 +340,12 @@ def test_a_system_prompt_that_is_no_utf_8_is_told(talked: Refold, tmp_path: Path
     (tmp_path / "prompt.md").write_bytes(b"\xff")
     problem = talked.problem("compact", SESSION, "--system", "prompt.md")
     assert problem == "prompt.md: is not UTF-8; give a text in UTF-8"
+
+
+def test_on_a_terminal_a_sign_of_life_is_gone_when_it_is_done(talked: Refold) -> None:
+    printed = talked.on_terminal(*EXTRACTING, NO_COLOR="1")
+    assert not COMMANDING.search(PROGRESS.sub("", printed))
+    assert PROGRESS.sub("", printed).splitlines()[-1].startswith("taken back with: ")
 
 
 @pytest.mark.parametrize("options", [[], ["--policy", "layered"]])

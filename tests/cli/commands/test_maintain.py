@@ -132,6 +132,14 @@ def test_another_refusal_is_no_case_for_it(talked: Refold) -> None:
     assert advice == {**NOTHING, "reason": "the error says nothing of the context's length"}
 
 
+def test_a_refusal_by_another_model_than_the_one_that_failed_is_no_case_for_it(tight: Refold) -> None:
+    failed = {"role": "assistant", "content": [], "provider": "p", "model": "m", "stopReason": "error"}
+    tight("append", SESSION, stdin=line({"type": "message", "message": failed}))
+    refused = '{"on":"error","error":"prompt is too long","model":"other"}'
+    (advice,) = answers(tight, refused, options=TIGHT)
+    assert (advice["do"], advice["reason"]) == ("nothing", "the error is of another model")
+
+
 def test_settings_come_from_a_file(tight: Refold, tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text(
         "auto_continue = false\nidle_enabled = true\nidle_threshold_tokens = 1_000\n"

@@ -1,0 +1,39 @@
+"""Every policy on a real session: smaller, valid, and taken back to the byte."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.compactor import Compactor
+from compaction.part import Limits
+from compaction.policies import preset, preset_names
+from compaction.rewriting import record_rewrites
+from compaction.summarizers.asking import Asker
+from compaction.summarizers.extractive import ExtractiveSummarizer
+from compaction.undo import undo
+from eventstore.importing import import_file
+from eventstore.writing import SessionWriter
+from projections.context import build_context, context_json
+from projections.renderers.anthropic import render
+from projections.tokens import counter
+from projections.validators.anthropic import validate
+
+
+def size(store, session):
+    return sum(part.utf16 for part in build_context(store, session).parts)
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_policy_makes_a_real_context_smaller_and_valid_and_is_undone_to_the_byte(store, corpus, name):
+    session = import_file(store, corpus / "pi/pi-mono-before-compaction.v3.jsonl").id
+    before, bytes_before = size(store, session), context_json(store, session)
+    policy, writer, tokens = preset(name), SessionWriter(store, session), counter("utf16/4")
+    made = [record_rewrites(writer, policy.rewrites, tokens=tokens, is_compacting=True)]
+    asker = Asker(summarizers=[ExtractiveSummarizer()])
+    compactor = Compactor(policy=policy, asker=asker, limits=Limits(window=200_000), tokens=tokens)
+    made.append(compactor.compact(writer).events)
+    assert size(store, session) < before
+    assert validate(render(build_context(store, session), model="claude-x").body) == []
+    for events in filter(None, reversed(made)):
+        undo(writer, events[0])
+    assert context_json(store, session) == bytes_before
