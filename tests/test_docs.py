@@ -63,6 +63,11 @@ def test_the_picture_in_the_readme_says_what_the_demo_shows() -> None:
     assert _words((ROOT / "docs" / "images" / "audit.svg").read_text("utf-8")) == _words(generated)
 
 
+def test_the_figures_of_the_corpus_are_those_of_the_command(corpus: Path) -> None:
+    generated = runpy.run_path(str(ROOT / "docs" / "generate_figures.py"))["page"](corpus)
+    assert (ROOT / "docs" / "figures.md").read_text("utf-8") == generated
+
+
 def _words(svg: str) -> list[str]:
     """The text in a picture; how it is set may change with the library that draws it."""
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
