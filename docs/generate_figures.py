@@ -1,4 +1,4 @@
-"""Writes figures.md, what the audit finds in real sessions: `python docs/generate_figures.py [CORPUS]`."""
+"""Writes figures.md, what the audit finds in real sessions: `python docs/generate_figures.py CORPUS`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SESSIONS = (
 _SAME = SESSIONS[0]
 _HEAD = """# What the audit finds in real sessions
 
-Written by `python docs/generate_figures.py` from the corpus of real pi sessions; tokens are pi's own estimate
+Written by `python docs/generate_figures.py CORPUS` from the corpus of real pi sessions; tokens are pi's own estimate
 (`utf16/4`). [Metrics](metrics.md) defines every figure. The first two files are one session, as pi wrote it and as pi
 migrated it: their figures are the same.
 """
@@ -102,9 +102,10 @@ def _dollars(amount: float | None) -> str:
 
 def main() -> None:
     """Write the page."""
-    default = os.environ.get("REFOLD_CORPUS") or Path(__file__).parent.parent / "../shared/corpus"
-    corpus = Path(sys.argv[1] if len(sys.argv) > 1 else default)
-    PAGE.write_text(page(corpus), "utf-8")
+    corpus = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("REFOLD_CORPUS")
+    if not corpus:
+        sys.exit("name the folder of real sessions, or set REFOLD_CORPUS")
+    PAGE.write_text(page(Path(corpus)), "utf-8")
 
 
 if __name__ == "__main__":
