@@ -108,9 +108,11 @@ def _overlaid(
 def _shown(content: Any, shown: dict[str, Any]) -> Any:
     block = {"type": "text", "text": shown["shown"]}
     number = shown.get("block")
-    if isinstance(content, list) and number is not None and number < len(content):
-        return [block if place == number else other for place, other in enumerate(content)]
-    return shown["shown"] if isinstance(content, str) else [block]
+    if number is None:
+        return shown["shown"] if isinstance(content, str) else [block]
+    if isinstance(content, str):
+        return content if number else shown["shown"]
+    return [block if place == number else other for place, other in enumerate(content or [])]
 
 
 def files(events: list[NewEvent], leaf: str | None) -> tuple[set[str], set[str]]:
