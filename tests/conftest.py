@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from eventstore import EventLog, open_store
@@ -14,6 +15,11 @@ from eventstore.memory_log import MemoryLog
 from tests.support.events import NOW
 
 PROJECT = Path(__file__).parent.parent
+
+# What a gate says must not hang on chance; elsewhere every run looks at other examples.
+hypothesis.settings.register_profile("gate", derandomize=True)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("gate")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -417,7 +417,7 @@ class TestExport:
         assert context_json(elsewhere, "f") == context_json(store, name)
 
 
-bounded = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def ends_of_spans(event):

@@ -284,7 +284,7 @@ class TestGo:
 
 
 class TestAnySession:
-    @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(appended=native_events(), data=st.data())
     def test_one_stands_where_the_plan_says_and_sees_what_one_sees_there(self, appended, data):
         log = MemoryLog(clock=lambda: NOW)
@@ -298,7 +298,7 @@ class TestAnySession:
         assert context_json(log, "s") == expected
         assert plan_move(log, "s", target).stays
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(appended=native_events(), data=st.data())
     def test_what_is_shared_and_what_is_left_are_the_path_to_the_leaf(self, appended, data):
         log = MemoryLog(clock=lambda: NOW)

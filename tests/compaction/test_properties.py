@@ -29,7 +29,7 @@ from tests.compaction.scripted import Scripted
 from tests.support.events import NOW, events
 from tests.support.native import native_events
 
-bounded = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LIMITS = Limits(window=200_000)
 TOKENS = counter("utf16/4")
 SMALL = {

@@ -342,7 +342,7 @@ class TestRefusals:
         assert [event.id for event in events(story.log, "s")][3:] == ["theirs"]
 
 
-bounded = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def log_after(appended):

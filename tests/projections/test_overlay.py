@@ -21,7 +21,7 @@ def told(parts):
     return [(part.id, part.role, part.utf16, {**json.loads(part.raw), "timestamp": 0}) for part in parts]
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(appended=native_events(), data=st.data())
 def test_the_overlay_is_what_the_rewrite_makes(appended, data):
     log = MemoryLog(clock=lambda: NOW)

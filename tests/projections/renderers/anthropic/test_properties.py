@@ -20,7 +20,7 @@ from tests.support.native import native_events
 from tests.support.pi_sessions import file_of, pi_entries
 from tests.support.wild_talk import any_talk, compacted_talk, good_talk, told_texts
 
-bounded = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 validate = validator_named("anthropic")
 
 AT_THE_END = {Rule.MISSING_RESULT, Rule.FINAL_SPACE}
