@@ -50,7 +50,7 @@ def test_arrows_scroll_where_none_has(demo: Visit) -> None:
 def test_enter_opens_and_closes(demo: Visit) -> None:
     focus(demo, "#e-10 summary")
     demo.press("Enter")
-    assert demo.js("document.querySelector('#e-10 details').open")
+    demo.page.wait_for_function("document.querySelector('#e-10 details').open")
     demo.press("Enter")
     assert not demo.js("document.querySelector('#e-10 details').open")
 
@@ -59,7 +59,7 @@ def test_n_goes_to_the_first_loss_and_opens_its_section(demo: Visit) -> None:
     demo.press("n")
     assert demo.js("document.activeElement.matches('.loss')")
     assert demo.focused == "r-27"
-    assert demo.js("document.querySelector('#r-27').open")
+    demo.page.wait_for_function("document.querySelector('#r-27').open")
 
 
 def test_n_and_p_go_through_all_losses_and_round(demo: Visit) -> None:

@@ -81,28 +81,30 @@ def test_before_and_after_stand_side_by_side_or_on_a_phone_one_above_the_other(
 
 def test_a_link_from_the_table_leads_to_its_section_and_opens_it(demo: Visit) -> None:
     demo.page.click(".worst a[href='#r-81']")
-    assert demo.js("document.querySelector('#r-81').open")
+    demo.page.wait_for_function("document.querySelector('#r-81').open")
     assert 0 <= demo.top_of("#r-81") < 100
 
 
 def test_a_mark_of_the_chart_leads_to_its_section(demo: Visit) -> None:
     demo.page.click(".context-chart a[href='#r-27'] circle")
-    assert demo.js("document.querySelector('#r-27').open")
+    demo.page.wait_for_function("document.querySelector('#r-27').open")
 
 
 def test_a_link_to_an_event_opens_it(browser: Browser, demo_file: Path) -> None:
     with visit(browser, demo_file, anchor="#e-120") as page:
-        assert page.js("document.querySelector('#e-120 details').open")
+        page.page.wait_for_function("document.querySelector('#e-120 details').open")
         assert 0 <= page.top_of("#e-120") < 120
 
 
 def test_the_same_link_opens_an_event_once_more(demo: Visit) -> None:
     link = "#r-129 .losses a.need >> nth=0"
     demo.page.click(link)
+    demo.page.wait_for_function("location.hash")
     target = demo.js("location.hash")
+    demo.page.wait_for_function("(id) => document.querySelector(`${id} details`).open", arg=target)
     demo.js("(id) => { document.querySelector(`${id} details`).open = false; }", target)
     demo.page.click(link)
-    assert demo.js("(id) => document.querySelector(`${id} details`).open", target)
+    demo.page.wait_for_function("(id) => document.querySelector(`${id} details`).open", arg=target)
 
 
 def test_a_chart_tells_the_value_under_the_pointer_and_leads_to_its_event(demo: Visit) -> None:
