@@ -86,6 +86,24 @@ COMPARISONS: Final = (
     Comparison("compactions", "context behind 1,000 compactions", "one", "behind one"),
     Comparison("sessions", "heads of 2,000 sessions", "floor", "reading their rows"),
     Comparison("audit", "audit of 2,000 events with every metric", "import", "importing them"),
+    Comparison(
+        "compaction-60",
+        "cut and extractive summary, 60 messages behind 10,000 events",
+        "import",
+        "importing them",
+        Limit(1),
+    ),
+    Comparison(
+        "compaction-1000", "the same, 1,000 messages behind 10,000", "import", "importing them", Limit(1)
+    ),
+    Comparison(
+        "extractive-1k",
+        "extractive summary of 1,000 events",
+        "floor",
+        "extracting what they name",
+        Limit(2),
+    ),
+    Comparison("extractive-10k", "the same of 10,000", "floor", "extracting what they name", Limit(2)),
 )
 
 

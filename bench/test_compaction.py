@@ -1,4 +1,4 @@
-"""Cutting long sessions and summaries by extraction, against importing the same session."""
+"""Cutting and summarizing without a model, against importing the session and extracting what its messages name."""
 
 from __future__ import annotations
 
@@ -7,22 +7,29 @@ import itertools
 import pytest
 
 from bench.sessions import session_file
-from compaction.cuts import KeepRecent
 from compaction.part import Limits
 from compaction.plan import plan_compaction
 from compaction.policies import preset
 from compaction.prompts import serialized_prompt
-from compaction.summarizers.extractive import ExtractiveSummarizer
+from compaction.summarizers.asking import never
+from compaction.summarizers.extractive import MOST, ExtractiveSummarizer
 from compaction.templates import built_in
 from eventstore import open_store
 from eventstore.importing import import_file
+from projections.context import parts_from
+from projections.extraction import mentions
+from projections.metrics.holdings import Holdings
 from projections.standpoint import stand
 from projections.tokens import counter
 
-LENGTHS = {"60": (120, 60), "1k": (2_000, 1_000)}
-"""Entries of a session, and messages of its context: the window, which is half of it."""
-LIMITS = Limits(window=200_000)
-ROUNDS = 3
+EVENTS = 10_000
+LENGTHS = {"1k": 1_000, "10k": 10_000}
+ROUNDS = {"1k": 10, "10k": 3}
+
+
+@pytest.fixture(params=[60, 1000], scope="module")
+def messages(request):
+    return request.param
 
 
 @pytest.fixture(params=LENGTHS, scope="module")
@@ -31,20 +38,26 @@ def length(request):
 
 
 @pytest.fixture(scope="module")
-def long_session(length, made):
-    return made(*LENGTHS[length])
-
-
-def planned(stored):
+def all_parts(length, made):
+    """Every message of a session, as if it had never been compacted."""
+    stored = made(LENGTHS[length], 60)
     with open_store(stored.store) as log, log.snapshot() as snapshot:
+        return parts_from(snapshot, stand(snapshot, stored.session), 1)
+
+
+def summarized(parts, previous=""):
+    prompt = serialized_prompt(built_in("compaction"), parts, system="", max_tokens=MOST, previous=previous)
+    return ExtractiveSummarizer().summarize(prompt, is_cancelled=never).text
+
+
+def compacted(stored):
+    """A cut of the context at the leaf, and a summary of what lies before it."""
+    policy = preset("layered")
+    tokens = counter("utf16/4")
+    with open_store(stored.store, create=False) as log, log.snapshot() as snapshot:
         at = stand(snapshot, stored.session)
-        cut = KeepRecent(tokens=2_000)
-        return plan_compaction(snapshot, at, preset("pi"), limits=LIMITS, tokens=counter("utf16/4"), cut=cut)
-
-
-def extracted(plan):
-    prompt = serialized_prompt(built_in("compaction"), plan.to_summarize, system="", max_tokens=4_000)
-    return ExtractiveSummarizer().summarize(prompt, is_cancelled=lambda: False)
+        plan = plan_compaction(snapshot, at, policy, limits=Limits(window=200_000), tokens=tokens)
+    return summarized(plan.to_summarize, plan.previous_summary)
 
 
 def import_into(path, file):
@@ -52,20 +65,29 @@ def import_into(path, file):
         import_file(log, file)
 
 
-def test_refold_cuts(measure, length, long_session):
-    plan = measure(f"compaction-{length}", "cut", planned, long_session, rounds=ROUNDS)
-    assert len(plan.to_summarize) > LENGTHS[length][1] / 3
+def extracted(texts):
+    return sum(len(mentions(text)) for text in texts)
 
 
-def test_refold_extracts_a_summary(measure, length, long_session):
-    plan = planned(long_session)
-    answer = measure(f"compaction-{length}", "extract", extracted, plan, rounds=ROUNDS)
-    assert answer.text
+def test_refold_cuts_and_summarizes(measure, messages, made):
+    text = measure(f"compaction-{messages}", "refold", compacted, made(EVENTS, messages), rounds=5)
+    assert text.count("\n") > 20
 
 
-def test_the_same_session_is_imported(measure, length, tmp_path):
-    file = session_file(*LENGTHS[length])
+def test_the_same_session_is_imported(measure, messages, tmp_path):
     fresh = (tmp_path / str(number) for number in itertools.count())
+    file = session_file(EVENTS, messages)
     measure(
-        f"compaction-{length}", "import", import_into, rounds=ROUNDS, setup=lambda: ((next(fresh), file), {})
+        f"compaction-{messages}", "import", import_into, rounds=5, setup=lambda: ((next(fresh), file), {})
     )
+
+
+def test_refold_summarizes_a_whole_session(measure, length, all_parts):
+    text = measure(f"extractive-{length}", "refold", summarized, all_parts, rounds=ROUNDS[length])
+    assert len(text) > 2 * MOST
+
+
+def test_what_the_same_messages_name_is_extracted(measure, length, all_parts):
+    holdings = Holdings()
+    texts = [text for part in all_parts for text in holdings.of_part(part).texts]
+    measure(f"extractive-{length}", "floor", extracted, texts, rounds=ROUNDS[length])

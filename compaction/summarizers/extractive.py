@@ -2,152 +2,155 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import zip_longest
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from compaction.prompts import Prompt
-from compaction.summarizers.gleaning import Gleaned, gleaned
+from compaction.summarizers.gleaning import Gleaned, Line, Sort, gleaned
+from compaction.summarizers.gleaning.line import one_line
+from compaction.summarizers.selection import Queue, Selection, safe
 from compaction.summarizers.summarizer import Answer, Cancellation
+from compaction.templates import built_in
+from eventstore.javascript import utf8_length
 
 NONE: Final = "none"
-_CHARACTERS_A_TOKEN: Final = 3
+"""What a section says that there is nothing for."""
+MOST: Final = 4_000
+"""Tokens of the longest summary."""
+_BYTES_A_TOKEN: Final = 3
 """Few enough that a summary stays within its budget by any counter."""
-_FEW: Final = 6
+_LEAST: Final = 1_500
+"""Bytes that a summary may have in any case, if the prompt allows it."""
+
+_SHORT: Final = "short"
+"""The template whose answer has no sections but a few sentences."""
+_QUOTED: Final = 240
+"""Characters that are quoted there."""
+_ENDS: Final = (".", "!", "?", "…")
+_PARTS: Final = {"Progress": ("Done", "In Progress", "Blocked")}
+"""Sections that have sections of their own."""
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """Where lines of a sort go, the first of some headings that a template has; their mark, their share of the room."""
+
+    sort: Sort
+    share: int
+    headings: tuple[str, ...]
+    mark: str = "- "
+
+
+_CONTEXT: Final = ("Critical Context", "Context for Suffix")
+_WANTED: Final = (
+    _Row(Sort.GOAL, 1, ("Goal", "Primary Request and Intent", "Original Request")),
+    _Row(
+        Sort.RULE,
+        1,
+        ("Constraints & Preferences", "Instructions", "Primary Request and Intent", "Original Request"),
+    ),
+)
+"""What the person wants goes before all else, as far as there is any room."""
+_TOLD: Final = (
+    _Row(Sort.REQUEST, 5, ("All User Messages", "Goal", "Original Request")),
+    _Row(Sort.DONE, 7, ("Done", "Accomplished", "Problem Solving", "Early Progress"), "- [x] "),
+    _Row(Sort.CHANGED, 10, ("Relevant files", "Files and Code Sections", "Done", "Early Progress")),
+    _Row(Sort.DOING, 3, ("In Progress", "Current Work", "Accomplished", "Early Progress"), "- [ ] "),
+    _Row(Sort.FAILING, 4, ("Blocked", "Pending Tasks", "Accomplished", *_CONTEXT)),
+    _Row(Sort.DECISION, 3, ("Key Decisions", "Discoveries", "Problem Solving", "Early Progress")),
+    _Row(Sort.PLAN, 4, ("Next Steps", "Optional Next Step", "Accomplished", *_CONTEXT)),
+    _Row(Sort.QUESTION, 3, ("Next Steps", "Pending Tasks", "Accomplished", *_CONTEXT)),
+    _Row(Sort.NOTE, 4, (*_CONTEXT, "Discoveries", "Key Technical Concepts", "Done")),
+    _Row(Sort.COMMAND, 10, (*_CONTEXT, "Problem Solving", "Discoveries", "Done")),
+    _Row(Sort.ERROR, 6, ("Errors and Fixes", *_CONTEXT, "Discoveries", "Blocked")),
+    _Row(Sort.FILE, 27, ("Relevant files", "Files and Code Sections", *_CONTEXT, "Done")),
+    _Row(Sort.NAME, 24, ("Key Technical Concepts", *_CONTEXT, "Discoveries", "Done")),
+)
+"""In the order in which lines stand under one heading. What a share leaves goes to the others."""
 
 
 class ExtractiveSummarizer:
     """Fills the sections that a prompt's template asks for with what the messages themselves tell.
 
-    Goals are requests, constraints the sentences that order, forbid or prefer; files, commands with their
-    outcome and errors come from the calls. A summary before is carried on, line by line. Deterministic, and
-    at most `most` tokens long: what is newer and named more often goes in first.
+    Goals are requests, constraints the sentences that order, forbid or prefer, progress is how turns ended;
+    files, commands with their outcome and errors come from the calls. What is newest and named most goes in
+    first, what the person wants before all else. A summary before is carried on. The same prompt has the same
+    answer, of at most `most` tokens, fewer where the prompt allows fewer; headings stand in any case.
     """
 
     name = "extractive"
 
-    def __init__(self, *, most: int = 4_000) -> None:
+    def __init__(self, *, most: int = MOST) -> None:
         self.most = most
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """The summary; raises nothing."""
         del is_cancelled
-        found = gleaned(prompt.parts)
-        budget = min(prompt.max_tokens, self.most) * _CHARACTERS_A_TOKEN
-        sections = prompt.template.sections
-        if not sections:
-            return Answer(text=_in_short(found)[:budget], model=self.name)
-        before = _sections_before(prompt.previous)
-        wanted = {section: _lines(section, found) for section in sections}
-        chosen = _fitting(
-            {section: _merged(before.get(section, []), lines) for section, lines in wanted.items()},
-            budget - sum(len(section) + len(NONE) + 6 for section in sections),
-        )
-        text = "\n\n".join(f"## {section}\n" + "\n".join(chosen[section] or [NONE]) for section in sections)
-        return Answer(text=text, model=self.name)
+        found = gleaned(prompt.parts, prompt.previous)
+        room = min(prompt.max_tokens, self.most) * _BYTES_A_TOKEN
+        if prompt.template.name == _SHORT:
+            return Answer(text=_in_short(found, room), model=self.name)
+        sections = prompt.template.sections or _default_sections()
+        return Answer(text=_filled(sections, found, room), model=self.name)
 
 
-def _lines(section: str, found: Gleaned) -> list[str]:
-    """What a section says, the most telling line first."""
-    return _FILLED_BY.get(section, _evidence)(found)
+def _default_sections() -> tuple[str, ...]:
+    """For a template that asks for none, such as a person's own instructions."""
+    template = built_in("compaction")
+    return template.sections if template else ()
 
 
-def _requests(found: Gleaned) -> list[str]:
-    return [f"- {request}" for request in found.requests]
+def _in_short(found: Gleaned, room: int) -> str:
+    """Two or three sentences: what was asked for, how much was done, how it stands."""
+    asked, *_ = [*found.lines[Sort.GOAL], Line("nothing")]
+    stands, *_ = [*found.lines[Sort.DOING], *found.lines[Sort.DONE], Line("")]
+    changed, run = len(found.lines[Sort.CHANGED]), len(found.lines[Sort.COMMAND])
+    sentences = [f"Asked for: {_quoted(asked)}"]
+    sentences += [f"Files changed: {changed}, commands run: {run}."] if changed or run else []
+    sentences += [f"It stands at: {_quoted(stands)}"] if stands.text else []
+    while len(sentences) > 1 and utf8_length(" ".join(sentences)) > room:
+        sentences.pop()
+    return " ".join(sentences)
 
 
-def _goals(found: Gleaned) -> list[str]:
-    return _requests(found)[:_FEW]
+def _quoted(line: Line) -> str:
+    text = safe(one_line(line.text, _QUOTED))
+    return f'"{text}"' if text.endswith(_ENDS) else f'"{text}."'
 
 
-def _rules(found: Gleaned) -> list[str]:
-    return [f"- {rule}" for rule in found.rules]
+def _filled(sections: Sequence[str], found: Gleaned, room: int) -> str:
+    headings = [part for section in sections for part in _PARTS.get(section, (section,))]
+
+    def queue(row: _Row) -> Queue:
+        heading = next((heading for heading in row.headings if heading in headings), headings[-1])
+        return Queue(heading, row.mark, row.share, found.lines[row.sort])
+
+    selection = Selection(found.paths)
+    room = min(room, _most(found, len(headings))) - utf8_length(_laid_out(sections, selection))
+    for row in _WANTED:
+        room = selection.take([queue(row)], room)
+    # Beside what the person wants, messages are told in a quarter of their length.
+    selection.take([queue(row) for row in _TOLD], min(room, max(found.before + found.size // 4, _LEAST)))
+    return _laid_out(sections, selection)
 
 
-def _progress(found: Gleaned) -> list[str]:
-    changed = [f"- [x] changed {path}" for path in found.changed]
-    return _in_turn([f"- [ ] {words}" for words in found.last_words], changed)
+def _most(found: Gleaned, headings: int) -> int:
+    """Bytes up to which something is gained by a summary in place of an earlier one and of messages.
+
+    What says under a heading that there is nothing gives way to the first line.
+    """
+    return max(found.before + headings * len(f"{NONE}\n") + found.size * 3 // 4, _LEAST)
 
 
-def _decisions(found: Gleaned) -> list[str]:
-    return [f"- {decision}" for decision in found.decisions[: 2 * _FEW]]
+def _laid_out(sections: Sequence[str], lines: Selection) -> str:
+    return "\n\n".join("\n".join(_section(section, lines)) for section in sections)
 
 
-def _plans(found: Gleaned) -> list[str]:
-    return [f"- {plan}" for plan in found.plans] or _requests(found)[:1]
-
-
-def _errors(found: Gleaned) -> list[str]:
-    return [f"- {error}" for error in found.errors]
-
-
-def _evidence(found: Gleaned) -> list[str]:
-    commands = [f"- {command}" for command in found.commands]
-    # Paths are short and many: three for each command and each error.
-    files = _files(found)
-    return _in_turn(commands, files[::3], files[1::3], files[2::3], _errors(found))
-
-
-def _files(found: Gleaned) -> list[str]:
-    changed = [f"- {path} (changed)" for path in found.changed]
-    return [*changed, *(f"- {path}" for path in (*found.read, *found.named))]
-
-
-_FILLED_BY: Final[dict[str, Callable[[Gleaned], list[str]]]] = {
-    **dict.fromkeys(("Goal", "Primary Request and Intent", "Original Request"), _goals),
-    **dict.fromkeys(("Constraints & Preferences", "Instructions"), _rules),
-    **dict.fromkeys(
-        ("Progress", "Accomplished", "Early Progress", "Current Work", "Problem Solving"), _progress
-    ),
-    **dict.fromkeys(("Key Decisions", "Discoveries"), _decisions),
-    **dict.fromkeys(("Next Steps", "Optional Next Step", "Pending Tasks"), _plans),
-    **dict.fromkeys(("Files and Code Sections", "Relevant files"), _files),
-    "Errors and Fixes": _errors,
-    "All User Messages": _requests,
-}
-"""What fills a section, by its heading in the templates; any other gets what is hard to find again."""
-
-
-def _in_turn(*lists: list[str]) -> list[str]:
-    return [line for lines in zip_longest(*lists) for line in lines if line is not None]
-
-
-def _in_short(found: Gleaned) -> str:
-    asked = found.requests[0] if found.requests else "Nothing was asked."
-    files = f" {len(found.changed)} files were changed." if found.changed else ""
-    return f"{asked}{files} {' '.join(found.last_words)}".strip()
-
-
-def _sections_before(summary: str) -> dict[str, list[str]]:
-    """The lines of an earlier summary by its sections."""
-    found: dict[str, list[str]] = {}
-    section = ""
-    for line in summary.splitlines():
-        if line.startswith("## "):
-            section = line.removeprefix("## ").strip()
-        elif line.strip() and line.strip() != NONE and not line.startswith(("<", "#", "---", "**Turn")):
-            found.setdefault(section, []).append(line.rstrip())
-    return found
-
-
-def _merged(before: list[str], lines: list[str]) -> list[str]:
-    """New lines and those of the summary before in turn, none twice."""
-    return list(dict.fromkeys(_in_turn(lines, before)))
-
-
-def _fitting(wanted: dict[str, list[str]], room: int) -> dict[str, list[str]]:
-    """As many lines as fit, taken from the sections in turn, so that none crowds out another."""
-    chosen: dict[str, list[str]] = {section: [] for section in wanted}
-    for section, line in _round_robin(wanted):
-        if len(line) + 1 <= room:
-            chosen[section].append(line)
-            room -= len(line) + 1
-    return chosen
-
-
-def _round_robin(wanted: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
-    longest = max(map(len, wanted.values()), default=0)
-    for place in range(longest):
-        for section, lines in wanted.items():
-            if place < len(lines):
-                yield section, lines[place]
+def _section(section: str, lines: Selection) -> Iterator[str]:
+    yield f"## {section}"
+    if section not in _PARTS:
+        yield from lines.written(section) or [NONE]
+    for part in _PARTS.get(section, ()):
+        yield f"### {part}"
+        yield from lines.written(part) or [NONE]

@@ -1,61 +1,61 @@
-"""At the compactions of a real session, extraction recalls more than a truncation of the same size."""
+"""Extractive summaries of real sessions, beside truncated conversations of the same length and what was recorded."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from compaction.prompts import serialized, serialized_prompt
-from compaction.summarizers.extractive import ExtractiveSummarizer
-from compaction.templates import built_in
-from eventstore.formats import view_of_message
+from bench.boundaries import FILES, KINDS, boundaries, named, things, used_later
+from compaction.summarizers.extractive import MOST, ExtractiveSummarizer
+from eventstore import open_store
 from eventstore.importing import import_file
-from eventstore.views import Message, Text
-from projections.extraction import Kind
-from projections.metrics.holdings import Holdings, holding
-from projections.metrics.paths import Paths
-from projections.metrics.presence import Presence
-from projections.replacement import replacement_of
-from projections.standpoint import path, stand
+from projections.tokens import counter
 
-KINDS = (Kind.PATH, Kind.COMMAND, Kind.ERROR)
+TURN = "**Turn Context (split turn):**"
+"""Between the two summaries of a turn that is parted."""
 
 
-def recalled(text: str, removed: Any) -> dict[Kind, int]:
-    """How many distinct things of the removed messages a text names, by kind."""
-    held = [Holdings().of_part(part) for part in removed]
-    told = holding(0, "summary", Message(role="user", blocks=(Text(text),)))
-    presence = Presence([told], Paths(name for each in held for name in each.paths))
-    values = {kind: {value for each in held for value in each.named.get(kind, ())} for kind in KINDS}
-    return {kind: sum(presence.names(kind, value) for value in values[kind]) for kind in KINDS}
+@pytest.fixture(scope="module", params=FILES)
+def compared(request, corpus, tmp_path_factory):
+    """Each boundary of a session with what was used later, by its summary, truncation, and the recorded summary."""
+    with open_store(tmp_path_factory.mktemp("extractive") / "store") as log:
+        session = import_file(log, corpus / "pi" / request.param).id
+        with log.snapshot() as snapshot:
+            return [
+                (
+                    each,
+                    used_later(snapshot, each, *filter(None, (each.summary, each.truncated, each.recorded))),
+                )
+                for each in boundaries(snapshot, session, ExtractiveSummarizer())
+            ]
 
 
-@pytest.fixture
-def boundaries(store, corpus):
-    """The messages that each compaction removed, and the summary that stood before them."""
-    session = import_file(store, corpus / "pi/pi-mono-before-compaction.v3.jsonl").id
-    with store.snapshot() as snapshot:
-        at = stand(snapshot, session)
-        found = [
-            replacement_of(event, snapshot, at) for event in path(snapshot, at) if event.kind == "compaction"
-        ]
-    return [
-        (
-            [part for part in each.removed if part.kind != "compaction"],
-            next((view_of_message(part.raw).text for part in each.removed if part.kind == "compaction"), ""),
-        )
-        for each in found
-    ]
+def test_there_are_boundaries_of_every_policy(compared):
+    assert len({boundary.name for boundary, _ in compared}) >= 16
 
 
-@pytest.mark.parametrize("number", [0, 1])
-def test_more_paths_commands_and_errors_are_recalled_than_by_head_and_tail(boundaries, number):
-    removed, previous = boundaries[number]
-    asked = serialized_prompt(
-        built_in("compaction"), removed, system="", max_tokens=13_107, previous=previous
-    )
-    text = ExtractiveSummarizer().summarize(asked, is_cancelled=lambda: False).text
-    whole, half = serialized(view_of_message(part.raw) for part in removed), len(text) // 2
-    ours, theirs = recalled(text, removed), recalled(whole[:half] + whole[-half:], removed)
-    assert all(ours[kind] > theirs[kind] for kind in KINDS), (ours, theirs)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_summary_names_more_than_a_truncated_conversation_of_the_same_length(compared, kind):
+    poorer = {}
+    for boundary, _ in compared:
+        values, paths = things(boundary)
+        ours, theirs = (named(text, values, paths)[kind] for text in (boundary.summary, boundary.truncated))
+        if not (ours > theirs or ours == len(values[kind])):
+            poorer[boundary.name] = ours, theirs
+    assert poorer == {}
+
+
+def test_a_summary_names_more_of_what_was_used_later(compared):
+    used = {boundary.name: shares for boundary, shares in compared if shares[0] is not None}
+    assert used
+    assert {name: shares for name, shares in used.items() if shares[0] <= shares[1]} == {}
+
+
+def test_so_it_does_than_the_summary_that_was_recorded(compared):
+    used = {boundary.name: shares for boundary, shares in compared if boundary.recorded}
+    assert {name: shares for name, shares in used.items() if shares[0] <= shares[2]} == {}
+
+
+def test_a_summary_has_at_most_its_tokens(compared):
+    tokens = counter("o200k").of_text
+    for boundary, _ in compared:
+        assert max(map(tokens, boundary.summary.split(TURN))) <= MOST

@@ -1,0 +1,167 @@
+"""Where real sessions were compacted, and where policies would: what was summarized, and what later work used of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from compaction.part import Limits
+from compaction.plan import plan_compaction
+from compaction.policies import preset
+from compaction.prompts import serialized, serialized_prompt
+from compaction.prospect import Prospect
+from compaction.summarizers import Summarizer
+from compaction.summarizers.asking import Asker, never
+from compaction.summary import summarize
+from compaction.templates import built_in
+from eventstore.event import Event
+from eventstore.formats import view_of_message
+from eventstore.frame import decode
+from eventstore.log import Snapshot
+from eventstore.records import Compaction, compose
+from eventstore.views import Message, Text
+from projections.context import Part
+from projections.extraction import Kind
+from projections.metrics.future_use import future_use
+from projections.metrics.holdings import Holdings, holding
+from projections.metrics.paths import Paths
+from projections.metrics.presence import Presence
+from projections.replacement import Replacement, replacement_of
+from projections.standpoint import Standpoint, path, stand
+from projections.tokens import counter
+
+FILES: Final = ("pi-mono-before-compaction.v3.jsonl", "pi-mono-large-session.v1.jsonl")
+POLICIES: Final = ("pi", "oh-my-pi", "opencode", "layered")
+PLACES: Final = 4
+"""At how many places a session is cut by each policy: a quarter through, half, three quarters, at its leaf."""
+KINDS: Final = (Kind.PATH, Kind.COMMAND, Kind.ERROR)
+_LIMITS: Final = Limits(window=200_000)
+_MOST: Final = 13_107
+"""Tokens that pi allows a summary."""
+
+
+class Boundary(msgspec.Struct, frozen=True, kw_only=True):
+    """A place where messages give way to a summary.
+
+    `parts` are those messages, `first_kept` is the entry that stays, `later` what came behind `leaf`.
+    `summary` is the one that a summarizer made, `recorded` the one that the session holds, "" for none.
+    """
+
+    session: str
+    name: str
+    leaf: str
+    first_kept: str
+    parts: tuple[Part, ...]
+    later: Sequence[Event]
+    summary: str
+    recorded: str = ""
+
+    @property
+    def conversation(self) -> str:
+        """The messages as a summarizer is shown them."""
+        return serialized(view_of_message(part.raw) for part in self.parts)
+
+    @property
+    def truncated(self) -> str:
+        """The beginning and the end of the conversation, together as long as the summary."""
+        text, length = self.conversation, len(self.summary)
+        if len(text) <= length:
+            return text
+        return text[: length // 2] + text[len(text) - (length - length // 2) :]
+
+
+def boundaries(snapshot: Snapshot, session: str, summarizer: Summarizer) -> Iterator[Boundary]:
+    """The compactions of a session, then the cuts that the presets' policies would make at some places of it."""
+    at = stand(snapshot, session)
+    entries = path(snapshot, at)
+    for place, entry in enumerate(entries):
+        if entry.kind == "compaction":
+            yield _recorded(snapshot, at, entries, place, summarizer)
+    for quarter in range(1, PLACES + 1):
+        place = len(entries) * quarter // PLACES - 1
+        # A request is made behind a person's message or a result.
+        while entries[place].role in ("", "assistant"):
+            place -= 1
+        here = at.at(entries[place].seq)
+        made = (_made(snapshot, here, entries[place:], policy, summarizer) for policy in POLICIES)
+        yield from filter(None, made)
+
+
+def _recorded(
+    snapshot: Snapshot, at: Standpoint, entries: Sequence[Event], place: int, summarizer: Summarizer
+) -> Boundary:
+    replacement = replacement_of(entries[place], snapshot, at)
+    before = [view_of_message(part.raw).text for part in replacement.removed if part.kind == "compaction"]
+    parts = tuple(part for part in replacement.removed if part.kind != "compaction")
+    template = built_in("compaction-update" if before else "compaction")
+    assert template is not None
+    assert replacement.summary is not None
+    prompt = serialized_prompt(template, parts, system="", max_tokens=_MOST, previous="".join(before))
+    kept = snapshot.frame(at.session, entries[place].target_seq)
+    return Boundary(
+        session=at.session,
+        name=f"#{entries[place].seq} as recorded",
+        leaf=entries[place - 1].id,
+        first_kept=decode(kept, at.session).id,
+        parts=parts,
+        later=entries[place + 1 :],
+        summary=summarizer.summarize(prompt, is_cancelled=never).text,
+        recorded=view_of_message(replacement.summary.raw).text,
+    )
+
+
+def _made(
+    snapshot: Snapshot, here: Standpoint, rest: Sequence[Event], name: str, summarizer: Summarizer
+) -> Boundary | None:
+    """The cut of a policy at a leaf, with which the rest of the session begins."""
+    policy = preset(name)
+    tokens = counter(policy.counter)
+    plan = plan_compaction(snapshot, here, policy, limits=_LIMITS, tokens=tokens)
+    if plan is None:
+        return None
+    summary = summarize(plan, policy.prompting, Asker(summarizers=[summarizer]), tokens=tokens)
+    return Boundary(
+        session=here.session,
+        name=f"#{here.leaf} {name}",
+        leaf=rest[0].id,
+        first_kept=plan.cut.first_kept,
+        parts=plan.to_summarize + plan.turn_prefix,
+        later=rest[1:],
+        summary=summary.text,
+    )
+
+
+def things(boundary: Boundary) -> tuple[dict[Kind, list[str]], Paths]:
+    """The distinct paths, commands and errors that the messages name, a path in its longest form; and all paths."""
+    holdings = Holdings()
+    held = [holdings.of_part(part) for part in boundary.parts]
+    paths = Paths(path for each in held for path in each.paths)
+    named = {kind: [value for each in held for value in each.named.get(kind, ())] for kind in KINDS}
+    named[Kind.PATH] = list(map(paths.whole, named[Kind.PATH]))
+    return {kind: list(dict.fromkeys(values)) for kind, values in named.items()}, paths
+
+
+def named(text: str, values: Mapping[Kind, Sequence[str]], paths: Paths) -> dict[Kind, int]:
+    """How many of some things a text names, by kind."""
+    presence = Presence([holding(0, "", Message(role="user", blocks=(Text(text),)))], paths)
+    return {kind: sum(presence.names(kind, value) for value in each) for kind, each in values.items()}
+
+
+def used_later(snapshot: Snapshot, boundary: Boundary, *summaries: str) -> list[float | None]:
+    """What share of the things that the rest of the session uses the context names behind each of some summaries.
+
+    None where nothing that was summarized is used any more.
+    """
+    holdings = Holdings()
+    return [future_use(_replacement(snapshot, boundary, summary), holdings).share for summary in summaries]
+
+
+def _replacement(snapshot: Snapshot, boundary: Boundary, summary: str) -> Replacement:
+    record = Compaction(summary=summary, first_kept_entry_id=boundary.first_kept, tokens_before=0)
+    event = compose(record, id="summary", time=None, parent=boundary.leaf)
+    prospect = Prospect(snapshot, boundary.session, event)
+    at = stand(prospect, boundary.session)
+    made = decode(prospect.frame(at.session, at.leaf), at.session)
+    return replacement_of(made, prospect, at, later=boundary.later)

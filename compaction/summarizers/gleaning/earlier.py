@@ -1,0 +1,110 @@
+"""What an earlier summary says, by sort: whoever wrote it, under whatever headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from compaction.summarizers.gleaning.folders import root_told, unlisted, without_root
+from compaction.summarizers.gleaning.line import CHANGED, FAILED, FILES, NAMES, OK, QUESTION, Sort, one_line
+from compaction.summarizers.gleaning.work import uncounted
+from projections.extraction import Kind, mentions
+from projections.extraction.prose import unfenced
+
+Earlier = dict[Sort, list[str]]
+"""The lines of each sort in their order, without marks; of files and names each by itself."""
+
+_LONGEST: Final = 600
+"""Characters of a line that is carried on."""
+_SECTION: Final = 2
+"""The deepest level of a heading that parts a summary; deeper ones mostly tell what they are about."""
+_SHORT: Final = 2
+"""Words of a deeper heading that parts a section: "In Progress"."""
+
+_TAGGED: Final = re.compile(r"<(read-files|modified-files)>.*?(?:</\1>|\Z)", re.DOTALL)
+_HEADING: Final = re.compile(r" {0,3}(?P<level>#{1,6})\s+(?P<title>.*\S)|\d\. (?P<numbered>[A-Z][A-Za-z ]*):")
+_MARK: Final = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:\[[ xX]\]\s+)?")
+_TURN: Final = "**Turn Context (split turn):**"
+_NOTHING: Final = re.compile(r"[\s|:*_=-]*|none\.?|No prior history\.", re.IGNORECASE)
+_LEADS: Final = re.compile(r".*:(?:\*\*)?")
+"""A note that only leads to the lines behind it."""
+_COMMAND: Final = re.compile(rf"`.+`: (?:{OK}|{FAILED})")
+_LISTED: Final = {FILES: Sort.FILE, NAMES: Sort.NAME}
+
+_HEADINGS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), sort)
+    for pattern, sort in (
+        (r"\b(?:constraint|preference|instruction|requirement|rule)s?\b", Sort.RULE),
+        (r"\b(?:next|pending|remaining|to ?do)\b", Sort.PLAN),
+        (r"\b(?:goal|objective|intent|original request)\b", Sort.GOAL),
+        (r"\buser messages\b", Sort.REQUEST),
+        (r"\b(?:decision|discover|decided)", Sort.DECISION),
+        (r"\b(?:in progress|current|active)\b", Sort.DOING),
+        (r"\b(?:done|complete|accomplish|progress)", Sort.DONE),
+        (r"\bblock", Sort.FAILING),
+        (r"\b(?:context|notes|concepts|files|errors|problem)\b", Sort.NOTE),
+    )
+)
+"""What stands under a heading, by its words: templates have many, and models vary them."""
+
+
+def earlier(summaries: Iterable[str]) -> Earlier:
+    """What summaries say. Fenced code, tags of files, and what only says that there is nothing are left out."""
+    found: Earlier = {sort: [] for sort in Sort}
+    for summary in summaries:
+        lines = list(_lines(_TAGGED.sub("", summary)))
+        root = next(filter(None, (root_told(line) for _, line in lines)), "")
+        for place, line in lines:
+            for sort, text in _told(place, line):
+                found[sort].append(without_root(text, root) if sort in (Sort.CHANGED, Sort.FILE) else text)
+    return found
+
+
+def is_summary(text: str) -> bool:
+    """Whether a text has a heading as summaries have them."""
+    headings = (_HEADING.fullmatch(line) for line in unfenced(text))
+    return any(heading and heading["level"] and _sort_of(heading["title"]) for heading in headings)
+
+
+def _told(place: Sort, line: str) -> Iterator[tuple[Sort, str]]:
+    """What a line tells: what its heading says, but for lines that were made here of other things."""
+    head, _, rest = line.partition(": ")
+    if head in _LISTED or (paths := unlisted(line)):
+        things = rest.split(", ") if head in _LISTED else paths
+        for thing in things:
+            is_changed = thing.endswith(CHANGED)
+            yield Sort.CHANGED if is_changed else _LISTED.get(head, Sort.FILE), thing.removesuffix(CHANGED)
+    elif _COMMAND.fullmatch(line):
+        yield Sort.COMMAND, line
+    elif line.startswith(QUESTION):
+        yield Sort.QUESTION, line
+    elif place is Sort.NOTE and any(mention.kind is Kind.ERROR for mention in mentions(uncounted(line)[0])):
+        yield Sort.ERROR, line
+    elif not root_told(line) and not (place is Sort.NOTE and _LEADS.fullmatch(line)):
+        yield place, one_line(line, _LONGEST)
+
+
+def _lines(summary: str) -> Iterator[tuple[Sort, str]]:
+    """Each line without its mark, and what it stands under; the first under an unknown heading begins with that."""
+    place, title = Sort.NOTE, ""
+    for line in unfenced(summary):
+        if line == _TURN:
+            # Before its headings stand requests, word for word.
+            place, title = Sort.REQUEST, ""
+            continue
+        heading = _HEADING.fullmatch(line)
+        if heading:
+            name = heading["title"] or heading["numbered"]
+            known = _sort_of(name)
+            if len(heading["level"] or "") <= _SECTION or (known and len(name.split()) <= _SHORT):
+                place, title = known or Sort.NOTE, "" if known else f"{name}: "
+                continue
+        text = one_line(_MARK.sub("", heading["title"] if heading else line, count=1).strip("| \t"))
+        if not _NOTHING.fullmatch(text):
+            yield place, title + text
+            title = ""
+
+
+def _sort_of(heading: str) -> Sort | None:
+    return next((sort for pattern, sort in _HEADINGS if pattern.search(heading)), None)

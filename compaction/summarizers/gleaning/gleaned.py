@@ -1,0 +1,241 @@
+"""All that can be told of a conversation, and of the summary of what was before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Final
+
+import msgspec
+
+from compaction.summarizers.gleaning import talk
+from compaction.summarizers.gleaning.earlier import Earlier, earlier, is_summary
+from compaction.summarizers.gleaning.folders import Folders, told_root
+from compaction.summarizers.gleaning.line import (
+    AT_FIRST,
+    BEFORE,
+    CHANGED,
+    FAILED,
+    FILES,
+    GO_ON,
+    NAMES,
+    OK,
+    QUESTION,
+    Line,
+    Sort,
+    in_order,
+    newest_first,
+    one_line,
+)
+from compaction.summarizers.gleaning.work import Run, counted, ranked, runs
+from eventstore.formats import view_of_message
+from eventstore.javascript import utf8_length
+from eventstore.views import Message, Text
+from projections.context import Part
+from projections.extraction import Kind
+from projections.extraction.instructions import instructions_in
+from projections.metrics.holdings import Holding, Holdings, holding
+from projections.metrics.paths import Paths
+
+_NAMES: Final = (Kind.SYMBOL, Kind.URL, Kind.IDENTIFIER)
+_LONGEST: Final = range(200, 600)
+"""Characters of the newest request and of the first: a quarter of a short conversation."""
+_LONG: Final = range(200, 300)
+"""Characters of other requests: a sixteenth of a short conversation."""
+_LONGEST_COMMAND: Final = 300
+_FEWEST: Final = 3
+"""Words of a request that says something by itself."""
+_SHORTEST: Final = 3
+"""Characters of a name that is worth telling."""
+_MOST_FAILING: Final = 3
+
+
+class Gleaned(msgspec.Struct, frozen=True):
+    """Lines of each sort, the most telling first.
+
+    `paths` are all that are spoken of. `size` is how many bytes of UTF-8 the messages have, `before` how many
+    the summaries of what was before them.
+    """
+
+    lines: dict[Sort, list[Line]]
+    paths: Paths
+    size: int
+    before: int
+
+
+def gleaned(parts: Sequence[Part], previous: str = "") -> Gleaned:
+    """What messages tell, and the summary of what was before them, "" for none."""
+    holdings = Holdings()
+    told = [(view_of_message(part.raw), holdings.of_part(part)) for part in parts]
+    summaries = [previous, *(view.text for view, _ in told if _is_summary(view))]
+    before = earlier(summaries)
+    # What was before is read as the oldest message.
+    held = [_said(previous), *(each for _, each in told)]
+    paths = Paths(
+        [*before[Sort.CHANGED], *before[Sort.FILE], *(path for each in held for path in each.paths)]
+    )
+    turns = talk.turns(view for view, _ in told)
+    size = sum(utf8_length(text) for view, each in told if not _is_summary(view) for text in each.texts)
+    users = [view.text for view, _ in told if view.role == "user"]
+    lines = {
+        **_asked(turns, users, before, size),
+        **_answered(turns, before),
+        **_run(runs(told), _newest_turn([view.role for view, _ in told]), before),
+        **_files(held, before, paths),
+        Sort.NOTE: in_order(before[Sort.NOTE]),
+        Sort.ERROR: in_order(counted([before[Sort.ERROR], *(_named(each, Kind.ERROR) for _, each in told)])),
+        Sort.NAME: _names(
+            [[*before[Sort.NAME], *_named(held[0], *_NAMES)], *(_named(each, *_NAMES) for _, each in told)]
+        ),
+    }
+    return Gleaned(lines, paths, size, sum(map(utf8_length, summaries)))
+
+
+def names_in(text: str, paths: Paths) -> set[str]:
+    """What need not be listed any more once a text is told: paths in their whole forms, names."""
+    said = _said(text)
+    return {*_named(said, *_NAMES), *map(paths.whole, said.paths)}
+
+
+def _is_summary(view: Message) -> bool:
+    """Whether a message stands for what is no longer there; an extension's may, such as the document of a handoff."""
+    is_one = view.role in ("compactionSummary", "branchSummary")
+    return is_one or (view.role == "custom" and is_summary(view.text))
+
+
+def _said(text: str) -> Holding:
+    return holding(0, "", Message(role="compactionSummary", blocks=(Text(text),)))
+
+
+def _named(held: Holding, *kinds: Kind) -> list[str]:
+    return [value for kind in kinds for value in held.named.get(kind, ())]
+
+
+def _newest_turn(roles: Sequence[str]) -> int:
+    """The place of the message with which the newest turn begins."""
+    return max((place for place, role in enumerate(roles) if role == "user"), default=0)
+
+
+def _asked(
+    turns: Sequence[talk.Turn], users: Iterable[str], before: Earlier, size: int
+) -> dict[Sort, list[Line]]:
+    """Requests, and the sentences in them that order, forbid or prefer."""
+    asked = [turn.asked for turn in turns if turn.asked]
+    requests = [request for request in asked if len(request.split()) >= _FEWEST] or asked
+    goals = [line for line in before[Sort.GOAL] if not line.startswith(AT_FIRST)]
+    firsts = [line.removeprefix(AT_FIRST) for line in before[Sort.GOAL] if line.startswith(AT_FIRST)]
+    first = next(iter([*firsts, *goals, *requests]), "")
+    newest = next(iter([*requests[::-1], *goals]), first)
+    others = [*before[Sort.REQUEST], *goals[1:], *goals[:1], *requests]
+    rules = [one_line(rule) for text in users for rule in instructions_in(text)]
+    # A request that is nothing but a rule was told once, as a request.
+    uncovered = [
+        line for line in (*firsts, *goals, *before[Sort.REQUEST]) if not _tells_any(line, before[Sort.RULE])
+    ]
+    alone = [one_line(rule) for line in uncovered for rule in instructions_in(line)]
+    longest, long = _within(size // 4, _LONGEST), _within(size // 16, _LONG)
+    return {
+        Sort.GOAL: in_order(
+            [one_line(newest, longest), AT_FIRST + one_line(first, longest) if first != newest else ""]
+        ),
+        Sort.RULE: newest_first([*before[Sort.RULE], *alone, *rules]),
+        Sort.REQUEST: newest_first(one_line(each, long) for each in others if each not in (first, newest)),
+    }
+
+
+def _within(number: int, bounds: range) -> int:
+    return min(max(number, bounds.start), bounds.stop)
+
+
+def _tells_any(text: str, others: Iterable[str]) -> bool:
+    return any(other in text for other in others)
+
+
+def _answered(turns: Sequence[talk.Turn], before: Earlier) -> dict[Sort, list[Line]]:
+    """How turns ended, where the newest one stands, and what is to come after it."""
+    newest = turns[-1] if turns else talk.Turn("")
+    standing = talk.standing(newest)
+    plans = [plan for plan in talk.plans(newest) if plan != standing] or ([GO_ON] if standing else [])
+    decisions = [decision for turn in turns for decision in talk.decisions(turn)]
+    planned = [plan for plan in before[Sort.PLAN] if plan != GO_ON]
+    return {
+        Sort.DONE: newest_first([*before[Sort.DONE], *map(talk.outcome, turns)]),
+        Sort.DOING: in_order([standing] if turns else before[Sort.DOING]),
+        Sort.DECISION: newest_first([*before[Sort.DECISION], *decisions]),
+        Sort.PLAN: in_order([*plans, *_once_more(planned)] if turns else before[Sort.PLAN]),
+        Sort.QUESTION: in_order(
+            [QUESTION + question for question in talk.questions(newest)] if turns else before[Sort.QUESTION]
+        ),
+    }
+
+
+def _once_more(lines: Iterable[str]) -> list[str]:
+    """Lines that may no longer hold, since more has come: these are carried on once, and say so."""
+    return [BEFORE + line for line in lines if not line.startswith(BEFORE)]
+
+
+def _run(worked: Sequence[Sequence[Run]], newest: int, before: Earlier) -> dict[Sort, list[Line]]:
+    """Commands with their outcome, and those that failed in the messages from `newest` on and did not go well since."""
+    last = {run.command: run for each in worked for run in each}
+    failed = {
+        run.command for each in worked[newest:] for run in each if last[run.command].failure is not None
+    }
+    outcomes = dict(line.removeprefix("`").rsplit("`: ", 1) for line in before[Sort.COMMAND])
+    outcomes |= {command: OK if run.failure is None else FAILED for command, run in last.items()}
+    order = ranked([list(outcomes), *([run.command for run in each] for each in worked)])
+    failing = [f"{_code(command)} {FAILED}: {last[command].failure}" for command in last if command in failed]
+    return {
+        Sort.COMMAND: in_order(f"{_code(command)}: {outcomes[command]}" for command in order),
+        Sort.FAILING: newest_first(
+            [*_once_more(before[Sort.FAILING]), *failing[-_MOST_FAILING:]] if worked else before[Sort.FAILING]
+        ),
+    }
+
+
+def _code(command: str) -> str:
+    return f"`{one_line(command, _LONGEST_COMMAND)}`"
+
+
+def _files(held: Sequence[Holding], before: Earlier, paths: Paths) -> dict[Sort, list[Line]]:
+    """Files that were changed, and the others that are spoken of, each behind its folder."""
+    longest = cache(paths.whole)
+
+    def whole(each: Iterable[Iterable[str]]) -> list[dict[str, None]]:
+        return [dict.fromkeys(map(longest, named)) for named in each]
+
+    oldest, *others = held
+    changed = ranked(whole([before[Sort.CHANGED], *(each.modified for each in others)]))
+    spoken = ranked(
+        whole([(*before[Sort.FILE], *oldest.paths), *(each.paths for each in others)]), size=_length_of_name
+    )
+    known = set(changed)
+    unchanged = [path for path in sorted(spoken, key=_may_be_folder) if path not in known]
+    folders = Folders([*changed, *unchanged], paths)
+
+    def line(path: str, remark: str = "") -> Line:
+        folder, name = folders.parted(path)
+        return Line(name + remark, head=folder or FILES, thing="" if remark else path)
+
+    return {
+        Sort.CHANGED: [line(path, CHANGED) for path in changed],
+        Sort.FILE: [*in_order([told_root(folders.root)]), *map(line, unchanged)],
+    }
+
+
+def _length_of_name(path: str) -> int:
+    return len(path.rpartition("/")[2]) + len(", ")
+
+
+def _may_be_folder(path: str) -> bool:
+    """Whether a path has no extension: files in a folder name it as well, so they are told first."""
+    return "." not in path.rpartition("/")[2]
+
+
+def _names(named: Sequence[Iterable[str]]) -> list[Line]:
+    order = ranked(list(map(dict.fromkeys, named)), size=lambda name: len(name) + len(", "))
+    return [Line(one_line(name), head=NAMES, thing=name) for name in order if _tells_something(name)]
+
+
+def _tells_something(name: str) -> bool:
+    """Whether a name is none that every program has."""
+    return len(name) >= _SHORTEST and not name.startswith("__")
