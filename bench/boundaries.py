@@ -12,9 +12,9 @@ from compaction.plan import plan_compaction
 from compaction.policies import preset
 from compaction.prompts import serialized, serialized_prompt
 from compaction.prospect import Prospect
+from compaction.summaries.summary import summarize
 from compaction.summarizers import Summarizer
 from compaction.summarizers.asking import Asker, never
-from compaction.summary import summarize
 from compaction.templates import built_in
 from eventstore.event import Event
 from eventstore.formats import view_of_message
@@ -25,9 +25,9 @@ from eventstore.views import Message, Text
 from projections.context import Part
 from projections.extraction import Kind
 from projections.metrics.future_use import future_use
-from projections.metrics.holdings import Holdings, holding
-from projections.metrics.paths import Paths
-from projections.metrics.presence import Presence
+from projections.naming.holdings import Holdings, holding
+from projections.naming.paths import Paths
+from projections.naming.presence import Presence
 from projections.replacement import Replacement, replacement_of
 from projections.standpoint import Standpoint, path, stand
 from projections.tokens import counter

@@ -18,7 +18,7 @@ from eventstore import open_store
 from eventstore.importing import import_file
 from projections.context import parts_from
 from projections.extraction import mentions
-from projections.metrics.holdings import Holdings
+from projections.naming.holdings import Holdings
 from projections.standpoint import stand
 from projections.tokens import counter
 

@@ -9,7 +9,7 @@ import msgspec
 
 from compaction.compactor import Compacted
 from compaction.maintaining import Advice, Maintainer, Settings
-from compaction.summary import Wishes
+from compaction.summaries.summary import Wishes
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.writing import SessionWriter
 

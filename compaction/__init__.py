@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compaction.branch import record_branch_summary
 from compaction.compact import record_compaction
 from compaction.fork import fork
-from compaction.navigate import go, move_to, plan_move
+from compaction.navigation.branch import record_branch_summary
+from compaction.navigation.navigate import go, move_to, plan_move
 from compaction.rewrite import record_rewrite
 from compaction.undo import plan_undo, undo
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.file_tags import with_file_tags
+from compaction.summaries.file_tags import with_file_tags
 from eventstore.errors import NotFoundError
 from eventstore.estimates import utf16_tokens
 from eventstore.records import Compaction

@@ -7,23 +7,22 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from compaction.branch import entry_id
 from compaction.continuation import Continued, continuation
 from compaction.cuts import AnyCut
-from compaction.file_tags import with_file_tags
 from compaction.hooks import Cancel, Hooks, Prompted, Supplied, Troubles
-from compaction.memory import notes_of
+from compaction.navigation.branch import entry_id
 from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
 from compaction.policies import Placement, Policy
 from compaction.prospect import foreseen
-from compaction.request_record import request_record
 from compaction.restore import restored
-from compaction.rewrites import Evict, Offload, scene
-from compaction.rewrites import after as shown_after
+from compaction.rewrites import Evict, Offload, shown_after, sized
+from compaction.summaries.file_tags import with_file_tags
+from compaction.summaries.memory import notes_of
+from compaction.summaries.request_record import request_record
+from compaction.summaries.summary import NO_WISHES, Summary, Wishes, summarize
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
-from compaction.summary import NO_WISHES, Summary, Wishes, summarize
 from compaction.templates import Source, with_session
 from eventstore.errors import VersionConflictError
 from eventstore.event import Parent
@@ -245,10 +244,10 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         continued = continuation(way, before, kept, entries=entries)
         if continued.evicts:
             staying = [part for part in before if part.id in kept]
-            targets = Evict().plan(scene(at.session, staying, self.tokens))
+            targets = Evict().plan(sized(at.session, staying, self.tokens))
             more += [Rewrite(reason="evict", targets=targets)] if targets else []
         if self.policy.restoring:
-            more += restored(scene(at.session, before, self.tokens), self.policy.restoring, kept, self.tokens)
+            more += restored(sized(at.session, before, self.tokens), self.policy.restoring, kept, self.tokens)
         more += [continued.record] if continued.record else []
         compaction = Compaction(
             summary=with_file_tags(made.summary.text, plan.files),
@@ -278,13 +277,13 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
 
     def _shrunk(self, session: str, plan: Plan, budget: int) -> list[Record]:
         """A rewrite of the largest results of what is kept, so that it fits a budget if it can."""
-        seen = scene(session, plan.kept, self.tokens)
-        others = sum(line.tokens for line in seen.lines if not line.is_result)
-        room = max(budget - others, 0) * sum(line.characters for line in seen.results)
-        characters = room // max(sum(line.tokens for line in seen.results), 1)
+        seen = sized(session, plan.kept, self.tokens)
+        others = sum(each.tokens for each in seen.messages if not each.is_result)
+        room = max(budget - others, 0) * sum(each.characters for each in seen.results)
+        characters = room // max(sum(each.tokens for each in seen.results), 1)
         for preview in _PREVIEWS:
             targets = Offload(characters=characters, preview=preview).plan(seen)
-            if sum(line.tokens for line in shown_after(seen, targets, self.tokens).lines) <= budget:
+            if sum(each.tokens for each in shown_after(seen, targets, self.tokens).messages) <= budget:
                 break
         return [Rewrite(reason="offload", targets=targets)] if targets else []
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from compaction.branch import entry_id
+from compaction.navigation.branch import entry_id
 from eventstore.clock import epoch_milliseconds, random_id
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from compaction.navigate import Move
+from compaction.navigation.navigate import Move
 from compaction.plan import Plan
 
 GROUP: Final = "refold.hooks"

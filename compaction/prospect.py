@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from itertools import chain
 
-from compaction.branch import entry_id
+from compaction.navigation.branch import entry_id
 from eventstore.chain import link
 from eventstore.event import Event, NewEvent, Parent
 from eventstore.frame import Buffer, encode

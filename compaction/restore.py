@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compaction.policies import Restoring
-from compaction.rewrites import Line, Scene
+from compaction.rewrites import SizedContext, SizedMessage
 from compaction.rewrites.supersede import whole_read
 from eventstore.records import CustomMessage
 from projections.tokens import Counter
@@ -16,7 +16,9 @@ PLANS = frozenset({"todo", "todowrite", "todo_write", "update_plan", "TodoWrite"
 """Tools whose newest call holds the current plan."""
 
 
-def restored(scene: Scene, restoring: Restoring, kept: set[str], tokens: Counter) -> list[CustomMessage]:
+def restored(
+    context: SizedContext, restoring: Restoring, kept: set[str], tokens: Counter
+) -> list[CustomMessage]:
     """Messages with the newest whole read of each recently read file, newest first, then the current plan.
 
     At most so many files, and so many tokens, as the policy says; a longer file is cut. What is kept needs no
@@ -24,28 +26,28 @@ def restored(scene: Scene, restoring: Restoring, kept: set[str], tokens: Counter
     """
     found: list[CustomMessage] = []
     room = restoring.tokens
-    for path, line in _newest_reads(scene, kept):
+    for path, each in _newest_reads(context, kept):
         if len(found) == restoring.files or room <= 0:
             break
-        text = _cut(line, min(restoring.tokens_a_file, room), tokens)
+        text = _cut(each, min(restoring.tokens_a_file, room), tokens)
         room -= tokens.of_text(text)
         found.append(CustomMessage(custom_type=RESTORED, content=f"{path}, as it was read last:\n{text}"))
-    return found + _plan(scene, kept)
+    return found + _plan(context, kept)
 
 
-def _newest_reads(scene: Scene, kept: set[str]) -> Iterator[tuple[str, Line]]:
+def _newest_reads(context: SizedContext, kept: set[str]) -> Iterator[tuple[str, SizedMessage]]:
     seen: set[str] = set()
-    for line in reversed(scene.results):
-        path = whole_read(line)
-        if path is None or path in seen or line.message.is_error or line.is_rewritten:
+    for each in reversed(context.results):
+        path = whole_read(each)
+        if path is None or path in seen or each.message.is_error or each.is_rewritten:
             continue
         seen.add(path)
-        if line.id not in kept:
-            yield path, line
+        if each.id not in kept:
+            yield path, each
 
 
-def _cut(line: Line, room: int, tokens: Counter) -> str:
-    text = line.message.text
+def _cut(each: SizedMessage, room: int, tokens: Counter) -> str:
+    text = each.message.text
     size = tokens.of_text(text)
     if size <= room:
         return text
@@ -55,11 +57,11 @@ def _cut(line: Line, room: int, tokens: Counter) -> str:
     return f"{shorter}\n[... {len(text) - len(shorter)} more characters]"
 
 
-def _plan(scene: Scene, kept: set[str]) -> list[CustomMessage]:
-    for line in reversed(scene.lines):
-        for call in reversed(line.message.tool_calls):
+def _plan(context: SizedContext, kept: set[str]) -> list[CustomMessage]:
+    for each in reversed(context.messages):
+        for call in reversed(each.message.tool_calls):
             if call.name in PLANS:
                 text = call.arguments.decode("utf-8", "replace")
                 shown = CustomMessage(custom_type="restored_plan", content=f"The current plan:\n{text}")
-                return [] if line.id in kept else [shown]
+                return [] if each.id in kept else [shown]
     return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from compaction.rewrites import AnyRewrite, Scene, after, scene
+from compaction.rewrites import AnyRewrite, SizedContext, shown_after, sized
 from eventstore.errors import VersionConflictError
 from eventstore.frame import decode
 from eventstore.log import Snapshot
@@ -35,7 +35,7 @@ def plan_rewrites(
     """
     context = context_at(snapshot, stand(snapshot, session))
     idle = _idle(snapshot, session, now)
-    seen = scene(
+    seen = sized(
         session,
         context.parts,
         tokens,
@@ -47,7 +47,7 @@ def plan_rewrites(
     for part in parts:
         shown = part.plan(seen)
         if shown:
-            left = after(seen, shown, tokens)
+            left = shown_after(seen, shown, tokens)
             found.append(_rewrite(part, shown, seen, left))
             seen = left
     return found
@@ -93,8 +93,8 @@ def _recorded(
     return writer.append(*records, cause=ids[0], expected=version, ids=ids)
 
 
-def _rewrite(part: AnyRewrite, shown: list[Shown], before: Scene, left: Scene) -> Rewrite:
-    saved = sum(line.tokens for line in before.lines) - sum(line.tokens for line in left.lines)
+def _rewrite(part: AnyRewrite, shown: list[Shown], before: SizedContext, left: SizedContext) -> Rewrite:
+    saved = sum(each.tokens for each in before.messages) - sum(each.tokens for each in left.messages)
     return Rewrite(reason=str(part.__struct_config__.tag), targets=shown, tokens_saved=saved)
 
 

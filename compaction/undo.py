@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from compaction.branch import entry_id
+from compaction.navigation.branch import entry_id
 from compaction.prospect import Prospect
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Event, Parent

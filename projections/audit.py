@@ -21,9 +21,9 @@ from projections.coverage import Coverage, covered
 from projections.files import FileSets, claimed_files, files_of, left_entries
 from projections.metrics import Metrics, measure
 from projections.metrics.cache import CacheHistory, cache_history
-from projections.metrics.holdings import Holdings
 from projections.metrics.requests import requests
 from projections.metrics.session_cost import SessionCost, session_cost
+from projections.naming.holdings import Holdings
 from projections.prices import Prices, library_prices
 from projections.replacement import Replacement, replaced, replacement_of
 from projections.settings import settings_at

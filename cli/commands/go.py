@@ -12,8 +12,8 @@ from cli.compacting import Asking, asking_options, window_option
 from cli.options import json_option, utf8
 
 if TYPE_CHECKING:
-    from compaction.navigate import Move
-    from compaction.navigator import Gone, Navigator
+    from compaction.navigation.navigate import Move
+    from compaction.navigation.navigator import Gone, Navigator
     from compaction.summarizers import Cancellation
     from eventstore.lmdb_log import LmdbLog
 
@@ -70,7 +70,7 @@ def command(
     from cli.interrupt import cancellable
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf
-    from compaction.navigate import go
+    from compaction.navigation.navigate import go
     from eventstore.writing import SessionWriter
 
     _check_options(ctx, summary, instructions, asking)
@@ -102,7 +102,7 @@ def _navigator(
 ) -> Navigator:
     from cli.compacting import asker_of, template_sources
     from compaction.hooks import installed_hooks
-    from compaction.navigator import Navigator
+    from compaction.navigation.navigator import Navigator
     from compaction.part import Limits
     from projections.tokens import counter
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from compaction.branch import SAYS_NOTHING
+from compaction.navigation.branch import SAYS_NOTHING
 from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.frame import decode

@@ -22,10 +22,10 @@ from compaction.maintaining.decisions import (
 )
 from compaction.maintaining.overflow import is_overflow
 from compaction.maintaining.settings import Settings
-from compaction.navigate import move_to
+from compaction.navigation.navigate import move_to
 from compaction.rewriting import record_rewrites
+from compaction.summaries.summary import NO_WISHES, Wishes
 from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summary import NO_WISHES, Wishes
 from eventstore.errors import VersionConflictError
 from eventstore.records import Decision
 from eventstore.writing import SessionWriter

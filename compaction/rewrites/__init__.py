@@ -11,7 +11,7 @@ from compaction.rewrites.micro import Micro
 from compaction.rewrites.offload import Offload
 from compaction.rewrites.prune import Prune
 from compaction.rewrites.prune_turns import PruneTurns
-from compaction.rewrites.scene import Line, Scene, after, scene
+from compaction.rewrites.sized_context import SizedContext, SizedMessage, shown_after, sized
 from compaction.rewrites.snip import Snip
 from compaction.rewrites.supersede import Supersede
 from compaction.rewrites.useless import Useless
@@ -19,18 +19,18 @@ from compaction.rewrites.useless import Useless
 __all__ = [
     "AnyRewrite",
     "Evict",
-    "Line",
     "Mask",
     "Micro",
     "Offload",
     "Prune",
     "PruneTurns",
-    "Scene",
+    "SizedContext",
+    "SizedMessage",
     "Snip",
     "Supersede",
     "Useless",
-    "after",
-    "scene",
+    "shown_after",
+    "sized",
 ]
 
 AnyRewrite = Evict | Mask | Micro | Offload | Prune | PruneTurns | Snip | Supersede | Useless

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.part import Count, PolicyPart
-from compaction.rewrites.scene import Scene
+from compaction.rewrites.sized_context import SizedContext
 from eventstore.records import Shown
 
 MASKED = "[Observation masked. Re-run if needed.]"
@@ -17,11 +17,11 @@ class Mask(PolicyPart, frozen=True, tag="mask"):
 
     keep_observations: Count = 10
 
-    def plan(self, scene: Scene) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
-        older = scene.results[: -self.keep_observations] if self.keep_observations else scene.results
+        older = context.results[: -self.keep_observations] if self.keep_observations else context.results
         return [
-            Shown(target=line.id, shown=MASKED)
-            for line in older
-            if line.tokens > -(-len(MASKED) // 4) and line.message.text != MASKED
+            Shown(target=each.id, shown=MASKED)
+            for each in older
+            if each.tokens > -(-len(MASKED) // 4) and each.message.text != MASKED
         ]

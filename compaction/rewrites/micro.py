@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.part import Count, PolicyPart
-from compaction.rewrites.scene import Scene
+from compaction.rewrites.sized_context import SizedContext
 from eventstore.records import Shown
 
 COMPACTED = "[Earlier tool result compacted. Re-run if needed.]"
@@ -20,9 +20,9 @@ class Micro(PolicyPart, frozen=True, tag="micro"):
     shortest: Count = 120
     after_minutes: Count | None = None
 
-    def plan(self, scene: Scene) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
-        if self.after_minutes is not None and scene.idle <= self.after_minutes * 60_000:
+        if self.after_minutes is not None and context.idle <= self.after_minutes * 60_000:
             return []
-        older = scene.results[: -self.keep] if self.keep else scene.results
-        return [Shown(target=line.id, shown=COMPACTED) for line in older if line.characters > self.shortest]
+        older = context.results[: -self.keep] if self.keep else context.results
+        return [Shown(target=each.id, shown=COMPACTED) for each in older if each.characters > self.shortest]

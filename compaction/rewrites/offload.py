@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.part import Count, PolicyPart
-from compaction.rewrites.scene import Line, Scene
+from compaction.rewrites.sized_context import SizedContext, SizedMessage
 from eventstore.records import Shown
 
 
@@ -17,33 +17,33 @@ class Offload(PolicyPart, frozen=True, tag="offload"):
     characters: Count = 200_000
     preview: Count = 2_000
 
-    def plan(self, scene: Scene) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
-        newest = _newest_results(scene)
-        total = sum(line.characters for line in newest)
+        newest = _newest_results(context)
+        total = sum(each.characters for each in newest)
         shown: list[Shown] = []
-        for line in sorted(newest, key=lambda line: line.characters, reverse=True):
+        for each in sorted(newest, key=lambda each: each.characters, reverse=True):
             if total <= self.characters:
                 break
-            marker = self._marker(scene, line)
-            if len(marker) < line.characters:
-                total += len(marker) - line.characters
-                shown.append(Shown(target=line.id, shown=marker))
+            marker = self._marker(context, each)
+            if len(marker) < each.characters:
+                total += len(marker) - each.characters
+                shown.append(Shown(target=each.id, shown=marker))
         return shown
 
-    def _marker(self, scene: Scene, line: Line) -> str:
+    def _marker(self, context: SizedContext, each: SizedMessage) -> str:
         return (
-            f'<persisted-output session="{scene.session}" event="{line.id}" characters="0-{line.characters}">\n'
-            f"The whole output, {line.characters} characters, is in the log "
-            f"(refold show '{scene.session}' {line.id}). It begins:\n"
-            f"{line.message.text[: self.preview]}\n</persisted-output>"
+            f'<persisted-output session="{context.session}" event="{each.id}" characters="0-{each.characters}">\n'
+            f"The whole output, {each.characters} characters, is in the log "
+            f"(refold show '{context.session}' {each.id}). It begins:\n"
+            f"{each.message.text[: self.preview]}\n</persisted-output>"
         )
 
 
-def _newest_results(scene: Scene) -> list[Line]:
-    for place in range(len(scene.lines) - 1, -1, -1):
-        if scene.lines[place].message.tool_calls:
-            calls = {call.id for call in scene.lines[place].message.tool_calls}
-            behind = scene.lines[place + 1 :]
-            return [line for line in behind if line.is_result and line.message.tool_call_id in calls]
+def _newest_results(context: SizedContext) -> list[SizedMessage]:
+    for place in range(len(context.messages) - 1, -1, -1):
+        if context.messages[place].message.tool_calls:
+            calls = {call.id for call in context.messages[place].message.tool_calls}
+            behind = context.messages[place + 1 :]
+            return [each for each in behind if each.is_result and each.message.tool_call_id in calls]
     return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.part import Count, PolicyPart
 from compaction.rewrites.protection import is_protected
-from compaction.rewrites.scene import Scene
+from compaction.rewrites.sized_context import SizedContext
 from eventstore.records import Shown
 
 
@@ -21,21 +21,21 @@ class Prune(PolicyPart, frozen=True, tag="prune"):
     smallest: Count = 50
     protected: tuple[str, ...] = ("skill", "read")
 
-    def plan(self, scene: Scene) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
         met = saved = 0
         shown: list[Shown] = []
-        for line in reversed(scene.results):
+        for each in reversed(context.results):
             is_old = met >= self.protect
-            met += line.tokens
+            met += each.tokens
             if (
                 not is_old
-                or line.is_rewritten
-                or line.tokens < self.smallest
-                or is_protected(line, self.protected)
+                or each.is_rewritten
+                or each.tokens < self.smallest
+                or is_protected(each, self.protected)
             ):
                 continue
-            notice = f"[Output truncated - {line.tokens} tokens]"
-            saved += max(line.tokens - -(-len(notice) // 4), 0)
-            shown.append(Shown(target=line.id, shown=notice))
+            notice = f"[Output truncated - {each.tokens} tokens]"
+            saved += max(each.tokens - -(-len(notice) // 4), 0)
+            shown.append(Shown(target=each.id, shown=notice))
         return shown[::-1] if saved >= self.savings else []

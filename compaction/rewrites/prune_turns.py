@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.part import Count, PolicyPart
 from compaction.rewrites.protection import is_protected
-from compaction.rewrites.scene import Scene
+from compaction.rewrites.sized_context import SizedContext
 from eventstore.records import Shown
 
 CLEARED = "[Old tool result content cleared]"
@@ -23,22 +23,22 @@ class PruneTurns(PolicyPart, frozen=True, tag="prune-turns"):
     savings: Count = 20_000
     protected: tuple[str, ...] = ("skill",)
 
-    def plan(self, scene: Scene) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
         turns = met = saved = 0
         shown: list[Shown] = []
-        for line in reversed(scene.lines):
-            turns += line.message.role == "user"
-            if line.message.role == "compactionSummary":
+        for each in reversed(context.messages):
+            turns += each.message.role == "user"
+            if each.message.role == "compactionSummary":
                 break
-            if turns < self.turns or not line.is_result:
+            if turns < self.turns or not each.is_result:
                 continue
-            if line.is_rewritten:
+            if each.is_rewritten:
                 break
-            if is_protected(line, self.protected):
+            if is_protected(each, self.protected):
                 continue
-            met += line.tokens
+            met += each.tokens
             if met > self.protect:
-                saved += line.tokens
-                shown.append(Shown(target=line.id, shown=CLEARED))
+                saved += each.tokens
+                shown.append(Shown(target=each.id, shown=CLEARED))
         return shown[::-1] if saved > self.savings else []

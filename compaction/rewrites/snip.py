@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from compaction.part import PolicyPart, Positive
-from compaction.rewrites.scene import Line, Scene
+from compaction.rewrites.sized_context import SizedContext, SizedMessage
 from eventstore.records import Shown
 
 _PLACEHOLDER: Final = re.compile(r"\[snipped (\d+) messages from conversation middle\]")
@@ -28,37 +28,37 @@ class Snip(PolicyPart, frozen=True, tag="snip"):
             message = f"`head` ({self.head}) has to be less than `longest` ({self.longest})"
             raise ValueError(message)
 
-    def plan(self, scene: Scene) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
-        messages = [place for place, line in enumerate(scene.lines) if not _stands_for(line)]
-        if scene.is_subagent or len(messages) <= self.longest:
+        messages = [place for place, each in enumerate(context.messages) if not _stands_for(each)]
+        if context.is_subagent or len(messages) <= self.longest:
             return []
-        whole = _unparted(scene.lines)
+        whole = _unparted(context.messages)
         first = next(
-            place for place in range(messages[self.head - 1] + 1, len(scene.lines) + 1) if whole[place]
+            place for place in range(messages[self.head - 1] + 1, len(context.messages) + 1) if whole[place]
         )
         wanted = messages[-(self.longest - self.head)]
         end = next(place for place in range(wanted, -1, -1) if whole[place])
-        hidden = scene.lines[first:end]
-        if not any(not _stands_for(line) for line in hidden):
+        hidden = context.messages[first:end]
+        if not any(not _stands_for(each) for each in hidden):
             return []
-        count = sum(_stands_for(line) or 1 for line in hidden)
+        count = sum(_stands_for(each) or 1 for each in hidden)
         text = f"[snipped {count} messages from conversation middle]"
         return [Shown(target=hidden[0].id, shown=text, through=hidden[-1].id)]
 
 
-def _stands_for(line: Line) -> int:
+def _stands_for(each: SizedMessage) -> int:
     """How many messages the placeholder of an earlier snip stands for; 0 for a message."""
-    found = _PLACEHOLDER.fullmatch(line.message.text) if line.is_rewritten else None
+    found = _PLACEHOLDER.fullmatch(each.message.text) if each.is_rewritten else None
     return int(found[1]) if found else 0
 
 
-def _unparted(lines: tuple[Line, ...]) -> list[bool]:
+def _unparted(lines: tuple[SizedMessage, ...]) -> list[bool]:
     """For each place between messages, from before the first to behind the last: no call parts from a result there."""
-    results = {line.message.tool_call_id: place for place, line in enumerate(lines) if line.is_result}
+    results = {each.message.tool_call_id: place for place, each in enumerate(lines) if each.is_result}
     whole = [True] * (len(lines) + 1)
     until = -1
-    for place, line in enumerate(lines):
+    for place, each in enumerate(lines):
         whole[place] = until < place
-        until = max([until, *(results.get(call.id, -1) for call in line.message.tool_calls)])
+        until = max([until, *(results.get(call.id, -1) for call in each.message.tool_calls)])
     return whole

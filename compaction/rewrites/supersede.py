@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.part import PolicyPart
 from compaction.rewrites.protection import is_protected, path_of, spares_cache
-from compaction.rewrites.scene import Line, Scene
+from compaction.rewrites.sized_context import SizedContext, SizedMessage
 from eventstore.records import Shown
 from projections.files import READS, SCHEME, without_selector
 
@@ -22,34 +22,34 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
 
     protected: tuple[str, ...] = ("skill",)
 
-    def plan(self, scene: Scene) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
         seen: set[tuple[str, str]] = set()
         shown: list[Shown] = []
-        for line in reversed(scene.results):
-            read = _read(line)
-            if read is None or line.is_rewritten or is_protected(line, self.protected):
+        for each in reversed(context.results):
+            read = _read(each)
+            if read is None or each.is_rewritten or is_protected(each, self.protected):
                 continue
             path, _ = read
             is_stale = read in seen or (path, "") in seen
-            if is_stale and spares_cache(scene, line):
-                shown.append(Shown(target=line.id, shown=SUPERSEDED))
-            if not line.message.is_error:
+            if is_stale and spares_cache(context, each):
+                shown.append(Shown(target=each.id, shown=SUPERSEDED))
+            if not each.message.is_error:
                 seen.add(read)
         return shown[::-1]
 
 
-def whole_read(line: Line) -> str | None:
+def whole_read(each: SizedMessage) -> str | None:
     """The path of a file that a result holds all of, None for any other result."""
-    read = _read(line)
+    read = _read(each)
     return read[0] if read and not read[1] else None
 
 
-def _read(line: Line) -> tuple[str, str] | None:
+def _read(each: SizedMessage) -> tuple[str, str] | None:
     """What a result read: the path and the range of it, "" for the whole file; None for no read of a file."""
-    named = path_of(line)
-    if line.call is None or line.call.name not in READS or not named or SCHEME in named:
+    named = path_of(each)
+    if each.call is None or each.call.name not in READS or not named or SCHEME in named:
         return None
     path = without_selector(named)
-    chosen = [line.call.argument(name) for name in _RANGE_ARGUMENTS]
+    chosen = [each.call.argument(name) for name in _RANGE_ARGUMENTS]
     return path, named[len(path) :] or ("" if chosen == [None, None] else repr(chosen))

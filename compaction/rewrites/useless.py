@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.part import PolicyPart
 from compaction.rewrites.protection import is_protected, spares_cache
-from compaction.rewrites.scene import Scene
+from compaction.rewrites.sized_context import SizedContext
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.records import Shown
 
@@ -19,16 +19,16 @@ class Useless(PolicyPart, frozen=True, tag="useless"):
 
     protected: tuple[str, ...] = ("skill",)
 
-    def plan(self, scene: Scene) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
         return [
-            Shown(target=line.id, shown=ELIDED)
-            for line in scene.results
-            if b'"useless"' in line.part.raw
-            and tolerant_json(line.part.raw).get("useless") is True
-            and not line.message.is_error
-            and not line.is_rewritten
-            and line.tokens > -(-len(ELIDED) // 4)
-            and not is_protected(line, self.protected)
-            and spares_cache(scene, line)
+            Shown(target=each.id, shown=ELIDED)
+            for each in context.results
+            if b'"useless"' in each.part.raw
+            and tolerant_json(each.part.raw).get("useless") is True
+            and not each.message.is_error
+            and not each.is_rewritten
+            and each.tokens > -(-len(ELIDED) // 4)
+            and not is_protected(each, self.protected)
+            and spares_cache(context, each)
         ]

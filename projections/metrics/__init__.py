@@ -15,7 +15,6 @@ from projections.metrics.cache import Cache, cache
 from projections.metrics.cost import Cost, cost
 from projections.metrics.future_use import FutureUse, future_use
 from projections.metrics.growth import Growth, growth
-from projections.metrics.holdings import Holdings
 from projections.metrics.instructions import Instructions, instructions
 from projections.metrics.recall import Recall, recall
 from projections.metrics.regret import Regret, regret
@@ -23,6 +22,7 @@ from projections.metrics.requests import Request
 from projections.metrics.sections import Sections, sections
 from projections.metrics.shapes import Shape
 from projections.metrics.size import Size, size
+from projections.naming.holdings import Holdings
 from projections.prices import Prices
 from projections.replacement import Replacement
 from projections.tokens import Counter

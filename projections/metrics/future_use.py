@@ -8,10 +8,10 @@ from collections.abc import Iterable
 import msgspec
 
 from projections.extraction import Kind
-from projections.metrics.holdings import Holding, Holdings
-from projections.metrics.paths import Paths
-from projections.metrics.presence import Presence
 from projections.metrics.shapes import Shape, share_of
+from projections.naming.holdings import Holding, Holdings
+from projections.naming.paths import Paths
+from projections.naming.presence import Presence
 from projections.replacement import Replacement
 
 

@@ -7,10 +7,10 @@ from typing import Final
 
 from eventstore.views import Message, Text
 from projections.extraction import Kind
-from projections.metrics.holdings import Holding, holding
-from projections.metrics.paths import Paths
-from projections.metrics.presence import Presence
 from projections.metrics.shapes import Shape
+from projections.naming.holdings import Holding, holding
+from projections.naming.paths import Paths
+from projections.naming.presence import Presence
 
 _KINDS: Final = (Kind.PATH, Kind.SYMBOL, Kind.IDENTIFIER, Kind.URL)
 

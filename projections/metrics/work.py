@@ -14,7 +14,7 @@ from eventstore.javascript import parse
 from eventstore.views import ToolCall
 from projections.context import Part
 from projections.files import called_files
-from projections.metrics.holdings import Holding, Holdings
+from projections.naming.holdings import Holding, Holdings
 
 Message = tuple[Holding, str]
 """What a message holds, and the id of the call that it is the result of, "" for none."""

@@ -10,9 +10,9 @@ from compaction.compactor import Compactor
 from compaction.cuts import LastMessages, TailTurn
 from compaction.hooks import Cancel, Hooks, Prompted, Supplied
 from compaction.policies import Restoring
+from compaction.summaries.summary import Wishes
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
-from compaction.summary import Wishes
 from eventstore.records import Custom, CustomMessage, Undone, record_of
 from projections.context import build_context, context_json
 from projections.renderers.anthropic import render

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.policies import Restoring
 from compaction.restore import restored
-from compaction.rewrites import scene
+from compaction.rewrites import sized
 from projections.context import build_context
 from projections.tokens import counter
 from tests.compaction.scripted import long
@@ -21,7 +21,7 @@ def reads(story, path, said="the text", **arguments):
 
 def shown(story, kept=(), **numbers):
     found = restored(
-        scene("s", build_context(story.log, "s").parts, TOKENS), Restoring(**numbers), set(kept), TOKENS
+        sized("s", build_context(story.log, "s").parts, TOKENS), Restoring(**numbers), set(kept), TOKENS
     )
     return [each.content for each in found]
 

@@ -11,7 +11,7 @@ from eventstore.records import Link, Undone, record_of
 from eventstore.writing import SessionWriter
 from projections.context import build_context, context_json
 from projections.tokens import counter
-from tests.compaction.rewrites.scenes import calls
+from tests.compaction.rewrites.contexts import calls
 from tests.support.talk import user
 
 TOKENS = counter("utf16/4")

@@ -34,8 +34,8 @@ from eventstore.views import Message, Text
 from projections.context import Part
 from projections.extraction import Kind
 from projections.extraction.instructions import instructions_in
-from projections.metrics.holdings import Holding, Holdings, holding
-from projections.metrics.paths import Paths
+from projections.naming.holdings import Holding, Holdings, holding
+from projections.naming.paths import Paths
 
 _NAMES: Final = (Kind.SYMBOL, Kind.URL, Kind.IDENTIFIER)
 _LONGEST: Final = range(200, 600)

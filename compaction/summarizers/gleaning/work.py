@@ -12,7 +12,7 @@ import msgspec
 from compaction.summarizers.gleaning.line import one_line
 from eventstore.views import Message
 from projections.extraction import Kind
-from projections.metrics.holdings import Holding, holding
+from projections.naming.holdings import Holding, holding
 
 _HALF_LIFE: Final = 300
 """Messages after which a mention counts half."""

@@ -17,7 +17,7 @@ from eventstore.records import Compaction, ModelChange, record_of
 from eventstore.writing import SessionWriter
 from projections.context import build_context, context_json
 from projections.renderers.anthropic import render
-from tests.compaction.rewrites.scenes import calls
+from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import Scripted, compactor, long, policy, turns
 from tests.support.events import events
 from tests.support.talk import assistant, call, result, texts_of, user

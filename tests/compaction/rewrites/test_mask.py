@@ -5,7 +5,7 @@ from __future__ import annotations
 from compaction.rewrites import Mask
 from compaction.rewrites.mask import MASKED
 from eventstore.records import Rewrite, Shown
-from tests.compaction.rewrites.scenes import calls, planned
+from tests.compaction.rewrites.contexts import calls, planned
 
 
 def test_all_but_the_newest_ten_are_masked(story):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.rewrites import Micro
 from compaction.rewrites.micro import COMPACTED
-from tests.compaction.rewrites.scenes import calls, planned
+from tests.compaction.rewrites.contexts import calls, planned
 
 
 def test_all_but_the_newest_three_are_compacted(story):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.rewrites import Offload
-from tests.compaction.rewrites.scenes import planned
+from tests.compaction.rewrites.contexts import planned
 from tests.support.talk import assistant, call, result, user
 
 

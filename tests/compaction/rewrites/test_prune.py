@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.rewrites import Prune
-from tests.compaction.rewrites.scenes import calls, planned
+from tests.compaction.rewrites.contexts import calls, planned
 
 
 def test_results_behind_the_newest_40_000_tokens_are_cut_with_their_size(story):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compaction.rewrites import PruneTurns
 from compaction.rewrites.prune_turns import CLEARED
 from eventstore.records import Compaction, Rewrite, Shown
-from tests.compaction.rewrites.scenes import calls, long, planned
+from tests.compaction.rewrites.contexts import calls, long, planned
 from tests.support.talk import user
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from compaction.rewrites import Snip, scene
+from compaction.rewrites import Snip, sized
 from eventstore.records import Rewrite, Shown
 from projections.context import build_context
-from tests.compaction.rewrites.scenes import TOKENS
+from tests.compaction.rewrites.contexts import TOKENS
 from tests.support.talk import assistant, call, result, user
 
 
 def snipped(story, **how):
-    return Snip().plan(scene("s", build_context(story.log, "s").parts, TOKENS, **how))
+    return Snip().plan(sized("s", build_context(story.log, "s").parts, TOKENS, **how))
 
 
 def says(story, count):

@@ -6,7 +6,7 @@ import pytest
 
 from compaction.rewrites import Supersede
 from compaction.rewrites.supersede import SUPERSEDED
-from tests.compaction.rewrites.scenes import calls, planned
+from tests.compaction.rewrites.contexts import calls, planned
 
 
 def reads(story, path, **how):

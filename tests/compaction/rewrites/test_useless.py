@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.rewrites import Useless
 from compaction.rewrites.useless import ELIDED
-from tests.compaction.rewrites.scenes import calls, long, planned
+from tests.compaction.rewrites.contexts import calls, long, planned
 from tests.support.talk import assistant, call, result
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
 from projections.extraction import Kind
 from projections.metrics.future_use import KindUse, Loss, future_use
-from projections.metrics.holdings import Holdings
+from projections.naming.holdings import Holdings
 from tests.projections.test_replacement import replacements
 from tests.support.naming import THINGS, names, runs, sessions, told, without_thinking
 from tests.support.talk import assistant, call, result, shell, thinking, user

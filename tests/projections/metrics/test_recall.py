@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
 from projections.extraction import Kind
-from projections.metrics.holdings import Holdings
 from projections.metrics.recall import KindRecall, recall
+from projections.naming.holdings import Holdings
 from tests.projections.test_replacement import replacements
 from tests.support.naming import THINGS, names, runs, sessions, told, touches
 from tests.support.talk import assistant, call, result, shell, thinking, user

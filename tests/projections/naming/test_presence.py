@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from eventstore.views import Message, Text, Thinking
 from projections.extraction import Kind
-from projections.metrics.holdings import holding
-from projections.metrics.paths import Paths
-from projections.metrics.presence import Presence
+from projections.naming.holdings import holding
+from projections.naming.paths import Paths
+from projections.naming.presence import Presence
 
 
 def says(*texts, paths=()):

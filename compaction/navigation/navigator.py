@@ -7,12 +7,12 @@ from typing import Literal
 
 import msgspec
 
-from compaction.branch import says_anything
 from compaction.hooks import Cancel, Hooks, Supplied, Troubles
-from compaction.navigate import Move, Written, go, plan_move
+from compaction.navigation.branch import says_anything
+from compaction.navigation.navigate import Move, Written, go, plan_move
+from compaction.navigation.summarize_branch import summarize_branch
 from compaction.part import Limits
-from compaction.request_record import request_record
-from compaction.summarize_branch import summarize_branch
+from compaction.summaries.request_record import request_record
 from compaction.summarizers.asking import Asked, Asker
 from compaction.templates import Source
 from eventstore.errors import VersionConflictError

@@ -14,7 +14,7 @@ from eventstore.records import Label, Rewrite, Shown
 from eventstore.views import Message, ToolCall
 from projections.context import build_context
 from projections.extraction import Kind
-from projections.metrics.holdings import Holdings, holding
+from projections.naming.holdings import Holdings, holding
 from projections.standpoint import path, stand
 from tests.support.events import NOW
 from tests.support.pi_sessions import file_of, pi_entries

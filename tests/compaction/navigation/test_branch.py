@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction import move_to, record_branch_summary
-from compaction.branch import PREAMBLE, entries_for_summary, summary_budget
+from compaction.navigation.branch import PREAMBLE, entries_for_summary, summary_budget
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.memory_log import MemoryLog
 from eventstore.records import (

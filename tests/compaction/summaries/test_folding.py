@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.folding import MOST_REFUSALS, Folded, fold, grouped, last_fitting
+from compaction.summaries.folding import MOST_REFUSALS, Folded, fold, grouped, last_fitting
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asked, AskingError
 from projections.context import Fate, Part

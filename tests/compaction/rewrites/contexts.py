@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compaction.rewrites import scene
+from compaction.rewrites import sized
 from projections.context import build_context
 from projections.tokens import counter
 from tests.support.talk import Story, assistant, call, result
@@ -32,5 +32,5 @@ def calls(
 
 def planned(story: Story, part: Any, **how: Any) -> dict[str, str]:
     """From the entries that a part would show otherwise to what it would show."""
-    found = scene("s", build_context(story.log, "s").parts, TOKENS, **how)
+    found = sized("s", build_context(story.log, "s").parts, TOKENS, **how)
     return {shown.target: shown.shown for shown in part.plan(found)}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from compaction.hooks import Cancel, Hooks, Supplied
-from compaction.navigate import Move
-from compaction.navigator import Navigator
+from compaction.navigation.navigate import Move
+from compaction.navigation.navigator import Navigator
 from compaction.part import Limits
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import Asker, AskingError

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import msgspec
 
-from compaction.folding import Folded, Group, fold, grouped, last_fitting
 from compaction.plan import Plan
 from compaction.policies import Prompting
 from compaction.prompts import (
@@ -21,6 +20,7 @@ from compaction.prompts import (
     short_budget,
     turn_prefix_budget,
 )
+from compaction.summaries.folding import Folded, Group, fold, grouped, last_fitting
 from compaction.summarizers import CancelledError
 from compaction.summarizers.asking import Asked, Asker, AskingError, ask
 from compaction.templates import Source, Template, find, with_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.file_tags import with_file_tags
+from compaction.summaries.file_tags import with_file_tags
 from eventstore.records import FileOperations
 
 READ = "<read-files>\na.py\n</read-files>"

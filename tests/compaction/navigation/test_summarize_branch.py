@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from compaction.navigate import plan_move
+from compaction.navigation.navigate import plan_move
+from compaction.navigation.summarize_branch import MOST_OUTPUT, summarize_branch
 from compaction.part import Limits
-from compaction.summarize_branch import MOST_OUTPUT, summarize_branch
 from compaction.summarizers import CancelledError
 from compaction.summarizers.asking import Asker
 from compaction.trigger import DEFAULT_RESERVE

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.metrics.paths import Paths, names_of, shorter_forms, written
+from projections.naming.paths import Paths, names_of, shorter_forms, written
 
 paths = st.lists(st.sampled_from(["a", "b", "c.py"]), min_size=1, max_size=4).map("/".join)
 rooted = paths | paths.map("/".__add__)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from compaction.request_record import request_record
+from compaction.summaries.request_record import request_record
 
 FIRST = {"model": "small", "usage": {"input": 90, "output": 10}}
 FAILED = {"error": "429: wait"}

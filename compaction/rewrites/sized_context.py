@@ -15,7 +15,7 @@ from projections.overlay import overlaid
 from projections.tokens import Counter
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class SizedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message: its part, what it says, its tokens, the tokens of all messages behind it.
 
     `call` is the call that a tool result answers, None for other messages and for orphans.
@@ -48,7 +48,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         return sum(map(len, fragments(self.message)))
 
 
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
+class SizedContext(msgspec.Struct, frozen=True, kw_only=True):
     """A context's messages, oldest first.
 
     `idle` is how long nothing has happened, in milliseconds. `is_compacting`: the prefix is lost in any case,
@@ -56,18 +56,18 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     session: str
-    lines: tuple[Line, ...]
+    messages: tuple[SizedMessage, ...]
     idle: int = 0
     is_compacting: bool = False
     is_subagent: bool = False
 
     @property
-    def results(self) -> list[Line]:
+    def results(self) -> list[SizedMessage]:
         """The tools' results, oldest first."""
-        return [line for line in self.lines if line.is_result]
+        return [each for each in self.messages if each.is_result]
 
 
-def scene(
+def sized(
     session: str,
     parts: Sequence[Part],
     tokens: Counter,
@@ -75,26 +75,26 @@ def scene(
     idle: int = 0,
     is_compacting: bool = False,
     is_subagent: bool = False,
-) -> Scene:
-    """The scene of a context."""
-    return Scene(
+) -> SizedContext:
+    """The context of these messages, with their sizes."""
+    return SizedContext(
         session=session,
-        lines=tuple(_lines(parts, tokens.count(parts))),
+        messages=tuple(_with_sizes(parts, tokens.count(parts))),
         idle=idle,
         is_compacting=is_compacting,
         is_subagent=is_subagent,
     )
 
 
-def after(before: Scene, targets: Sequence[Shown], tokens: Counter) -> Scene:
-    """The scene as a rewrite leaves it, for the rewrite that comes next."""
+def shown_after(before: SizedContext, targets: Sequence[Shown], tokens: Counter) -> SizedContext:
+    """The context as a rewrite leaves it, for the rewrite that comes next."""
     if not targets:
         return before
-    parts = overlaid([line.part for line in before.lines], targets)
-    return msgspec.structs.replace(before, lines=tuple(_lines(parts, tokens.count(parts))))
+    parts = overlaid([each.part for each in before.messages], targets)
+    return msgspec.structs.replace(before, messages=tuple(_with_sizes(parts, tokens.count(parts))))
 
 
-def _lines(parts: Sequence[Part], counts: Sequence[int]) -> Iterator[Line]:
+def _with_sizes(parts: Sequence[Part], counts: Sequence[int]) -> Iterator[SizedMessage]:
     behind = sum(counts)
     calls: dict[str, ToolCall] = {}
     for part, count in zip(parts, counts, strict=True):
@@ -102,4 +102,4 @@ def _lines(parts: Sequence[Part], counts: Sequence[int]) -> Iterator[Line]:
         behind -= count
         calls.update((call.id, call) for call in message.tool_calls)
         call = calls.get(message.tool_call_id) if message.role == "toolResult" else None
-        yield Line(part=part, message=message, tokens=count, behind=behind, call=call)
+        yield SizedMessage(part=part, message=message, tokens=count, behind=behind, call=call)

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from projections.extraction import Kind
-from projections.metrics.holdings import Holding
-from projections.metrics.paths import Names, Paths, names_of, shorter_forms, written
+from projections.naming.holdings import Holding
+from projections.naming.paths import Names, Paths, names_of, shorter_forms, written
 
 
 class _Joiners(NamedTuple):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from compaction.rewrites import Mask, Micro, after, scene
+from compaction.rewrites import Mask, Micro, after, sized
 from eventstore.records import Shown
 from projections.context import build_context
-from tests.compaction.rewrites.scenes import TOKENS, calls
+from tests.compaction.rewrites.contexts import TOKENS, calls
 from tests.support.talk import assistant, call, result, user
 
 
 def seen(story):
-    return scene("s", build_context(story.log, "s").parts, TOKENS)
+    return sized("s", build_context(story.log, "s").parts, TOKENS)
 
 
 def test_a_line_knows_the_tokens_behind_it(story):
     story.says(user("x" * 400), user("x" * 40), user("x" * 8))
-    assert [line.behind for line in seen(story).lines] == [12, 2, 0]
+    assert [each.behind for each in seen(story).messages] == [12, 2, 0]
 
 
 def test_a_result_knows_its_call(story):

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from compaction.branch import SAYS_NOTHING, branch_summary, entry_id
+from compaction.navigation.branch import SAYS_NOTHING, branch_summary, entry_id
 from eventstore.errors import BadInputError
 from eventstore.event import Event, Parent
 from eventstore.formats import view_of_event

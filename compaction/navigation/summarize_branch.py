@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from compaction.branch import entries_for_summary
-from compaction.navigate import Move
+from compaction.navigation.branch import entries_for_summary
+from compaction.navigation.navigate import Move
 from compaction.part import Limits
 from compaction.prompts import serialized_prompt
 from compaction.summarizers import CancelledError, SummarizerError
