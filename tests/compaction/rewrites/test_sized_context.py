@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.rewrites import Mask, Micro, after, sized
+from compaction.rewrites import Mask, Micro, shown_after, sized
 from eventstore.records import Shown
 from projections.context import build_context
 from tests.compaction.rewrites.contexts import TOKENS, calls
@@ -31,10 +31,10 @@ def test_an_orphan_knows_none(story):
 def test_the_next_rewrite_sees_what_the_one_before_leaves(story):
     calls(story, 100, 100, 100, 100)
     first = seen(story)
-    masked = after(first, Mask(keep_observations=0).plan(first), TOKENS)
+    masked = shown_after(first, Mask(keep_observations=0).plan(first), TOKENS)
     assert Micro().plan(masked) == []
 
 
 def test_a_rewritten_line_says_so(story):
     (target,) = calls(story, 100)
-    assert after(seen(story), [Shown(target=target, shown="cut")], TOKENS).results[0].is_rewritten
+    assert shown_after(seen(story), [Shown(target=target, shown="cut")], TOKENS).results[0].is_rewritten
