@@ -19,3 +19,7 @@ class HarmlessConsole(Console):
                 yield segment
             else:
                 yield Segment(printable(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command what becomes of a reader that has seen enough: rich would make it a failure."""
+        raise BrokenPipeError

@@ -51,8 +51,20 @@ COMMANDS: Final = {
 """Name of a subcommand: its module in cli.commands and its line of help. Adding one is a line here."""
 
 
+NOBODY_READS: Final = 141
+"""The exit code where the reader of the output has seen enough: a shell's for programs that end by SIGPIPE."""
+
+
 class _Commands(click.Group):
     """Subcommands by their table, each loaded when it is called."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # click would make it a failure.
+            _drop_output()
+            ctx.exit(NOBODY_READS)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -115,7 +127,7 @@ def refold(ctx: click.Context, store: str | None) -> None:
 def main(args: list[str] | None = None) -> None:
     """Run the command; every error that refold knows becomes one line on stderr and an exit code.
 
-    0: done; 1: what was asked for is not so or not there; 2: wrong usage; 130: interrupted.
+    0: done; 1: what was asked for is not so or not there; 2: wrong usage; 130: interrupted; 141: nobody read on.
     """
     _prepare_streams()
     try:
@@ -128,9 +140,8 @@ def main(args: list[str] | None = None) -> None:
     except click.ClickException as error:
         _fail(error.format_message(), "", code=1)
     except BrokenPipeError:
-        # The reader of our output has seen enough.
         _drop_output()
-        sys.exit(1)
+        sys.exit(NOBODY_READS)
     except OSError as error:
         _drop_output()
         _fail(f"{error.filename or 'output'}: {error.strerror}", "", code=1)

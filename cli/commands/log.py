@@ -41,6 +41,7 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
     from projections.standpoint import stand
 
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
+        _check_named(snapshot, name, kind=chosen["kind"], role=chosen["role"])
         events = islice(_chosen(snapshot, name, **chosen), limit)
         if as_json:
             for event in events:
@@ -55,15 +56,32 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
 
 def _line(event: Event, leaf: int, width: int) -> str:
     from cli.output import one_line, thousands, unbroken, when
-    from projections.summary_line import summary_line
+    from projections.summary_line import event_name, summary_line
 
     # A narrow terminal's line has no room for the year and the seconds.
     time = f"{when(event.time):<19}" if width >= _WIDE else f"{when(event.time)[5:16]:<11}"
     mark = "*" if event.seq == leaf else " " if event.is_entry else "-"
-    what = unbroken(event.role if event.kind == "message" else event.kind)
+    what = unbroken(event_name(event))
     line = f"{event.seq:>6}{mark} {unbroken(event.id):<8}  {time}  {what:<13}"
     line += f" {thousands(event.utf16 or None):>{max(7 - max(len(what) - 13, 0), 1)}}  "
     return line + one_line(summary_line(event), min(max(width - len(line), 12), 70))
+
+
+def _check_named(snapshot: Snapshot, session: str, *, kind: tuple[str, ...], role: tuple[str, ...]) -> None:
+    """Raise NotFoundError for a kind or a role that nobody knows and the session does not have."""
+    from eventstore.errors import NotFoundError
+    from eventstore.event import ROLES
+    from eventstore.frame import decode
+    from eventstore.kinds import CODE_OF_KIND
+
+    for what, names, known in (("kind", kind, set(CODE_OF_KIND)), ("role", role, set(ROLES))):
+        if set(names) <= known:
+            continue
+        events = (decode(frame, session) for frame in snapshot.frames(session))
+        there = {getattr(event, what) for event in events} - {""}
+        for name in names:
+            if name not in known | there:
+                raise NotFoundError(f"{what} of events", name, f"the session has {', '.join(sorted(there))}")
 
 
 def _chosen(

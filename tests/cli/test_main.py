@@ -175,7 +175,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(
     process.stdout.close()
     _, errors = process.communicate(timeout=60)
     assert errors == b""
-    assert process.returncode == 1
+    assert process.returncode == 141
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")

@@ -115,7 +115,7 @@ def test_a_reader_that_has_seen_enough_ends_all_processes_without_a_word(tmp_pat
     process.stdout.read(10)
     process.stdout.close()
     _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (1, b"")
+    assert (process.returncode, errors) == (141, b"")
 
 
 def test_memory_does_not_grow_with_the_number_of_sessions(tmp_path: Path) -> None:

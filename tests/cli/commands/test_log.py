@@ -47,7 +47,7 @@ def test_an_event_that_is_no_node_of_the_tree_says_so(told: Refold) -> None:
     [
         (["--kind", "compaction"], ["c1"]),
         (["--kind", "compaction", "--kind", "label"], ["c1", "l1"]),
-        (["--kind", "nonsense"], []),
+        (["--kind", "decision"], []),
         (["--role", "user"], ["u1", "u2", "b1", "u3"]),
         (["--role", "user", "--role", "toolResult", "--last", "4"], ["u1", "r1", "r2"]),
         (["--kind", "message", "--role", "branchSummary"], []),
@@ -93,3 +93,23 @@ def test_events_of_the_same_append_share_their_cause(refold: Refold) -> None:
     record = {"type": "custom", "customType": "x", "cause": "one"}
     refold("append", "s", stdin=line(record) * 2)
     assert [each["cause"] for each in refold("log", "s", "--json").json_lines] == ["one", "one"]
+
+
+def test_a_kind_or_role_that_neither_refold_nor_the_session_has_is_told(told: Refold) -> None:
+    problem = told.problem("log", SESSION, "--kind", "message", "--kind", "compactoin")
+    has = "branch_summary, compaction, import, label, message, session_info"
+    assert problem == f"no kind of events 'compactoin'; the session has {has}"
+    assert told.problem("log", SESSION, "--role", "usr").startswith("no role of events 'usr'; ")
+
+
+def test_a_kind_that_only_the_session_knows_is_listed(refold: Refold) -> None:
+    refold("append", "s", stdin=line({"type": "wholly_new"}))
+    assert [each["kind"] for each in refold("log", "s", "--kind", "wholly_new", "--json").json_lines] == [
+        "wholly_new"
+    ]
+
+
+def test_what_goes_on_after_a_compaction_is_no_users(refold: Refold) -> None:
+    said = {"type": "message", "id": "e1", "message": {"role": "user", "content": "continue"}}
+    refold("append", "s", stdin=line({**said, "metadata": {"compaction_continue": True}}))
+    assert refold("log", "s").lines[0].split()[3:5] == ["continuation", "2"]
