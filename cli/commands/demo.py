@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 def command(ctx: click.Context, *, as_json: bool) -> None:
     """Play a scripted coding session into a new store, then show its tree and audit.
 
+    Its contexts are kept small as a harness would that uses refold: by a policy with little room, and without a
+    model. What the audit says was lost was lost by that.
+
     The store stays, so that one can go on with the other commands: in a temporary folder, or in the one that
     --store names.
     """

@@ -96,7 +96,6 @@ def _staged(number: int) -> str:
     second = number * 11
     time = f"2026-03-04T10:{second // 60 % 60:02}:{second % 60:02}Z"
     path = _PATHS[mixed(number, 14) % len(_PATHS)]
-    request_id = f"{mixed(number, 15):08x}"
     if number % 3 == 0:
         # One address of a mobile carrier, behind which many people share a bucket.
         client, event = "ip:198.51.100.23", "limited" if number % 2 else "passed"
@@ -108,5 +107,5 @@ def _staged(number: int) -> str:
     agent = _AGENTS[mixed(number, 18) % 2]
     return (
         f'{{"time":"{time}","event":"{event}","client":"{client}","path":"{path}",'
-        f'"wait":{wait},"agent":"{agent}","request_id":"{request_id}"}}'
+        f'"wait":{wait},"agent":"{agent}"}}'
     )

@@ -1,4 +1,4 @@
-"""Passages of files that the demo's agent replaces: how each stood, and what it put there."""
+"""Passages of files that the demo's agent replaces: how each stands, or as it thinks, and what it puts there."""
 
 from __future__ import annotations
 
@@ -91,3 +91,17 @@ RATE_BY_CLIENT: Final = '''    def take(self, client: str, *, per_minute: float 
             return 0.0
         return (1 - bucket.tokens) / per_second
 '''
+
+GUESSED_START: Final = """def create_app(settings: Settings) -> Starlette:
+    app = Starlette(
+"""
+START_WITH_KEYS: Final = """@asynccontextmanager
+async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    app.state.keys = await Keys.load(app.state.store, app.state.settings.keys)
+    yield
+
+
+def create_app(settings: Settings) -> Starlette:
+    app = Starlette(
+        lifespan=lifespan,
+"""

@@ -17,15 +17,15 @@ def test_the_first_tab_skips_to_the_report(demo: Visit) -> None:
 
 
 def test_j_and_k_go_from_stop_to_stop(demo: Visit) -> None:
-    focus(demo, "#r-27 > summary")
+    focus(demo, "#r-28 > summary")
     demo.press("j", "j")
-    assert demo.focused == "r-100"
+    assert demo.focused == "r-103"
     demo.press("k")
-    assert demo.focused == "r-81"
+    assert demo.focused == "r-69"
 
 
 def test_j_goes_on_from_the_replacements_to_the_events(demo: Visit) -> None:
-    focus(demo, "#r-156 > summary")
+    focus(demo, "#r-166 > summary")
     demo.press("j")
     assert demo.focused == "e-1"
 
@@ -58,8 +58,8 @@ def test_enter_opens_and_closes(demo: Visit) -> None:
 def test_n_goes_to_the_first_loss_and_opens_its_section(demo: Visit) -> None:
     demo.press("n")
     assert demo.js("document.activeElement.matches('.loss')")
-    assert demo.focused == "r-27"
-    demo.page.wait_for_function("document.querySelector('#r-27').open")
+    assert demo.focused == "r-28"
+    demo.page.wait_for_function("document.querySelector('#r-28').open")
 
 
 def test_n_and_p_go_through_all_losses_and_round(demo: Visit) -> None:
@@ -119,7 +119,7 @@ def test_combinations_are_left_to_the_browser(demo: Visit) -> None:
 
 
 def test_what_has_the_focus_can_be_seen(demo: Visit) -> None:
-    for selector in ("#r-27 > summary", "#e-1 summary", ".worst a", ".context-chart a", "#r-129 .pane"):
+    for selector in ("#r-28 > summary", "#e-1 summary", ".worst a", ".context-chart a", "#r-131 .pane"):
         focus(demo, selector)
         demo.press("Shift")
         is_seen = demo.js(

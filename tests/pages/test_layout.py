@@ -59,16 +59,16 @@ def test_the_worst_replacement_is_open_and_the_others_are_closed(demo: Visit) ->
 
 def test_every_message_of_both_contexts_is_a_row(demo: Visit) -> None:
     counts = demo.js(
-        "[...document.querySelectorAll('#r-129 .rows')].map((each) => each.tBodies[0].rows.length)"
+        "[...document.querySelectorAll('#r-131 .rows')].map((each) => each.tBodies[0].rows.length)"
     )
-    assert counts == [42, 4]
+    assert counts == [43, 2]
 
 
 def test_before_and_after_stand_side_by_side_or_on_a_phone_one_above_the_other(
     browser: Browser, demo_file: Path
 ) -> None:
     def lefts(page: Visit) -> list[float]:
-        panes = "[...document.querySelectorAll('#r-129 .pane')]"
+        panes = "[...document.querySelectorAll('#r-131 .pane')]"
         return list(page.js(f"{panes}.map((each) => each.getBoundingClientRect().left)"))
 
     with visit(browser, demo_file) as page:
@@ -80,14 +80,14 @@ def test_before_and_after_stand_side_by_side_or_on_a_phone_one_above_the_other(
 
 
 def test_a_link_from_the_table_leads_to_its_section_and_opens_it(demo: Visit) -> None:
-    demo.page.click(".worst a[href='#r-81']")
-    demo.page.wait_for_function("document.querySelector('#r-81').open")
-    assert 0 <= demo.top_of("#r-81") < 100
+    demo.page.click(".worst a[href='#r-69']")
+    demo.page.wait_for_function("document.querySelector('#r-69').open")
+    assert 0 <= demo.top_of("#r-69") < 100
 
 
 def test_a_mark_of_the_chart_leads_to_its_section(demo: Visit) -> None:
-    demo.page.click(".context-chart a[href='#r-27'] circle")
-    demo.page.wait_for_function("document.querySelector('#r-27').open")
+    demo.page.click(".context-chart a[href='#r-28'] circle")
+    demo.page.wait_for_function("document.querySelector('#r-28').open")
 
 
 def test_a_link_to_an_event_opens_it(browser: Browser, demo_file: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_link_to_an_event_opens_it(browser: Browser, demo_file: Path) -> None:
 
 
 def test_the_same_link_opens_an_event_once_more(demo: Visit) -> None:
-    link = "#r-129 .losses a.need >> nth=0"
+    link = "#r-131 .losses a.need >> nth=0"
     demo.page.click(link)
     demo.page.wait_for_function("location.hash")
     target = demo.js("location.hash")
@@ -113,15 +113,15 @@ def test_a_chart_tells_the_value_under_the_pointer_and_leads_to_its_event(demo: 
     right = box["x"] + box["width"] * (RIGHT - 1) / WIDTH
     demo.page.mouse.move(right, box["y"] + box["height"] - 60)
     assert demo.js("document.querySelector('.context-chart .reading text').textContent.trim()").startswith(
-        "#162"
+        "#173"
     )
     demo.page.mouse.click(right, box["y"] + box["height"] - 60)
-    assert demo.js("location.hash") == "#e-162"
+    assert demo.js("location.hash") == "#e-173"
 
 
 def test_without_its_script_the_page_is_whole(browser: Browser, demo_file: Path) -> None:
     with visit(browser, demo_file, java_script_enabled=False, anchor="#e-120") as page:
-        assert page.page.locator(".event").count() == 162
+        assert page.page.locator(".event").count() == 173
         assert page.page.locator(".filter").is_hidden()
-        page.page.click("#r-81 > summary")
-        assert page.page.locator("#r-81 .inside").is_visible()
+        page.page.click("#r-69 > summary")
+        assert page.page.locator("#r-69 .inside").is_visible()

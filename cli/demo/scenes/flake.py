@@ -45,12 +45,15 @@ def guesses(stage: Stage) -> None:
         """,
         after=600,
     )
-    stage.person("Can you make sense of that? It is green here.", after=60)
+    stage.person(
+        "Can you make sense of that? It is green here. Don't rerun the build until it passes; find out why.",
+        after=60,
+    )
     stage.agent(
         bash(
-            'for i in $(seq 72); do echo "---- run $i"; pytest -v --durations=1 tests/test_limits.py'
+            'for i in $(seq 48); do echo "---- run $i"; pytest -v --durations=1 tests/test_limits.py'
             " | grep -E 'PASSED|FAILED|call|====.* in '; done",
-            logs.repeated_runs(72, _TESTS, failing=(9, 22, 31, 44, 58, 67)),
+            logs.repeated_runs(48, _TESTS, failing=(9, 22, 31, 44)),
             seconds=57,
         ),
         read("tests/test_limits.py"),
@@ -63,7 +66,7 @@ def guesses(stage: Stage) -> None:
             seconds=21,
         ),
         thinking="""
-        Six of 72, always the last test, and slower whenever it fails: 0.09 s instead of 0.06 s. The first sleep of
+        Four of 48, always the last test, and slower whenever it fails: 0.09 s instead of 0.06 s. The first sleep of
         30 ms takes more than the 50 ms that a token needs. If that is it, a busy machine should make it fail at will.
         """,
     )
@@ -76,11 +79,11 @@ def guesses(stage: Stage) -> None:
     )
 
 
-def clock(stage: Stage) -> str:
-    """Another model, told where to begin, takes the real clock out of it. Gives the message that told it."""
+def clock(stage: Stage) -> None:
+    """Another model, told where to begin, takes the real clock out of it."""
     stage.uses("claude-opus-4-5")
     stage.thinks("high")
-    asked = stage.person(
+    stage.person(
         """
         Wider margins make it rarer and slower, not right. No sleeping in tests: the clock goes in as an argument. And
         ask yourself what time.time() does to a bucket when somebody sets the clock.
@@ -124,4 +127,3 @@ def clock(stage: Stage) -> str:
         of the module pass, and so do all 85 tests.
         """
     )
-    return asked

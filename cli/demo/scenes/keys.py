@@ -1,4 +1,4 @@
-"""Rates for keys, written from a summary that has lost two things."""
+"""Rates for keys, written from a summary that had no room for two of the rules."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def rates(stage: Stage) -> None:
         write("migrations/0008_api_keys.sql", written_for_keys.API_KEYS_MIGRATION),
         write("src/ferry/keys.py", written_for_keys.KEYS),
         write("src/ferry/middleware.py", written_for_keys.MIDDLEWARE_BY_KEY),
+        read("src/ferry/limits.py"),
         thinking="""
         The table needs a migration, number 0008. The middleware looks a key up once and takes its rate along. The
         set of exempt paths at its top is explained nowhere, and no test needs it: a path that anybody may ask for
@@ -36,30 +37,32 @@ def rates(stage: Stage) -> None:
     )
     stage.agent(
         edit("src/ferry/limits.py", passages.ONE_RATE, passages.RATE_BY_CLIENT),
-        write("src/ferry/app.py", written_for_keys.APP_BY_KEY),
+        edit("src/ferry/app.py", passages.GUESSED_START, passages.START_WITH_KEYS),
     )
+    stage.agent(read("src/ferry/app.py"), text="So much for my memory of app.py. I'll look.")
+    stage.agent(write("src/ferry/app.py", written_for_keys.APP_BY_KEY))
     stage.agent(bash("pytest -q", logs.passed(87, "3.61"), seconds=5))
     stage.agent(
         text="""
         Keys now come from the table api_keys, created by migrations/0008_api_keys.sql, and each may have a rate of its
-        own. All 87 tests pass.
+        own. Every test passes.
         """
     )
 
 
 def amends(stage: Stage) -> None:
-    """The person misses a rule and a decision; the agent makes both good."""
+    """The person misses two rules; the agent makes both good."""
     stage.person(
         """
-        Two things. I said at the very beginning: never touch anything in migrations/. Take that file out, I write it
-        myself. And the load balancer has just taken both staging instances out, because /healthz answers 429. That
-        was settled, too: /healthz and /readyz are never limited.
+        Two things, and both were among my rules. Never touch anything in migrations/: take that file out, I write it
+        myself. And the load balancer has just taken both staging instances out, because /healthz answers 429:
+        /healthz and /readyz are never limited.
         """,
         after=900,
     )
     stage.agent(
         bash(
-            "git status --short migrations && rm migrations/0008_api_keys.sql",
+            "git status -s migrations && rm migrations/0008_api_keys.sql",
             "?? migrations/0008_api_keys.sql",
         ),
         bash(
@@ -94,7 +97,7 @@ def amends(stage: Stage) -> None:
     stage.agent(bash("pytest -q", logs.passed(89, "3.72"), seconds=5))
     stage.agent(
         text="""
-        Both are made good, and I am sorry: the rule and the decision were no longer in my context. The migration is
+        Both are made good, and I am sorry: neither rule was in my context any longer. The migration is
         gone, for you to write: api_keys with key (text, primary key), owner (text) and per_minute (integer, null for
         everyone's rate). /healthz and /readyz are exempt again, with the reason beside them and two tests, which were
         missing from the start. All 89 tests pass, migrations/ is untouched.

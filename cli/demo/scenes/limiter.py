@@ -1,4 +1,4 @@
-"""The request, and a limiter that works in one process."""
+"""The request, the rules, and a limiter that works in one process."""
 
 from __future__ import annotations
 
@@ -56,22 +56,15 @@ FAILED tests/test_limit_middleware.py::test_the_request_after_the_burst_is_told_
 
 
 def request(stage: Stage) -> None:
-    """The person asks for a limiter and says what holds here; the agent looks round and plans."""
+    """The person asks for a limiter; the agent looks round and plans."""
     stage.opens("Rate limiter for the ferry API", cwd="/src/ferry")
     stage.uses("claude-sonnet-4-5")
     stage.thinks("low")
     stage.person(
         """
         One scraper took the API down again last night; the graph shows requests per second, a bar each half
-        hour. I want a token bucket rate limiter in front of the routes, written by us, in memory to begin with.
-
-        Some rules that hold for the whole session:
-        1. Never touch anything in migrations/. The schema is mine; tell me what you need and I write it.
-        2. Run `pytest -q` over everything before you say that something is done.
-        3. No new runtime dependency without asking me first.
-        4. Every error body stays application/problem+json, as in problems.py.
-
-        Look round first, then tell me your plan and what you need to know. No code yet.
+        hour. I want a token bucket rate limiter in front of the routes, written by us, in memory to begin with. Look
+        round first, then tell me your plan and what you need to know. No code yet.
         """,
         image=ferry.GRAPH,
     )
@@ -87,7 +80,7 @@ def request(stage: Stage) -> None:
         read("tests/conftest.py"),
     )
     stage.agent(
-        bash("sed -n '/02:13:00/,/02:13:40/p' logs/access.log | head -240", logs.access_log(240)),
+        bash("sed -n '/02:13:00/,/02:13:40/p' logs/access.log | head -150", logs.access_log(150)),
         bash(
             "awk '{print $1}' logs/access.log | sort | uniq -c | sort -rn | head -4",
             " 301877 203.0.113.77\n   1630 198.51.100.23\n    212 198.51.100.118\n    197 198.51.100.74",
@@ -114,12 +107,23 @@ def request(stage: Stage) -> None:
 
 
 def bucket(stage: Stage) -> None:
-    """The buckets are written, overflow, and are mended."""
+    """The person says what holds for the whole session; the buckets are written, overflow, and are mended."""
     stage.person(
         """
         A client is its API key if we gave that key out, else its address. 60 a minute, bursts of 20. Harbour
-        Office (key k-harbour) will want 600 a minute some day, not now. /healthz and /readyz must never be
-        limited: the load balancer polls them, and takes an instance out after two answers that are not 200.
+        Office (key k-harbour) will want 600 a minute some day, not now.
+
+        Rules for the whole session:
+        1. Never touch anything in migrations/, neither a file that is there nor a new one: the schema is mine, so
+        tell me what you need and I write it.
+        2. /healthz and /readyz must never be limited, whoever asks and however often: the load balancer polls them
+        from every zone, and takes an instance out of service after two answers that are not 200.
+        3. Run `pytest -q` over everything before you say that something is done.
+        4. No new runtime dependency without asking me first.
+        5. Every error body must stay application/problem+json, as in problems.py.
+        6. Name each test after the one thing that it promises.
+        7. Write comments only where the code cannot say why.
+
         Start with the buckets.
         """,
         after=140,
@@ -152,7 +156,10 @@ def bucket(stage: Stage) -> None:
 
 def middleware(stage: Stage) -> None:
     """The middleware: an edit from memory misses, a test finds an address that is none."""
-    stage.person("Good. Now the middleware.", after=75)
+    stage.person(
+        "Good. Now the middleware. Keep it thin: what counts belongs into limits.py, where no test needs HTTP.",
+        after=75,
+    )
     stage.agent(read("src/ferry/problems.py"), read("src/ferry/request_id.py"))
     stage.agent(
         write("src/ferry/middleware.py", written.MIDDLEWARE),
@@ -236,7 +243,10 @@ def description(stage: Stage) -> str:
         "     20 200\n     20 429",
         after=160,
     )
-    stage.person("That's what I wanted to see. On to openapi.yaml.", after=15)
+    stage.person(
+        "That's what I wanted to see. On to openapi.yaml. Describe the 429 once, and refer to it everywhere.",
+        after=15,
+    )
     stage.agent(read("openapi.yaml"))
     stage.agent(
         edit(

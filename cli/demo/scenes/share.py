@@ -43,7 +43,7 @@ def share(stage: Stage) -> None:
     stage.person(
         """
         Simpler: each worker takes its part. uvicorn reads the number of workers from WEB_CONCURRENCY, so we can,
-        too. That it is not exact when one worker is busier is fine.
+        too. That it is not exact when one worker is busier is fine. Don't start anything that I have to keep running.
         """,
         after=50,
     )
@@ -90,8 +90,8 @@ def share(stage: Stage) -> None:
     )
 
 
-def staging(stage: Stage) -> str:
-    """Who was limited that should not have been. Gives the answer."""
+def staging(stage: Stage) -> None:
+    """Who was limited that should not have been."""
     stage.person(
         """
         It has been on staging over lunch, with a mirror of the real traffic: logs/staging.log. Who was limited that
@@ -100,7 +100,7 @@ def staging(stage: Stage) -> str:
         after=5400,
     )
     stage.agent(
-        bash("head -320 logs/staging.log", logs.staging_log(320)),
+        bash("head -180 logs/staging.log", logs.staging_log(180)),
         bash(
             "jq -r 'select(.event==\"limited\").client' logs/staging.log | sort | uniq -c | sort -rn | head -3",
             "   1214 ip:203.0.113.77\n    611 ip:198.51.100.23\n      3 ip:192.0.2.31",
@@ -117,7 +117,7 @@ def staging(stage: Stage) -> str:
         many people behind one address of a mobile carrier. Which routes does the app need without a key?
         """,
     )
-    return stage.agent(
+    stage.agent(
         text="""
         203.0.113.77 is the scraper, rightly limited 1,214 times. 198.51.100.23 is not one client: half Android, half
         iOS, all of them our own app, so it must be a mobile carrier's gateway. It was limited 611 times, and those were
@@ -131,7 +131,7 @@ def next_task(stage: Stage) -> None:
     stage.person(
         """
         Then the app gets a key with a rate of its own, 6,000 a minute. Keys move from the environment to a table
-        api_keys for that: key, owner, per_minute. First summarize where we are, this session has become long.
+        api_keys for that: key, owner, per_minute. Tell me how you understand it before you begin.
         """,
         after=200,
     )

@@ -69,7 +69,7 @@ def test_a_cost_tells_where_it_comes_from(story: Story) -> None:
 def test_the_demo_counts_what_is_beside_its_compactions(demo: Material) -> None:
     found = {each.name: (each.value, each.note) for each in figures(demo)}
     assert found["compactions"] == ("3", "1 branch summary, 1 rewrite")
-    assert found["entries"] == ("162", "on 3 branches")
+    assert found["entries"] == ("167", "on 3 branches")
 
 
 def test_models_are_those_that_wrote_the_one_that_wrote_most_first(story: Story) -> None:
