@@ -97,13 +97,13 @@ COMPARISONS: Final = (
         "compaction-1000", "the same, 1,000 messages behind 10,000", "import", "importing them", Limit(1)
     ),
     Comparison(
-        "extractive-1k",
-        "extractive summary of 1,000 events",
-        "floor",
-        "extracting what they name",
-        Limit(2),
+        "extractive-1k", "extractive summary of all of 1,000 events", "import", "importing them", Limit(1)
     ),
-    Comparison("extractive-10k", "the same of 10,000", "floor", "extracting what they name", Limit(2)),
+    Comparison("extractive-1k", "", "prompt", "making its prompt"),
+    Comparison("extractive-1k", "", "floor", "extracting what they name, text by text", Limit(1)),
+    Comparison("extractive-10k", "the same of all of 10,000", "import", "importing them", Limit(1)),
+    Comparison("extractive-10k", "", "prompt", "making its prompt"),
+    Comparison("extractive-10k", "", "floor", "extracting what they name, text by text", Limit(1)),
 )
 
 

@@ -1,4 +1,8 @@
-"""Cutting and summarizing without a model, against importing the session and extracting what its messages name."""
+"""Cutting and summarizing without a model, against importing the session.
+
+A whole session is summarized as if it had never been compacted, every message of it. Beside that stand what it
+takes to make the prompt, whose digest is recorded with each summary, and to extract what the messages name.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from projections.tokens import counter
 
 EVENTS = 10_000
 LENGTHS = {"1k": 1_000, "10k": 10_000}
-ROUNDS = {"1k": 10, "10k": 3}
+ROUNDS = {"1k": 10, "10k": 5}
 
 
 @pytest.fixture(params=[60, 1000], scope="module")
@@ -65,6 +69,22 @@ def import_into(path, file):
         import_file(log, file)
 
 
+def whole(stored):
+    """A summary of every message of a session, as if it had never been compacted."""
+    with open_store(stored.store, create=False) as log, log.snapshot() as snapshot:
+        return summarized(parts_from(snapshot, stand(snapshot, stored.session), 1))
+
+
+def prompted(parts):
+    return serialized_prompt(built_in("compaction"), parts, system="", max_tokens=MOST).text
+
+
+def imports(measure, group, file, folder, rounds):
+    """Import a file, each time into a store of its own."""
+    fresh = (folder / str(number) for number in itertools.count())
+    measure(group, "import", import_into, rounds=rounds, setup=lambda: ((next(fresh), file), {}))
+
+
 def extracted(texts):
     return sum(len(mentions(text)) for text in texts)
 
@@ -75,16 +95,22 @@ def test_refold_cuts_and_summarizes(measure, messages, made):
 
 
 def test_the_same_session_is_imported(measure, messages, tmp_path):
-    fresh = (tmp_path / str(number) for number in itertools.count())
-    file = session_file(EVENTS, messages)
-    measure(
-        f"compaction-{messages}", "import", import_into, rounds=5, setup=lambda: ((next(fresh), file), {})
-    )
+    imports(measure, f"compaction-{messages}", session_file(EVENTS, messages), tmp_path, rounds=5)
 
 
-def test_refold_summarizes_a_whole_session(measure, length, all_parts):
-    text = measure(f"extractive-{length}", "refold", summarized, all_parts, rounds=ROUNDS[length])
+def test_refold_summarizes_a_whole_session(measure, length, made):
+    stored = made(LENGTHS[length], 60)
+    text = measure(f"extractive-{length}", "refold", whole, stored, rounds=ROUNDS[length])
     assert len(text) > 2 * MOST
+
+
+def test_the_whole_session_is_imported(measure, length, tmp_path):
+    file = session_file(LENGTHS[length], 60)
+    imports(measure, f"extractive-{length}", file, tmp_path, rounds=ROUNDS[length])
+
+
+def test_the_prompt_of_the_summary_is_made(measure, length, all_parts):
+    measure(f"extractive-{length}", "prompt", prompted, all_parts, rounds=ROUNDS[length])
 
 
 def test_what_the_same_messages_name_is_extracted(measure, length, all_parts):

@@ -85,9 +85,8 @@ class ExtractiveSummarizer:
         self.most = most
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
-        """The summary; raises nothing."""
-        del is_cancelled
-        found = gleaned(prompt.parts, prompt.previous)
+        """The summary. Raises CancelledError."""
+        found = gleaned(prompt.parts, prompt.previous, is_cancelled=is_cancelled)
         room = min(prompt.max_tokens, self.most) * _BYTES_A_TOKEN
         if prompt.template.name == _SHORT:
             return Answer(text=_in_short(found, room), model=self.name)

@@ -39,6 +39,7 @@ class Selection:
         self._told: set[str] = set()
         self._lines: dict[str, dict[_Place, list[str]]] = {}
         self._lists: dict[str, dict[str, _Place]] = {}
+        self._heads = ""
 
     def take(self, queues: Sequence[Queue], room: int) -> int:
         """Choose lines while there is room for any, in bytes of UTF-8; what room is left.
@@ -53,7 +54,7 @@ class Selection:
             line = next(waiting[place], None)
             if line is None:
                 del waiting[place]
-            elif not self._is_told(line):
+            elif len(line.text) < room and not self._is_told(line):
                 size = self._write(queues[place], self._queues + place, line, room)
                 had[place] += size / queues[place].share
                 room -= size
@@ -65,12 +66,11 @@ class Selection:
         return ["".join(parts) for _, parts in sorted(self._lines.get(heading, {}).items())]
 
     def _is_told(self, line: Line) -> bool:
-        return _key(line) in self._told or self._is_folder_of_told(line.thing)
+        return not self._told.isdisjoint(_keys(line)) or self._is_folder_of_told(line.thing)
 
     def _is_folder_of_told(self, thing: str) -> bool:
-        may_be = thing and "." not in thing.rpartition("/")[2]
-        heads = (head for lists in self._lists.values() for head in lists) if may_be else ()
-        return any(f"/{thing.strip('/')}/" in f"/{head}" for head in heads)
+        may_be = bool(thing) and "." not in thing.rpartition("/")[2]
+        return may_be and f"/{thing.strip('/')}/" in self._heads
 
     def _write(self, queue: Queue, place: int, line: Line, room: int) -> int:
         """Write a line down if there is room for it; the bytes that it takes."""
@@ -88,16 +88,18 @@ class Selection:
         if size > room:
             return 0
         lines.setdefault(at, []).append(added)
-        if line.head:
+        if line.head and not begun:
             lists[line.head] = at
-        self._told.add(_key(line))
+            self._heads += f"\n/{line.head}"
+        self._told.update(_keys(line))
         if not line.thing:
             self._told |= names_in(line.text, self._paths)
         return size
 
 
-def _key(line: Line) -> str:
-    return line.thing or line.head + line.text.casefold()
+def _keys(line: Line) -> tuple[str, ...]:
+    """By what a line is known again: what it names, and how it stands there."""
+    return (line.thing, f"{line.head}\n{line.text}") if line.thing else (line.head + line.text.casefold(),)
 
 
 def safe(text: str) -> str:

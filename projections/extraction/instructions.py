@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from projections.extraction.imperative import is_imperative
@@ -27,6 +28,8 @@ from projections.extraction.instruction_words import (
 )
 from projections.extraction.prose import own_words, sentences
 
+_REMEMBERED: Final = 1 << 12
+"""Sentences that are remembered: people say the same things again."""
 _LONGEST: Final = 600
 """Characters of a sentence; what is longer was not written as one."""
 _QUOTES: Final = ('"', "“", "'", "‘", "«")  # noqa: RUF001  quotation marks
@@ -117,8 +120,11 @@ def instructions_in(text: str) -> list[str]:
 
 def is_instruction(sentence: str) -> bool:
     """Whether a sentence orders, forbids or prefers something."""
-    if len(sentence) > _LONGEST or sentence.startswith(_QUOTES):
-        return False
+    return len(sentence) <= _LONGEST and not sentence.startswith(_QUOTES) and _is_instruction(sentence)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _is_instruction(sentence: str) -> bool:
     plain = _TAG.sub("", _plain(sentence))
     words = _words(plain)
     if _says_nothing(words) or _asks(plain):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 _FENCE: Final = re.compile(r"\s*(`{3,}(?!.*`)|~{3,})")
+_FENCES: Final = ("```", "~~~")
 _BULLET: Final = re.compile(r"\s*(?:[-*•‣◦]|(?:\d{1,3}|[a-z])[.)])\s+(?:\[[ xX]\]\s+)?")
 _INDENTED: Final = re.compile(r"\s{2,}")
 _END: Final = re.compile(r"(?<![.!?…])[.!?…]++[\"')\]*_’”»]*+(?=\s|$)|[。！？]++")  # noqa: RUF001  ends of sentences
@@ -66,11 +67,15 @@ _NOT_PROSE: Final = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-_CODE_END: Final = re.compile(r"(?:[{}]|=>|[\w`)\]}\"'][)\]\"'}];)\s*$")
+_CODE_END: Final = re.compile(r"(?:[{}]|=>|[\w`)\]}\"'][)\]\"'}];)$")
+_LONGEST_CODE_END: Final = 3
 
 
 def unfenced(text: str) -> Iterator[str]:
     """The lines of a text, "" in place of fenced code; a fence that is never closed reaches to the end."""
+    if not any(map(text.__contains__, _FENCES)):
+        yield from map(str.rstrip, text.split("\n"))
+        return
     fence = ""
     for line in text.split("\n"):
         mark = _FENCE.match(line)
@@ -92,14 +97,23 @@ def own_words(text: str) -> list[str]:
     that look like code, patches, logs, stack traces or drawings of a terminal.
     """
     lines = list(unfenced(text))
+    outside = _outside_tags(lines) if "<" in text else lines
+    return ["" if _NOT_PROSE.match(line) or _ends_like_code(line) else line for line in outside]
+
+
+def _ends_like_code(line: str) -> bool:
+    """Whether a line without white space behind it ends as lines of code do."""
+    return _CODE_END.search(line, max(0, len(line) - _LONGEST_CODE_END)) is not None
+
+
+def _outside_tags(lines: Sequence[str]) -> Iterator[str]:
+    """Lines, "" in place of those that a harness put in between tags."""
     closed = {tag: at for at, line in enumerate(lines) for tag in _CLOSING_TAG.findall(line)}
-    own, inside_until = [], -1
+    inside_until = -1
     for at, line in enumerate(lines):
         if tag := _HARNESS_TAG.match(line):
             inside_until = max(inside_until, closed.get(tag[1], at))
-        is_own = at > inside_until and not _NOT_PROSE.match(line) and not _CODE_END.search(line)
-        own.append(line if is_own else "")
-    return own
+        yield line if at > inside_until else ""
 
 
 def sentences(lines: Iterable[str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from projections.extraction.found import Found
@@ -34,36 +35,51 @@ _SHORT_OPTION: Final = re.compile(r"[^\w\n]-$")
 _ESCAPES: Final = "bnrt"
 _LONGEST: Final = 80
 """Characters of a name; longer ones are encoded data."""
+_AROUND: Final = 2
+"""Characters on either side of a name by which it is told."""
+_REMEMBERED: Final = 1 << 14
+"""Names that are remembered with what stood around them: the same few make up most of a program."""
 
 
 def find(text: str, start: int, stop: int) -> Found:
     """The name without a call's brackets; none for a word of prose, a product, a host."""
     raw = text[start:stop]
-    before = text[start - 1 : start] if start else ""
     if raw[0] in "-@":
         name = raw.rstrip("-.")
         return None if _is_header(text, start, name) else (start, start + len(name), name)
-    if before == "\\" and raw[0] in _ESCAPES and not text[start - 2 : start - 1].isalnum():
+    if len(raw) > _LONGEST + len("n()`"):
+        return None
+    named = _named(text[max(0, start - _AROUND) : start], raw, text[stop : stop + _AROUND])
+    return (start + named[0], start + named[1], named[2]) if named else None
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _named(before: str, raw: str, behind: str) -> Found:
+    """What a name is, by what stands around it; places are counted from where it begins."""
+    start = 0
+    if before[-1:] == "\\" and raw[0] in _ESCAPES and not before[:-1].isalnum():
         # `\bfooBar` of a regular expression, `"\nfooBar"` of a text in a text.
-        start, raw, before = start + 1, raw[1:], ""
+        start, raw, before = 1, raw[1:], ""
     name = raw.rstrip("()`")
-    stop = start + len(name)
-    if not name or len(name) > _LONGEST or _is_cut(text, start, before, name):
+    if not name or len(name) > _LONGEST or _is_cut(before, name):
         return None
     is_chain = "." in name or "::" in name
-    is_named = _is_chain(text, stop, name, raw, before) if is_chain else _is_name(name, raw, before)
-    return (start, stop, name.replace("?", "")) if is_named else None
+    if is_chain:
+        is_named = _is_chain(name, raw, before[-1:], raw[len(name) :] + behind)
+    else:
+        is_named = _is_name(name, raw, before[-1:])
+    return (start, start + len(name), name.replace("?", "")) if is_named else None
 
 
 def _is_header(text: str, start: int, name: str) -> bool:
     return name == "--git" and text[max(0, start - 5) : start] == "diff "
 
 
-def _is_cut(text: str, start: int, before: str, name: str) -> bool:
+def _is_cut(before: str, name: str) -> bool:
     r"""Whether a name is the rest of something: of `-sSfL`, or of `space\name`, which may also be `\n` and `ame`."""
-    if before == "\\":
+    if before[-1:] == "\\":
         return name[0] in _ESCAPES
-    return before == "-" and _SHORT_OPTION.search(text[max(0, start - 2) : start]) is not None
+    return _SHORT_OPTION.search(before) is not None
 
 
 def _is_name(name: str, raw: str, before: str) -> bool:
@@ -76,16 +92,16 @@ def _is_name(name: str, raw: str, before: str) -> bool:
     return _SHAPE.fullmatch(name) is not None and not _PROSE.fullmatch(name)
 
 
-def _is_chain(text: str, stop: int, name: str, raw: str, before: str) -> bool:
+def _is_chain(name: str, raw: str, before: str, behind: str) -> bool:
     if "::" in name or raw[-1] in "()" or raw[-1] == before == "`":
         return True
     parts = name.replace("?", "").split(".")
     first, last = parts[0].lower(), parts[-1].lower()
     if any(_SHAPE.fullmatch(part) and part not in BRANDS for part in parts):
         return last not in NO_RIGHT
-    if all(len(part) == 1 for part in parts) or text[stop : stop + 1] in ("-", "@"):
+    if all(len(part) == 1 for part in parts) or behind[:1] in ("-", "@"):
         return False
     if first in NO_LEFT or last in NO_RIGHT or last in HOSTS:
         return False
     # "It is done.Next we" is two sentences.
-    return not (parts[-1][0].isupper() and len(parts[1:]) == 1 and _NEXT_WORD.match(text, stop))
+    return not (parts[-1][0].isupper() and len(parts[1:]) == 1 and _NEXT_WORD.match(behind))

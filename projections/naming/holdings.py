@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -13,8 +12,9 @@ from eventstore.formats import view_of_event, view_of_message
 from eventstore.javascript import parse
 from eventstore.views import Message, Text, Thinking, ToolCall
 from projections.context import Part
-from projections.extraction import Kind, commands, mentions
+from projections.extraction import Kind, commands
 from projections.files import called_files
+from projections.naming.lines import Lines
 
 SHELLS: Final = frozenset(
     {"bash", "Bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute"}
@@ -22,11 +22,10 @@ SHELLS: Final = frozenset(
 """Tools that run the shell script in their command argument, as harnesses call them."""
 
 _SCRIPT_ARGUMENTS: Final = ("command", "cmd")
-_MEMBER: Final = re.compile(r"::|\??\.")
-_PLAIN: Final = re.compile(r"[a-z]*[0-9]*")
 
 
-class Holding(msgspec.Struct, frozen=True, kw_only=True):
+# Nothing that it holds leads back to it, and a session has thousands: the collector need not look at them.
+class Holding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one message holds.
 
     `texts` are those that a model reads: text, thinking, each string within a call's arguments by itself,
@@ -57,6 +56,7 @@ class Holdings:
 
     def __init__(self) -> None:
         self._held: dict[tuple[int, bytes], Holding] = {}
+        self._lines = Lines()
 
     def of_part(self, part: Part) -> Holding:
         """What a message of a context holds, as the context shows it."""
@@ -74,12 +74,16 @@ class Holdings:
         return self._keep(event.seq, raw, event.id, message) if message else None
 
     def _keep(self, seq: int, raw: bytes, event_id: str, message: Message) -> Holding:
-        held = self._held[seq, raw] = holding(seq, event_id, message)
+        held = self._held[seq, raw] = holding(seq, event_id, message, self._lines)
         return held
 
 
-def holding(seq: int, event_id: str, message: Message) -> Holding:
-    """What a message holds. A shell command that its harness keeps from the model holds nothing."""
+def holding(seq: int, event_id: str, message: Message, lines: Lines | None = None) -> Holding:
+    """What a message holds. A shell command that its harness keeps from the model holds nothing.
+
+    `lines` are those that were looked at in other messages of its session.
+    """
+    lines = Lines() if lines is None else lines
     thoughts, texts, calls = list[str](), list[str](), message.tool_calls
     ran: list[str] = []
     shell = message.shell
@@ -94,18 +98,21 @@ def holding(seq: int, event_id: str, message: Message) -> Holding:
         elif isinstance(block, ToolCall):
             arguments = _arguments(block)
             texts += _strings(arguments)
-            ran += commands(_script(arguments)) if block.name in SHELLS else []
+            ran += _commands(block, arguments)
     files = [called_files(call) for call in calls]
     read = tuple(dict.fromkeys(path for paths, _ in files for path in paths))
     modified = tuple(dict.fromkeys(path for _, paths in files for path in paths))
-    said = _merged(_named(texts), {Kind.PATH: read + modified, Kind.COMMAND: tuple(filter(None, ran))})
+    said = lines.named(texts)
+    said.setdefault(Kind.PATH, {}).update(dict.fromkeys(read + modified))
+    said[Kind.COMMAND] = dict.fromkeys(filter(None, ran))
+    outside = _in_order(said)
     return Holding(
         seq=seq,
         id=event_id,
         role=message.role,
-        texts=tuple(text for text in (*thoughts, *texts) if text),
-        named=_merged(_named(thoughts), said) if thoughts else said,
-        said=said,
+        texts=tuple(filter(None, (*thoughts, *texts))),
+        named=_in_order(lines.named(thoughts), said) if thoughts else outside,
+        said=outside,
         calls=tuple(calls),
         read=read,
         modified=modified,
@@ -113,32 +120,23 @@ def holding(seq: int, event_id: str, message: Message) -> Holding:
     )
 
 
-def _named(texts: list[str]) -> dict[Kind, tuple[str, ...]]:
-    found: dict[Kind, list[str]] = {}
-    for text in texts:
-        for mention in mentions(text):
-            values = _members(mention.value) if mention.kind is Kind.SYMBOL else (mention.value,)
-            found.setdefault(mention.kind, []).extend(values)
-    return {kind: tuple(values) for kind, values in found.items()}
+def commands_of(call: ToolCall) -> tuple[str, ...]:
+    """The distinct commands that a call gives a shell, in order."""
+    return tuple(dict.fromkeys(filter(None, _commands(call, _arguments(call)))))
 
 
-def _members(symbol: str) -> list[str]:
-    """The names in a chain of members that are no plain words: `this.queue.pushAll` and `parts.length` have one, none.
-
-    Chains are written in many ways, and what they begin with is mostly a local variable.
-    """
-    names = _MEMBER.split(symbol)
-    return names if len(names) == 1 else [name for name in names if not _PLAIN.fullmatch(name)]
+def _commands(call: ToolCall, arguments: Any) -> list[str]:
+    return commands(_script(arguments)) if call.name in SHELLS else []
 
 
-def _merged(*named: Mapping[Kind, tuple[str, ...]]) -> dict[Kind, tuple[str, ...]]:
-    """Distinct values of each kind that has any, in order."""
-    both: dict[Kind, dict[str, None]] = {}
-    for each in named:
+def _in_order(
+    first: dict[Kind, dict[str, None]], *others: Mapping[Kind, dict[str, None]]
+) -> dict[Kind, tuple[str, ...]]:
+    """The values of each kind that has any, in order. Uses the first up."""
+    for each in others:
         for kind, values in each.items():
-            if values:
-                both.setdefault(kind, {}).update(dict.fromkeys(values))
-    return {kind: tuple(values) for kind, values in both.items()}
+            first.setdefault(kind, {}).update(values)
+    return {kind: tuple(values) for kind, values in first.items() if values}
 
 
 def _arguments(call: ToolCall) -> Any:

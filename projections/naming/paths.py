@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 Names = tuple[str, ...]
@@ -11,10 +12,13 @@ Names = tuple[str, ...]
 
 _SEPARATOR: Final = re.compile(r"[/\\]")
 _RELATIVE: Final = frozenset({"", ".", "..", "~"})
+_REMEMBERED: Final = 1 << 13
+"""Paths whose names are remembered: each is met many times."""
 _FEWEST: Final = 2
 """A folder and a name: fewer say too little to tell a path from others."""
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def names_of(path: str) -> Names:
     """The names that a path is made of. Where it starts from (`./`, `../`, `~/`) is no name."""
     names = _SEPARATOR.split(path)

@@ -37,8 +37,10 @@ class Folders:
 
     def __init__(self, paths: Sequence[str], known: Paths) -> None:
         self._known = known
-        folders = [self._parted(path).folder for path in paths]
-        self._folders = Paths(folders)
+        self._parts = {path: self._parted(path) for path in paths}
+        folders = [self._parts[path].folder for path in paths]
+        self._folders = Paths(dict.fromkeys(folders))
+        self._wholes: dict[str, str] = {}
         self.root = _root([self._whole(folder) for folder in folders])
 
     def parted(self, path: str) -> Foldered:
@@ -46,7 +48,7 @@ class Folders:
 
         That is the name of the file if no other path has it, else the name with its own folder.
         """
-        folder, rest = self._parted(path)
+        folder, rest = self._parts.get(path) or self._parted(path)
         whole = self._whole(folder)
         is_inside = self.root and whole.startswith(self.root)
         return Foldered(_HERE + whole[len(self.root) :] if is_inside else whole, rest)
@@ -63,7 +65,12 @@ class Folders:
         return Foldered(path[: slash + 1], path[slash + 1 :])
 
     def _whole(self, folder: str) -> str:
-        return folder if _NO_NAME.fullmatch(folder) else self._folders.whole(folder).rstrip("/") + "/"
+        whole = self._wholes.get(folder)
+        if whole is None:
+            is_none = _NO_NAME.fullmatch(folder) is not None
+            whole = folder if is_none else self._folders.whole(folder).rstrip("/") + "/"
+            self._wholes[folder] = whole
+        return whole
 
 
 def _root(folders: Sequence[str]) -> str:

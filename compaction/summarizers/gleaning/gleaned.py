@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import chain
 from typing import Final
 
 import msgspec
 
+from compaction.summarizers.asking import never
 from compaction.summarizers.gleaning import talk
 from compaction.summarizers.gleaning.earlier import Earlier, earlier, is_summary
 from compaction.summarizers.gleaning.folders import Folders, told_root
@@ -27,14 +29,16 @@ from compaction.summarizers.gleaning.line import (
     newest_first,
     one_line,
 )
+from compaction.summarizers.gleaning.reading import read
 from compaction.summarizers.gleaning.work import Run, counted, ranked, runs
-from eventstore.formats import view_of_message
+from compaction.summarizers.summarizer import Cancellation
 from eventstore.javascript import utf8_length
 from eventstore.views import Message, Text
 from projections.context import Part
 from projections.extraction import Kind
 from projections.extraction.instructions import instructions_in
-from projections.naming.holdings import Holding, Holdings, holding
+from projections.naming.holdings import Holding, holding
+from projections.naming.lines import Lines
 from projections.naming.paths import Paths
 
 _NAMES: Final = (Kind.SYMBOL, Kind.URL, Kind.IDENTIFIER)
@@ -63,17 +67,15 @@ class Gleaned(msgspec.Struct, frozen=True):
     before: int
 
 
-def gleaned(parts: Sequence[Part], previous: str = "") -> Gleaned:
-    """What messages tell, and the summary of what was before them, "" for none."""
-    holdings = Holdings()
-    told = [(view_of_message(part.raw), holdings.of_part(part)) for part in parts]
+def gleaned(parts: Sequence[Part], previous: str = "", *, is_cancelled: Cancellation = never) -> Gleaned:
+    """What messages tell, and the summary of what was before them, "" for none. Raises CancelledError."""
+    told = list(read(parts, is_cancelled))
     summaries = [previous, *(view.text for view, _ in told if _is_summary(view))]
     before = earlier(summaries)
     # What was before is read as the oldest message.
     held = [_said(previous), *(each for _, each in told)]
-    paths = Paths(
-        [*before[Sort.CHANGED], *before[Sort.FILE], *(path for each in held for path in each.paths)]
-    )
+    spoken = chain(before[Sort.CHANGED], before[Sort.FILE], *(each.paths for each in held))
+    paths = Paths(dict.fromkeys(spoken))
     turns = talk.turns(view for view, _ in told)
     size = sum(utf8_length(text) for view, each in told if not _is_summary(view) for text in each.texts)
     users = [view.text for view, _ in told if view.role == "user"]
@@ -93,8 +95,9 @@ def gleaned(parts: Sequence[Part], previous: str = "") -> Gleaned:
 
 def names_in(text: str, paths: Paths) -> set[str]:
     """What need not be listed any more once a text is told: paths in their whole forms, names."""
-    said = _said(text)
-    return {*_named(said, *_NAMES), *map(paths.whole, said.paths)}
+    named = Lines().named([text])
+    names = chain.from_iterable(named.get(kind, ()) for kind in _NAMES)
+    return {*names, *map(paths.whole, named.get(Kind.PATH, ()))}
 
 
 def _is_summary(view: Message) -> bool:

@@ -22,6 +22,8 @@ _DECIDES: Final = re.compile(
     r"\b(?:instead of|rather than|decided (?:to|on|against|that)|chose|settled on|went with|going with|opted)\b",
     re.IGNORECASE,
 )
+_HINTS: Final = ("instead", "rather", "decided", "chose", "settled", "went with", "going with", "opted")
+"""What every such sentence has in it: only texts with one of these are parted into sentences."""
 _MUSES: Final = re.compile(
     r"\b(?:if|should|would|could|might|may|maybe|perhaps|want|let me|let's|now|i see|looks like)\b",
     re.IGNORECASE,
@@ -60,7 +62,8 @@ def turns(messages: Iterable[Message]) -> list[Turn]:
             found.append(Turn(asked, tuple(said), is_over))
             asked, said, is_over = _own(message.text), [], False
         elif message.role == "assistant":
-            said += [message.text] if message.text.strip() else []
+            text = message.text
+            said += [text] if text.strip() else []
             is_broken = message.stop_reason in ("error", "aborted")
             is_over = bool(said) and not message.tool_calls and not is_broken
     found.append(Turn(asked, tuple(said), is_over))
@@ -93,7 +96,8 @@ def standing(turn: Turn) -> str:
 
 def decisions(turn: Turn) -> list[str]:
     """Sentences of the model's that tell what was chosen, and over what."""
-    said = chain.from_iterable(sentences(own_words(text)) for text in turn.said)
+    telling = (text for text in turn.said if any(map(text.casefold().__contains__, _HINTS)))
+    said = chain.from_iterable(sentences(own_words(text)) for text in telling)
     return [
         sentence
         for sentence in said

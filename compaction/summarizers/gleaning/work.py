@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from compaction.summarizers.gleaning.line import one_line
 from eventstore.views import Message
 from projections.extraction import Kind
-from projections.naming.holdings import Holding, holding
+from projections.naming.holdings import Holding, commands_of
 
 _HALF_LIFE: Final = 300
 """Messages after which a mention counts half."""
@@ -23,6 +24,8 @@ _MESSAGE: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"\d+")
 _TIMES: Final = re.compile(r" \((\d{1,9}) times\)\Z")
+_REMEMBERED: Final = 1 << 10
+"""Errors that are remembered with what they say: the same ones are met again and again."""
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -67,9 +70,9 @@ def runs(messages: Sequence[tuple[Message, Holding]]) -> list[list[Run]]:
 def _of_calls(view: Message, held: Holding, results: Mapping[str, tuple[Message, Holding]]) -> Iterator[Run]:
     for call in view.tool_calls:
         # What a message holds of all its calls is what its only one holds.
-        made = held if len(view.tool_calls) == 1 else holding(0, "", Message(role=view.role, blocks=(call,)))
+        made = _commands(held) if len(view.tool_calls) == 1 else commands_of(call)
         result = results.get(call.id)
-        for command in _commands(made):
+        for command in made:
             yield Run(command, _failure(*result) if result else None)
 
 
@@ -103,6 +106,7 @@ def uncounted(error: str) -> tuple[str, int]:
     return (error[: found.start()], int(found[1])) if found else (error, 1)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _alike(error: str) -> str:
     """What an error says, without where; one that says nothing apart from that, without its numbers."""
     found = _MESSAGE.search(error)

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from compaction.prompts import serialized_prompt
+from compaction.summarizers import CancelledError
 from compaction.summarizers.asking import Asker, ask
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.gleaning import gleaned
@@ -296,6 +297,51 @@ notes = st.lists(
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     return tmp_path_factory.mktemp("session") / "session.jsonl"
+
+
+def test_it_is_called_off_between_messages():
+    asked = iter([False] * (len(TALK) - 1) + [True])
+    with pytest.raises(CancelledError):
+        ExtractiveSummarizer().summarize(prompt("compaction", *TALK), is_cancelled=lambda: next(asked))
+
+
+halves = st.text(st.sampled_from("\ud800\udc00\ud83d\ude00\U0001f600 a."), max_size=12)
+"""Halves of characters, alone and beside each other, and a whole one."""
+long_halves = st.builds(
+    lambda half, size, rest: "word " * size + half + rest, halves, st.integers(0, 130), halves
+)
+"""So long that they are cut where they are quoted."""
+
+
+@st.composite
+def talks_in_halves(draw):
+    """A turn in which all that a person, a model and tools can say has halves of characters in it."""
+    asked, said, output = draw(long_halves), draw(long_halves), draw(long_halves)
+    write = call("write", "c1", path=f"src/{asked[-9:]}/a.ts")
+    return [
+        user(asked),
+        assistant(said, write, call("bash", "c2", command=f"run {said}")),
+        result(output, call_id="c1"),
+        result(f"Error: {output}", call_id="c2", is_error=True),
+        assistant(f"{said} done. Shall I {asked}?"),
+    ]
+
+
+earlier_in_halves = halves.map(
+    lambda half: f"## Goal\n- {half} x\n## Critical Context\n- src/{half}/: a.ts\n- `{half}`: ok"
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    talk=talks_in_halves(),
+    name=st.sampled_from(built_in_names()),
+    previous=st.just("") | earlier_in_halves,
+    tokens=st.integers(0, 700),
+)
+def test_a_summary_has_utf_8_whatever_halves_of_characters_were_said(talk, name, previous, tokens):
+    text = summary(name, *talk, previous=previous, max_tokens=tokens)
+    assert text.encode().decode() == text
 
 
 @bounded

@@ -129,6 +129,11 @@ def test_a_text_opens_and_closes_nothing(tag):
     assert chosen(queue(f"see <{tag}> there")) == [f"- see &lt;{tag}> there"]
 
 
+def test_what_stands_there_already_is_not_told_of_another_thing():
+    lines = [Line("a.ts", head="src/", thing="src/a.ts"), Line("a.ts", head="src/", thing="/repo/src/a.ts")]
+    assert chosen(queue(*lines)) == ["- src/: a.ts"]
+
+
 def test_half_a_character_is_replaced():
     assert chosen(queue("so \ud83d")) == ["- so \ufffd"]
 

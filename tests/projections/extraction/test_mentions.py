@@ -94,7 +94,10 @@ def test_any_text_has_mentions_that_lie_in_it_and_not_in_each_other(text):
     st.lists(
         st.sampled_from(["see src/a.ts", "call load_it", "Error: it broke", "wait 10 ms", "plain words"])
     )
+    | st.lists(st.lists(st.sampled_from([piece for piece in PIECES if piece != "\n"])).map("".join))
 )
+@example(["1", "a/", "-", "foo_bar", "#12"])
+@example(["diff --git a/", "a/b.ts", "\\", "n.ts"])
 def test_lines_have_what_they_have_alone(lines):
     alone, at = list[Mention](), 0
     for line in lines:

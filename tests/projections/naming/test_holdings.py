@@ -14,7 +14,7 @@ from eventstore.records import Label, Rewrite, Shown
 from eventstore.views import Message, ToolCall
 from projections.context import build_context
 from projections.extraction import Kind
-from projections.naming.holdings import Holdings, holding
+from projections.naming.holdings import Holdings, commands_of, holding
 from projections.standpoint import path, stand
 from tests.support.events import NOW
 from tests.support.pi_sessions import file_of, pi_entries
@@ -103,6 +103,12 @@ def test_a_shell_tool_without_a_script_was_given_no_command(arguments):
 
 def test_the_command_argument_of_another_tool_is_no_command():
     assert Kind.COMMAND not in held(assistant(call("editor", command="pytest -q"))).named
+
+
+def test_commands_of_one_call_are_told_apart_from_those_of_others():
+    one = ToolCall("c1", "bash", b'{"command":"make && make && pytest -q"}')
+    assert commands_of(one) == ("make", "pytest -q")
+    assert commands_of(ToolCall("c2", "editor", b'{"command":"make"}')) == ()
 
 
 def test_a_command_that_the_person_ran_counts():

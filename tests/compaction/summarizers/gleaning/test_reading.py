@@ -1,0 +1,38 @@
+"""Messages are read one after the other, until somebody calls it off."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.summarizers.gleaning.reading import read
+from compaction.summarizers.summarizer import CancelledError
+from projections.naming.holdings import Holdings
+from tests.compaction.summarizers.asked import never
+from tests.support.contexts import context_of
+from tests.support.talk import assistant, call, result, user
+
+TALK = [
+    user("read src/a.ts"),
+    assistant(call("bash", "c1", command="cat src/a.ts")),
+    result("export fooBar\nError: it broke", call_id="c1", is_error=True),
+    user("read src/a.ts"),
+]
+
+
+def test_messages_come_in_order_with_what_they_hold():
+    parts = context_of(*TALK).parts
+    holdings = Holdings()
+    assert [held for _, held in read(parts, never)] == [holdings.of_part(part) for part in parts]
+    assert [view.role for view, _ in read(parts, never)] == ["user", "assistant", "toolResult", "user"]
+
+
+def test_it_is_asked_before_each_message_whether_to_go_on():
+    asked = iter([False, False, True])
+    reading = read(context_of(*TALK).parts, lambda: next(asked))
+    assert [next(reading).view.role for _ in range(2)] == ["user", "assistant"]
+    with pytest.raises(CancelledError):
+        next(reading)
+
+
+def test_nobody_is_asked_where_there_is_no_message():
+    assert list(read((), lambda: True)) == []
