@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from compaction.compactor import Compacted
-from compaction.maintaining import Advice, Maintainer, Settings
+from compaction.maintaining import Advice, Maintainer
 from compaction.summaries.summary import Wishes
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.writing import SessionWriter
@@ -23,11 +22,13 @@ class BeforeRequest(_Happened, frozen=True, tag="before_request"):
 
 
 class AfterTurn(_Happened, frozen=True, tag="after_turn"):
-    """An answer has come, and is in the log."""
+    """An answer has come, and is in the log; `model` is the one in use now."""
+
+    model: str | None = None
 
 
 class Failed(_Happened, frozen=True, tag="error"):
-    """A request was refused, with this text; `model` is the one that it was to."""
+    """A request was refused, with this text; `model` is the one in use now."""
 
     error: str
     model: str | None = None
@@ -57,15 +58,6 @@ def answer(maintainer: Maintainer, writer: SessionWriter, line: bytes, number: i
         return Advice(error=str(error))
 
 
-def settings_of(given: Mapping[str, Any], source: str) -> Settings:
-    """Settings of automatic compaction. Raises BadInputError, which names the key that is wrong."""
-    try:
-        return msgspec.convert(given, Settings)
-    except msgspec.ValidationError as error:
-        problem = str(error).removeprefix("Object ")
-        raise BadInputError(source, problem, "docs/policies.md names the settings") from None
-
-
 def _read(line: bytes, number: int) -> Happened:
     try:
         happened: Happened = _happened.decode(line)
@@ -79,8 +71,8 @@ def _advice(maintainer: Maintainer, writer: SessionWriter, happened: Happened) -
     match happened:
         case BeforeRequest():
             return maintainer.before_request(writer)
-        case AfterTurn():
-            return maintainer.after_turn(writer)
+        case AfterTurn(model=model):
+            return maintainer.after_turn(writer, model=model)
         case Failed(error=error, model=model):
             return maintainer.on_error(writer, error, model=model)
         case Idle(seconds=seconds):

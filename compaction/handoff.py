@@ -7,10 +7,12 @@ from typing import Final
 
 import msgspec
 
+from compaction.harness_prompt import HarnessPrompt, harness_prompt
 from compaction.prompts import live_prompt, output_budget
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError, ask
 from compaction.templates import Source, find, with_session
+from compaction.trigger import DEFAULT_RESERVE
 from eventstore.errors import BadInputError
 from eventstore.records import Attempt, CustomMessage, Link, ModelChange, Record
 from eventstore.writing import SessionWriter
@@ -40,30 +42,31 @@ def hand_off(
     tools: bytes = b"",
     instructions: str = "",
     sources: Sequence[Source] = (),
-    reserve: int = 16_384,
+    reserve: int = DEFAULT_RESERVE,
     leaf: Leaf = None,
 ) -> HandedOff:
     """Have a document written by the real messages and a template, and begin a new session with it.
 
     The session itself gets no compaction, and stays as it is; the document is of the context at `leaf`. `system`
-    is the harness's own system prompt and `tools` its definitions, a JSON list, so that what its provider has
-    cached is used; no tool may be called. The new session begins with a link to its parent, the model in use,
-    and the document as a message that people see, too. Raises AskingError, CancelledError, BadInputError for a
-    session without messages, VersionConflictError where the new one exists.
+    is the harness's own system prompt and `tools` its definitions, a JSON list; what is left out is taken from
+    the log, where it has them. No tool may be called. The new session begins with a link to its parent, the
+    model in use, and the document as a message that people see, too. Raises AskingError, CancelledError,
+    BadInputError for a session without messages, VersionConflictError where the new one exists.
     """
     with writer.log.snapshot() as snapshot:
         at = stand(snapshot, writer.session, leaf=leaf)
         context = context_at(snapshot, at)
         template = find(HANDOFF, with_session(sources, snapshot, at))
+        sent = HarnessPrompt(system=system, tools=tools).or_else(harness_prompt(snapshot, at))
     if not context.parts:
         raise BadInputError(f"session {writer.session!r}", "has no messages to hand off", "name another")
     prompt = live_prompt(
         template,
         context.parts,
-        system=system,
+        system=sent.system,
         max_tokens=output_budget(reserve),
         instructions=instructions,
-        tools=tools,
+        tools=sent.tools,
         forbids_tools=True,
     )
     try:

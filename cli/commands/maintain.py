@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Unpack
+from typing import BinaryIO, Final, Unpack
 
 import click
 
 from cli.compacting import Asking, asking_options, policy_option, window_option
 
-if TYPE_CHECKING:
-    from compaction.maintaining import Settings
+DEFAULT_OUTPUT: Final = 32_000
 
 
 @click.command(
@@ -22,6 +21,20 @@ if TYPE_CHECKING:
 @asking_options
 @window_option
 @click.option(
+    "--max-output",
+    type=click.IntRange(0),
+    default=DEFAULT_OUTPUT,
+    show_default=True,
+    metavar="TOKENS",
+    help="The longest answer of the session's model.",
+)
+@click.option(
+    "--system",
+    type=click.File("rb"),
+    help="The harness's system prompt, for handoffs and policies that send real messages.",
+)
+@click.option("--tools", type=click.File("rb"), help="Its tools, a JSON list, for the same.")
+@click.option(
     "--settings", "settings_file", metavar="FILE", help="Settings of automatic compaction, in TOML."
 )
 @click.option("--json", "_as_json", is_flag=True, help="Answer in JSON, as it does in any case.")
@@ -32,13 +45,16 @@ def command(
     *,
     policy: str,
     window: int,
+    max_output: int,
+    system: BinaryIO | None,
+    tools: BinaryIO | None,
     settings_file: str | None,
     _as_json: bool,
     **asking: Unpack[Asking],
 ) -> None:
     """Keep a session's context small while its harness runs: a line of JSON in, a line of JSON out.
 
-    Each line says what happened: {"on":"before_request"}, {"on":"after_turn"},
+    Each line says what happened: {"on":"before_request"}, {"on":"after_turn","model":"…"},
     {"on":"error","error":"…","model":"…"}, {"on":"idle","seconds":300} or {"on":"compact","instructions":"…"}.
     Each answer says what to do: "do" is nothing, retry, switch-model or continue. What belongs to it in the log
     is appended already. A line that makes no sense is answered with an "error"; the next is read. Ctrl-C calls
@@ -48,22 +64,31 @@ def command(
     from cli.interrupt import Interrupt
     from cli.maintaining import answer
     from cli.output import echo_json
+    from cli.settings_file import settings_in
     from cli.store import opened_session
+    from cli.texts import text_of
     from compaction.compactor import Compactor
+    from compaction.harness_prompt import HarnessPrompt
     from compaction.hooks import installed_hooks
-    from compaction.maintaining import Maintainer
+    from compaction.maintaining import Maintainer, Settings
     from compaction.part import Limits
     from eventstore.clock import epoch_milliseconds
     from eventstore.writing import SessionWriter
     from projections.tokens import counter
 
-    chosen, settings, interrupt = policy_named(policy), _settings(settings_file), Interrupt()
+    if sys.stdin.buffer in (system, tools):
+        raise click.UsageError("--system and --tools take files: standard input has the lines", ctx)
+    chosen, interrupt = policy_named(policy), Interrupt()
+    settings = settings_in(settings_file) if settings_file is not None else Settings()
+    sent_before = HarnessPrompt(
+        system=text_of(system) if system else "", tools=tools.read() if tools else b""
+    )
     with opened_session(ctx, session) as (log, name):
         maintainer = Maintainer(
             compactor=Compactor(
                 policy=chosen,
-                asker=asker_of(ctx, log, asking, interrupt),
-                limits=Limits(window=window),
+                asker=asker_of(ctx, log, asking, interrupt, chosen),
+                limits=Limits(window=window, output=max_output),
                 tokens=counter(chosen.counter, log=log),
                 sources=template_sources(),
                 hooks=installed_hooks(),
@@ -71,6 +96,7 @@ def command(
             now=epoch_milliseconds,
             new_session=lambda: SessionWriter(log, new_session_name()),
             settings=settings,
+            sent_before=sent_before,
         )
         writer = SessionWriter(log, name)
         for number, line in enumerate(sys.stdin.buffer, 1):
@@ -79,21 +105,3 @@ def command(
                     advice = answer(maintainer, writer, line, number)
                 echo_json(advice)
                 sys.stdout.buffer.flush()
-
-
-def _settings(file: str | None) -> Settings:
-    import tomllib
-    from pathlib import Path
-
-    from cli.maintaining import settings_of
-    from eventstore.errors import BadInputError
-
-    if file is None:
-        return settings_of({}, "")
-    try:
-        given = tomllib.loads(Path(file).read_text("utf-8"))
-    except OSError as error:
-        raise BadInputError(file, str(error.strerror), "name a TOML file with settings") from None
-    except ValueError as error:
-        raise BadInputError(file, f"is no TOML ({error})", "docs/policies.md names the settings") from None
-    return settings_of(given, file)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from compaction.maintaining.maintainer import Advice, Maintainer
-from compaction.maintaining.settings import Promotion, Settings
+from compaction.maintaining.advice import Advice
+from compaction.maintaining.maintainer import Maintainer
+from compaction.maintaining.settings import BranchSummaries, Promotion, Settings
 
-__all__ = ["Advice", "Maintainer", "Promotion", "Settings"]
+__all__ = ["Advice", "BranchSummaries", "Maintainer", "Promotion", "Settings"]

@@ -7,12 +7,12 @@ from typing import Final
 
 import msgspec
 
-from compaction.maintaining.answers import WENT_WRONG
 from eventstore.formats import view_of_message
 from eventstore.javascript import stringify
 from eventstore.records import MessageRecord
 from eventstore.views import ToolCall
 from projections.context import Part
+from projections.usage import FAILED
 
 TOOL: Final = "compact"
 DONE: Final = "[Compacted. History summarized.]"
@@ -41,7 +41,7 @@ def compact_call(parts: Sequence[Part]) -> Asked | None:
             continue
         waiting = [call for call in message.tool_calls if call.id not in answered]
         asked = [call for call in waiting if call.name == TOOL]
-        if message.stop_reason in WENT_WRONG or not asked:
+        if message.stop_reason in FAILED or not asked:
             return None
         return Asked(call=asked[0], is_last=all(call.name == TOOL for call in waiting))
     return None

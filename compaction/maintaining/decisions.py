@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from compaction.maintaining.circuit import Past
 from eventstore.frame import body_of, header_of, kind_of
 from eventstore.log import Snapshot
 from eventstore.records import Decision, record_of
@@ -14,11 +15,19 @@ from eventstore.writing import SessionWriter
 
 Hook = Literal["before_request", "after_turn", "error", "idle"]
 """At which of a harness's calls something was decided."""
+TRIGGERED: Final = "triggered"
+PROMOTED: Final = "promoted"
+HANDED_OFF: Final = "handed off"
 FAILED: Final = "failed"
 NO_GAIN: Final = "no-gain"
+CANCELLED: Final = "cancelled"
+CIRCUIT_OPEN: Final = "circuit open"
 SKIPPED: Final = "skipped"
 NOTHING: Final = "nothing"
+HOOK_FAILED: Final = "hook failed"
 _FAILURES: Final = frozenset({FAILED, NO_GAIN})
+_ASIDE: Final = frozenset({CIRCUIT_OPEN, HOOK_FAILED})
+"""Outcomes that are put down beside what came of a call."""
 _MANUAL: Final = "manual"
 
 
@@ -35,14 +44,23 @@ class Occasion(msgspec.Struct, frozen=True, kw_only=True):
             outcome=outcome, reason=reason, policy=self.policy, numbers={**numbers, "hook": self.hook}
         )
 
-    def skip(self, reason: str) -> list[str]:
-        """Put down that nothing was done, unless this hook put down just that last; the ids of what was appended."""
+    def put_down(self, outcome: str, reason: str, **numbers: Any) -> list[str]:
+        """Put a decision down; the ids of what was appended."""
+        return self.writer.append(self.decision(outcome, reason, **numbers))
+
+    def put_down_once(self, outcome: str, reason: str, **numbers: Any) -> list[str]:
+        """The same, unless just that was put down last at this hook."""
         with self.writer.log.snapshot() as snapshot:
-            found = (decision for _, decision in decisions(snapshot, self.writer.session))
-            last = next((each for each in found if each.numbers.get("hook") == self.hook), None)
-        if last is not None and (last.outcome, last.reason) == (SKIPPED, reason):
+            last = next(self._comparable(snapshot, outcome), None)
+        if last is not None and (last.outcome, last.reason) == (outcome, reason):
             return []
-        return self.writer.append(self.decision(SKIPPED, reason))
+        return self.put_down(outcome, reason, **numbers)
+
+    def _comparable(self, snapshot: Snapshot, outcome: str) -> Iterator[Decision]:
+        for _, decision in decisions(snapshot, self.writer.session):
+            is_like = decision.outcome == outcome if outcome in _ASIDE else decision.outcome not in _ASIDE
+            if is_like and decision.numbers.get("hook") == self.hook:
+                yield decision
 
 
 def decisions(snapshot: Snapshot, session: str) -> Iterator[tuple[int, Decision]]:
@@ -67,16 +85,15 @@ def decisions(snapshot: Snapshot, session: str) -> Iterator[tuple[int, Decision]
                 yield head.seq, Decision(outcome=FAILED, reason=attempt.error, numbers={"reason": _MANUAL})
 
 
-def failures_in_a_row(snapshot: Snapshot, session: str) -> int:
-    """How many automatic compactions have failed since one went through, or since a person asked for one."""
-    failures = 0
-    for _, decision in decisions(snapshot, session):
-        if decision.numbers.get("reason") == _MANUAL:
-            break
-        failures += decision.outcome in _FAILURES
-    return failures
+def past(snapshot: Snapshot, session: str, leaf: int) -> Past:
+    """What came of automatic compactions since one went through or a person asked, for the context at a leaf's number.
 
-
-def gained_nothing_at(snapshot: Snapshot, session: str, leaf: int) -> bool:
-    """Whether a compaction of the context at a leaf, by its number, gained nothing since it came to be."""
-    return any(decision.outcome == NO_GAIN and seq > leaf for seq, decision in decisions(snapshot, session))
+    What was called off is no failure.
+    """
+    failures, is_open, gained_nothing, is_theirs = 0, False, False, True
+    for seq, decision in decisions(snapshot, session):
+        is_theirs = is_theirs and decision.numbers.get("reason") != _MANUAL
+        failures += is_theirs and decision.outcome in _FAILURES
+        is_open = is_open or (is_theirs and decision.outcome == CIRCUIT_OPEN)
+        gained_nothing = gained_nothing or (decision.outcome == NO_GAIN and seq > leaf)
+    return Past(failures=failures, is_open=is_open, gained_nothing=gained_nothing)

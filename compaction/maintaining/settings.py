@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from compaction.part import Count, Limits, Positive
+from compaction.trigger import DEFAULT_RESERVE
+
+Threshold = Annotated[int, msgspec.Meta(ge=-1)]
+"""A threshold; -1 and 0 set none."""
 
 
 class Promotion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -22,19 +26,44 @@ class Promotion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return Limits(window=self.window, output=self.output)
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Settings of automatic compaction, with oh-my-pi's defaults; a person's own compaction heeds none of them.
+class BranchSummaries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether a branch that is left is summarized, and the tokens of the window that stay free for that."""
 
+    enabled: bool = False
+    reserve_tokens: Count = DEFAULT_RESERVE
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings of compaction, by oh-my-pi's names and with its defaults.
+
+    A compaction that a person asks for heeds only what says how it is made. That are `reserve_tokens` and
+    `keep_recent_tokens`, which lead over what the policy's parts say (pi's and oh-my-pi's: 16,384 and 20,000),
+    and `remote_endpoint`: with `remote_enabled` the service there is asked for summaries before all others.
+
+    The others say when. `threshold_tokens`, or else `threshold_percent`, leads over the policy's trigger.
+    `less_saved`: what rewrites have saved since the last measured call is taken off the size that decides.
     `idle_threshold_tokens` and `idle_timeout_seconds` say when an idle session is compacted. `failures` in a
     row stop automatic compaction until one goes through or a person asks. `promotion` is a larger model.
     """
 
     enabled: bool = True
     strategy: Literal["context-full", "handoff", "off"] = "context-full"
+    reserve_tokens: Positive | None = None
+    keep_recent_tokens: Positive | None = None
+    threshold_percent: Threshold = -1
+    threshold_tokens: Threshold = -1
     auto_continue: bool = True
+    remote_enabled: bool = True
+    remote_endpoint: str | None = None
     idle_enabled: bool = False
     idle_threshold_tokens: Count = 200_000
     idle_timeout_seconds: Count = 300
     failures: Positive = 3
     less_saved: bool = True
     promotion: Promotion | None = None
+    branch_summary: BranchSummaries = BranchSummaries()
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether anything is compacted that nobody asked for."""
+        return self.enabled and self.strategy != "off"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from compaction.handoff import hand_off
 from compaction.summarizers import SummarizerError
+from compaction.summarizers.anthropic import AnthropicSummarizer
 from compaction.summarizers.asking import Asker, AskingError
 from eventstore.errors import BadInputError, VersionConflictError
+from eventstore.event import NewEvent
 from eventstore.records import record_of
 from eventstore.writing import SessionWriter
 from projections.context import build_context, context_json
 from projections.settings import settings
 from tests.compaction.scripted import Scripted
 from tests.support.events import events
+from tests.support.messages_api import MessagesApi
 from tests.support.talk import assistant, texts_of, user
 
 
@@ -85,3 +90,53 @@ def test_a_session_without_messages_has_nothing_to_hand_off(story):
     story.add(record_of("reset_boundary", b'{"type":"reset_boundary"}'))
     with pytest.raises(BadInputError, match="no messages to hand off"):
         handed(story)
+
+
+TOOLS = b'[{"name":"read","input_schema":{"type":"object"}}]'
+
+
+@pytest.fixture
+def begun(story):
+    """A session whose log says what its harness sends before the messages."""
+    record = {"type": "session_init", "systemPrompt": "You are omp.", "tools": json.loads(TOOLS)}
+    body = json.dumps(record).encode()
+    story.log.append("s", [NewEvent(id="init", kind="session_init", body=body, format="pi/3")])
+    story.says(user("build it"), assistant("half done"))
+    return story
+
+
+def test_system_prompt_and_tools_are_those_of_the_log(begun):
+    scribe = Scripted()
+    handed(begun, scribe)
+    (prompt,) = scribe.prompts
+    assert (prompt.system, json.loads(prompt.tools)) == ("You are omp.", json.loads(TOOLS))
+
+
+def test_a_caller_who_knows_better_leads_over_the_log(begun):
+    scribe = Scripted()
+    handed(begun, scribe, system="You are pi.", tools=b"[]")
+    assert (scribe.prompts[0].system, scribe.prompts[0].tools) == ("You are pi.", b"[]")
+
+
+def test_the_document_has_80_percent_of_the_reserve_at_most(worked):
+    scribe = Scripted()
+    handed(worked, scribe)
+    handed(worked, scribe, "another", reserve=1_000)
+    assert [prompt.max_tokens for prompt in scribe.prompts] == [13_107, 800]
+
+
+def test_a_provider_is_sent_the_prefix_that_it_knows_and_told_to_call_nothing(begun, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with MessagesApi() as api:
+        handed(begun, AnthropicSummarizer(model="m", base_url=api.url, api_key="key"))
+    asked = api.requests[0].json
+    assert (asked["system"], asked["tools"]) == ("You are omp.", json.loads(TOOLS))
+    assert asked["tool_choice"] == {"type": "none"}
+    assert [message["role"] for message in asked["messages"]] == ["user", "assistant", "user"]
+
+
+def test_without_tools_there_is_no_choice_of_them(worked, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with MessagesApi() as api:
+        handed(worked, AnthropicSummarizer(model="m", base_url=api.url, api_key="key"))
+    assert not {"tools", "tool_choice"} & set(api.requests[0].json)

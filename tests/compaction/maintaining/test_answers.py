@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.maintaining.answers import newest
-from eventstore.records import Label
+from eventstore.records import Label, ModelChange
 from tests.support.talk import assistant, user
 
 
@@ -39,3 +39,16 @@ def test_before_a_failed_answer_that_is_all_there_is_there_was_nothing(story):
 def test_an_answer_is_of_the_model_that_it_names(story, model, is_of):
     story.says(assistant("done"))
     assert ends_with(story).is_of(model) == is_of
+
+
+def test_an_answer_is_of_the_model_in_use_until_another_is_chosen(story):
+    story.says(assistant("done"))
+    assert ends_with(story).is_of()
+    story.add(ModelChange(provider="q", model_id="n"))
+    assert not ends_with(story).is_of()
+
+
+def test_a_change_of_the_model_is_behind_the_newest_answer(story):
+    story.says(assistant("half", stop="length"))
+    story.add(ModelChange(provider="q", model_id="n"))
+    assert (ends_with(story).stop, ends_with(story).has_failed) == ("length", False)

@@ -1,0 +1,49 @@
+"""Asking hooks before anything is put down, and not again."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.hooks import Hooks, Supplied
+from compaction.maintaining import Maintainer
+from projections.context import build_context
+from tests.compaction.scripted import Scripted, compactor, long, turns
+from tests.support.talk import texts_of, user
+
+
+@pytest.fixture
+def asked() -> list[str]:
+    """The names of functions of a hook, each time that one is asked."""
+    return []
+
+
+def maintained(asked, said=None, scribe=None):
+    hooks = Hooks(
+        name="h",
+        before_compaction=lambda _: asked.append("before") or said,
+        prompting=lambda _: asked.append("prompting"),
+        after_compaction=lambda _: asked.append("after"),
+    )
+    return Maintainer(
+        compactor=compactor(scribe or Scripted(lambda _: "so far"), hooks=[hooks]), now=lambda: 0
+    )
+
+
+def test_each_function_of_a_hook_is_asked_once(story, asked):
+    turns(story, 20, 10)
+    maintained(asked).after_turn(story.writer)
+    assert asked == ["before", "prompting", "after"]
+
+
+def test_a_summary_that_a_hook_supplies_is_taken_and_nobody_else_is_asked(story, asked):
+    turns(story, 20, 10)
+    scribe = Scripted()
+    maintained(asked, Supplied(summary="theirs"), scribe).after_turn(story.writer)
+    assert (texts_of(build_context(story.log, "s"))[0], asked) == ("theirs", ["before", "after"])
+    assert scribe.prompts == []
+
+
+def test_a_hook_is_not_asked_where_there_is_nothing_to_summarize(story, asked):
+    story.says(user(long(60)))
+    maintained(asked).after_turn(story.writer)
+    assert asked == []

@@ -1,0 +1,145 @@
+"""Three failures in a row, and no gain: what is not tried any more."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from compaction.maintaining import Settings
+from compaction.maintaining.circuit import Past, given_up, opens
+from compaction.summarizers import CancelledError, SummarizerError
+from tests.compaction.maintaining.maintained import decisions, failed_three_times, fails, handing, maintainer
+from tests.compaction.scripted import Scripted, long, turns
+from tests.support.talk import user
+
+
+@pytest.mark.parametrize(
+    ("past", "why"),
+    [
+        (Past(), ""),
+        (Past(failures=2), ""),
+        (Past(failures=3), "3 compactions in a row have failed: compact by hand to go on"),
+        (Past(failures=4), "4 compactions in a row have failed: compact by hand to go on"),
+        (Past(failures=1, gained_nothing=True), "a compaction of this context gained nothing"),
+    ],
+)
+def test_what_came_of_those_before_says_whether_a_compaction_is_tried(past, why):
+    assert given_up(past, 3) == why
+
+
+@pytest.mark.parametrize(
+    ("past", "expected"),
+    [(Past(failures=2), False), (Past(failures=3), True), (Past(failures=4, is_open=True), False)],
+)
+def test_a_circuit_opens_once(past, expected):
+    assert opens(past, 3) == expected
+
+
+def test_the_first_failure_is_put_down_and_told(story):
+    turns(story, 20, 10)
+    advice = maintainer(Scripted(fails)).after_turn(story.writer)
+    said = "Auto-compaction failed: summarizer scripted: no such model"
+    assert (advice.error, decisions(story)[-1]) == (said, ("failed", said))
+
+
+def test_three_failures_in_a_row_open_the_circuit(story):
+    failed_three_times(story)
+    scribe = Scripted()
+    for _ in range(2):
+        maintainer(scribe).after_turn(story.writer)
+    why = "3 compactions in a row have failed: compact by hand to go on"
+    assert scribe.prompts == []
+    assert decisions(story)[-3:] == [decisions(story)[-3], ("circuit open", why), ("skipped", why)]
+
+
+def test_an_open_circuit_is_put_down_once_whatever_is_called(story):
+    failed_three_times(story)
+    for _ in range(2):
+        maintainer().before_request(story.writer)
+        maintainer().on_error(story.writer, "prompt is too long")
+    assert [outcome for outcome, _ in decisions(story)].count("circuit open") == 1
+
+
+def test_a_circuit_that_a_person_closed_opens_again(story):
+    failed_three_times(story)
+    with suppress(SummarizerError):
+        maintainer(Scripted(fails)).compact(story.writer)
+    for _ in range(3):
+        maintainer(Scripted(fails)).after_turn(story.writer)
+    assert [outcome for outcome, _ in decisions(story)].count("circuit open") == 2
+
+
+def test_how_many_failures_open_it_is_a_setting(story):
+    turns(story, 20, 10)
+    scribe, once = Scripted(), Settings(failures=1)
+    maintainer(Scripted(fails), settings=once).after_turn(story.writer)
+    maintainer(scribe, settings=once).after_turn(story.writer)
+    assert scribe.prompts == []
+
+
+def test_what_a_person_calls_off_is_no_failure(story):
+    def called_off(_prompt):
+        raise CancelledError
+
+    turns(story, 20, 10)
+    for _ in range(4):
+        advice = maintainer(Scripted(called_off)).after_turn(story.writer)
+    assert advice.error == "Auto-compaction failed: cancelled; the session is as it was"
+    assert {outcome for outcome, _ in decisions(story)} == {"triggered", "cancelled"}
+    assert maintainer().after_turn(story.writer).history_rewritten
+
+
+def test_a_person_closes_the_circuit(story):
+    turns(story, 20, 10)
+    for _ in range(3):
+        maintainer(Scripted(fails)).after_turn(story.writer)
+    assert maintainer().compact(story.writer).outcome == "compacted"
+    turns(story, 30, 10)
+    assert maintainer().after_turn(story.writer).history_rewritten
+
+
+@pytest.mark.parametrize("scribe", [Scripted(fails), Scripted(lambda _: long(100))], ids=["fails", "no gain"])
+def test_a_person_who_asks_closes_the_circuit_whatever_comes_of_it(story, scribe):
+    failed_three_times(story)
+    with suppress(SummarizerError):
+        maintainer(scribe).compact(story.writer)
+    story.says(user("more"))
+    assert maintainer().after_turn(story.writer).history_rewritten
+
+
+def test_a_person_who_asks_where_there_is_nothing_to_do_closes_the_circuit(story):
+    failed_three_times(story)
+    maintainer(cut=None).compact(story.writer)
+    assert maintainer().after_turn(story.writer).history_rewritten
+
+
+def test_an_open_circuit_stops_handoffs_too(story):
+    failed_three_times(story)
+    scribe = Scripted()
+    handing(story, scribe).after_turn(story.writer)
+    assert scribe.prompts == []
+
+
+def test_a_context_that_gains_nothing_is_not_tried_again(story):
+    turns(story, 20, 10)
+    scribe = Scripted(lambda _: long(500))
+    for _ in range(2):
+        maintainer(scribe).after_turn(story.writer)
+    assert len({prompt.digest for prompt in scribe.prompts if "draft" not in prompt.text}) == 1
+    assert decisions(story)[-1] == ("skipped", "a compaction of this context gained nothing")
+
+
+def test_no_gain_is_a_failure(story):
+    for _ in range(3):
+        turns(story, 20, 10)
+        maintainer(Scripted(lambda _: long(500))).after_turn(story.writer)
+    assert decisions(story)[-1][0] == "circuit open"
+
+
+def test_a_compaction_that_goes_through_closes_the_circuit(story):
+    failed_three_times(story)
+    maintainer().compact(story.writer)
+    turns(story, 30, 10)
+    maintainer(Scripted(fails)).after_turn(story.writer)
+    assert [outcome for outcome, _ in decisions(story)][-2:] == ["triggered", "failed"]

@@ -1,0 +1,127 @@
+"""What is put down of decisions, and what is not put down again."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.hooks import Cancel, Hooks
+from compaction.maintaining import Maintainer, Settings
+from compaction.maintaining.circuit import Past
+from compaction.maintaining.decisions import past
+from tests.compaction.maintaining.maintained import decisions, failed_three_times, maintainer
+from tests.compaction.scripted import Scripted, compactor, long, turns
+from tests.support.talk import user
+
+
+def test_a_skip_is_put_down_only_when_its_reason_changes(story):
+    turns(story, 5)
+    for _ in range(3):
+        maintainer().after_turn(story.writer)
+    maintainer(settings=Settings(enabled=False)).after_turn(story.writer)
+    assert decisions(story) == [
+        ("skipped", "the context is small enough"),
+        ("skipped", "automatic compaction is off"),
+    ]
+
+
+def test_skips_at_different_hooks_do_not_flood_the_log(story):
+    turns(story, 5)
+    for _ in range(3):
+        maintainer().before_request(story.writer)
+        maintainer().on_idle(story.writer, 1)
+    assert decisions(story) == [
+        ("skipped", "the context is small enough"),
+        ("skipped", "idle compaction is off"),
+    ]
+
+
+def test_a_hook_that_calls_off_is_the_one_decision(story):
+    turns(story, 20, 10)
+    hooks = [Hooks(name="h", before_compaction=lambda _: Cancel("not now"))]
+    Maintainer(compactor=compactor(hooks=hooks), now=lambda: 0).after_turn(story.writer)
+    assert decisions(story) == [("cancelled", "not now")]
+
+
+def hooked(*hooks):
+    named = [Hooks(name=f"h{place}", before_compaction=hook) for place, hook in enumerate(hooks)]
+    return Maintainer(compactor=compactor(Scripted(lambda _: "so far"), hooks=named), now=lambda: 0)
+
+
+def test_a_hook_that_calls_off_every_time_is_put_down_once(story):
+    turns(story, 20, 10)
+    for _ in range(3):
+        hooked(lambda _: Cancel("not now")).after_turn(story.writer)
+    assert decisions(story) == [("cancelled", "not now")]
+
+
+def test_a_hook_that_calls_off_for_another_reason_is_put_down_again(story):
+    turns(story, 20, 10)
+    for reason in ("not now", "not now", "never"):
+        hooked(lambda _, reason=reason: Cancel(reason)).after_turn(story.writer)
+    assert decisions(story) == [("cancelled", "not now"), ("cancelled", "never")]
+
+
+def test_what_a_hook_calls_off_is_no_failure(story):
+    for _ in range(4):
+        turns(story, 20, 10)
+        hooked(lambda _: Cancel("not now")).after_turn(story.writer)
+    assert hooked().after_turn(story.writer).history_rewritten
+
+
+def test_who_waits_for_a_recovery_is_told_that_a_hook_called_it_off(story):
+    turns(story, 20, 10)
+    advice = hooked(lambda _: Cancel("not now")).on_error(story.writer, "prompt is too long")
+    assert advice.error == "Context overflow recovery failed: not now"
+
+
+def test_a_hook_that_raises_and_one_that_calls_off_are_put_down_once_each(story):
+    def raises(_plan):
+        raise ValueError("oops")
+
+    turns(story, 20, 10)
+    for _ in range(3):
+        hooked(raises, lambda _: Cancel("not now")).after_turn(story.writer)
+    assert decisions(story) == [
+        ("hook failed", "hook h0, before_compaction: ValueError: oops"),
+        ("cancelled", "not now"),
+    ]
+
+
+def test_an_idle_session_that_waits_is_put_down_once(story):
+    turns(story, 5)
+    for seconds in range(3):
+        maintainer(settings=Settings(idle_enabled=True)).on_idle(story.writer, seconds)
+    assert decisions(story) == [("skipped", "idle for less than 300 seconds")]
+
+
+def test_errors_of_another_kind_are_put_down_once(story):
+    turns(story, 5)
+    for error in ("overloaded", "429: slow down"):
+        maintainer().on_error(story.writer, error)
+    assert decisions(story) == [("skipped", "the error says nothing of the context's length")]
+
+
+def test_a_compaction_that_goes_through_is_put_down_before_it(story):
+    turns(story, 20, 10)
+    maintainer().after_turn(story.writer)
+    assert decisions(story) == [("triggered", "threshold")]
+
+
+def test_the_past_counts_failures_since_the_newest_compaction(story):
+    failed_three_times(story)
+    with story.log.snapshot() as snapshot:
+        leaf = snapshot.head("s").leaf
+        assert past(snapshot, "s", leaf) == Past(failures=3, is_open=True)
+    maintainer().compact(story.writer)
+    with story.log.snapshot() as snapshot:
+        assert past(snapshot, "s", leaf) == Past()
+
+
+@pytest.mark.parametrize(("more", "expected"), [(False, True), (True, False)])
+def test_the_past_says_whether_this_very_context_gained_nothing(story, more, expected):
+    turns(story, 20, 10)
+    maintainer(Scripted(lambda _: long(500))).after_turn(story.writer)
+    if more:
+        story.says(user("more"))
+    with story.log.snapshot() as snapshot:
+        assert past(snapshot, "s", snapshot.head("s").leaf) == Past(failures=1, gained_nothing=expected)

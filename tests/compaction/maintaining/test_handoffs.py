@@ -1,0 +1,79 @@
+"""A new session in place of a compaction, where that is the strategy."""
+
+from __future__ import annotations
+
+from compaction.maintaining import Settings
+from compaction.summarizers import CancelledError, SummarizerError
+from eventstore.writing import SessionWriter
+from projections.context import build_context
+from tests.compaction.maintaining.maintained import decisions, handing, kinds
+from tests.compaction.scripted import Scripted, turns
+from tests.support.talk import assistant, user
+
+
+def test_a_handoff_may_stand_in_for_a_compaction(story):
+    turns(story, 20, 10)
+    advice = handing(story).after_turn(story.writer)
+    assert (advice.do, advice.session, kinds(story)) == ("continue", "next-1", [])
+    assert len(build_context(story.log, "next-1").parts) == 1
+
+
+def test_before_a_request_a_handoff_may_stand_in_for_a_compaction_too(story):
+    turns(story, 20, 10)
+    assert handing(story).before_request(story.writer).session == "next-1"
+
+
+def test_a_handoff_is_put_down(story):
+    turns(story, 20, 10)
+    handing(story).after_turn(story.writer)
+    assert decisions(story) == [("handed off", "to session next-1")]
+
+
+def test_a_handoff_without_a_document_falls_back_to_a_compaction(story):
+    def only_summaries(prompt):
+        if prompt.template.name == "handoff":
+            raise SummarizerError("scripted", "no document")
+        return "so far"
+
+    turns(story, 20, 10)
+    handing(story, Scripted(only_summaries)).after_turn(story.writer)
+    assert "compaction" in kinds(story)
+
+
+def test_after_an_overflow_there_is_no_handoff_for_it_would_send_the_same_again(story):
+    turns(story, 20, 10)
+    advice = handing(story, Scripted(lambda _: "so far")).on_error(story.writer, "prompt is too long")
+    assert (advice.session, kinds(story)) == (None, ["compaction"])
+
+
+def test_after_an_answer_that_was_cut_off_a_handoff_is_allowed(story):
+    turns(story, 20, 10)
+    story.says(user("next"), assistant("half an", stop="length"))
+    scribe = Scripted()
+    advice = handing(story, scribe).after_turn(story.writer)
+    assert (advice.do, advice.session) == ("continue", "next-1")
+    assert [part.id for part in scribe.prompts[0].prefix][-1] == "e5"
+
+
+def test_while_nothing_happens_there_is_no_handoff(story):
+    turns(story, 20, 10)
+    idle = Settings(strategy="handoff", idle_enabled=True, idle_threshold_tokens=50)
+    advice = handing(story, Scripted(lambda _: "so far"), settings=idle).on_idle(story.writer, 300)
+    assert (advice.session, kinds(story)) == (None, ["compaction"])
+
+
+def test_a_handoff_that_is_called_off_is_not_followed_by_a_compaction(story):
+    def called_off(_prompt):
+        raise CancelledError
+
+    turns(story, 20, 10)
+    advice = handing(story, Scripted(called_off)).after_turn(story.writer)
+    assert (advice.do, "Auto-compaction failed" in (advice.error or "")) == ("nothing", True)
+    assert kinds(story) == ["attempt"]
+
+
+def test_a_handoff_to_a_session_that_is_there_already_falls_back_to_a_compaction(story):
+    turns(story, 20, 10)
+    SessionWriter(story.log, "next-1").message(user("theirs"))
+    advice = handing(story, Scripted(lambda _: "so far")).after_turn(story.writer)
+    assert (advice.session, advice.history_rewritten) == (None, True)

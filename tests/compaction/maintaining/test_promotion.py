@@ -1,0 +1,80 @@
+"""A larger model in place of a compaction."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from compaction.maintaining import Promotion, Settings
+from compaction.maintaining.promotion import is_promoted
+from compaction.trigger import Trigger
+from eventstore.records import ModelChange
+from projections.context import build_context
+from tests.compaction.maintaining.maintained import LARGER, decisions, kinds, maintainer
+from tests.compaction.scripted import turns
+from tests.support.talk import assistant, texts_of, user
+
+VAST = Promotion(model="vast", window=100_000)
+"""Too large for it is what is over 83,616 tokens: its window less 16,384."""
+
+
+@pytest.mark.parametrize(("tokens", "promoted"), [(83_616, True), (83_617, False)])
+def test_a_larger_model_is_gone_on_with_while_it_has_room(tokens, promoted):
+    assert is_promoted(VAST, tokens=tokens, trigger=Trigger(), in_use="p/m") == promoted
+
+
+@pytest.mark.parametrize(
+    ("in_use", "promoted"), [("p/vast", False), ("vast", False), ("p/m", True), ("", True)]
+)
+def test_the_larger_model_in_use_is_not_gone_on_with_again(in_use, promoted):
+    assert is_promoted(VAST, tokens=1, trigger=Trigger(), in_use=in_use) == promoted
+
+
+def test_a_larger_model_may_be_named_with_its_provider():
+    vast = msgspec.structs.replace(VAST, model="p/vast")
+    assert not is_promoted(vast, tokens=1, trigger=Trigger(), in_use="p/vast")
+
+
+def test_nobody_is_promoted_without_a_larger_model():
+    assert not is_promoted(None, tokens=1, trigger=Trigger(), in_use="p/m")
+
+
+def test_a_larger_model_goes_before_a_compaction(story):
+    turns(story, 1_500)
+    advice = maintainer(settings=LARGER, trigger=Trigger(percent=1)).after_turn(story.writer)
+    assert (advice.do, advice.model, kinds(story)) == ("switch-model", "vast", [])
+
+
+def test_a_larger_model_without_room_changes_nothing(story):
+    turns(story, 6_000, 5)
+    maintainer(settings=LARGER, trigger=Trigger(percent=1)).after_turn(story.writer)
+    assert kinds(story) == ["compaction"]
+
+
+def test_the_larger_model_in_use_is_compacted(story):
+    turns(story, 1_500, 5)
+    story.add(ModelChange(provider="p", model_id="vast"))
+    maintainer(settings=LARGER, trigger=Trigger(percent=1)).after_turn(story.writer)
+    assert "compaction" in kinds(story)
+
+
+def test_a_larger_model_goes_on_without_the_failed_answer(story):
+    turns(story, 1_500)
+    story.says(user("next"), assistant("", stop="error"))
+    advice = maintainer(settings=LARGER, trigger=Trigger(percent=1)).on_error(
+        story.writer, "prompt is too long"
+    )
+    assert (advice.do, texts_of(build_context(story.log, "s"))[-1]) == ("switch-model", "next")
+
+
+def test_an_idle_session_may_go_on_with_a_larger_model(story):
+    turns(story, 1_500)
+    idle = Settings(idle_enabled=True, idle_threshold_tokens=50, promotion=LARGER.promotion)
+    advice = maintainer(settings=idle, trigger=Trigger(percent=1)).on_idle(story.writer, 300)
+    assert (advice.do, kinds(story)) == ("switch-model", [])
+
+
+def test_a_promotion_is_put_down(story):
+    turns(story, 1_500)
+    maintainer(settings=LARGER, trigger=Trigger(percent=1)).after_turn(story.writer)
+    assert decisions(story) == [("promoted", "vast has room for the context")]

@@ -1,0 +1,83 @@
+"""Two harnesses' maintainers of one session: what one has done, the other does not do again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from eventstore import open_store
+from eventstore.verify import verify
+from tests.cli import long_talk
+from tests.cli.long_talk import SESSION
+from tests.cli.running import Refold
+from tests.support.local_http import Exchange, LocalServer
+
+
+@pytest.fixture
+def refold(tmp_path: Path) -> Refold:
+    """The command with a session that is due for a compaction, and a policy that says so."""
+    refold = Refold(tmp_path / "store")
+    refold("import", long_talk.write(tmp_path / "talk.jsonl"))
+    (tmp_path / "tight.toml").write_text(
+        'name = "tight"\nextends = "pi"\n[trigger]\nreserve = 300\n'
+        '[cut]\npart = "keep-recent"\ntokens = 250\n[prompting]\ntemplate = "short"\nturn_prefix = ""\n'
+    )
+    return refold
+
+
+@pytest.fixture
+def patient_service() -> Iterator[LocalServer]:
+    """A service that answers nobody until two have asked."""
+    both = Barrier(2)
+
+    def reply(exchange: Exchange) -> None:
+        both.wait(timeout=60)
+        exchange.answer(200, json.dumps({"summary": "In short."}).encode())
+
+    with LocalServer(reply) as server:
+        yield server
+
+
+def maintained(refold: Refold, service: LocalServer, line: bytes) -> list[Any]:
+    """What two processes answer that are told the same at once; which of them is the faster is not said."""
+    policy = ("--policy", refold.store.parent / "tight.toml", "--window", "1000")
+    asking = ("--summarizer", "http", "--endpoint", service.url)
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    both = [refold.started("maintain", SESSION, *policy, *asking, **streams) for _ in range(2)]
+    for process in both:
+        assert process.stdin is not None
+        process.stdin.write(line)
+        process.stdin.flush()
+    said = [process.communicate(timeout=60)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    return sorted((json.loads(each) for each in said), key=lambda advice: advice["tokens"] is None)
+
+
+def kinds(refold: Refold) -> list[str]:
+    with open_store(refold.store) as log:
+        assert verify(log).findings == []
+    return [event["kind"] for event in refold("log", SESSION, "--json").json_lines]
+
+
+def test_of_two_at_the_threshold_one_compacts_and_both_are_told_that_the_history_is_another(
+    refold: Refold, patient_service: LocalServer
+) -> None:
+    ours, theirs = maintained(refold, patient_service, b'{"on":"after_turn"}\n')
+    assert (ours["reason"], theirs["reason"]) == ("threshold", "somebody has compacted or left the branch")
+    assert (ours["historyRewritten"], theirs["historyRewritten"]) == (True, True)
+    assert (ours["error"], theirs["error"]) == (None, None)
+    assert kinds(refold).count("compaction") == 1
+
+
+def test_of_two_that_recover_one_compacts_and_both_send_their_request_again(
+    refold: Refold, patient_service: LocalServer
+) -> None:
+    said = maintained(refold, patient_service, b'{"on":"error","error":"prompt is too long"}\n')
+    assert [(advice["do"], advice["error"]) for advice in said] == [("retry", None), ("retry", None)]
+    assert kinds(refold).count("compaction") == 1
