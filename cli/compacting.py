@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import click
+from click.shell_completion import CompletionItem
 
 from cli.options import Decorator
 from cli.own_files import POLICIES, TEMPLATES
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from eventstore.lmdb_log import LmdbLog
 
 DEFAULT_WINDOW: Final = 200_000
-SUMMARIZERS: Final = ("anthropic", "extractive", "http", "recorded")
-_ADDRESSED: Final = ("anthropic", "http")
 _WHO_ASKS: Final = {
     "anthropic": "a key is set: the summary is asked of Anthropic; --summarizer extractive asks nobody",
     "extractive": "no ANTHROPIC_API_KEY is set: the summary is extracted from the log, without a model",
@@ -58,10 +57,33 @@ class Asking(TypedDict):
     endpoint: str
 
 
+class SummarizerName(click.ParamType):  # type: ignore[type-arg]  # older clicks take none
+    """The name of a summarizer; the registry that has them is not loaded before somebody asks for one."""
+
+    name = "summarizer"
+
+    def get_metavar(self, *args: Any, **fields: Any) -> str | None:
+        return self._choice.get_metavar(*args, **fields)
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return self._choice.convert(value, param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return self._choice.shell_complete(ctx, param, incomplete)
+
+    @property
+    def _choice(self) -> click.Choice[str]:
+        from compaction.summarizers.registry import SUMMARIZERS
+
+        return click.Choice(list(SUMMARIZERS))
+
+
 _ASKING: Final[list[Decorator]] = [
     click.option(
         "--summarizer",
-        type=click.Choice(SUMMARIZERS),
+        type=SummarizerName(),
         help="Who writes the summary.  [default: anthropic where its key is set, else extractive]",
     ),
     click.option(
@@ -87,23 +109,34 @@ def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def asker_of(ctx: click.Context, log: LmdbLog, asking: Asking, is_cancelled: Cancellation) -> Asker:
+def asker_of(
+    ctx: click.Context,
+    log: LmdbLog,
+    asking: Asking,
+    is_cancelled: Cancellation,
+    policy: Policy | None = None,
+) -> Asker:
     """How the chosen summarizer is asked; without a choice, who it is gets said on stderr.
 
-    Raises UsageError for options that say nothing to it, BadInputError for http without an address.
+    Models are those of the options, else those that the policy names. Raises UsageError for options that say
+    nothing to the summarizer, BadInputError for http without an address.
     """
     from cli.output import echo_note
     from compaction.summarizers.asking import Asker
-    from compaction.summarizers.registry import Choice, default_summarizer, summarizer_named
+    from compaction.summarizers.registry import SUMMARIZERS, Choice, default_summarizer, summarizer_named
 
     name, models, endpoint = asking["summarizer"], asking["models"], asking["endpoint"]
-    if models and name not in (None, "anthropic"):
+    if models and name is not None and not SUMMARIZERS[name].takes_model:
         raise click.UsageError(f"--model says nothing to --summarizer {name}", ctx)
-    if endpoint and name not in _ADDRESSED:
-        raise click.UsageError(f"--endpoint goes with --summarizer {' or '.join(_ADDRESSED)}", ctx)
-    chosen = name or ("anthropic" if models else default_summarizer())
+    if endpoint and (name is None or not SUMMARIZERS[name].takes_endpoint):
+        addressed = [each for each, kind in SUMMARIZERS.items() if kind.takes_endpoint]
+        raise click.UsageError(f"--endpoint goes with --summarizer {' or '.join(addressed)}", ctx)
+    of_models = next(each for each, kind in SUMMARIZERS.items() if kind.takes_model)
+    chosen = name or (of_models if models else default_summarizer())
     if name is None and not models:
         echo_note(_WHO_ASKS[chosen])
+    if not models and policy is not None and SUMMARIZERS[chosen].takes_model:
+        models = policy.prompting.models
     return Asker(
         summarizers=[
             summarizer_named(chosen, Choice(log=log, model=model, endpoint=endpoint))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from compaction.summaries.file_tags import with_file_tags
+import msgspec
+
+from compaction.change import compaction_record, size_after
+from compaction.summaries.summary import Summary
 from eventstore.errors import NotFoundError
-from eventstore.estimates import utf16_tokens
-from eventstore.records import Compaction
-from eventstore.views import Message, Text
 from eventstore.writing import SessionWriter
-from projections.context import context_at, parts_from
+from projections.context import context_at
 from projections.files import files_of
 from projections.standpoint import path, stand
+from projections.tokens import counter
 
 
 def record_compaction(
@@ -35,19 +36,14 @@ def record_compaction(
         entries = path(snapshot, at)
         if first_seq not in {entry.seq for entry in entries}:
             raise NotFoundError("entry on the path", first_kept, "'refold tree' shows the path to the leaf")
-        files = files_of([entry for entry in entries if entry.seq < first_seq], snapshot).lists()
-        before = context_at(snapshot, at).parts
-        kept = parts_from(snapshot, at, first_seq)
-    text = with_file_tags(summary, files)
-    summary_tokens = utf16_tokens(Message(role="compactionSummary", blocks=(Text(text),)))
-    record = Compaction(
-        summary=text,
-        first_kept_entry_id=first_kept,
-        tokens_before=sum(part.utf16 for part in before),
-        tokens_after=summary_tokens + sum(part.utf16 for part in kept),
-        details=files,
-        reason=reason,
-        policy=policy,
-        template=template,
-    )
-    return writer.append(record, expected=version)[0]
+        tokens = counter("utf16/4")
+        record = compaction_record(
+            Summary(text=summary, template=template),
+            files=files_of([entry for entry in entries if entry.seq < first_seq], snapshot).lists(),
+            first_kept=first_kept,
+            tokens_before=sum(tokens.count(context_at(snapshot, at).parts)),
+            reason=reason,
+            policy=policy,
+        )
+        after = size_after(snapshot, writer.session, [record], tokens=tokens)
+    return writer.append(msgspec.structs.replace(record, tokens_after=after), expected=version)[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, Literal
 
@@ -11,17 +11,13 @@ import msgspec
 from compaction.policies import Continuation
 from eventstore.event import Event
 from eventstore.formats import view_of_message
-from eventstore.formats.pi_entry import tolerant_json
 from eventstore.javascript import stringify
 from eventstore.records import CustomMessage, MessageRecord
-from eventstore.views import Image, Opaque
+from eventstore.views import Image, Message, Opaque
 from projections.context import Part
+from projections.continuation import MARK, is_continuation
 
-MARK: Final = "compaction_continue"
-"""In the metadata of messages that are appended here: views hide them, the model sees them."""
 HAD_MEDIA: Final = "had_media"
-_RESUMED: Final = ("[Resuming] ", "[Continuing from compaction] ", "[Continuing task ")
-"""How messages of this kind begin that other harnesses wrote."""
 _MID_TASK: Final = "continue"
 _AGENT_SAYS: Final = "Go on with the next step of the work, unless all of it is done."
 _NO_TEXT: Final = "[Continuing task — previous message contained media attachments]"
@@ -53,12 +49,13 @@ def continuation(
         return Continued(branch="none", reason="the policy continues with nothing")
     if way == "auto-continue":
         return Continued(branch="auto-continue", reason="the policy says so", record=_by_agent())
-    place = _newest_request(before, entries)
-    if place is None or any(part.role == "assistant" for part in before[place + 1 :]):
+    events = {entry.seq: entry for entry in entries}
+    place = _newest_request(before, events)
+    if place is None or any(_is_answer(part, events) for part in before[place + 1 :]):
         return Continued(branch="mid-task", reason="the newest request was answered", record=_said(_MID_TASK))
     request = before[place]
     message = view_of_message(request.raw)
-    if any(isinstance(block, Image | Opaque) for block in message.blocks):
+    if _has_media(message):
         text = f"{_WITH_TEXT}{message.text}" if message.text.strip() else _NO_TEXT
         return Continued(
             branch="media",
@@ -74,23 +71,31 @@ def continuation(
     )
 
 
-def is_continuation(part: Part, event: Event | None) -> bool:
-    """Whether a message goes on after a compaction, and is nobody's request."""
-    record = tolerant_json(event.body) if event is not None and event.kind == "message" else {}
-    metadata = record.get("metadata")
-    if isinstance(metadata, dict) and metadata.get(MARK):
-        return True
-    return part.role == "user" and view_of_message(part.raw).text.startswith(_RESUMED)
+def _is_answer(part: Part, events: Mapping[int, Event]) -> bool:
+    """Whether a message is the model's, or stands for several of which the first is."""
+    return part.seq in events and events[part.seq].role == "assistant"
 
 
-def _newest_request(before: Sequence[Part], entries: Sequence[Event]) -> int | None:
+def _newest_request(before: Sequence[Part], events: Mapping[int, Event]) -> int | None:
     """The place of the newest real message of a person: no result, no summary, no extension's, no continuation."""
-    events = {entry.seq: entry for entry in entries}
     for place in range(len(before) - 1, -1, -1):
         part = before[place]
-        if part.role == "user" and not is_continuation(part, events.get(part.seq)):
+        event = events.get(part.seq)
+        if event is None or event.role != "user" or part.role != "user":
+            continue
+        if _asks(part) and not is_continuation(event):
             return place
     return None
+
+
+def _asks(part: Part) -> bool:
+    """Whether a message asks for anything: one that is blank could not be sent again."""
+    message = view_of_message(part.raw)
+    return bool(message.text.strip()) or _has_media(message)
+
+
+def _has_media(message: Message) -> bool:
+    return any(isinstance(block, Image | Opaque) for block in message.blocks)
 
 
 def _by_agent() -> CustomMessage:

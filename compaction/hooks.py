@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
@@ -53,19 +53,62 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
     after_move: Callable[[list[str]], None] | None = None
 
 
+_ANSWERS: Final[dict[str, tuple[type[msgspec.Struct], ...]]] = {
+    "before_compaction": (Cancel, Supplied),
+    "prompting": (Prompted,),
+    "before_move": (Cancel, Supplied),
+}
+"""What the functions that are asked for something may give; the others are told only."""
+
+
 class Troubles(list[str]):
-    """What hooks that raised said, one line each; nothing that they do leaves half an append."""
+    """What went wrong in hooks, one line each; nothing that they do leaves half an append."""
 
     def ask(self, hooks: Hooks, name: str, *arguments: Any) -> Any:
-        """The answer of one function of a hook, None where it has none or raised."""
+        """The answer of one function of a hook; None where it has none, raised, or gave something else."""
         function = getattr(hooks, name)
         if function is None:
             return None
         try:
-            return function(*arguments)
+            return _checked(function(*arguments), _ANSWERS.get(name, ()))
         except Exception as error:  # noqa: BLE001  somebody else's code
             self.append(f"hook {hooks.name}, {name}: {type(error).__name__}: {error}")
             return None
+
+
+def decided(
+    hooks: Sequence[Hooks], name: str, about: Plan | Move, troubles: Troubles
+) -> Cancel | Supplied | None:
+    """What hooks say before something is done: the first that cancels or supplies leads."""
+    for each in hooks:
+        said: Cancel | Supplied | None = troubles.ask(each, name, about)
+        if said is not None:
+            return said
+    return None
+
+
+def prompted(hooks: Sequence[Hooks], plan: Plan, troubles: Troubles) -> Prompted:
+    """What all hooks add to a prompt; of several other prompts and of data by one name, the last counts."""
+    added = Prompted()
+    for each in hooks:
+        more: Prompted | None = troubles.ask(each, "prompting", plan)
+        if more is not None:
+            added = Prompted(
+                prompt=more.prompt or added.prompt,
+                context=(*added.context, *more.context),
+                preserve_data=added.preserve_data | more.preserve_data,
+            )
+    return added
+
+
+def _checked(said: Any, answers: tuple[type[msgspec.Struct], ...]) -> Any:
+    """An answer whose fields are what they should be, and have JSON; None for whatever nobody asked for."""
+    if said is None or not answers:
+        return None
+    if not isinstance(said, answers):
+        known = " or ".join(each.__name__ for each in answers)
+        raise TypeError(f"gives {type(said).__name__}, and not {known}")
+    return msgspec.convert(msgspec.to_builtins(said), type(said))
 
 
 def installed_hooks() -> list[Hooks]:

@@ -8,12 +8,11 @@ from functools import reduce
 from itertools import chain
 
 from compaction.navigation.branch import entry_id
-from eventstore.chain import link
 from eventstore.event import Event, NewEvent, Parent
 from eventstore.frame import Buffer, encode
 from eventstore.kinds import is_entry
 from eventstore.log import FeedItem, Head, Snapshot, advance
-from eventstore.standing import stand
+from eventstore.stored import as_stored
 from projections import standpoint
 
 
@@ -90,41 +89,17 @@ def foreseen(snapshot: Snapshot, session: str, new: Sequence[NewEvent]) -> Snaps
 
 def _stored(snapshot: Snapshot, head: Head, new: NewEvent) -> Event:
     """The event as the log would store it."""
-    session, seq = head.name, head.version + 1
+    session = head.name
     parent_seq = _parent(snapshot, head, new)
-    parent = entry_id(snapshot, session, parent_seq)
-    target_seq = snapshot.locate(session, new.facts.target) if new.facts.target else 0
-    standing = stand(new, seq, parent_seq, target_seq, lambda seq: snapshot.frame(session, seq))
-    digest = link(
-        head.digest,
-        body=new.body,
-        format=new.format,
-        id=new.id,
-        parent=parent,
-        kind=new.kind,
-        time=new.time,
-        cause=new.cause,
-    )
-    position = max((each.position for each in snapshot.heads()), default=0) + 1
-    return Event(
-        session=session,
-        seq=seq,
-        position=position,
-        id=new.id,
-        parent=parent,
+    return as_stored(
+        new,
+        head,
         parent_seq=parent_seq,
-        kind=new.kind,
-        role=new.facts.role,
-        time=new.time,
+        parent=entry_id(snapshot, session, parent_seq),
+        target_seq=snapshot.locate(session, new.facts.target) if new.facts.target else 0,
+        position=max((each.position for each in snapshot.heads()), default=0) + 1,
         recorded=new.time or 0,
-        cause=new.cause,
-        format=new.format,
-        utf16=new.facts.utf16,
-        utf8=new.facts.utf8,
-        message_span=new.facts.message,
-        digest=digest,
-        body=new.body,
-        **standing._asdict(),
+        read=lambda seq: snapshot.frame(session, seq),
     )
 
 

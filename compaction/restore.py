@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from compaction.policies import Restoring
 from compaction.rewrites import SizedContext, SizedMessage
@@ -33,6 +33,13 @@ def restored(
         room -= tokens.of_text(text)
         found.append(CustomMessage(custom_type=RESTORED, content=f"{path}, as it was read last:\n{text}"))
     return found + _plan(context, kept)
+
+
+def fewer(shown: Sequence[CustomMessage]) -> list[CustomMessage]:
+    """What is shown again, less the file that was read longest ago; without files, less the plan."""
+    files = [each for each in shown if each.custom_type == RESTORED]
+    others = [each for each in shown if each.custom_type != RESTORED]
+    return [*files[:-1], *others] if files else others[:-1]
 
 
 def _newest_reads(context: SizedContext, kept: set[str]) -> Iterator[tuple[str, SizedMessage]]:

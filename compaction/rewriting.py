@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from compaction.rewrites import AnyRewrite, SizedContext, shown_after, sized
-from eventstore.errors import VersionConflictError
+from compaction.until_ours import until_ours
 from eventstore.frame import decode
 from eventstore.log import Snapshot
 from eventstore.records import Link, Rewrite, Shown, record_of
@@ -14,9 +13,6 @@ from eventstore.writing import SessionWriter
 from projections.context import context_at
 from projections.standpoint import stand
 from projections.tokens import Counter
-
-_TRIES: Final = 5
-"""How often rewrites are planned anew where somebody else appends all the time."""
 
 
 def plan_rewrites(
@@ -63,15 +59,9 @@ def record_rewrites(
 ) -> list[str]:
     """Append what rewrites do, in one append; the ids of the new entries.
 
-    Where somebody appended in the meantime they are planned anew. Raises VersionConflictError where that has
-    happened too often.
+    Where somebody appended in the meantime they are planned anew, until they are appended or there are none.
     """
-    for _ in range(_TRIES - 1):
-        try:
-            return _recorded(writer, parts, tokens=tokens, now=now, is_compacting=is_compacting)
-        except VersionConflictError:
-            continue
-    return _recorded(writer, parts, tokens=tokens, now=now, is_compacting=is_compacting)
+    return until_ours(lambda: _recorded(writer, parts, tokens=tokens, now=now, is_compacting=is_compacting))
 
 
 def _recorded(

@@ -20,7 +20,7 @@ _LARGEST_INDEX: Final = 2**32 - 2
 _PRINTED_OTHERWISE: Final = (b"\\u", b"\\/", b"-0")
 """Marks of what JavaScript prints otherwise than it stands in a JSON text: escapes that it does not use, -0."""
 _decode: Final = msgspec.json.Decoder().decode
-_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _MOST_DIGITS: Final = 400
 """More digits than any double has before its point."""
 _ISO_DATE: Final = re.compile(
@@ -53,8 +53,13 @@ def cut_utf16(text: str, units: int) -> str:
 
 
 def well_formed(text: str) -> str:
-    """JavaScript's `text.toWellFormed()`: each half of a surrogate pair that stands alone becomes U+FFFD."""
-    return _LONE_SURROGATE.sub("\ufffd", text)
+    """JavaScript's `text.toWellFormed()`: each half of a surrogate pair that stands alone becomes U+FFFD.
+
+    Two halves that have come together, as where pieces of a text are joined, are the character that they stand for.
+    """
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def trim(text: str) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 from eventstore import frame as frames_
 from eventstore.admission import check_expected, is_same
-from eventstore.chain import link
 from eventstore.errors import CorruptionError, EventConflictError, NotFoundError
 from eventstore.event import Event, Flag, NewEvent, Parent
 from eventstore.frame import Buffer, decode, encode, upcast
@@ -25,7 +24,7 @@ from eventstore.lmdb_keys import (
 )
 from eventstore.lmdb_store import Databases
 from eventstore.log import Appended, Expected, Head, advance
-from eventstore.standing import stand
+from eventstore.stored import as_stored
 
 
 class Append:
@@ -106,36 +105,15 @@ class Append:
         seq = self._next = head.version + 1
         parent_seq, parent = self._parent(new, head)
         target_seq = self._locate(new.facts.target) if new.facts.target else 0
-        standing = stand(new, seq, parent_seq, target_seq, self._read)
-        digest = link(
-            head.digest,
-            body=new.body,
-            format=new.format,
-            id=new.id,
-            parent=parent,
-            kind=new.kind,
-            time=new.time,
-            cause=new.cause,
-        )
-        event = Event(
-            session=head.name,
-            seq=seq,
-            position=position,
-            id=new.id,
-            parent=parent,
+        event = as_stored(
+            new,
+            head,
             parent_seq=parent_seq,
-            kind=new.kind,
-            role=new.facts.role,
-            time=new.time,
+            parent=parent,
+            target_seq=target_seq,
+            position=position,
             recorded=self._now,
-            cause=new.cause,
-            format=new.format,
-            utf16=new.facts.utf16,
-            utf8=new.facts.utf8,
-            message_span=new.facts.message,
-            digest=digest,
-            body=new.body,
-            **standing._asdict(),
+            read=self._read,
         )
         frame = encode(event)
         self._fresh[seq] = frame

@@ -6,6 +6,7 @@ stable; fields with their default are left out of the JSON.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, Literal
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
 from eventstore.formats.pi_entry import entry_of, facts_of
-from eventstore.javascript import well_formed
+from eventstore.javascript import parse, stringify, well_formed
 
 FORMAT: Final = "refold/1"
 
@@ -226,7 +227,7 @@ class Decision(Record, frozen=True, tag="decision"):
 
 
 class Attempt(Record, frozen=True, tag="attempt"):
-    """A request that failed or was cancelled."""
+    """A request that failed, was cancelled, or whose answer came too late to be of use."""
 
     request: dict[str, Any]
     error: str
@@ -265,6 +266,7 @@ BOOKKEEPING: Final = frozenset({"import", "observed_rewrite"})
 _DECODERS: Final = {kind: msgspec.json.Decoder(record) for kind, record in RECORDS.items()}
 _encode: Final = msgspec.json.Encoder().encode
 _decode_raw: Final = msgspec.json.Decoder(msgspec.Raw).decode
+_decode_any: Final = msgspec.json.Decoder().decode
 
 
 def compose(
@@ -281,7 +283,7 @@ def compose(
     of a wrong type, which nothing could read again.
     """
     try:
-        body = _encoded(record)
+        body = _whole(_encoded(record))
     except (TypeError, ValueError) as error:
         raise BadInputError(f"record of kind {record.kind!r}", f"it has no JSON ({error})", _SEE) from None
     check_record(record.kind, body)
@@ -302,6 +304,20 @@ def _encoded(record: Record) -> bytes:
         return _encode(record)
     except UnicodeEncodeError:
         return _encode(_well_formed(msgspec.to_builtins(record, enc_hook=msgspec.json.decode)))
+
+
+def _whole(body: bytes) -> bytes:
+    """A record's JSON without halves of surrogate pairs, which a message may bring along as escapes."""
+    if not _HALF_A_PAIR.search(body):
+        return body
+    try:
+        _decode_any(body)
+    except msgspec.DecodeError:
+        return stringify(_well_formed(parse(body.decode()))).encode()
+    return body
+
+
+_HALF_A_PAIR: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def _well_formed(value: Any) -> Any:

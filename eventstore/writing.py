@@ -10,6 +10,7 @@ import msgspec
 from eventstore.clock import epoch_milliseconds, random_id
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Parent
+from eventstore.javascript import stringify
 from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Expected
 from eventstore.records import BOOKKEEPING, MessageRecord, Record, compose
@@ -70,7 +71,11 @@ class SessionWriter:
         """Append a message in its harness's shape, and give its id. Raises BadInputError for an unknown shape."""
         if shape not in SHAPES:
             raise BadInputError(f"shape {shape!r}", "is not known", f"use one of {', '.join(SHAPES)}")
-        record = MessageRecord(message=msgspec.Raw(_encode(message)), shape=shape)
+        try:
+            raw = _encode(message)
+        except UnicodeEncodeError:
+            raw = stringify(message).encode()
+        record = MessageRecord(message=msgspec.Raw(raw), shape=shape)
         return self.append(record, expected=expected)[0]
 
     def fresh_ids(self, count: int) -> list[str]:

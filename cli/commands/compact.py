@@ -92,7 +92,7 @@ def command(
         _check_template(log, name, at, template, sources)
         compactor = Compactor(
             policy=chosen,
-            asker=Asker(summarizers=[]) if dry_run else asker_of(ctx, log, asking, interrupt),
+            asker=Asker(summarizers=[]) if dry_run else asker_of(ctx, log, asking, interrupt, chosen),
             limits=Limits(window=window),
             tokens=counter_named(counter or chosen.counter, log=log),
             sources=sources,

@@ -103,8 +103,8 @@ def _commented(policy: Policy) -> str:
 
     said = msgspec.to_builtins(policy)
     del said["name"], said["description"]
-    title = f"What {policy.name} says. A table that you write takes the place of the whole of its table."
-    lines = [title, *toml_text(said).splitlines()]
+    title = f"What {policy.name} says. A table that you write takes the place of the whole of its table;"
+    lines = [title, 'cut = "none" and the like take one out.', *toml_text(said).splitlines()]
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 

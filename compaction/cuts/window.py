@@ -12,14 +12,13 @@ from eventstore.event import Event
 from eventstore.formats import view_of_event, view_of_message
 from eventstore.frame import decode
 from eventstore.log import Snapshot
-from eventstore.views import Message
 from projections.context import Part, part_of, parts_from
 from projections.coverage import bears_message
+from projections.pairing import answered
 from projections.standpoint import Standpoint, path
 from projections.tokens import Counter
-from projections.usage import measured
+from projections.usage import FAILED, measured
 
-_FAILED: Final = frozenset({"aborted", "error"})
 TURN_STARTS: Final = frozenset({"user", "bashExecution", "custom", "branchSummary"})
 """Roles of messages that begin a turn: a person's, a command that a person ran, an extension's, a branch's summary."""
 
@@ -134,15 +133,16 @@ def _open_until(parts: Sequence[Part]) -> list[int]:
     unless the answer failed.
     """
     views = [view_of_message(part.raw) for part in parts]
-    results = {view.tool_call_id: place for place, view in enumerate(views) if view.role == "toolResult"}
+    until = [-1] * len(views)
+    results = answered(views)
+    for result, caller in results.items():
+        until[caller] = result
     newest = max((place for place, view in enumerate(views) if view.role == "assistant"), default=-1)
-
-    def until(place: int, view: Message) -> int:
-        in_flight = place == newest and view.stop_reason not in _FAILED
-        missing = len(views) if in_flight else -1
-        return max((results.get(call.id, missing) for call in view.tool_calls), default=-1)
-
-    return [until(place, view) for place, view in enumerate(views)]
+    if newest >= 0 and views[newest].stop_reason not in FAILED:
+        done = {views[result].tool_call_id for result, caller in results.items() if caller == newest}
+        if any(call.id not in done for call in views[newest].tool_calls):
+            until[newest] = len(views)
+    return until
 
 
 def _first(entries: Sequence[Event], place: int) -> str:

@@ -19,9 +19,6 @@ from projections.standpoint import Leaf, path, stand
 PREAMBLE: Final = "Tried on another branch before the return to this point:"
 """How the text of every branch summary begins, as in pi: the model is told what it reads."""
 
-RESERVED_TOKENS: Final = 16_384
-"""What of a summarizer's window pi and oh-my-pi keep free for its instructions and its answer."""
-
 SAYS_NOTHING: Final = frozenset({"leaf_moved", "label", "session_info"})
 """Kinds of entries that tell a model nothing, and do not change what it is told."""
 
@@ -88,11 +85,6 @@ def branch_summary(
 
 def _with_preamble(summary: str) -> str:
     return summary if summary.startswith(PREAMBLE) else f"{PREAMBLE}\n\n{summary}"
-
-
-def summary_budget(window: int) -> int:
-    """The tokens of a branch that a summarizer with this context window is given at most."""
-    return window - RESERVED_TOKENS
 
 
 def entries_for_summary(entries: Sequence[Event], budget: int, count: Callable[[Event], int]) -> list[Event]:

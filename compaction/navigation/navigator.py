@@ -7,14 +7,15 @@ from typing import Literal
 
 import msgspec
 
-from compaction.hooks import Cancel, Hooks, Supplied, Troubles
+from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided
 from compaction.navigation.branch import says_anything
 from compaction.navigation.navigate import Move, Written, go, plan_move
 from compaction.navigation.summarize_branch import summarize_branch
 from compaction.part import Limits
 from compaction.summaries.request_record import request_record
-from compaction.summarizers.asking import Asked, Asker
+from compaction.summarizers.asking import Asker, Reply
 from compaction.templates import Source
+from compaction.trigger import DEFAULT_RESERVE
 from eventstore.errors import VersionConflictError
 from eventstore.records import Attempt, Decision
 from eventstore.writing import SessionWriter
@@ -41,7 +42,7 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
     """How one goes elsewhere in sessions: who summarizes what is left, for which model, with which hooks.
 
     Without an `asker` nobody does. `tokens` counts; `sources` are where templates are looked for before those
-    that come with refold.
+    that come with refold; `reserve` tokens of the window stay free.
     """
 
     limits: Limits
@@ -49,6 +50,7 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
     asker: Asker | None = None
     sources: Sequence[Source] = ()
     hooks: Sequence[Hooks] = ()
+    reserve: int = DEFAULT_RESERVE
 
     def go(
         self,
@@ -69,7 +71,7 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
             version = snapshot.head(writer.session).version
             move = plan_move(snapshot, writer.session, target)
         troubles = Troubles()
-        said = self._said(move, troubles)
+        said = decided(self.hooks, "before_move", move, troubles)
         if isinstance(said, Cancel):
             writer.append(Decision(outcome="cancelled", reason=said.reason))
             return Gone(outcome="cancelled", move=move, reason=said.reason, troubles=troubles)
@@ -102,15 +104,7 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
             troubles=troubles,
         )
 
-    def _said(self, move: Move, troubles: Troubles) -> Cancel | Supplied | None:
-        """What hooks say before: the first that cancels or supplies leads."""
-        for hooks in self.hooks:
-            said = troubles.ask(hooks, "before_move", move)
-            if isinstance(said, Cancel | Supplied):
-                return said
-        return None
-
-    def _asked(self, writer: SessionWriter, move: Move, asker: Asker, instructions: str) -> Asked | None:
+    def _asked(self, writer: SessionWriter, move: Move, asker: Asker, instructions: str) -> Reply | None:
         return summarize_branch(
             writer,
             move,
@@ -119,4 +113,5 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
             tokens=self.tokens,
             sources=self.sources,
             instructions=instructions,
+            reserve=self.reserve,
         )

@@ -12,7 +12,7 @@ from compaction.navigation.navigate import Move
 from compaction.part import Limits
 from compaction.prompts import serialized_prompt
 from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.asking import Asked, Asker, AskingError, ask
+from compaction.summarizers.asking import Asker, AskingError, Reply, ask
 from compaction.templates import Source, Template, find, with_session, with_text
 from compaction.trigger import DEFAULT_RESERVE
 from eventstore.records import Attempt
@@ -36,11 +36,13 @@ def summarize_branch(
     tokens: Counter,
     sources: Sequence[Source] = (),
     instructions: str = "",
-) -> Asked | None:
+    reserve: int = DEFAULT_RESERVE,
+) -> Reply | None:
     """The summary of the branch that a move leaves, by as many of its newest messages as fit the model.
 
-    None where the branch holds no message. Instructions of a person replace the template. A failed or cancelled
-    request leaves the tree as it was, and an `attempt`. Raises AskingError, CancelledError.
+    `reserve` tokens of its window stay free. None where the branch holds no message. Instructions of a person
+    replace the template. A failed or cancelled request leaves the tree as it was, and an `attempt`. Raises
+    AskingError, CancelledError.
     """
     with writer.log.snapshot() as snapshot:
         observed = observed_rewrites(snapshot, writer.session)
@@ -53,7 +55,7 @@ def summarize_branch(
         places = with_session(sources, snapshot, stand(snapshot, writer.session))
     found = find(TEMPLATE, places)
     counts = dict(zip(parts, tokens.count(list(parts.values())), strict=True))
-    budget = limits.window - DEFAULT_RESERVE
+    budget = limits.window - reserve
     chosen = entries_for_summary(move.to_summarize, budget, lambda entry: counts.get(entry.seq, 0))
     told = [parts[entry.seq] for entry in chosen if entry.seq in parts]
     if not told:

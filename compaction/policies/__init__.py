@@ -58,8 +58,8 @@ def policy_of_file(path: Path) -> Policy:
 def parse(text: str, *, source: str) -> Policy:
     """The policy of a TOML text.
 
-    With `extends = "NAME"` it is that preset, but for the keys that the text has. Raises BadInputError, which
-    names the key that is wrong.
+    With `extends = "NAME"` it is that preset, but for the keys that the text has; "none" takes out a part that a
+    policy can do without. Raises BadInputError, which names the key that is wrong.
     """
     try:
         given = tomllib.loads(text)
@@ -71,11 +71,19 @@ def parse(text: str, *, source: str) -> Policy:
             raise _bad(source, f"extends {extended!r}", f"extend one of {', '.join(preset_names())}")
         given = {**tomllib.loads(_text_of(extended)), **given}
     try:
-        return msgspec.convert(given, Policy)
+        return msgspec.convert({name: _meant(name, value) for name, value in given.items()}, Policy)
     except msgspec.ValidationError as error:
         raise _bad(source, str(error).replace("Object", "The policy"), _ADVICE) from None
 
 
+def _meant(name: str, value: Any) -> Any:
+    """What a key is set to; TOML has no word of its own for nothing."""
+    return None if value == _NONE and name in _DISPENSABLE else value
+
+
+_NONE: Final = "none"
+_DISPENSABLE: Final = {field.name for field in msgspec.structs.fields(Policy) if field.default is None}
+"""The parts that a policy can do without. Lists are emptied: `[]`."""
 _ADVICE: Final = "see 'refold policies show oh-my-pi' for the keys there are"
 
 

@@ -12,6 +12,9 @@ from compaction.rewrites import AnyRewrite
 from compaction.trigger import DEFAULT_RESERVE, Trigger
 from projections.tokens import CounterName
 
+Name = Annotated[str, msgspec.Meta(min_length=1)]
+"""What something is called; nothing goes by no name."""
+
 Placement = Literal["summary", "prior-conversation-summary", "compacted", "reactive-compact"]
 """How a summary stands in a request: a user's message with `<summary>`, a system message with
 `<prior-conversation-summary>`, a user's message that begins `[Compacted]` or `[Reactive compact]`."""
@@ -26,7 +29,8 @@ class Prompting(PolicyPart, frozen=True, tag="prompting"):
 
     `shape`: the conversation as text in the prompt, or the real messages with the template behind them.
     `reserve` is what the bounds of answers are shares of; `output` (if over 0) bounds them in its place.
-    `window` is what the summarizer takes; a longer conversation is summarized in several steps.
+    `window` is what the summarizer takes; a longer conversation is summarized in several steps. `models` are
+    those to ask, each where the ones before it fail; none: the summarizer's own.
     """
 
     shape: Literal["serialized", "live-prefix"] = "serialized"
@@ -34,10 +38,10 @@ class Prompting(PolicyPart, frozen=True, tag="prompting"):
     update: str = "compaction-update"
     turn_prefix: str = "turn-prefix"
     short: str = ""
-    branch: str = "branch"
     reserve: Positive = DEFAULT_RESERVE
     output: Count = 0
     window: Positive = 180_000
+    models: tuple[Name, ...] = ()
 
 
 class Restoring(PolicyPart, frozen=True, tag="restoring"):
@@ -59,7 +63,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     compaction before is taken for a summary, and no model is asked. `counter` estimates tokens.
     """
 
-    name: Annotated[str, msgspec.Meta(min_length=1)]
+    name: Name
     description: str = ""
     counter: CounterName = "utf16/4"
     trigger: Trigger = Trigger()

@@ -8,7 +8,8 @@ from typing import Final
 
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.javascript import compact_json, cut_utf16, key_order, stringify, utf16_length
-from eventstore.views import Message, Text, Thinking, ToolCall, shell_text
+from eventstore.views import Message, ToolCall, shell_text
+from projections.renderers.transcript import assistant_lines
 
 LONGEST_RESULT: Final = 2_000
 """Characters of a tool result that a summarizer is shown: UTF-16 units, as pi counts them."""
@@ -42,7 +43,7 @@ def _lines(message: Message) -> Iterator[str]:
         if not message.shell.excluded:
             yield f"[User]: {shell_text(message.shell)}"
     elif message.role == "assistant":
-        yield from _assistant(message)
+        yield from assistant_lines(message, _call)
     elif message.role == "toolResult":
         if message.text:
             yield f"[Tool result]: {_cut(message.text)}"
@@ -50,18 +51,8 @@ def _lines(message: Message) -> Iterator[str]:
         yield f"[User]: {message.text}"
 
 
-def _assistant(message: Message) -> Iterator[str]:
-    thinking = [block.text for block in message.blocks if isinstance(block, Thinking)]
-    said = [block.text for block in message.blocks if isinstance(block, Text)]
-    if thinking:
-        yield "[Assistant thinking]: " + "\n".join(thinking)
-    if said:
-        yield "[Assistant]: " + "\n".join(said)
-    if message.tool_calls:
-        yield "[Assistant tool calls]: " + "; ".join(map(_call, message.tool_calls))
-
-
 def _call(call: ToolCall) -> str:
+    """A call as pi tells it; arguments that are no object, which pi leaves out, are told as they are."""
     arguments = tolerant_json(call.arguments)
     if not isinstance(arguments, dict):
         return f"{call.name}({compact_json(call.arguments)})"
@@ -69,7 +60,7 @@ def _call(call: ToolCall) -> str:
 
 
 def _cut(text: str) -> str:
-    """The beginning of a long text; a pair of surrogates is not parted."""
+    """The beginning of a long text; unlike pi, no pair of surrogates is parted."""
     length = utf16_length(text) if len(text) > LONGEST_RESULT // 2 else 0
     if length <= LONGEST_RESULT:
         return text

@@ -1,21 +1,28 @@
-"""Taking images out of what is kept."""
+"""Taking images and files out of what is kept."""
 
 from __future__ import annotations
 
 from compaction.part import PolicyPart
 from compaction.rewrites.sized_context import SizedContext
 from eventstore.records import Shown
-from eventstore.views import Image
+from eventstore.views import Block, Image, Opaque
 
 
 class Evict(PolicyPart, frozen=True, tag="evict"):
-    """Show `[image/png removed]` and the like in place of every image."""
+    """Show `[image/png removed]` and the like in place of every image, and of every file that people or tools sent."""
 
     def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
         return [
-            Shown(target=each.id, shown=f"[{block.mime or 'image'} removed]", block=number)
+            Shown(target=each.id, shown=f"[{name} removed]", block=number)
             for each in context.messages
             for number, block in enumerate(each.message.blocks)
-            if isinstance(block, Image)
+            if (name := _medium(block, each.message.role))
         ]
+
+
+def _medium(block: Block, role: str) -> str:
+    """What kind of attachment a block is, "" for none. Blocks of other types in an answer are the model's own."""
+    if isinstance(block, Image):
+        return block.mime or "image"
+    return block.type or "file" if isinstance(block, Opaque) and role != "assistant" else ""

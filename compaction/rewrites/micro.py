@@ -25,4 +25,8 @@ class Micro(PolicyPart, frozen=True, tag="micro"):
         if self.after_minutes is not None and context.idle <= self.after_minutes * 60_000:
             return []
         older = context.results[: -self.keep] if self.keep else context.results
-        return [Shown(target=each.id, shown=COMPACTED) for each in older if each.characters > self.shortest]
+        return [
+            Shown(target=each.id, shown=COMPACTED)
+            for each in older
+            if each.characters > self.shortest and each.message.text != COMPACTED
+        ]

@@ -8,6 +8,7 @@ from typing import Final
 from compaction.part import PolicyPart, Positive
 from compaction.rewrites.sized_context import SizedContext, SizedMessage
 from eventstore.records import Shown
+from projections.pairing import answered
 
 _PLACEHOLDER: Final = re.compile(r"\[snipped (\d+) messages from conversation middle\]")
 
@@ -55,10 +56,7 @@ def _stands_for(each: SizedMessage) -> int:
 
 def _unparted(lines: tuple[SizedMessage, ...]) -> list[bool]:
     """For each place between messages, from before the first to behind the last: no call parts from a result there."""
-    results = {each.message.tool_call_id: place for place, each in enumerate(lines) if each.is_result}
     whole = [True] * (len(lines) + 1)
-    until = -1
-    for place, each in enumerate(lines):
-        whole[place] = until < place
-        until = max([until, *(results.get(call.id, -1) for call in each.message.tool_calls)])
+    for result, caller in answered([each.message for each in lines]).items():
+        whole[caller + 1 : result + 1] = [False] * (result - caller)
     return whole

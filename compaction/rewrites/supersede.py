@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from compaction.part import PolicyPart
 from compaction.rewrites.protection import is_protected, path_of, spares_cache
 from compaction.rewrites.sized_context import SizedContext, SizedMessage
@@ -10,14 +13,19 @@ from projections.files import READS, SCHEME, without_selector
 
 SUPERSEDED = "[Superseded by a newer read of this file]"
 _RANGE_ARGUMENTS = ("offset", "limit")
+_UNCHANGED: Final = re.compile(
+    r"(?:wasted call\W+)?file unchanged since (?:your )?last read\b", re.IGNORECASE
+)
+"""How Claude Code answers that a file is what it was, in place of the file."""
 
 
 class Supersede(PolicyPart, frozen=True, tag="supersede"):
     """Show `[Superseded by a newer read of this file]` in place of stale reads.
 
     A newer read of a whole file makes every older one stale, a read of a range only one of the same range. A
-    read that failed makes none stale. Results of `protected` tools and such as are rewritten already are
-    neither touched nor do they count. Outside of a compaction the prompt cache is spared.
+    read that failed makes none stale, and neither does one that only says that the file is unchanged since the
+    last, as Claude Code's do: the older one has the text. Results of `protected` tools and such as are rewritten
+    already are neither touched nor do they count. Outside of a compaction the prompt cache is spared.
     """
 
     protected: tuple[str, ...] = ("skill",)
@@ -46,9 +54,11 @@ def whole_read(each: SizedMessage) -> str | None:
 
 
 def _read(each: SizedMessage) -> tuple[str, str] | None:
-    """What a result read: the path and the range of it, "" for the whole file; None for no read of a file."""
+    """What a result read: the path and the range of it, "" for the whole file; None for what shows none of a file."""
     named = path_of(each)
     if each.call is None or each.call.name not in READS or not named or SCHEME in named:
+        return None
+    if _UNCHANGED.match(each.message.text):
         return None
     path = without_selector(named)
     chosen = [each.call.argument(name) for name in _RANGE_ARGUMENTS]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from compaction.summarizers import CancelledError
-from compaction.summarizers.asking import Asked, AskingError
+from compaction.summarizers.asking import AskingError, Reply
 from projections.context import Part
 
 MOST_REFUSALS: Final = 3
@@ -33,7 +33,7 @@ class Folded(msgspec.Struct, frozen=True, kw_only=True):
 
 def fold(
     groups: Sequence[Group],
-    ask: Callable[[Sequence[Part], str], Asked],
+    ask: Callable[[Sequence[Part], str], Reply],
     *,
     room: Callable[[str], int],
     previous: str = "",

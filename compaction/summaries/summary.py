@@ -21,8 +21,9 @@ from compaction.prompts import (
     turn_prefix_budget,
 )
 from compaction.summaries.folding import Folded, Group, fold, grouped, last_fitting
+from compaction.summaries.request_record import request_record
 from compaction.summarizers import CancelledError
-from compaction.summarizers.asking import Asked, Asker, AskingError, ask
+from compaction.summarizers.asking import Asker, AskingError, Reply, ask
 from compaction.templates import Source, Template, find, with_text
 from eventstore.formats import view_of_message
 from projections.context import Part
@@ -48,6 +49,11 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     requests: list[dict[str, Any]] = []
     template: str = ""
 
+    @property
+    def request(self) -> dict[str, Any]:
+        """How it was asked for, as its record tells it; {} where nobody was."""
+        return request_record(self.requests, missing=self.missing, left_out=self.left_out)
+
 
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     """What a person and hooks want of a summary: instructions, lines of context, another template or prompt.
@@ -62,6 +68,10 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str = ""
     system: str = ""
     tools: bytes = b""
+
+    def with_prompt(self, prompt: str, context: Sequence[str]) -> Wishes:
+        """These and what hooks add: another prompt ("": none), more lines of context."""
+        return msgspec.structs.replace(self, prompt=prompt or self.prompt, context=(*self.context, *context))
 
 
 NO_WISHES: Final = Wishes()
@@ -165,7 +175,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         template = find(self.prompting.turn_prefix, self.sources)
         budget = turn_prefix_budget(self.prompting.reserve)
 
-        def asked(parts: Sequence[Part], previous: str) -> Asked:
+        def asked(parts: Sequence[Part], previous: str) -> Reply:
             prompt = serialized_prompt(
                 template, parts, system=self._system, max_tokens=budget, previous=previous
             )
@@ -198,7 +208,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         requests += asked.requests
         return asked.text
 
-    def _asked(self, parts: Sequence[Part], previous: str) -> Asked:
+    def _asked(self, parts: Sequence[Part], previous: str) -> Reply:
         return ask(self._prompt(parts, previous), self.asker)
 
     def _prompt(self, parts: Sequence[Part], previous: str) -> Prompt:

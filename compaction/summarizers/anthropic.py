@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from compaction.prompts import Prompt
 from compaction.summarizers.cancellable import Line, cancellable
 from compaction.summarizers.messages_request import request_body
 from compaction.summarizers.messages_stream import Streamed, read
+from compaction.summarizers.prompt_cache import may_be_cached
 from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait, without_secrets
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
+from compaction.too_long import says_too_long
+from eventstore.clock import epoch_milliseconds
 
 if TYPE_CHECKING:
     import anthropic
@@ -19,7 +23,6 @@ _CONNECTING: Final = 10.0
 """Seconds."""
 _KEYS: Final = frozenset({"authorization", "x-api-key"})
 _UNAUTHORIZED: Final = 401
-_TOO_LONG: Final = ("prompt is too long", "context window", "exceed context limit", "input is too long")
 _PASSING: Final = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
 """Errors by the API's names for them, as they come in the middle of an answer."""
 
@@ -29,8 +32,8 @@ class AnthropicSummarizer:
 
     Base URL and key come from the usual environment (`ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`) unless they
     are given. Answers are streamed, so that long ones do not run into a timeout; the client's own retries are
-    off, for failures are to be recorded one by one. `timeout` is in seconds, for each wait. `is_warm`: the
-    provider has the messages of a live prefix in its cache, and is asked to read them there.
+    off, for failures are to be recorded one by one. `timeout` is in seconds, for each wait. A live prefix that
+    the provider may have in its cache is read there; `now` gives epoch milliseconds.
     """
 
     name = "anthropic"
@@ -42,14 +45,15 @@ class AnthropicSummarizer:
         base_url: str | None = None,
         api_key: str | None = None,
         timeout: float = 600.0,
-        is_warm: bool = False,
+        now: Callable[[], int] = epoch_milliseconds,
     ) -> None:
         self.model, self._base_url, self._api_key, self._timeout = model, base_url, api_key, timeout
-        self._is_warm = is_warm
+        self._now = now
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """The model's answer. Raises SummarizerError, CancelledError."""
-        body = request_body(prompt, self.model, is_warm=self._is_warm and prompt.is_live)
+        is_cached = may_be_cached(prompt, model=self.model, now=self._now())
+        body = request_body(prompt, self.model, is_cached=is_cached)
         line = Line()
         with self._client(line) as client:
             answer = cancellable(lambda: self._asked(client, body), is_cancelled=is_cancelled, line=line)
@@ -121,7 +125,7 @@ class AnthropicSummarizer:
             f"{status}: {said}{advice}",
             is_transient=_is_passing(error),
             retry_after=seconds_to_wait(error.response.headers),
-            is_too_long=error.status_code == TOO_LARGE or any(text in said.lower() for text in _TOO_LONG),
+            is_too_long=error.status_code == TOO_LARGE or says_too_long(said),
         )
 
     def _unconnected(self, client: anthropic.Anthropic, error: BaseException) -> SummarizerError:

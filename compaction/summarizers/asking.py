@@ -18,6 +18,7 @@ from compaction.summarizers.summarizer import (
     SummarizerError,
 )
 from compaction.templates import missing_sections, stripped
+from eventstore.javascript import well_formed
 from eventstore.views import Usage
 
 RETRIES: Final = 2
@@ -47,8 +48,8 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
     longest_wait: float = LONGEST_WAIT
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A summary, the required sections that it lacks in spite of a reminder, and a record of each request."""
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of asking: a summary, the sections that it lacks in spite of a reminder, a record of each request."""
 
     text: str
     missing: list[str]
@@ -70,7 +71,7 @@ class AskingError(SummarizerError):
         self.failures, self.requests = tuple(failures), requests
 
 
-def ask(prompt: Prompt, asker: Asker) -> Asked:
+def ask(prompt: Prompt, asker: Asker) -> Reply:
     """The summary that a prompt asks for.
 
     A summarizer that fails for a passing reason is asked again, after the wait that its provider names or a
@@ -87,7 +88,7 @@ def ask(prompt: Prompt, asker: Asker) -> Asked:
         still = missing_sections(again.text, sections)
         if (len(still), again.is_cut) <= (len(missing), answer.is_cut):
             answer, missing = again, still
-    return Asked(text=answer.text, missing=missing, requests=requests)
+    return Reply(text=answer.text, missing=missing, requests=requests)
 
 
 def _reminded(
@@ -136,6 +137,7 @@ def _attempt(
         raise CancelledError(requests) from None
     finally:
         record["durationMs"] = round((asker.seconds() - begun) * 1000)
+    answer = msgspec.structs.replace(answer, text=well_formed(answer.text))
     text = stripped(answer.text, prompt.template.strip)
     if not text:
         problem = "the answer is empty"

@@ -11,7 +11,9 @@ from compaction.prompts.serialized import in_tag
 from compaction.summarizers.cancellable import Line, cancellable
 from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait, without_secrets
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
+from compaction.too_long import says_too_long
 from eventstore.formats import view_of_message
+from eventstore.formats.pi_entry import tolerant_json
 from eventstore.javascript import stringify
 
 if TYPE_CHECKING:
@@ -62,19 +64,19 @@ class HttpSummarizer:
                 f"answered {response.status_code}{said}",
                 is_transient=is_passing(response.status_code, response.headers),
                 retry_after=seconds_to_wait(response.headers),
-                is_too_long=response.status_code == TOO_LARGE,
+                is_too_long=response.status_code == TOO_LARGE or says_too_long(response.text),
             )
         try:
-            return Answer(text=msgspec.json.decode(response.content, type=_Answered).summary, model=self.name)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise self._failed('gave no JSON with a text as "summary"') from None
+            answered = tolerant_json(response.content)
+        except msgspec.DecodeError:
+            answered = None
+        summary = answered.get("summary") if isinstance(answered, dict) else None
+        if not isinstance(summary, str):
+            raise self._failed('gave no JSON with a text as "summary"')
+        return Answer(text=summary, model=self.name)
 
     def _failed(self, problem: str, **more: Any) -> SummarizerError:
         return SummarizerError(self.name, f"{without_secrets(self.endpoint)}: {one_line(problem)}", **more)
-
-
-class _Answered(msgspec.Struct):
-    summary: str
 
 
 def _text(prompt: Prompt) -> str:

@@ -16,10 +16,11 @@ _CACHED: Final = b',"cache_control":{"type":"ephemeral"}'
 """The provider reads from its cache what it has of the messages, without marks in them."""
 
 
-def request_body(prompt: Prompt, model: str, *, is_warm: bool = False) -> bytes:
+def request_body(prompt: Prompt, model: str, *, is_cached: bool = False) -> bytes:
     """The JSON of a request: the prompt's text is the last user's message, behind the prefix if there is one.
 
-    A live prefix is what the context's own rendering begins with, byte for byte.
+    A live prefix is what the context's own rendering begins with, byte for byte. `is_cached`: the provider is to
+    read it from its cache.
     """
     rendered = render(
         Context(
@@ -36,7 +37,7 @@ def request_body(prompt: Prompt, model: str, *, is_warm: bool = False) -> bytes:
         tools=prompt.tools or None,
     )
     forbidden = _NO_CALLS if prompt.tools and prompt.forbids_tools else b""
-    return b"%s%s%s%s}" % (rendered.body[:-1], forbidden, _CACHED if is_warm else b"", _STREAMED)
+    return b"%s%s%s%s}" % (rendered.body[:-1], forbidden, _CACHED if is_cached else b"", _STREAMED)
 
 
 def _said(text: str) -> Part:

@@ -25,6 +25,14 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: str = ""
 
 
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """How a summarizer is made, and what of a choice says something to it."""
+
+    make: Callable[[Choice], Summarizer]
+    takes_model: bool = False
+    takes_endpoint: bool = False
+
+
 def _anthropic(choice: Choice) -> Summarizer:
     from compaction.summarizers.anthropic import DEFAULT_MODEL, AnthropicSummarizer  # noqa: PLC0415  its renderer
 
@@ -53,11 +61,11 @@ def _recorded(choice: Choice) -> Summarizer:
     return RecordedSummarizer(choice.log)
 
 
-SUMMARIZERS: Final[dict[str, Callable[[Choice], Summarizer]]] = {
-    "anthropic": _anthropic,
-    "extractive": _extractive,
-    "http": _http,
-    "recorded": _recorded,
+SUMMARIZERS: Final = {
+    "anthropic": Kind(make=_anthropic, takes_model=True, takes_endpoint=True),
+    "extractive": Kind(make=_extractive),
+    "http": Kind(make=_http, takes_endpoint=True),
+    "recorded": Kind(make=_recorded),
 }
 
 
@@ -65,7 +73,7 @@ def summarizer_named(name: str, choice: Choice) -> Summarizer:
     """A summarizer. Raises NotFoundError, and BadInputError for one that lacks an address."""
     if name not in SUMMARIZERS:
         raise NotFoundError("summarizer", name, f"there are: {', '.join(SUMMARIZERS)}")
-    return SUMMARIZERS[name](choice)
+    return SUMMARIZERS[name].make(choice)
 
 
 def default_summarizer() -> str:

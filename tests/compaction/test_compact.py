@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 
 from compaction import record_compaction, record_rewrite
-from compaction.compact import Compaction
 from eventstore.errors import NotFoundError, VersionConflictError
-from eventstore.records import BranchSummary, CustomMessage, FileOperations, Shown, Undone, record_of
+from eventstore.records import (
+    BranchSummary,
+    Compaction,
+    CustomMessage,
+    FileOperations,
+    Shown,
+    Undone,
+    record_of,
+)
 from projections.audit import Counts, audit
 from projections.context import build_context
 from tests.support.events import version

@@ -14,6 +14,7 @@ from compaction.summaries.summary import Wishes
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
 from eventstore.records import Custom, CustomMessage, Undone, record_of
+from eventstore.writing import SessionWriter
 from projections.context import build_context, context_json
 from projections.renderers.anthropic import render
 from tests.compaction.scripted import Scripted, compactor, complete, long, policy, prompting, turns
@@ -208,6 +209,46 @@ def test_of_two_compactions_at_once_the_second_finds_nothing_left_to_do(story):
     assert texts_of(build_context(story.log, "s"))[0] == "theirs"
 
 
+def test_a_summary_that_comes_too_late_is_kept_as_an_attempt_with_its_requests(story):
+    turns(story, 20, 10)
+
+    def overtaken(_prompt):
+        compactor(Scripted(lambda _: "theirs")).compact(story.writer)
+        return "ours"
+
+    done = compactor(Scripted(overtaken)).compact(story.writer, reason="threshold")
+    kept = record(story, "attempt")
+    assert [event.id for event in events(story.log, "s") if event.kind == "attempt"] == done.decisions
+    assert (kept.error, kept.request["reason"]) == ("somebody has compacted or left the branch", "threshold")
+    assert [each["answer"] for each in kept.request["requests"]] == ["ours", "ours"]
+    assert kept.request["usage"]["input"] == 180
+
+
+def test_a_summary_that_cost_nothing_and_comes_too_late_leaves_no_attempt(story):
+    turns(story, 20, 10)
+
+    def overtaken(_plan):
+        compactor(Scripted(lambda _: "theirs")).compact(story.writer)
+        return Supplied(summary="mine")
+
+    done = compactor(hooks=[Hooks(name="h", before_compaction=overtaken)]).compact(story.writer)
+    assert (done.outcome, "attempt" in kinds(story)) == ("nothing", False)
+
+
+def test_a_compaction_gets_through_however_often_somebody_is_faster(story):
+    turns(story, 20, 10)
+    new_id, others, said = story.writer._new_id, SessionWriter(story.log, "s"), []
+
+    def overtaken_twenty_times():
+        if len(said) < 20:
+            said.append(others.message(user("me first")))
+        return new_id()
+
+    story.writer._new_id = overtaken_twenty_times
+    done = compactor(Scripted(lambda _: "so far")).compact(story.writer)
+    assert (done.outcome, texts_of(build_context(story.log, "s")).count("me first")) == ("compacted", 20)
+
+
 def test_a_branch_that_was_left_meanwhile_is_not_compacted(story):
     first, *_ = turns(story, 20, 10)
 
@@ -381,10 +422,38 @@ def test_the_size_after_counts_files_that_are_shown_again_and_the_message_that_g
     assert (len(done.events), done.tokens_after) == (3, size_of(story))
 
 
-def test_files_shown_again_that_eat_the_gain_are_no_gain(story):
-    story.says(user("go"), assistant(call("read", path="a.py")), result(long(100), tool="read"))
-    whole = policy(cut=LastMessages(messages=0), restoring=Restoring())
-    assert compactor(Scripted(lambda _: "so far"), whole).compact(story.writer).outcome == "no-gain"
+def reading(story, *sizes):
+    """Reads of files of so many tokens: a.py, b.py, …; their names."""
+    story.says(user("go"))
+    for name, size in zip("abcdefg", sizes, strict=False):
+        story.says(assistant(call("read", name, path=f"{name}.py")))
+        story.says(result(long(size), tool="read", call_id=name))
+
+
+WHOLE = policy(cut=LastMessages(messages=0), restoring=Restoring())
+
+
+def test_files_that_would_eat_the_gain_are_not_shown_again(story):
+    reading(story, 100)
+    done = compactor(Scripted(lambda _: "so far"), WHOLE).compact(story.writer)
+    assert (done.outcome, texts_of(build_context(story.log, "s"))) == (
+        "compacted",
+        ["so far\n\n<read-files>\na.py\n</read-files>"],
+    )
+
+
+def test_as_many_files_are_shown_again_as_leave_a_gain_the_newest_first(story):
+    reading(story, 100, 100, 100)
+    done = compactor(Scripted(lambda _: long(50)), WHOLE).compact(story.writer)
+    _, *shown = texts_of(build_context(story.log, "s"))
+    assert [text.split(",")[0] for text in shown] == ["c.py", "b.py"]
+    assert (done.outcome, done.tokens_after) == ("compacted", size_of(story))
+
+
+def test_where_the_summary_alone_is_no_gain_nothing_that_is_shown_again_is_to_blame(story):
+    reading(story, 100)
+    done = compactor(Scripted(lambda _: long(150)), WHOLE).compact(story.writer)
+    assert (done.outcome, done.tokens_after) == ("no-gain", 150 + 9)
 
 
 def test_of_two_compactions_of_one_leaf_the_second_finds_nothing_left_to_do(story):
@@ -448,3 +517,27 @@ def test_a_hook_that_raises_is_recorded_though_another_calls_off(story):
     ]
     done = compactor(hooks=hooks).compact(story.writer)
     assert (done.outcome, record(story, "decision").reason) == ("cancelled", done.troubles[0])
+
+
+def test_halves_of_surrogate_pairs_in_what_hooks_and_people_say_are_replaced(story):
+    turns(story, 40, 10)
+    hook = Hooks(name="h", prompting=lambda _: Prompted(context=("\ud800",), preserve_data={"k": "\udc00"}))
+    wishes = Wishes(instructions="shorter \ud83d")
+    done = compactor(hooks=[hook]).compact(story.writer, wishes=wishes)
+    assert (done.outcome, record(story).preserve_data) == ("compacted", {"k": "\ufffd"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (Prompted(preserve_data={"k": object()}), "object"),
+        (Prompted(prompt=3), "prompt"),
+        (Prompted(context="one line"), "context"),
+        ("do it", "gives str, and not Prompted"),
+    ],
+)
+def test_an_answer_of_a_hook_that_no_record_can_hold_is_told_before_anybody_is_asked(story, answer, problem):
+    turns(story, 20, 10)
+    done = compactor(hooks=[Hooks(name="h", prompting=lambda _: answer)]).compact(story.writer)
+    assert (done.outcome, len(done.troubles)) == ("compacted", 1)
+    assert problem in done.troubles[0]

@@ -85,3 +85,17 @@ def test_of_a_rewrite_on_both_sides_of_the_measured_call_what_it_measured_counts
     targets = [Shown(target="e1", shown="x"), Shown(target="e3", shown="x")]
     story.add(Rewrite(reason="prune", targets=targets, tokens_saved=148))
     assert (size(story).tokens, size(story).saved) == (402, 99)
+
+
+def test_once_a_compaction_is_undone_what_was_measured_before_it_counts_again(story):
+    story.says(user(long(10)), assistant(long(5), tokens=180_000))
+    compaction = story.add(Compaction(summary=long(3), first_kept_entry_id="e2", tokens_before=1))
+    story.add(Undone(target_id=compaction))
+    assert size(story).tokens == 180_000
+
+
+def test_a_call_behind_the_compaction_measured_this_context(story):
+    story.says(user(long(10)), assistant(long(5), tokens=180_000))
+    story.add(Compaction(summary=long(3), first_kept_entry_id="e2", tokens_before=1))
+    story.says(assistant(long(2), tokens=90))
+    assert (size(story).tokens, size(story).measured_at) == (90, "e4")

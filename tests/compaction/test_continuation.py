@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from compaction.continuation import continuation
-from eventstore.records import CustomMessage, MessageRecord
+from eventstore.records import CustomMessage, MessageRecord, Rewrite, Shown
 from projections.context import build_context
 from projections.standpoint import path, stand
 from tests.support.pi_files import line
@@ -75,6 +75,18 @@ def test_an_image_that_was_answered_is_not_repeated_though_the_document_tests_me
 def test_results_and_messages_of_extensions_are_nobodys_requests(story):
     story.says(user("do b"), assistant(call("bash")), result("it"))
     story.add(CustomMessage(custom_type="x", content="by the way"))
+    assert chosen(story).branch == "mid-task"
+
+
+@pytest.mark.parametrize("blank", ["", " \n", []])
+def test_a_message_that_says_nothing_is_nobodys_request(story, blank):
+    story.says(user("do b"), assistant("done"), user(blank))
+    assert chosen(story).branch == "mid-task"
+
+
+def test_what_stands_for_several_messages_is_nobodys_request(story):
+    story.says(user("do b"), assistant("hm"), assistant("done"))
+    story.add(Rewrite(reason="snip", targets=[Shown(target="e2", shown="[snipped]", through="e3")]))
     assert chosen(story).branch == "mid-task"
 
 

@@ -6,7 +6,19 @@ import sys
 
 import pytest
 
-from compaction.hooks import Hooks, Troubles, installed_hooks
+from compaction.hooks import (
+    Cancel,
+    Hooks,
+    Prompted,
+    Supplied,
+    Troubles,
+    decided,
+    installed_hooks,
+    prompted,
+)
+
+PLAN = object()
+"""A plan that these hooks do not look at."""
 
 
 @pytest.fixture
@@ -48,3 +60,34 @@ def test_a_hook_that_cannot_be_imported_is_told_of_and_stops_nothing(installed):
 def test_an_entry_point_that_gives_no_hooks_is_told_of(installed):
     (hooks,) = installed("hook_of_mine:mine", "def mine():\n    return 3\n")
     assert told(hooks) == ["hook mine, before_compaction: TypeError: hook_of_mine:mine gives no Hooks"]
+
+
+def test_the_first_that_cancels_or_supplies_leads():
+    hooks = [
+        Hooks(name="a", before_compaction=lambda _: None),
+        Hooks(name="b", before_compaction=lambda _: Supplied(summary="mine")),
+        Hooks(name="c", before_compaction=lambda _: Cancel("no")),
+    ]
+    assert decided(hooks, "before_compaction", PLAN, Troubles()) == Supplied(summary="mine")
+
+
+def test_all_add_to_the_prompt():
+    hooks = [
+        Hooks(name="a", prompting=lambda _: Prompted(prompt="A", context=("1",), preserve_data={"a": 1})),
+        Hooks(name="b", prompting=lambda _: Prompted(context=("2",), preserve_data={"b": 2})),
+    ]
+    added = prompted(hooks, PLAN, Troubles())
+    assert added == Prompted(prompt="A", context=("1", "2"), preserve_data={"a": 1, "b": 2})
+
+
+def test_an_answer_of_another_kind_is_told_and_not_used():
+    troubles = Troubles()
+    hooks = [Hooks(name="a", before_compaction=lambda _: Prompted(prompt="A"))]
+    assert decided(hooks, "before_compaction", PLAN, troubles) is None
+    assert troubles == ["hook a, before_compaction: TypeError: gives Prompted, and not Cancel or Supplied"]
+
+
+def test_what_a_hook_gives_that_is_only_told_is_nothing_to_anybody():
+    troubles = Troubles()
+    assert troubles.ask(Hooks(name="a", after_compaction=lambda ids: ids), "after_compaction", []) is None
+    assert troubles == []

@@ -11,50 +11,35 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from compaction.compactor import Compactor
-from compaction.cuts import KeepRecent, LastMessages, TailTurn
+from compaction.cuts import LastMessages, TailTurn
 from compaction.part import Limits
-from compaction.policies import Policy, preset, preset_names
-from compaction.rewrites import Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
+from compaction.policies import Prompting, preset, preset_names
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.asking import Asker
+from compaction.summarizers.messages_request import request_body
 from compaction.undo import undo
+from eventstore.formats import view_of_message
 from eventstore.memory_log import MemoryLog
 from eventstore.records import Rewrite, record_of
 from eventstore.writing import SessionWriter
 from projections.context import build_context, context_json
+from projections.pairing import answered
 from projections.renderers.anthropic import render
 from projections.tokens import counter
 from projections.validators.anthropic import validate
 from tests.compaction.scripted import Scripted
+from tests.compaction.sessions import cuts, sessions, small
+from tests.compaction.sessions import policies as any_policies
 from tests.support.events import NOW, events
-from tests.support.native import native_events
 
-bounded = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LIMITS = Limits(window=200_000)
 TOKENS = counter("utf16/4")
-SMALL = {
-    KeepRecent: KeepRecent(tokens=4),
-    TailTurn: TailTurn(least=4, most=4),
-    LastMessages: LastMessages(messages=0),
-    Prune: Prune(protect=0, savings=0, smallest=0, protected=()),
-    PruneTurns: PruneTurns(turns=1, protect=0, savings=0),
-    Supersede: Supersede(),
-    Useless: Useless(),
-    Offload: Offload(characters=5, preview=2),
-    Snip: Snip(longest=4, head=1),
-    Micro: Micro(keep=1, shortest=3),
-    Mask: Mask(keep_observations=1),
-}
-policies = pytest.mark.parametrize("policy", [preset(name) for name in preset_names()], ids=preset_names())
-
-
-def small(policy: Policy) -> Policy:
-    """The same parts with numbers that bite in small sessions."""
-    return msgspec.structs.replace(
-        policy,
-        cut=policy.cut and SMALL[type(policy.cut)],
-        rewrites=tuple(SMALL[type(part)] for part in policy.rewrites),
-    )
+each_policy = pytest.mark.parametrize(
+    "policies",
+    [*(st.just(small(preset(name))) for name in preset_names()), any_policies],
+    ids=[*preset_names(), "any"],
+)
 
 
 def session_of(appended):
@@ -65,16 +50,16 @@ def session_of(appended):
     return log, writer
 
 
-def compacted(policy, writer, reason="threshold", answer=lambda _: "s"):
-    asker = Asker(summarizers=[Scripted(answer)], wait=lambda _: None)
-    compactor = Compactor(policy=small(policy), asker=asker, limits=LIMITS, tokens=TOKENS)
-    done = compactor.compact(writer, reason=reason, continues=True)
+def compacted(policy, writer, reason="threshold", answer=lambda _: "s", scribe=None, **where):
+    asker = Asker(summarizers=[scribe or Scripted(answer)], wait=lambda _: None)
+    compactor = Compactor(policy=policy, asker=asker, limits=LIMITS, tokens=TOKENS)
+    done = compactor.compact(writer, reason=reason, continues=True, **where)
     event(done.outcome)
     return done
 
 
 def rewritten(policy, writer):
-    return record_rewrites(writer, small(policy).rewrites, tokens=TOKENS, is_compacting=True)
+    return record_rewrites(writer, policy.rewrites, tokens=TOKENS, is_compacting=True)
 
 
 def made_small(policy, writer):
@@ -100,6 +85,18 @@ def needed(log):
     return {(repair.rule, repair.event) for repair in rendered(log).repairs}
 
 
+def size(log):
+    return sum(TOKENS.count(build_context(log, "s").parts))
+
+
+def hidden(log, since, messages):
+    """The messages that one rewrite behind an event shows another message in place of."""
+    later = [each for each in events(log, "s") if each.seq > since and each.kind == "rewrite"]
+    spans = [shown for each in later for shown in record_of("rewrite", each.body).targets if shown.through]
+    places = {name: place for place, name in enumerate(messages)}
+    return {name for span in spans for name in messages[places[span.target] : places[span.through] + 1]}
+
+
 def shown_otherwise(log, since):
     """The messages that rewrites behind an event show otherwise."""
     later = [each for each in events(log, "s") if each.seq > since and each.kind == "rewrite"]
@@ -107,10 +104,11 @@ def shown_otherwise(log, since):
     return {shown.target for record in records if isinstance(record, Rewrite) for shown in record.targets}
 
 
-@policies
+@each_policy
 @bounded
-@given(appended=native_events())
-def test_what_a_policy_leaves_is_a_request_that_the_api_takes(policy, appended):
+@given(data=st.data(), appended=sessions)
+def test_what_a_policy_leaves_is_a_request_that_the_api_takes(policies, data, appended):
+    policy = data.draw(policies)
     log, writer = session_of(appended)
     had_messages = has_messages(log)
     made_small(policy, writer)
@@ -118,20 +116,22 @@ def test_what_a_policy_leaves_is_a_request_that_the_api_takes(policy, appended):
         assert validate(rendered(log).body) == []
 
 
-@policies
+@each_policy
 @bounded
-@given(appended=native_events())
-def test_nothing_that_a_policy_does_needs_a_repair_that_was_not_needed_before(policy, appended):
+@given(data=st.data(), appended=sessions)
+def test_nothing_that_a_policy_does_needs_a_repair_that_was_not_needed_before(policies, data, appended):
+    policy = data.draw(policies)
     log, writer = session_of(appended)
     before = needed(log)
     made_small(policy, writer)
     assert needed(log) <= before
 
 
-@policies
+@each_policy
 @bounded
-@given(appended=native_events())
-def test_what_is_kept_is_byte_for_byte_what_it_was_but_for_recorded_rewrites(policy, appended):
+@given(data=st.data(), appended=sessions)
+def test_what_is_kept_is_byte_for_byte_what_it_was_but_for_recorded_rewrites(policies, data, appended):
+    policy = data.draw(policies)
     log, writer = session_of(appended)
     before = {part.seq: part.raw for part in build_context(log, "s").parts}
     since = len(events(log, "s"))
@@ -142,10 +142,11 @@ def test_what_is_kept_is_byte_for_byte_what_it_was_but_for_recorded_rewrites(pol
             assert part.raw == before[part.seq]
 
 
-@policies
+@each_policy
 @bounded
-@given(appended=native_events())
-def test_an_undo_gives_the_exact_bytes_back(policy, appended):
+@given(data=st.data(), appended=sessions)
+def test_an_undo_gives_the_exact_bytes_back(policies, data, appended):
+    policy = data.draw(policies)
     log, writer = session_of(appended)
     before = context_json(log, "s")
     appends = [rewritten(policy, writer), compacted(policy, writer).events]
@@ -154,10 +155,11 @@ def test_an_undo_gives_the_exact_bytes_back(policy, appended):
     assert context_json(log, "s") == before
 
 
-@policies
+@each_policy
 @bounded
-@given(appended=native_events())
-def test_every_message_of_the_context_before_is_summarized_or_kept(policy, appended):
+@given(data=st.data(), appended=sessions)
+def test_every_message_of_the_context_before_is_summarized_or_kept(policies, data, appended):
+    policy = data.draw(policies)
     log, writer = session_of(appended)
     before = messages_of(log)
     plan = compacted(policy, writer).plan
@@ -165,10 +167,11 @@ def test_every_message_of_the_context_before_is_summarized_or_kept(policy, appen
         assert [*plan.cut.to_summarize, *plan.cut.turn_prefix, *plan.cut.kept] == before
 
 
-@policies
+@each_policy
 @bounded
-@given(appended=native_events(), late=st.integers(1, 3))
-def test_a_message_that_comes_while_a_summary_is_made_is_never_lost(policy, appended, late):
+@given(data=st.data(), appended=sessions, late=st.integers(1, 3))
+def test_a_message_that_comes_while_a_summary_is_made_is_never_lost(policies, data, appended, late):
+    policy = data.draw(policies)
     log, writer = session_of(appended)
     said = []
 
@@ -181,10 +184,11 @@ def test_a_message_that_comes_while_a_summary_is_made_is_never_lost(policy, appe
     assert [name for name in messages_of(log) if name in said] == said
 
 
-@policies
+@each_policy
 @bounded
-@given(appended=native_events())
-def test_whatever_leaves_a_context_is_in_a_summary(policy, appended):
+@given(data=st.data(), appended=sessions)
+def test_whatever_leaves_a_context_is_in_a_summary(policies, data, appended):
+    policy = data.draw(policies)
     log, writer = session_of(appended)
     before = {part.id for part in build_context(log, "s").parts if part.kind != "compaction"}
     done = compacted(policy, writer)
@@ -193,14 +197,106 @@ def test_whatever_leaves_a_context_is_in_a_summary(policy, appended):
         assert gone <= {*done.plan.cut.to_summarize, *done.plan.cut.turn_prefix}
 
 
+@each_policy
 @bounded
-@given(appended=native_events(), budget=st.integers(1, 60))
-def test_what_is_kept_stays_within_its_budget_or_is_the_newest_group(appended, budget):
+@given(data=st.data(), appended=sessions)
+def test_every_message_is_shown_or_in_the_summary_or_recorded_as_left_out(policies, data, appended):
+    policy = data.draw(policies)
+    log, writer = session_of(appended)
+    before = [part.id for part in build_context(log, "s").parts if part.kind != "compaction"]
+    since = len(events(log, "s"))
+    rewritten(policy, writer)
+    done = compacted(policy, writer)
+    told = set(messages_of(log)) | hidden(log, since, before)
+    if done.outcome == "compacted":
+        told |= {*done.plan.cut.to_summarize, *done.plan.cut.turn_prefix}
+    assert set(before) <= told
+
+
+@each_policy
+@bounded
+@given(data=st.data(), appended=sessions)
+def test_no_call_is_parted_from_its_results(policies, data, appended):
+    policy = data.draw(policies)
+    log, writer = session_of(appended)
+    before = build_context(log, "s").parts
+    roles = {part.id: part.role for part in before}
+    made_small(policy, writer)
+    shown = {part.id for part in build_context(log, "s").parts if roles.get(part.id) == part.role}
+    pairs = answered([view_of_message(part.raw) for part in before])
+    parted = [
+        (before[call].id, before[result].id)
+        for result, call in pairs.items()
+        if (before[call].id in shown) != (before[result].id in shown)
+    ]
+    assert parted == []
+
+
+@bounded
+@given(appended=sessions, cut=cuts)
+def test_what_is_kept_stays_within_its_budget_or_is_the_newest_group(appended, cut):
     log, _ = session_of(appended)
-    policy = msgspec.structs.replace(preset("pi"), cut=KeepRecent(tokens=budget))
+    policy = msgspec.structs.replace(preset("pi"), cut=cut)
     compactor = Compactor(policy=policy, asker=Asker(summarizers=[]), limits=LIMITS, tokens=TOKENS)
     with log.snapshot() as snapshot:
         plan = compactor.plan(snapshot, "s")
-    if plan is not None and plan.tokens_kept > budget:
-        starts = [item.id for item in plan.window.items if item.may_start]
-        assert plan.cut.kept[0] == starts[-1]
+    if plan is None:
+        return
+    starts = [place for place, item in enumerate(plan.window.items) if item.may_start]
+    place = len(plan.window.items) - len(plan.cut.kept)
+    if isinstance(cut, LastMessages):
+        wanted = max(len(plan.window.items) - cut.messages, 0)
+        assert place in (wanted, max(each for each in starts if each <= wanted))
+        return
+    budget = cut.budget(LIMITS) if isinstance(cut, TailTurn) else cut.tokens
+    assert plan.tokens_kept <= budget or place == starts[-1]
+    if isinstance(cut, TailTurn):
+        assert plan.cut.shrinks_to == (None if plan.tokens_kept <= budget else budget)
+
+
+@each_policy
+@bounded
+@given(data=st.data(), appended=sessions)
+def test_the_size_that_a_compaction_records_is_that_of_the_context_that_it_leaves(policies, data, appended):
+    policy = data.draw(policies)
+    log, writer = session_of(appended)
+    before = size(log)
+    done = compacted(policy, writer)
+    if done.outcome == "compacted":
+        assert (done.plan.tokens_before, done.tokens_after) == (before, size(log))
+        assert size(log) < before
+    else:
+        assert size(log) == before
+
+
+@pytest.mark.parametrize("shape", ["serialized", "live-prefix"])
+@bounded
+@given(data=st.data(), appended=sessions)
+def test_every_request_for_a_summary_is_one_that_the_api_takes(shape, data, appended):
+    policy = data.draw(any_policies)
+    asking = Prompting(shape=shape, window=data.draw(st.sampled_from([180_000, 20_000, 100])))
+    _, writer = session_of(appended)
+    scribe = Scripted(lambda _: "s")
+    compacted(msgspec.structs.replace(policy, prompting=asking), writer, scribe=scribe)
+    for prompt in scribe.prompts:
+        assert validate(request_body(prompt, "claude-x")) == []
+
+
+@bounded
+@given(data=st.data(), appended=sessions, policy=any_policies, recovery=cuts)
+def test_after_a_refusal_any_leaf_is_made_smaller_without_a_loss_or_a_repair(
+    data, appended, policy, recovery
+):
+    log, writer = session_of(appended)
+    leaf = data.draw(st.sampled_from([each.id for each in events(log, "s") if each.is_entry] or [None]))
+    stood, before = context_json(log, "s"), build_context(log, "s", leaf=leaf)
+    repairs = {(repair.rule, repair.event) for repair in render(before, model="claude-x").repairs}
+    done = compacted(policy, writer, "overflow", leaf=leaf, cut=recovery)
+    if done.outcome != "compacted":
+        return
+    shown = {part.id for part in build_context(log, "s").parts}
+    told = shown | {*done.plan.cut.to_summarize, *done.plan.cut.turn_prefix}
+    assert {part.id for part in before.parts if part.kind != "compaction"} <= told
+    assert needed(log) <= repairs
+    undo(writer, done.events[0])
+    assert context_json(log, "s") == stood

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.policies import Restoring
-from compaction.restore import restored
+from compaction.restore import fewer, restored
 from compaction.rewrites import sized
 from projections.context import build_context
 from projections.tokens import counter
@@ -66,3 +66,16 @@ def test_reads_that_failed_and_reads_of_a_part_are_not_shown(story):
 def test_the_current_plan_is_shown(story):
     story.says(assistant(call("todo", items=["one"])), result("ok", tool="todo"))
     assert shown(story) == ['The current plan:\n{"items":["one"]}']
+
+
+def test_fewer_is_without_the_file_read_longest_ago_and_at_last_without_the_plan(story):
+    reads(story, "a.py")
+    reads(story, "b.py")
+    story.says(assistant(call("todo", items=["one"])), result("ok", tool="todo"))
+    context = sized("s", build_context(story.log, "s").parts, TOKENS)
+    left = restored(context, Restoring(), set(), TOKENS)
+    names = []
+    while left:
+        left = fewer(left)
+        names.append([each.content.split()[0] for each in left])
+    assert names == [["b.py,", "The"], ["The"], []]

@@ -61,3 +61,14 @@ def test_a_reserve_that_somebody_chose_holds_though_it_leaves_nothing():
 
 def test_a_threshold_is_at_least_one():
     assert Trigger(reserve=16_384).threshold(Limits(window=10_000)) == 1
+
+
+@pytest.mark.parametrize(
+    ("window", "threshold"), [(16_384, 13_927), (16_385, 1), (20_000, 3_616)], ids=["none", "one", "some"]
+)
+def test_a_reserve_that_nobody_chose_is_15_percent_where_it_would_leave_nothing(window, threshold):
+    assert PI.threshold(Limits(window=window)) == threshold
+
+
+def test_a_threshold_in_tokens_is_at_least_1_in_the_smallest_window():
+    assert Trigger(tokens=5).threshold(Limits(window=1)) == 1

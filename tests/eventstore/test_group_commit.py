@@ -339,13 +339,13 @@ class TestStore:
     ) -> None:
         from eventstore import lmdb_append  # noqa: PLC0415
 
-        def stand(new: NewEvent, *arguments: Any) -> Any:
+        def stored(new: NewEvent, *arguments: Any, **more: Any) -> Any:
             if new.id == "e2":
                 raise kind
-            return stood(new, *arguments)
+            return as_stored(new, *arguments, **more)
 
-        stood = lmdb_append.stand
-        monkeypatch.setattr(lmdb_append, "stand", stand)
+        as_stored = lmdb_append.as_stored
+        monkeypatch.setattr(lmdb_append, "as_stored", stored)
         outcomes = run_together(log, [append(log, message(f"e{number}")) for number in range(5)])
         assert isinstance(outcomes.pop(2), kind)
         assert sorted(outcome.version for outcome in outcomes) == [1, 2, 3, 4]
@@ -356,13 +356,13 @@ class TestStore:
     ) -> None:
         from eventstore import lmdb_append  # noqa: PLC0415
 
-        def stand(new: NewEvent, *arguments: Any) -> Any:
+        def stored(new: NewEvent, *arguments: Any, **more: Any) -> Any:
             if new.id == "e3" and signals:
                 raise signals.pop()
-            return stood(new, *arguments)
+            return as_stored(new, *arguments, **more)
 
-        stood, signals = lmdb_append.stand, [KeyboardInterrupt()]
-        monkeypatch.setattr(lmdb_append, "stand", stand)
+        as_stored, signals = lmdb_append.as_stored, [KeyboardInterrupt()]
+        monkeypatch.setattr(lmdb_append, "as_stored", stored)
         outcomes = run_together(log, [append(log, message(f"e{number}")) for number in range(6)])
         stored = [event.id for event in events(log, "s")]
         # Whoever commits for all when the signal comes is the one who is interrupted.

@@ -167,6 +167,9 @@ class TestUtf16:
     def test_of_a_text_half_a_pair_becomes_a_replacement_and_a_pair_stays(self) -> None:
         assert well_formed("a\ud83d\U0001f600\udc00") == "a\ufffd\U0001f600\ufffd"
 
+    def test_two_halves_that_have_come_together_are_the_character_they_stand_for(self) -> None:
+        assert well_formed("\ud83d" + "\ude00") == "\U0001f600"
+
     @pytest.mark.parametrize(
         ("units", "cut"), [(0, ""), (1, "a"), (2, "a\ud83d"), (3, "a😀"), (4, "a😀b"), (9, "a😀b")]
     )

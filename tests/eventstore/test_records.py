@@ -185,6 +185,22 @@ class TestComposing:
             details=FileOperations(read_files=["a\ufffd.py"]),
         )
 
+    @pytest.mark.parametrize(
+        ("said", "stored"),
+        [(r"a \ud83d", "a \ufffd"), (r"\ude00\ud83d b", "\ufffd\ufffd b"), (r"\ud83d\ude00", "\U0001f600")],
+    )
+    def test_half_a_surrogate_pair_that_a_message_brings_along_is_stored_as_its_replacement(
+        self, said: str, stored: str
+    ) -> None:
+        record = MessageRecord(message=msgspec.Raw(f'{{"role":"user","content":"{said}"}}'.encode()))
+        found = compose(record, id="a", time=0)
+        assert json.loads(found.body)["message"]["content"] == stored
+        assert json.loads(found.body[slice(*found.facts.message)])["content"] == stored
+
+    def test_a_message_whose_escapes_are_whole_pairs_is_stored_byte_for_byte(self) -> None:
+        raw = rb'{"role":"user","content":"\ud83d\ude00","n":1.50}'
+        assert raw in compose(MessageRecord(message=msgspec.Raw(raw)), id="a", time=0).body
+
     def test_every_record_can_be_appended(self, log: EventLog) -> None:
         log.append("s", [compose(record, id=f"e{at}", time=at) for at, (record, _) in enumerate(WRITTEN)])
         assert [found.kind for found in events(log, "s")] == [record.kind for record, _ in WRITTEN]

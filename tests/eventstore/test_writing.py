@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from eventstore import EventLog, SessionWriter
@@ -29,6 +31,13 @@ def test_times_and_ids_are_those_that_were_given(log: EventLog) -> None:
     with log.snapshot() as snapshot:
         event = decode(snapshot.frame("s", 1), "s")
     assert (event.id, event.time) == ("x", 42)
+
+
+def test_half_a_surrogate_pair_in_a_message_is_stored_as_its_replacement(log: EventLog) -> None:
+    SessionWriter(log, "s").message({"role": "user", "content": "a \ud83d b"})
+    with log.snapshot() as snapshot:
+        body = decode(snapshot.frame("s", 1), "s").body
+    assert json.loads(body)["message"]["content"] == "a \ufffd b"
 
 
 def test_an_id_that_is_taken_is_passed_over(log: EventLog) -> None:

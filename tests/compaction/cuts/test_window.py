@@ -148,3 +148,27 @@ def test_a_window_with_a_call_in_flight_is_open(story):
 def test_a_window_is_open_until_the_results_or_the_next_answer_come(story, ending):
     story.says(user("go"), assistant(call("read", "c1"), stop="toolUse"), ending)
     assert window_of(story.log).is_open == (ending["role"] == "user")
+
+
+def reused(story, turns):
+    """Turns whose calls all go by the id call_0, as harnesses have it that count calls anew in each turn."""
+    for _ in range(turns):
+        answer = result("found", call_id="call_0")
+        story.says(user("go"), assistant(call("bash", "call_0")), answer, assistant("done"))
+
+
+def test_a_result_holds_on_to_the_newest_call_of_its_id_alone(story):
+    reused(story, 3)
+    assert starts(window_of(story.log)) == ["e1", "e2", "e4", "e5", "e6", "e8", "e9", "e10", "e12"]
+
+
+def test_a_session_that_uses_ids_again_has_something_to_summarize(story):
+    reused(story, 3)
+    found = KeepRecent(tokens=6).cut(window_of(story.log), Limits(window=200_000))
+    assert found.kept == ["e9", "e10", "e11", "e12"]
+
+
+def test_a_call_in_flight_is_open_though_its_id_was_answered_in_an_earlier_turn(story):
+    reused(story, 1)
+    story.says(user("go"), assistant(call("bash", "call_0")))
+    assert window_of(story.log).is_open

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction import move_to, record_branch_summary
-from compaction.navigation.branch import PREAMBLE, entries_for_summary, summary_budget
+from compaction.navigation.branch import PREAMBLE, entries_for_summary
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.memory_log import MemoryLog
 from eventstore.records import (
@@ -177,10 +177,6 @@ def chosen(entries, budget, **tokens):
 
 SUMMARY = Compaction(summary="s", first_kept_entry_id="", tokens_before=9)
 BRANCH_SUMMARY = BranchSummary(from_id="root", summary="s")
-
-
-def test_the_budget_is_the_window_without_what_is_reserved():
-    assert summary_budget(128_000) == 111_616
 
 
 def test_what_fits_the_budget_goes_in_oldest_first():

@@ -56,6 +56,12 @@ def test_of_a_long_branch_the_newest_that_fit_are_told(branched):
     assert [part.id for part in asked(branched, tokens=80).parts] == ["e5"]
 
 
+def test_what_has_to_stay_free_can_be_set(branched):
+    branched.says(user(long(60)), user(long(30)))
+    roomy = asked(branched, tokens=80, reserve=DEFAULT_RESERVE - 10)
+    assert [part.id for part in roomy.parts] == ["e4", "e5"]
+
+
 def test_a_compaction_among_them_is_no_stop(branched):
     branched.add(Compaction(summary="so far", first_kept_entry_id="e3", tokens_before=5))
     branched.says(user("more"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent, LastMessages, TailTurn
@@ -95,6 +96,25 @@ def test_a_policy_may_extend_a_preset():
     assert (own.cut, own.rewrites) == (KeepRecent(tokens=5), preset("oh-my-pi").rewrites)
 
 
+@pytest.mark.parametrize("part", ["cut", "recovery", "restoring"])
+def test_a_part_of_the_preset_may_be_taken_out(part):
+    assert getattr(preset("layered"), part) is not None
+    own = parse(f'extends = "layered"\nname = "mine"\n{part} = "none"\n', source="x")
+    assert msgspec.structs.replace(
+        own, **{part: getattr(preset("layered"), part)}
+    ) == msgspec.structs.replace(preset("layered"), name="mine")
+    assert getattr(own, part) is None
+
+
+def test_all_rewrites_of_the_preset_may_be_taken_out():
+    assert parse('extends = "oh-my-pi"\nname = "mine"\nrewrites = []\n', source="x").rewrites == ()
+
+
+def test_a_policy_may_name_the_models_that_write_its_summaries():
+    own = parse('name = "mine"\n[prompting]\nmodels = ["small", "large"]\n', source="x")
+    assert own.prompting.models == ("small", "large")
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -108,6 +128,11 @@ def test_a_policy_may_extend_a_preset():
             r"unknown field `kep` - at `\$\.rewrites\[0\]`",
         ),
         ('extends = "claude"\nname = "x"', "extends 'claude'"),
+        ('name = "x"\ncut = "nothing"', r"Expected `object \| null`, got `str` - at `\$\.cut`"),
+        ('name = "x"\ntrigger = "none"', r"Expected `object`, got `str` - at `\$\.trigger`"),
+        ('name = "x"\nrewrites = "none"', r"Expected `array`, got `str` - at `\$\.rewrites`"),
+        ('name = "x"\n[prompting]\nmodels = "small"', r"got `str` - at `\$\.prompting\.models`"),
+        ('name = "x"\n[prompting]\nmodels = [""]', r"length >= 1 - at `\$\.prompting\.models\[0\]`"),
         ("", "missing required field `name`"),
         ('name = ""', r"length >= 1 - at `\$\.name`"),
         (

@@ -1,4 +1,4 @@
-"""Images give way to a word about them."""
+"""Images and files give way to a word about them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from compaction.rewrites import Evict, sized
 from eventstore.records import Shown
 from projections.context import build_context
 from tests.compaction.rewrites.contexts import TOKENS
-from tests.support.talk import image, result, text, user
+from tests.support.talk import assistant, image, result, text, user
 
 
 def test_every_image_is_removed_and_the_text_beside_it_stays(story):
@@ -17,3 +17,14 @@ def test_every_image_is_removed_and_the_text_beside_it_stays(story):
         Shown(target="e2", shown="[image/png removed]", block=0),
         Shown(target="e2", shown="[image/png removed]", block=2),
     ]
+
+
+def test_files_are_removed_with_the_images_for_both_make_a_request_too_large(story):
+    story.says(user([text("read this"), {"type": "document", "source": {}}]))
+    plan = Evict().plan(sized("s", build_context(story.log, "s").parts, TOKENS))
+    assert plan == [Shown(target="e1", shown="[document removed]", block=1)]
+
+
+def test_blocks_of_the_models_own_stay(story):
+    story.says(assistant({"type": "redacted", "data": "x"}))
+    assert Evict().plan(sized("s", build_context(story.log, "s").parts, TOKENS)) == []

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compaction.rewrites import Micro
 from compaction.rewrites.micro import COMPACTED
+from compaction.rewriting import record_rewrites
+from projections.tokens import counter
 from tests.compaction.rewrites.contexts import calls, planned
 
 
@@ -17,8 +21,12 @@ def test_results_of_120_characters_stay(story):
     assert list(planned(story, Micro())) == [longer]
 
 
-def test_compacted_results_are_not_compacted_again():
-    assert len(COMPACTED) <= Micro().shortest
+@pytest.mark.parametrize("shortest", [120, 0])
+def test_compacted_results_are_not_compacted_again(story, shortest):
+    calls(story, 100, 100, 100, 100)
+    micro = Micro(shortest=shortest)
+    assert len(record_rewrites(story.writer, [micro], tokens=counter("utf16/4"))) == 1
+    assert planned(story, micro) == {}
 
 
 def test_by_time_nothing_happens_until_the_last_message_is_old_enough(story):

@@ -31,7 +31,7 @@ def test_results_of_older_calls_do_not_count(story):
     assert planned(story, Offload()) == {}
 
 
-def test_a_message_behind_the_results_changes_nothing(story):
+def test_a_message_behind_the_results_does_not_hide_them_as_looking_at_the_last_alone_would(story):
     (only,) = answered(story, 300_000)
     story.says(user("wait"))
     assert list(planned(story, Offload())) == [only]

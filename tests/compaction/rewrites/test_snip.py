@@ -33,7 +33,7 @@ def test_of_more_the_first_3_and_the_last_47_stay(story):
     assert snipped(story) == span(10, "e4", "e13")
 
 
-def test_the_placeholder_of_an_earlier_snip_is_no_message(story):
+def test_the_placeholder_of_an_earlier_snip_is_no_message_or_each_request_would_snip_one_more(story):
     says(story, 60)
     story.add(Rewrite(reason="snip", targets=snipped(story)))
     assert snipped(story) == []
@@ -69,3 +69,10 @@ def test_a_conversation_that_is_one_group_stays(story):
 def test_sessions_of_subagents_are_not_snipped(story):
     says(story, 60)
     assert snipped(story, is_subagent=True) == []
+
+
+def test_a_result_holds_on_to_the_newest_call_of_its_id_alone(story):
+    for _ in range(20):
+        answer = result("found", call_id="call_0")
+        story.says(user("go"), assistant(call("bash", "call_0")), answer, assistant("done"))
+    assert snipped(story) == span(30, "e4", "e33")

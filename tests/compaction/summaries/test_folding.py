@@ -6,7 +6,7 @@ import pytest
 
 from compaction.summaries.folding import MOST_REFUSALS, Folded, fold, grouped, last_fitting
 from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.asking import Asked, AskingError
+from compaction.summarizers.asking import AskingError, Reply
 from projections.context import Fate, Part
 
 
@@ -32,7 +32,7 @@ class Asking:
         record = {"asked": names}
         if len(parts) > self.longest or set(names) & set(self.refuses):
             raise AskingError([SummarizerError("s", "too long", is_too_long=True)], [record])
-        return Asked(text=f"({previous}{names})", missing=[], requests=[record])
+        return Reply(text=f"({previous}{names})", missing=[], requests=[record])
 
 
 def folded(sizes, *, room=99, previous="", asking=None, **options):
@@ -107,7 +107,7 @@ def test_the_requests_of_all_steps_are_told():
 
 def test_the_missing_sections_are_those_of_the_last_step():
     def ask(_, previous):
-        return Asked(text="x", missing=[] if previous else ["Goal"], requests=[])
+        return Reply(text="x", missing=[] if previous else ["Goal"], requests=[])
 
     assert fold(groups(4, 4), ask, room=lambda _: 4).missing == []
 
@@ -167,7 +167,7 @@ def test_another_failure_ends_it_with_the_requests_of_the_steps_before():
     def ask(_, previous):
         if previous:
             raise AskingError([SummarizerError("s", "no")], [{"asked": "second"}])
-        return Asked(text="x", missing=[], requests=[{"asked": "first"}])
+        return Reply(text="x", missing=[], requests=[{"asked": "first"}])
 
     with pytest.raises(AskingError) as raised:
         fold(groups(4, 4), ask, room=lambda _: 4)
@@ -178,7 +178,7 @@ def test_what_is_called_off_tells_the_requests_of_the_steps_before():
     def ask(_, previous):
         if previous:
             raise CancelledError([{"asked": "second"}])
-        return Asked(text="x", missing=[], requests=[{"asked": "first"}])
+        return Reply(text="x", missing=[], requests=[{"asked": "first"}])
 
     with pytest.raises(CancelledError) as raised:
         fold(groups(4, 4), ask, room=lambda _: 4)

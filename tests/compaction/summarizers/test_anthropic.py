@@ -22,8 +22,9 @@ from tests.support.messages_api import (
     stops_short,
     thinks,
 )
-from tests.support.talk import user
+from tests.support.talk import assistant, user
 
+TOOLS = b'[{"name":"read","input_schema":{"type":"object"}}]'
 USAGE = Usage(input=90, output=5, cache_read=7, cache_write=2, total=104)
 """What the server says that an answer took."""
 
@@ -239,13 +240,14 @@ def test_two_may_ask_at_the_same_time(messages_api):
     assert [answer.text for answer in found] == ["Both.", "Both."]
 
 
-def test_a_warm_live_prompt_asks_to_be_read_from_the_cache(messages_api):
+def test_a_live_prefix_that_was_just_sent_is_read_from_the_cache(messages_api):
     api = messages_api(says("Done."))
-    claude(api, is_warm=True).summarize(live(user("build it")), is_cancelled=never)
+    sent = [user("build it"), assistant("I look.", model=MODEL, timestamp=1_000)]
+    claude(api, model=MODEL, now=lambda: 2_000).summarize(live(*sent, tools=TOOLS), is_cancelled=never)
     assert api.requests[0].json["cache_control"] == {"type": "ephemeral"}
 
 
 def test_a_serialized_prompt_is_never_cached(messages_api):
     api = messages_api(says("Done."))
-    claude(api, is_warm=True).summarize(prompt(), is_cancelled=never)
+    claude(api).summarize(prompt(), is_cancelled=never)
     assert "cache_control" not in api.requests[0].json

@@ -319,3 +319,9 @@ def test_a_prompt_that_is_too_long_is_sent_once(messages_api):
     api = messages_api(errs(400, "prompt is too long: 2 tokens > 1 maximum", "invalid_request_error"))
     problem = failure(asker(claude(api)))
     assert (problem.is_too_long, len(api.requests)) == (True, 1)
+
+
+def test_halves_of_surrogate_pairs_are_replaced_and_halves_that_come_in_two_pieces_joined(messages_api):
+    api = messages_api(says("1234567 \ud83d\ude00 \udc00"))
+    asked = ask(prompt("short"), asker(claude(api)))
+    assert asked.text == "1234567 😀 \ufffd"

@@ -81,6 +81,18 @@ def test_a_prompt_that_is_too_large_is_told_as_that(server):
     assert (problem.is_too_long, problem.is_transient) == (True, False)
 
 
+def test_a_prompt_that_is_too_long_is_told_as_that_by_what_the_service_says(server):
+    problem = failure(server(refuses(400, "this model's maximum context length is 8192 tokens")).url)
+    assert (problem.is_too_long, problem.is_transient) == (True, False)
+
+
+def test_halves_of_surrogate_pairs_in_an_answer_are_replaced_and_halves_that_belong_together_joined(server):
+    service = server(answers({"summary": "a \ud800 b \ud83d\ude00"}))
+    asked = ask(prompt("short"), asker(HttpSummarizer(service.url)))
+    assert asked.text == "a \ufffd b 😀"
+    assert asked.requests[0]["answer"] == "a \ufffd b 😀"
+
+
 def test_a_failure_that_passes_is_followed_by_a_second_try(server):
     service = server(refuses(500), answers({"summary": "Done."}))
     asked = ask(prompt(), asker(HttpSummarizer(service.url)))

@@ -16,6 +16,7 @@ from tests.compaction.summarizers.asked import MODEL, claude, live, never, promp
 from tests.support.contexts import context_of
 from tests.support.messages_api import says
 from tests.support.talk import assistant, call, image, result, shell, thinking, user
+from tests.support.wild_talk import any_talk, compacted_talk, good_talk
 
 OWN = {"provider": "anthropic", "model": MODEL}
 TALK = [
@@ -130,3 +131,19 @@ def test_halves_of_surrogate_pairs_do_not_break_a_request(arrived):
 def test_any_text_makes_a_valid_request(said, system):
     body = request_body(prompt("short", user(said), system=system + "."), MODEL)
     assert problems(body) == []
+
+
+@given(said=st.one_of(good_talk(), any_talk, compacted_talk), data=st.data())
+def test_a_live_prefix_of_any_talk_cut_anywhere_is_a_valid_request(said, data):
+    until = data.draw(st.integers(0, len(said)))
+    tools, forbids = data.draw(st.sampled_from([(b"", False), (TOOLS, False), (TOOLS, True)]))
+    sent = live(*said[:until], tools=tools, forbids_tools=forbids)
+    assert problems(request_body(sent, MODEL)) == []
+
+
+@given(said=st.one_of(good_talk(), any_talk), data=st.data())
+def test_a_turn_that_is_parted_anywhere_is_a_valid_request_behind_its_summary(said, data):
+    first = data.draw(st.integers(0, len(said)))
+    until = data.draw(st.integers(first, len(said)))
+    summary = {"role": "compactionSummary", "summary": "all of it", "tokensBefore": 9}
+    assert problems(request_body(live(summary, *said[first:until], tools=TOOLS), MODEL)) == []

@@ -1,0 +1,170 @@
+"""What a compaction appends: records composed of a plan, its summary and a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from compaction.continuation import Continued, continuation
+from compaction.plan import Plan
+from compaction.policies import Policy
+from compaction.prospect import foreseen
+from compaction.restore import fewer, restored
+from compaction.rewrites import Evict, Offload, shown_after, sized
+from compaction.summaries.file_tags import with_file_tags
+from compaction.summaries.summary import Summary
+from eventstore.event import Parent
+from eventstore.log import Snapshot
+from eventstore.records import Compaction, FileOperations, Record, Rewrite, compose
+from projections.context import Part, context_at
+from projections.standpoint import Standpoint, path, stand
+from projections.tokens import Counter
+
+Reason = Literal["manual", "tool", "overflow", "incomplete", "threshold", "idle"]
+"""Why a session is compacted."""
+_PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)
+"""How many characters results that have to shrink may show of themselves: the most with which they fit."""
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """All that goes into a compaction's record beside what the log says.
+
+    `is_supplied`: a hook wrote the summary. `continues`: the policy's continuation follows.
+    """
+
+    plan: Plan
+    summary: Summary
+    reason: Reason
+    preserve_data: dict[str, Any] = {}
+    is_supplied: bool = False
+    continues: bool = False
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What a compaction appends, the compaction first, and the size of the context without it and with all of it."""
+
+    records: list[Record]
+    continued: Continued
+    tokens_before: int
+    tokens_after: int
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the context gets smaller."""
+        return self.tokens_after < self.tokens_before
+
+
+def change_of(
+    snapshot: Snapshot,
+    at: Standpoint,
+    here: Standpoint,
+    made: Made,
+    *,
+    policy: Policy,
+    tokens: Counter,
+    parent: str | Parent | None,
+) -> Change:
+    """What is appended below `parent`, `here`, for a plan that was made `at` the same leaf, or one before it.
+
+    Messages that have come since are kept. Files that are shown again are as few as leave a gain.
+    """
+    plan = made.plan
+    before, entries = context_at(snapshot, here).parts, path(snapshot, here)
+    come_since = [entry.id for entry in entries if entry.seq > at.leaf]
+    kept = {*plan.cut.kept, *come_since}
+    continued = continuation(policy.continuation if made.continues else "none", before, kept, entries=entries)
+    overlays = [*_shrunk(at.session, plan, tokens), *_evicted(at.session, before, kept, continued, tokens)]
+    shown_again = (
+        restored(sized(at.session, before, tokens), policy.restoring, kept, tokens)
+        if policy.restoring
+        else []
+    )
+    compaction = compaction_record(
+        made.summary,
+        files=plan.files,
+        first_kept=plan.cut.first_kept or next(iter(come_since), ""),
+        tokens_before=sum(tokens.count(before)),
+        placement="reactive-compact" if _is_reactive(made, policy) else policy.placement,
+        reason=made.reason,
+        policy=policy.name,
+        from_extension=made.is_supplied,
+        preserve_data=made.preserve_data,
+    )
+    going_on = [continued.record] if continued.record else []
+    while True:
+        more: list[Record] = [*overlays, *shown_again, *going_on]
+        after = size_after(snapshot, here.session, [compaction, *more], parent=parent, tokens=tokens)
+        if after < compaction.tokens_before or not shown_again:
+            break
+        shown_again = fewer(shown_again)
+    return Change(
+        records=[msgspec.structs.replace(compaction, tokens_after=after), *more],
+        continued=continued,
+        tokens_before=compaction.tokens_before,
+        tokens_after=after,
+    )
+
+
+def compaction_record(
+    summary: Summary, *, files: FileOperations, first_kept: str, tokens_before: int, **more: Any
+) -> Compaction:
+    """The record of a summary, with the files as tags at its end; the size of the context with it is still to come."""
+    return Compaction(
+        summary=with_file_tags(summary.text, files),
+        short_summary=summary.short,
+        first_kept_entry_id=first_kept,
+        tokens_before=tokens_before,
+        details=files,
+        template=summary.template,
+        request=summary.request,
+        **more,
+    )
+
+
+def size_after(
+    snapshot: Snapshot,
+    session: str,
+    records: Sequence[Record],
+    *,
+    parent: str | Parent | None = Parent.LEAF,
+    tokens: Counter,
+) -> int:
+    """The size of the context with records that are not there yet, the first of them below `parent`."""
+    events, above = [], parent
+    for number, record in enumerate(records):
+        events.append(compose(record, id=f"\0{number}", time=None, parent=above))
+        above = events[-1].id
+    prospect = foreseen(snapshot, session, events)
+    return sum(tokens.count(context_at(prospect, stand(prospect, session)).parts))
+
+
+def _is_reactive(made: Made, policy: Policy) -> bool:
+    return made.reason == "overflow" and policy.recovery is not None
+
+
+def _shrunk(session: str, plan: Plan, tokens: Counter) -> list[Record]:
+    """A rewrite of the largest results of what is kept, so that it fits its budget if it can."""
+    budget = plan.cut.shrinks_to
+    if budget is None:
+        return []
+    seen = sized(session, plan.kept, tokens)
+    others = sum(each.tokens for each in seen.messages if not each.is_result)
+    room = max(budget - others, 0) * sum(each.characters for each in seen.results)
+    characters = room // max(sum(each.tokens for each in seen.results), 1)
+    for preview in _PREVIEWS:
+        targets = Offload(characters=characters, preview=preview).plan(seen)
+        if sum(each.tokens for each in shown_after(seen, targets, tokens).messages) <= budget:
+            break
+    return [Rewrite(reason="offload", targets=targets)] if targets else []
+
+
+def _evicted(
+    session: str, before: Sequence[Part], kept: set[str], continued: Continued, tokens: Counter
+) -> list[Record]:
+    """A rewrite of the images in what is kept, where the continuation asks for it."""
+    if not continued.evicts:
+        return []
+    targets = Evict().plan(sized(session, [part for part in before if part.id in kept], tokens))
+    return [Rewrite(reason="evict", targets=targets)] if targets else []

@@ -1,0 +1,115 @@
+"""What a compaction appends, composed of a plan, its summary and a policy."""
+
+from __future__ import annotations
+
+from compaction.change import Made, change_of, compaction_record, size_after
+from compaction.cuts import LastMessages, TailTurn
+from compaction.part import Limits
+from compaction.plan import plan_compaction
+from compaction.policies import Restoring
+from compaction.summaries.summary import Summary
+from eventstore.event import Parent
+from eventstore.records import FileOperations
+from projections.context import build_context
+from projections.standpoint import stand
+from projections.tokens import counter
+from tests.compaction.scripted import long, policy, turns
+from tests.support.events import version
+from tests.support.talk import assistant, call, image, result, text, user
+
+TOKENS = counter("utf16/4")
+FILES = FileOperations(read_files=["a.py"], modified_files=[])
+
+
+def change(story, chosen, summary="so far", **made):
+    """What a policy would append to a session as it stands."""
+    with story.log.snapshot() as snapshot:
+        at = stand(snapshot, "s")
+        plan = plan_compaction(snapshot, at, chosen, limits=Limits(window=200_000), tokens=TOKENS)
+        done = Made(plan=plan, summary=Summary(text=summary), **{"reason": "threshold", **made})
+        return change_of(snapshot, at, at, done, policy=chosen, tokens=TOKENS, parent=Parent.LEAF)
+
+
+def kinds(found):
+    return [record.kind for record in found.records]
+
+
+def test_composing_appends_nothing(story):
+    turns(story, 20, 10)
+    before = version(story.log, "s")
+    change(story, policy())
+    assert version(story.log, "s") == before
+
+
+def test_a_compaction_alone_is_one_record_with_both_sizes(story):
+    turns(story, 20, 10)
+    found = change(story, policy(), long(3))
+    assert kinds(found) == ["compaction"]
+    assert (found.tokens_before, found.tokens_after, found.records[0].tokens_after) == (60, 23, 23)
+
+
+def test_what_is_appended_makes_a_context_of_just_that_size(story):
+    story.says(assistant(call("read", path="a.py")), result("the text", tool="read"))
+    turns(story, 30, 10)
+    found = change(story, policy(restoring=Restoring(), continuation="auto-continue"), continues=True)
+    story.add(*found.records)
+    assert sum(TOKENS.count(build_context(story.log, "s").parts)) == found.tokens_after
+
+
+def test_the_compaction_comes_first_then_what_gives_way_then_what_is_shown_again_then_what_goes_on(story):
+    story.says(assistant(call("read", path="a.py")), result("the text", tool="read"))
+    turns(story, 20)
+    story.says(user([text("what is this?"), image()]))
+    found = change(story, policy(restoring=Restoring(), continuation="replay"), continues=True)
+    assert kinds(found) == ["compaction", "rewrite", "custom_message", "message"]
+
+
+def test_what_is_too_large_to_be_kept_is_shown_shorter(story):
+    turns(story, 100)
+    story.says(user("go"), assistant(call("bash")), result(long(100_000)))
+    found = change(story, policy(cut=TailTurn()))
+    assert [record.reason for record in found.records[1:]] == ["offload"]
+    assert found.tokens_after < 8_000
+
+
+def test_nothing_goes_on_unless_it_should(story):
+    turns(story, 20, 10)
+    found = change(story, policy(continuation="auto-continue"))
+    assert (kinds(found), found.continued.branch) == (["compaction"], "none")
+
+
+def test_a_change_that_makes_the_context_no_smaller_is_no_gain(story):
+    turns(story, 20, 10)
+    assert change(story, policy(), long(39)).is_gain
+    assert not change(story, policy(), long(40)).is_gain
+
+
+def test_only_a_policy_with_a_recovery_of_its_own_says_that_it_reacted(story):
+    turns(story, 20, 10)
+    reactive = policy(placement="compacted", recovery=LastMessages(messages=2))
+    placements = [
+        change(story, chosen, reason="overflow").records[0].placement
+        for chosen in (reactive, policy(placement="compacted"))
+    ]
+    assert placements == ["reactive-compact", "compacted"]
+
+
+def test_a_record_has_its_files_as_fields_and_as_tags():
+    made = compaction_record(Summary(text="so far"), files=FILES, first_kept="e1", tokens_before=9)
+    assert (made.details, made.summary) == (FILES, "so far\n\n<read-files>\na.py\n</read-files>")
+
+
+def test_a_record_says_how_its_summary_was_asked_for_and_what_it_lacks():
+    summary = Summary(text="so far", requests=[{"model": "m"}], missing=["Goal"], template="t@1")
+    made = compaction_record(summary, files=FILES, first_kept="", tokens_before=9)
+    assert made.template == "t@1"
+    assert made.request == {"requests": [{"model": "m"}], "model": "m", "missingSections": ["Goal"]}
+
+
+def test_the_size_with_records_is_that_of_the_context_at_the_last_of_them(story):
+    turns(story, 20, 10)
+    with story.log.snapshot() as snapshot:
+        more = compaction_record(
+            Summary(text=long(5)), files=FileOperations(), first_kept="e3", tokens_before=9
+        )
+        assert size_after(snapshot, "s", [more], tokens=TOKENS) == 5 + 20

@@ -1,0 +1,46 @@
+"""Appending though others append, too."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.until_ours import until_ours
+from eventstore.errors import NotFoundError, VersionConflictError
+from eventstore.writing import SessionWriter
+from projections.context import build_context
+from tests.support.talk import texts_of, user
+
+
+def test_what_was_appended_first_is_looked_at_before_the_next_try(story):
+    others = SessionWriter(story.log, "s")
+    story.says(user("0"))
+
+    def one_more():
+        with story.log.snapshot() as snapshot:
+            version = snapshot.head("s").version
+        if version < 4:
+            others.message(user(str(version)))
+        return story.writer.message(user("mine"), expected=version)
+
+    until_ours(one_more)
+    assert texts_of(build_context(story.log, "s")) == ["0", "1", "2", "3", "mine"]
+
+
+def test_where_there_is_nothing_to_do_any_more_that_is_the_end():
+    looks = iter([VersionConflictError("s", 1, 2), None])
+
+    def look():
+        found = next(looks)
+        if found is not None:
+            raise found
+        return "nothing"
+
+    assert until_ours(look) == "nothing"
+
+
+def test_other_errors_end_it():
+    def raises():
+        raise NotFoundError("session", "s", "name another")
+
+    with pytest.raises(NotFoundError):
+        until_ours(raises)
