@@ -10,6 +10,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from cli.output import one_line, unbroken
+from projections.continuation import is_continuation
+from projections.summary_line import event_name, summary_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +67,7 @@ class _Drawing:
                 self._flush(hidden, level)
                 self._line(node, event, indent)
             else:
-                hidden[event.role or event.kind] += 1
+                hidden[event_name(event)] += 1
             children = self._later_last(node.children)
             pending += [
                 (child, indent if place == len(children) - 1 else indent + 1)
@@ -87,8 +89,7 @@ class _Drawing:
     def _is_worth_a_line(self, node: Node, event: Event) -> bool:
         return (
             self._is_full
-            or event.kind in _SIGNS
-            or event.role == "user"
+            or (not is_continuation(event) and (event.kind in _SIGNS or event.role == "user"))
             or node.label is not None
             or node.parent is None
             or len(node.children) != 1
@@ -97,13 +98,12 @@ class _Drawing:
     def _line(self, node: Node, event: Event, indent: int) -> None:
         from rich.text import Text
 
-        from projections.summary_line import summary_line
-
-        sign, colour = _SIGNS.get(event.kind, ("●", "green") if event.role == "user" else ("·", "cyan"))
+        name = event_name(event)
+        sign, colour = _SIGNS.get(name, ("●", "green") if name == "user" else ("·", "cyan"))
         line = Text("│ " * indent)
         line.append(f"{sign} ", style=f"bold {colour}")
         line.append(f"{unbroken(node.id):<8} ", style="dim")
-        line.append(f"{unbroken(event.role if event.kind == 'message' else event.kind)}  ", style=colour)
+        line.append(f"{unbroken(name)}  ", style=colour)
         marks = Text()
         if node.label is not None:
             marks.append(f"  [{one_line(node.label, 40)}]", style="bold yellow")

@@ -28,6 +28,7 @@ from eventstore.records import Rewrite, Shown, record_of
 from eventstore.sources import observed_rewrites
 from eventstore.undo import in_effect
 from eventstore.verify import check_event
+from projections.continuation import continues
 from projections.memo import Memo
 from projections.rules import rules_named
 from projections.rules.rules import HarnessRules, ShowEntry
@@ -45,10 +46,7 @@ class Fate(StrEnum):
     SUMMARY = "summary"
     """A summary of what is no longer there."""
     INJECTED = "injected"
-    """A message that the harness makes of an entry that is none."""
-
-
-_FATE_OF_KIND: Final = {MESSAGE: Fate.KEPT, BRANCH_SUMMARY: Fate.SUMMARY}
+    """A message that the harness makes of an entry that is none, or appends to go on after a compaction."""
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,7 +173,7 @@ def part_of(frame: Buffer, *, changed: Sequence[bytes] = (), rules: str = "pi") 
     if head.kind == COMPACTION:
         return _part(frame, _summary(frame, harness), Fate.SUMMARY)
     message = _message_of(frame, head, changed, harness)
-    fate = Fate.REWRITTEN if changed else _FATE_OF_KIND.get(head.kind, Fate.INJECTED)
+    fate = Fate.REWRITTEN if changed else _fate(frame, head)
     return None if message is None else _part(frame, message, fate)
 
 
@@ -245,7 +243,20 @@ def _shown(
         elif changes:
             yield frame, _rewritten(frame, message, changes, harness), Fate.REWRITTEN
         else:
-            yield frame, message, Fate.REWRITTEN if changed else _FATE_OF_KIND.get(head.kind, Fate.INJECTED)
+            yield frame, message, Fate.REWRITTEN if changed else _fate(frame, head)
+
+
+def _fate(frame: Buffer, head: Header) -> Fate:
+    """How an entry stands in a context whose message nothing changed."""
+    if head.kind == BRANCH_SUMMARY:
+        return Fate.SUMMARY
+    if head.kind != MESSAGE:
+        return Fate.INJECTED
+    is_appended = head.role == _USER and continues("message", "user", bytes(body_of(frame)))
+    return Fate.INJECTED if is_appended else Fate.KEPT
+
+
+_USER: Final = ROLES.index("user")
 
 
 def _rewritten(frame: Buffer, message: bytes, changes: list[Shown], harness: HarnessRules) -> bytes:

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.views import Image, Message, Text
+from projections.continuation import is_continuation
+
+CONTINUATION: Final = "continuation"
+"""What a message is called that goes on after a compaction: it is no user's, though its role says so."""
+
+
+def event_name(event: Event) -> str:
+    """What a person is told an event is: a message by its role, anything else by its kind."""
+    if is_continuation(event):
+        return CONTINUATION
+    return event.role if event.kind == "message" and event.role else event.kind
 
 
 def summary_line(event: Event) -> str:

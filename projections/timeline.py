@@ -10,6 +10,7 @@ from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Snapshot
 from eventstore.sources import observed_rewrites
 from projections.context import Context, context_at, part_of
+from projections.continuation import is_continuation
 from projections.coverage import bears_message
 from projections.standpoint import Leaf, Standpoint, path, stand
 from projections.tokens import Counter, counter
@@ -22,6 +23,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """After one entry: the context's size in tokens and messages, and the tokens that the entry added or took away.
 
     `measured` is what the provider counted at this call: the context that it was sent, and its answer.
+    `continues`: it goes on after a compaction, and no person said it.
     """
 
     seq: int
@@ -33,6 +35,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     delta: int
     messages: int
     measured: int | None
+    continues: bool
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -104,4 +107,5 @@ def _moment(event: Event, tokens: int, delta: int, messages: int) -> Moment:
         delta=delta,
         messages=messages,
         measured=usage.total if usage else None,
+        continues=is_continuation(event),
     )

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from eventstore.event import ROLES
 from eventstore.formats import view_of_event
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import body_of, decode, header_of
 from eventstore.javascript import trim
 from eventstore.kinds import SESSION_INFO
 from eventstore.log import EventLog, Snapshot
+from projections.continuation import is_continuation
+
+_USER: Final = ROLES.index("user")
 
 
 def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
@@ -34,10 +40,17 @@ def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -
 
 
 def first_request(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
-    """The text of the session's first user message: what to show of a session that has no title."""
+    """The text of what a person said first in a session: what to show of one that has no title.
+
+    What goes on after a compaction is nobody's request.
+    """
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
         if not head.user_seq or (as_of is not None and head.user_seq > as_of):
             return ""
-        message = view_of_event(decode(snapshot.frame(session, head.user_seq), session))
-        return " ".join(message.text.split()) if message else ""
+        for frame in snapshot.frames(session, first=head.user_seq, last=as_of):
+            event = decode(frame, session) if header_of(frame).role == _USER else None
+            if event and event.is_entry and not is_continuation(event):
+                message = view_of_event(event)
+                return " ".join(message.text.split()) if message else ""
+        return ""

@@ -13,7 +13,10 @@ from eventstore.views import Message, Usage
 from projections.standpoint import Standpoint
 
 _ASSISTANT: Final = ROLES.index("assistant")
-_FAILED = frozenset({"aborted", "error"})
+FAILED: Final = frozenset({"aborted", "error"})
+"""Stop reasons of calls that did not go through."""
+CUT_OFF: Final = "length"
+"""The stop reason of an answer that ended because it was as long as it might get."""
 
 
 def measured(message: Message) -> Usage | None:
@@ -21,7 +24,7 @@ def measured(message: Message) -> Usage | None:
 
     pi and oh-my-pi ignore the usage of aborted and failed calls, and so does this.
     """
-    return None if message.stop_reason in _FAILED else paid(message)
+    return None if message.stop_reason in FAILED else paid(message)
 
 
 def paid(message: Message) -> Usage | None:

@@ -285,4 +285,10 @@ def test_the_pi_format_of_a_context_is_in_its_section(prepared: Refold) -> None:
 
 
 def test_every_exit_code_is_in_the_page() -> None:
-    assert re.findall(r"^\| (\d+) \|", SECTIONS["What holds for all"], re.MULTILINE) == ["0", "1", "2", "130", "141"]
+    assert re.findall(r"^\| (\d+) \|", SECTIONS["What holds for all"], re.MULTILINE) == [
+        "0",
+        "1",
+        "2",
+        "130",
+        "141",
+    ]

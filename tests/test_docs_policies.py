@@ -10,14 +10,15 @@ from typing import Any, Final, get_args
 import msgspec
 import pytest
 
-from cli.compacting import SUMMARIZERS
-from cli.maintaining import Happened, settings_of
+from cli.maintaining import Happened
+from cli.settings_file import settings_of
 from cli.toml_text import toml_text
 from compaction import rewrites
 from compaction.cuts import AnyCut
 from compaction.maintaining import Promotion, Settings
+from compaction.maintaining.advice import Do
 from compaction.maintaining.compact_tool import DONE
-from compaction.maintaining.maintainer import Do
+from compaction.maintaining.settings import BranchSummaries
 from compaction.policies import (
     Continuation,
     Placement,
@@ -29,6 +30,7 @@ from compaction.policies import (
     preset_names,
 )
 from compaction.rewrites import AnyRewrite
+from compaction.summarizers.registry import SUMMARIZERS
 from compaction.trigger import Trigger
 from tests.cli.running import PROJECT
 
@@ -80,9 +82,12 @@ def test_a_part_without_keys_says_so() -> None:
 
 
 def test_every_setting_and_its_default_is_in_the_page_and_no_other_is() -> None:
-    of_promotion = [(f"promotion.{name}", default) for name, default in defaults(Promotion)]
-    written = list(rows("While a harness runs", "setting").items())
-    assert written == [*defaults(Settings), *of_promotion]
+    tables = {"promotion": Promotion, "branch_summary": BranchSummaries}
+    of_tables = [(f"{name}.{key}", default) for name, of in tables.items() for key, default in defaults(of)]
+    policys = {"reserve_tokens": "the policy's", "keep_recent_tokens": "the policy's"}
+    of_settings = {**dict(defaults(Settings)), **policys}
+    del of_settings["branch_summary"]
+    assert list(rows("Settings", "setting").items()) == [*of_settings.items(), *of_tables]
 
 
 def test_every_preset_is_in_the_table_with_its_rewrites_continuation_and_counter() -> None:

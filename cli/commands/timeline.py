@@ -56,10 +56,12 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
     from cli.output import console, counted, paged, table, thousands, unbroken, when
     from cli.plot import plot
     from eventstore.javascript import epoch_ms
+    from projections.summary_line import CONTINUATION
 
     out = console()
     turns = ("compaction", "rewrite", "undone", "branch_summary")
-    largest = {each.seq for each in nlargest(_LARGEST, found.moments, key=lambda each: abs(each.delta))}
+    said = [each for each in found.moments if not each.continues]
+    largest = {each.seq for each in nlargest(_LARGEST, said, key=lambda each: abs(each.delta))}
     listing = table("#", "EVENT", "TIME", "WHAT", "TOKENS", "CHANGE", right=("#", "TOKENS", "CHANGE"))
     for each in found.moments:
         if is_full or each.kind in turns or (each.delta and each.seq in largest):
@@ -67,7 +69,7 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
                 str(each.seq),
                 unbroken(each.id),
                 when(epoch_ms(each.time)),
-                unbroken(each.role or each.kind),
+                CONTINUATION if each.continues else unbroken(each.role or each.kind),
                 thousands(each.tokens),
                 f"{each.delta:+,}" if each.delta else "",
             )

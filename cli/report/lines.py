@@ -9,7 +9,8 @@ import msgspec
 
 from cli.report.texts import line_of
 from eventstore.event import Event
-from projections.summary_line import summary_line
+from projections.continuation import is_continuation
+from projections.summary_line import event_name, summary_line
 
 SIGNS: Final = {
     "compaction": "∑",
@@ -28,7 +29,7 @@ _LONGEST_NAME: Final = 40
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """An event in a line: `name` is a message's role, or else the kind."""
+    """An event in a line: `name` is what it is called: a message's role, or else the kind."""
 
     sign: str
     name: str
@@ -43,8 +44,8 @@ def lines_of(events: Iterable[Event]) -> dict[int, Line]:
     """The lines of events by their numbers."""
     return {
         event.seq: Line(
-            sign=SIGNS.get(event.kind, ""),
-            name=event.role if event.kind == "message" and event.role else line_of(event.kind, _LONGEST_NAME),
+            sign="" if is_continuation(event) else SIGNS.get(event.kind, ""),
+            name=line_of(event_name(event), _LONGEST_NAME),
             # The sign says already that it is a summary.
             text=line_of(summary_line(event).removeprefix("∑ ")),
         )

@@ -13,6 +13,7 @@ from cli.report.material import Material
 from cli.report.model import TreeLine
 from cli.report.texts import line_of
 from eventstore.event import Event
+from projections.continuation import is_continuation
 from projections.tree import Node, Tree
 
 _LONGEST: Final = 120
@@ -33,7 +34,7 @@ def tree_lines(material: Material, lines: Lines, target: Callable[[int], str]) -
             yield TreeLine(
                 level=level,
                 seq=event.seq,
-                sign=lines[event.seq].sign or ("●" if event.role == "user" else "·"),
+                sign=lines[event.seq].sign or ("●" if lines[event.seq].name == "user" else "·"),
                 name=lines[event.seq].name,
                 text=line_of(lines[event.seq].text, _LONGEST),
                 label=node.label or "",
@@ -85,8 +86,7 @@ def _in_order(tree: Tree, path: frozenset[int], events: Mapping[str, Event]) -> 
 
 def _is_turn(node: Node, event: Event) -> bool:
     return (
-        event.kind in SIGNS
-        or event.role == "user"
+        (not is_continuation(event) and (event.kind in SIGNS or event.role == "user"))
         or node.label is not None
         or node.parent is None
         or len(node.children) != 1

@@ -11,6 +11,7 @@ from eventstore.event import Event
 from eventstore.formats import view_of_message
 from eventstore.formats.pi_entry import tolerant_json
 from projections.context import Part
+from projections.metrics.asked import templates_asked
 from projections.metrics.cache import Cache, cache
 from projections.metrics.cost import Cost, cost
 from projections.metrics.future_use import FutureUse, future_use
@@ -19,7 +20,7 @@ from projections.metrics.instructions import Instructions, instructions
 from projections.metrics.recall import Recall, recall
 from projections.metrics.regret import Regret, regret
 from projections.metrics.requests import Request
-from projections.metrics.sections import Sections, sections
+from projections.metrics.sections import TURN_PREFIX, Sections, sections
 from projections.metrics.shapes import Shape
 from projections.metrics.size import Size, size
 from projections.naming.holdings import Holdings
@@ -66,10 +67,15 @@ def measure(
 
 
 def _sections(summary: str, event: Event) -> Sections:
-    """By the template that the record names; an update asks for the sections of what it updates."""
+    """By the template that the record names; an update asks for the sections of what it updates.
+
+    A turn's beginning has sections only where a request asked for them, as far as the record tells.
+    """
     named = tolerant_json(event.body).get("template")
     template = named.partition("@")[0].removesuffix("-update") if isinstance(named, str) else ""
-    return sections(summary, kind=event.kind, template=template)
+    asked = templates_asked(event)
+    quotes_turn = bool(asked) and TURN_PREFIX not in asked
+    return sections(summary, kind=event.kind, template=template, quotes_turn=quotes_turn)
 
 
 def _text(part: Part | None) -> str | None:

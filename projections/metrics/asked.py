@@ -32,13 +32,23 @@ def asked(event: Event) -> list[Asked]:
     `provider` and `model` that answered, and a `usage` with `input`, `output`, `cacheRead`, `cacheWrite`; one
     that failed has an `error`, and was paid for if it has a usage.
     """
+    found = [(each, _asked(each)) for each in _requests(event)]
+    return [request for each, request in found if "error" not in each or request.usage is not None]
+
+
+def templates_asked(event: Event) -> set[str]:
+    """The names of the templates of all requests for an event's summary, none where its record names none."""
+    named = (request.get("template") for request in _requests(event))
+    return {name for name in named if isinstance(name, str)}
+
+
+def _requests(event: Event) -> list[dict[str, Any]]:
     request = tolerant_json(event.body).get("request")
     if not isinstance(request, dict) or not request:
         return []
     made = request.get("requests")
     listed = made if isinstance(made, list) else [request]
-    found = [(each, _asked(each)) for each in listed if isinstance(each, dict)]
-    return [request for each, request in found if "error" not in each or request.usage is not None]
+    return [each for each in listed if isinstance(each, dict)]
 
 
 def _asked(request: dict[str, Any]) -> Asked:

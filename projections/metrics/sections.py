@@ -93,7 +93,9 @@ OUTLINES: Final = (
 
 _FITS: Final = 3
 """One in so many sections has to be there."""
-_TURN_PREFIX: Final = next(outline for outline in OUTLINES if outline.template == "turn-prefix")
+TURN_PREFIX: Final = "turn-prefix"
+"""The template by which a turn's beginning is summarized."""
+_TURN: Final = next(outline for outline in OUTLINES if outline.template == TURN_PREFIX)
 _SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 """What pi and oh-my-pi put between the summary of the history and that of a turn's beginning."""
 
@@ -102,18 +104,23 @@ _NUMBERED: Final = re.compile(r"\d\. [A-Z][A-Za-z ]*:")
 _MARK: Final = re.compile(r"#+ |\d\. |:$")
 
 
-def sections(summary: str, *, kind: str = "compaction", template: str = "") -> Sections:
+def sections(
+    summary: str, *, kind: str = "compaction", template: str = "", quotes_turn: bool = False
+) -> Sections:
     """The sections of a summary, by the `template` that it was asked for by, or the one that it fits best.
 
     A heading counts by its exact line, outside of fenced code. Of templates that fit alike, those for summaries
     of this `kind` of event go before others, then the earlier one. A summary of a split turn has two parts, each
-    by its own template; history that was empty asks for nothing.
+    by its own template; history that was empty asks for nothing, and neither does the beginning of a turn that
+    only quotes what was said there (`quotes_turn`), as for opencode's tail.
     """
     history, split, prefix = summary.replace("\r\n", "\n").rpartition(_SPLIT_TURN)
     if not split:
         return _sections_of(_headings(summary), kind, template)
     before = _sections_of(_headings(history), kind, template)
-    turn = _found(_headings(prefix), _TURN_PREFIX)
+    if quotes_turn:
+        return before
+    turn = _found(_headings(prefix), _TURN)
     return Sections(
         template=" + ".join(filter(None, (before.template, turn.template))),
         headings=before.headings + turn.headings,

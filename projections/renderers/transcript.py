@@ -5,22 +5,36 @@ The serialization of pi and oh-my-pi: marked lines that a model reads as a recor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from eventstore.formats import view_of_message
 from eventstore.javascript import cut_utf16, key_order, parse, stringify, utf16_length
 from eventstore.views import Message, Text, Thinking, ToolCall
-from projections.context import Context
+from projections.context import Context, Fate, Part
+from projections.continuation import continues_as
 from projections.renderers.stand_ins import stand_in
 
 LONGEST_RESULT: Final = 2000
 """In UTF-16 units; what of a tool result is longer is cut off, and the cut says how much."""
 
+_USER: Final = "[User]: "
+_CONTINUATION: Final = "[Continuation]: "
+
 
 def transcript(context: Context) -> str:
-    """The serialized conversation of a context, blocks parted by blank lines."""
-    return serialize(view_of_message(part.raw) for part in context.parts)
+    """The serialized conversation of a context, blocks parted by blank lines.
+
+    What goes on after a compaction has a mark of its own, `[Continuation]: `: no user said it.
+    """
+    return "\n\n".join(block for part in context.parts for block in _blocks_of(part))
+
+
+def _blocks_of(part: Part) -> Iterator[str]:
+    blocks = _blocks(view_of_message(part.raw))
+    if part.fate is not Fate.INJECTED or not continues_as(part.role, part.raw):
+        return blocks
+    return (block.replace(_USER, _CONTINUATION, 1) for block in blocks)
 
 
 def serialize(messages: Iterable[Message]) -> str:
@@ -30,12 +44,12 @@ def serialize(messages: Iterable[Message]) -> str:
 
 def _blocks(message: Message) -> Iterator[str]:
     if message.role == "assistant":
-        yield from _assistant(message)
+        yield from assistant_lines(message, _call)
     elif message.role == "toolResult":
         if message.text:
             yield f"[Tool result]: {_cut(message.text)}"
     elif text := _user_text(message):
-        yield f"[User]: {text}"
+        yield f"{_USER}{text}"
 
 
 def _user_text(message: Message) -> str:
@@ -45,7 +59,8 @@ def _user_text(message: Message) -> str:
     return message.text if message.role in ("user", "custom") else ""
 
 
-def _assistant(message: Message) -> Iterator[str]:
+def assistant_lines(message: Message, call_text: Callable[[ToolCall], str]) -> Iterator[str]:
+    """An answer as marked lines: its thoughts, its texts, its calls."""
     thinking = [block.text for block in message.blocks if isinstance(block, Thinking)]
     text = [block.text for block in message.blocks if isinstance(block, Text)]
     if thinking:
@@ -53,7 +68,7 @@ def _assistant(message: Message) -> Iterator[str]:
     if text:
         yield "[Assistant]: " + "\n".join(text)
     if message.tool_calls:
-        yield "[Assistant tool calls]: " + "; ".join(map(_call, message.tool_calls))
+        yield "[Assistant tool calls]: " + "; ".join(map(call_text, message.tool_calls))
 
 
 def _call(call: ToolCall) -> str:

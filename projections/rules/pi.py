@@ -98,7 +98,7 @@ def rewrite(message: bytes, shown: Sequence[Shown]) -> bytes:
             content = change.shown if isinstance(content, str) else [block]
         elif isinstance(content, list) and 0 <= change.block < len(content):
             content = [*content[: change.block], block, *content[change.block + 1 :]]
-    return _encode({**decoded, "content": content})
+    return _encode(decoded if content is None else {**decoded, "content": content})
 
 
 def placeholder(text: str, time: int | None) -> bytes:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
 
-from cli.compacting import SUMMARIZERS, asker_of, new_session_name, policy_named, with_template
-from compaction.policies import preset
+from cli.compacting import SummarizerName, asker_of, new_session_name, policy_named, with_template
+from compaction.policies import parse, preset
 from compaction.summarizers import registry
 from compaction.summarizers.asking import never
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.lmdb_log import LmdbLog
+from tests.compaction.scripted import Scripted
 
+CHEAP = parse('name = "cheap"\n[prompting]\nmodels = ["cheap", "dear"]\n', source="here")
 ASKING = {"summarizer": None, "models": (), "endpoint": ""}
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
@@ -31,8 +35,23 @@ def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "policies"
 
 
-def test_the_options_know_every_summarizer_without_loading_one() -> None:
-    assert sorted(SUMMARIZERS) == sorted(registry.SUMMARIZERS)
+class TestSummarizerName:
+    def test_a_line_in_the_registry_is_all_that_a_new_one_takes(
+        self, ctx: click.Context, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(registry.SUMMARIZERS, "mine", registry.Kind(make=lambda _: Scripted()))
+        option = SummarizerName()
+        assert option.convert("mine", None, ctx) == "mine"
+        assert [item.value for item in option.shell_complete(ctx, click.Option(["--x"]), "m")] == ["mine"]
+
+    def test_another_name_is_told_with_those_that_there_are(self, ctx: click.Context) -> None:
+        with pytest.raises(click.BadParameter, match="'anthropic', 'extractive', 'http', 'recorded'"):
+            SummarizerName().convert("nobody", None, ctx)
+
+    def test_naming_the_option_loads_no_summarizer(self) -> None:
+        loaded = "import sys, cli.compacting; print('compaction' in sys.modules)"
+        said = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+        assert said.stdout == "False\n"
 
 
 class TestAsker:
@@ -71,6 +90,24 @@ class TestAsker:
             ("anthropic", "b"),
         ]
         assert capsys.readouterr().err == ""
+
+    def test_models_that_a_policy_names_are_asked_in_their_order(
+        self, ctx: click.Context, store: LmdbLog, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
+        asker = asker_of(ctx, store, ASKING, never, CHEAP)
+        assert [each.model for each in asker.summarizers] == ["cheap", "dear"]
+
+    def test_a_persons_models_go_before_those_of_the_policy(self, ctx: click.Context, store: LmdbLog) -> None:
+        asker = asker_of(ctx, store, {**ASKING, "models": ("mine",)}, never, CHEAP)
+        assert [each.model for each in asker.summarizers] == ["mine"]
+
+    @pytest.mark.parametrize("name", [None, "extractive"])
+    def test_models_that_a_policy_names_say_nothing_to_one_that_asks_no_model(
+        self, ctx: click.Context, store: LmdbLog, name: str | None
+    ) -> None:
+        (summarizer,) = asker_of(ctx, store, {**ASKING, "summarizer": name}, never, CHEAP).summarizers
+        assert summarizer.name == "extractive"
 
     def test_it_can_be_called_off(self, ctx: click.Context, store: LmdbLog) -> None:
         assert asker_of(ctx, store, ASKING, never).is_cancelled is never

@@ -60,3 +60,9 @@ def test_the_context_at_the_root_is_empty_and_says_where_it_stands(told: Refold)
     assert told("context", SESSION, "--leaf", "root").lines == [
         "0 messages, 0 tokens (utf16/4) at the root as of #17; model none, thinking off"
     ]
+
+
+def test_what_goes_on_after_a_compaction_stands_and_is_marked(refold: Refold) -> None:
+    said = {"type": "message", "id": "e1", "message": {"role": "user", "content": "continue"}}
+    refold("append", "s", stdin=line({**said, "metadata": {"compaction_continue": True}}))
+    assert refold("context", "s").lines[:2] == ["── user e1 #1  2 tokens  injected", "continue"]

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
@@ -52,3 +55,26 @@ def test_a_session_as_deep_as_it_is_long_is_drawn(refold: Refold, tmp_path: Path
 
 def test_a_tree_of_nothing_is_empty(told: Refold) -> None:
     assert told("tree", SESSION, "--as-of", "0").out == ""
+
+
+GO_ON = {"type": "message", "message": {"role": "user", "content": "continue"}}
+MARKED = {**GO_ON, "metadata": {"compaction_continue": True}}
+AGENT_SAYS = {"type": "custom_message", "customType": "compaction_continue", "content": "Go on."}
+ANSWER = {"type": "message", "message": {"role": "assistant", "content": "Next."}}
+ASKED = {"type": "message", "message": {"role": "user", "content": "Thanks!"}}
+
+
+@pytest.mark.parametrize("said", [MARKED, AGENT_SAYS], ids=["message", "custom_message"])
+def test_what_goes_on_after_a_compaction_is_hidden_and_counted(refold: Refold, said: dict[str, Any]) -> None:
+    refold("append", "s", stdin=line(ASKED) + line(said) + line(ANSWER) + line(ASKED))
+    assert refold("tree", "s").lines[1] == "  … 1 continuation, 1 assistant"
+
+
+def test_in_full_it_is_shown_as_nobodys(refold: Refold) -> None:
+    refold("append", "s", stdin=line({**MARKED, "id": "e1"}) + line({**ANSWER, "id": "e2"}))
+    assert refold("tree", "s", "--full").lines[0] == "· e1       continuation  continue"
+
+
+def test_the_word_continue_of_a_person_is_a_request(refold: Refold) -> None:
+    refold("append", "s", stdin=line({**GO_ON, "id": "e1"}))
+    assert refold("tree", "s").lines == ["● e1       user  continue  ← leaf"]

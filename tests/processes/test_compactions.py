@@ -111,13 +111,15 @@ def test_of_two_commands_at_once_one_compacts_and_the_other_finds_nothing_to_do(
     assert len(compactions(refold)) == 1
 
 
-def test_the_second_of_two_producers_appends_nothing(refold: Refold) -> None:
+def test_the_second_of_two_producers_appends_but_what_its_summary_cost(refold: Refold) -> None:
     with compacting(refold) as winner, compacting(refold) as loser:
         assert (winner.hear(), loser.hear()) == ("asked", "asked")
         assert ends(winner) == "compacted "
-        before = refold("log", SESSION, "--json").raw
+        before = refold("context", SESSION, "--format", "pi").raw
         assert ends(loser) == "nothing somebody has compacted or left the branch"
-    assert refold("log", SESSION, "--json").raw == before
+    assert refold("context", SESSION, "--format", "pi").raw == before
+    with open_store(refold.store) as log:
+        assert [event.kind for event in events(log, SESSION)][-2:] == ["compaction", "attempt"]
 
 
 def test_what_is_said_while_a_summary_is_made_is_kept_behind_it(refold: Refold) -> None:

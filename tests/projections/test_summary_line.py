@@ -19,7 +19,7 @@ from eventstore.records import (
     ThinkingLevelChange,
     Undone,
 )
-from projections.summary_line import summary_line
+from projections.summary_line import event_name, summary_line
 from tests.support.events import events, stored
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
 
@@ -89,3 +89,25 @@ def test_what_a_record_does_not_say_is_not_told(store, tmp_path, pi, fields, lin
 def test_an_import_is_told_by_its_format_and_its_records(store, tmp_path, pi):
     pi.says("a1", user("hello"))
     assert summary_line(events(store, pi.store_in(store, tmp_path))[-1]) == "pi/3 1"
+
+
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [
+        (Compaction(summary="all of it", first_kept_entry_id="", tokens_before=9), "compaction"),
+        (CustomMessage(custom_type="x", content="by the way"), "custom_message"),
+        (CustomMessage(custom_type="compaction_continue", content="go on"), "continuation"),
+    ],
+    ids=lambda value: getattr(value, "kind", None),
+)
+def test_an_event_is_called_by_its_kind_unless_it_goes_on_after_a_compaction(story, record, name):
+    assert event_name(story[story.add(record)]) == name
+
+
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [(user("hello"), "user"), (result("done"), "toolResult"), (user("[Resuming] hello"), "continuation")],
+)
+def test_a_message_is_called_by_its_role_unless_it_goes_on_after_a_compaction(story, message, name):
+    (said,) = story.says(message)
+    assert event_name(story[said]) == name

@@ -78,3 +78,8 @@ def test_a_session_in_which_nobody_asked_has_no_first_request(story):
 def test_a_first_request_as_of_an_event_is_none_that_came_later(story, as_of, expected):
     story.says(assistant("welcome"), user("fix it"))
     assert first_request(story.log, "s", as_of=as_of) == expected
+
+
+def test_what_goes_on_after_a_compaction_is_nobodys_first_request(story):
+    story.says(user("[Resuming] the parser"), assistant("done"), user("and the tests"))
+    assert [first_request(story.log, "s", as_of=seq) for seq in (2, 3)] == ["", "and the tests"]

@@ -101,7 +101,8 @@ def _overlaid(
     for place, event in enumerate(path):
         for shown in entries[place]["targets"] if _is(event, "rewrite", alive[place]) else ():
             if shown["target"] == target and "through" not in shown:
-                message = {**message, "content": _shown(message.get("content"), shown)}
+                content = _shown(message.get("content"), shown)
+                message = message if content is None else {**message, "content": content}
     return message
 
 
@@ -112,7 +113,7 @@ def _shown(content: Any, shown: dict[str, Any]) -> Any:
         return shown["shown"] if isinstance(content, str) else [block]
     if isinstance(content, str):
         return content if number else shown["shown"]
-    return [block if place == number else other for place, other in enumerate(content or [])]
+    return content and [block if place == number else other for place, other in enumerate(content)]
 
 
 def files(events: list[NewEvent], leaf: str | None) -> tuple[set[str], set[str]]:

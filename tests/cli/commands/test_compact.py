@@ -213,6 +213,20 @@ class TestAsking:
         )
         assert [request.json["model"] for request in api.requests] == ["first", "second"]
 
+    def test_the_next_model_that_the_policy_names_is_asked_where_the_one_before_has_to_be_waited_for(
+        self, talked: Refold, messages_api, tmp_path: Path
+    ) -> None:
+        busy = errs(529, "Overloaded", "overloaded_error", **{"retry-after": "60"})
+        api: MessagesApi = messages_api(busy, says(complete))
+        (tmp_path / "cheap.toml").write_text(
+            'name = "cheap"\nextends = "pi"\n[prompting]\nmodels = ["small", "large"]\n'
+        )
+        asking = ("--policy", "cheap.toml", "--summarizer", "anthropic", "--endpoint", api.url)
+        event = talked(*KEEPING, *asking, "--json").json["events"][0]
+        assert [request.json["model"] for request in api.requests] == ["small", "large"]
+        said = [request.get("error") for request in record(talked, event)["request"]["requests"]]
+        assert said == ["529: Overloaded", None]
+
     def test_a_service_of_ones_own_is_asked(self, talked: Refold, service) -> None:
         own: LocalServer = service(answers({"summary": "In short."}))
         event = talked(*KEEPING, "--summarizer", "http", "--endpoint", own.url, "--json").json["events"][0]

@@ -112,4 +112,4 @@ def test_a_kind_that_only_the_session_knows_is_listed(refold: Refold) -> None:
 def test_what_goes_on_after_a_compaction_is_no_users(refold: Refold) -> None:
     said = {"type": "message", "id": "e1", "message": {"role": "user", "content": "continue"}}
     refold("append", "s", stdin=line({**said, "metadata": {"compaction_continue": True}}))
-    assert refold("log", "s").lines[0].split()[3:5] == ["continuation", "2"]
+    assert refold("log", "s").lines[0].split()[4:6] == ["continuation", "2"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -15,6 +16,7 @@ import pytest
 
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
+from tests.support.local_http import LocalServer
 from tests.support.messages_api import MessagesApi, stalls
 from tests.support.pi_files import line
 
@@ -129,7 +131,8 @@ def test_a_refusal_for_the_contexts_length_is_recovered(tight: Refold) -> None:
 
 def test_another_refusal_is_no_case_for_it(talked: Refold) -> None:
     (advice,) = answers(talked, '{"on":"error","error":"overloaded"}')
-    assert advice == {**NOTHING, "reason": "the error says nothing of the context's length"}
+    said = {"reason": "the error says nothing of the context's length", "events": [log(talked)[-1]["id"]]}
+    assert advice == {**NOTHING, **said}
 
 
 def test_a_refusal_by_another_model_than_the_one_that_failed_is_no_case_for_it(tight: Refold) -> None:
@@ -198,6 +201,21 @@ class TestBadLines:
         outcome = talked(*EXTRACTING, stdin='{"on":"\\u001b[31m"}\n')
         assert "\x1b" not in outcome.out
 
+    def test_every_line_gets_one_answer_in_its_order(self, talked: Refold) -> None:
+        lines = ['{"on":"after_turn"}', "{", '{"on":"idle","seconds":-1}', '{"on":"lunch"}', "null"] * 20
+        told = answers(talked, *lines)
+        assert len(told) == 100
+        assert [bool(each["error"]) for each in told] == [False, True, False, True, True] * 20
+
+    def test_the_last_line_needs_no_end(self, talked: Refold) -> None:
+        (advice,) = talked(*EXTRACTING, stdin='{"on":"after_turn"}').json_lines
+        assert advice["error"] is None
+
+    def test_a_line_of_megabytes_is_read(self, tight: Refold) -> None:
+        error = "prompt is too long " + "x" * 5_000_000
+        (advice,) = answers(tight, json.dumps({"on": "error", "error": error}), options=TIGHT)
+        assert advice["do"] == "retry"
+
     def test_what_goes_wrong_is_answered_too(self, talked: Refold, service: Any) -> None:
         api: MessagesApi = service(lambda exchange: exchange.answer(400, b"no"))
         asking = ("maintain", SESSION, "--summarizer", "http", "--endpoint", api.url, "--policy", "layered")
@@ -206,27 +224,105 @@ class TestBadLines:
         assert then["error"] is None
 
 
-@pytest.mark.parametrize(
-    ("written", "problem"),
-    [
-        ("enabled = 1", "Expected `bool`, got `int` - at `$.enabled`"),
-        ("enable = true", "contains unknown field `enable`"),
-        ("[[[", "is no TOML"),
-        ('strategy = "guess"', "Invalid enum value 'guess'"),
-    ],
-)
-def test_settings_that_are_none_are_told(talked: Refold, tmp_path: Path, written: str, problem: str) -> None:
-    (tmp_path / "settings.toml").write_text(written)
-    told = talked.problem(*EXTRACTING, "--settings", "settings.toml")
-    assert told.startswith("settings.toml: ")
-    assert problem in told
+class TestSettings:
+    """What the file may say has tests of its own."""
+
+    def test_a_threshold_that_is_set_leads_over_the_policys(self, talked: Refold, tmp_path: Path) -> None:
+        (tmp_path / "settings.toml").write_text("threshold_tokens = 1_107\nkeep_recent_tokens = 250\n")
+        (kept,) = answers(talked, '{"on":"after_turn"}', options=("--settings", "settings.toml"))
+        assert kept["reason"] == "the context is small enough"
+        (tmp_path / "settings.toml").write_text("threshold_tokens = 1_106\nkeep_recent_tokens = 250\n")
+        (compacted,) = answers(talked, '{"on":"after_turn"}', options=("--settings", "settings.toml"))
+        assert compacted["historyRewritten"] is True
+
+    def test_a_service_that_is_set_is_asked_first(self, tight: Refold, tmp_path: Path, service: Any) -> None:
+        summary = json.dumps({"summary": "By the service."}).encode()
+        api: LocalServer = service(lambda exchange: exchange.answer(200, summary))
+        (tmp_path / "settings.toml").write_text(f'remote_endpoint = "{api.url}"\n')
+        answers(tight, '{"on":"compact"}', options=(*TIGHT, "--settings", "settings.toml"))
+        assert "By the service." in tight("context", SESSION).out
+
+    @pytest.mark.parametrize("content", [None, b"\xff", b"enable = true"])
+    def test_a_file_that_is_none_is_told(self, talked: Refold, tmp_path: Path, content: bytes | None) -> None:
+        if content is not None:
+            (tmp_path / "settings.toml").write_bytes(content)
+        told = talked.problem(*EXTRACTING, "--settings", "settings.toml")
+        assert told.startswith("settings.toml: ")
 
 
-@pytest.mark.parametrize("content", [None, b"\xff"])
-def test_settings_that_cannot_be_read_are_told(talked: Refold, tmp_path: Path, content: bytes | None) -> None:
-    if content is not None:
-        (tmp_path / "settings.toml").write_bytes(content)
-    assert talked.problem(*EXTRACTING, "--settings", "settings.toml").startswith("settings.toml: ")
+class TestTheSessionsModel:
+    def test_its_longest_answer_stays_free_where_the_policy_says_so(self, talked: Refold) -> None:
+        """`layered` leaves 13,000 tokens of the window free, and as many as the longest answer has."""
+        layered = ("--policy", "layered", "--window", "15000", "--max-output")
+        (small,) = answers(talked, '{"on":"before_request"}', options=(*layered, "0"))
+        room = 15_000 - 13_000 - small["tokens"]
+        (fits,) = answers(talked, '{"on":"before_request"}', options=(*layered, str(room)))
+        (too_large,) = answers(talked, '{"on":"before_request"}', options=(*layered, str(room + 1)))
+        assert fits["reason"] == "the context is small enough"
+        assert too_large["reason"] != "the context is small enough"
+
+    def test_the_harnesss_prompt_and_tools_stand_before_a_handoff(
+        self, tight: Refold, tmp_path: Path, messages_api: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        api: MessagesApi = messages_api()
+        (tmp_path / "settings.toml").write_text('strategy = "handoff"\n')
+        (tmp_path / "prompt.md").write_text("You are an agent.")
+        (tmp_path / "tools.json").write_text('[{"name":"read","input_schema":{"type":"object"}}]')
+        asking = ("--summarizer", "anthropic", "--endpoint", api.url, "--settings", "settings.toml")
+        before = ("--system", "prompt.md", "--tools", "tools.json")
+        tight("maintain", SESSION, *asking, *before, *TIGHT, stdin='{"on":"after_turn"}')
+        asked = api.requests[0].json
+        assert (asked["system"], asked["tools"][0]["name"]) == ("You are an agent.", "read")
+        assert asked["tool_choice"] == {"type": "none"}
+
+    def test_tools_that_are_none_are_a_failure_that_is_put_down(
+        self, tight: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
+        (tmp_path / "tools.json").write_text("nonsense")
+        (tmp_path / "live.toml").write_text(
+            (tmp_path / "tight.toml").read_text() + '[prompting]\nshape = "live-prefix"\nturn_prefix = ""\n'
+        )
+        asking = ("--summarizer", "anthropic", "--tools", "tools.json")
+        options = ("--window", "1000", "--policy", "live.toml")
+        (advice,) = tight("maintain", SESSION, *asking, *options, stdin='{"on":"after_turn"}').json_lines
+        assert advice["error"].startswith("Auto-compaction failed: ")
+
+    def test_an_answer_that_was_cut_off_is_no_case_for_another_model(self, tight: Refold) -> None:
+        torn = {"role": "assistant", "content": [], "provider": "p", "model": "m", "stopReason": "length"}
+        tight("append", SESSION, stdin=line({"type": "message", "message": torn}))
+        (other,) = answers(tight, '{"on":"after_turn","model":"other"}')
+        assert other["reason"] == "the context is small enough"
+        (own,) = answers(tight, '{"on":"after_turn","model":"p/m"}', options=TIGHT)
+        assert own["do"] == "retry"
+
+
+@pytest.mark.parametrize("option", ["--system", "--tools"])
+def test_standard_input_has_the_lines_and_nothing_else(talked: Refold, option: str) -> None:
+    assert "standard input has the lines" in talked(*EXTRACTING, option, "-", code=2).errors
+
+
+@pytest.mark.parametrize("session", ["nope", "-", ""])
+def test_a_session_that_is_not_there_is_told_before_anything_is_read(talked: Refold, session: str) -> None:
+    assert session in talked.problem("maintain", session, "--summarizer", "extractive", stdin="x")
+
+
+def test_without_an_input_there_is_nothing_to_do(talked: Refold) -> None:
+    outcome = talked.program(*EXTRACTING, stdin=b"")
+    assert (outcome.out, outcome.errors) == ("", "")
+
+
+def test_a_closed_input_is_an_empty_one(talked: Refold) -> None:
+    process = talked.started(
+        *EXTRACTING, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_close_input
+    )
+    assert (*process.communicate(timeout=60), process.returncode) == (b"", b"", 0)
+
+
+def _close_input() -> None:
+    os.close(0)
 
 
 class TestInterrupts:

@@ -77,7 +77,7 @@ class TestNew:
     ) -> None:
         path = Path(refold("policies", "new", "mine", "--from", name, "--json").json["path"])
         own, _, said = path.read_text().partition("\n# What ")
-        lines = [line.removeprefix("# ").rstrip("#") for line in said.splitlines()[1:]]
+        lines = [line.removeprefix("# ").rstrip("#") for line in said.splitlines()[2:]]
         whole = own.replace("extends = ", "# ") + "\n".join(lines)
         assert parse(whole, source="mine").prompting == preset(name).prompting
         assert parse(whole, source="mine").rewrites == preset(name).rewrites
@@ -116,6 +116,13 @@ class TestCheck:
     def test_it_says_when_a_policy_acts_and_by_what(self, refold: Refold, name: str, told: str) -> None:
         assert refold("policies", "check", name).lines == [f"{name} is a policy: {told}"]
 
+    def test_a_part_that_was_taken_out_is_gone(self, refold: Refold, tmp_path: Path) -> None:
+        (tmp_path / "x.toml").write_text('name = "x"\nextends = "oh-my-pi"\ncut = "none"\nrewrites = []\n')
+        assert refold("policies", "check", "x.toml").lines == [
+            "x is a policy: over 170,000 of 200,000 tokens, nothing happens"
+        ]
+        assert refold("policies", "show", "x.toml", "--json").json["policy"]["cut"] is None
+
     def test_a_policy_that_does_nothing_is_told(self, refold: Refold, tmp_path: Path) -> None:
         (tmp_path / "x.toml").write_text('name = "x"\n')
         assert refold("policies", "check", "x.toml").lines == [
@@ -145,6 +152,8 @@ class TestCheck:
             ('name = "x"\nkeep = 5', "unknown field `keep`"),
             ('name = "x"\n[cut]\npart = "keep-recent"\ntokens = "many"', "`$.cut.tokens`"),
             ('name = "x"\n[cut]\npart = "keep-all"', "keep-all"),
+            ('name = "x"\ncut = "nothing"', "`$.cut`"),
+            ('name = "x"\n[prompting]\nmodels = "small"', "`$.prompting.models`"),
         ],
     )
     def test_what_is_wrong_with_a_file_is_named(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
-from tests.support.pi_files import said
+from tests.support.pi_files import line, said
 
 
 def test_json_tells_the_contexts_size_after_every_entry_of_the_path(told: Refold) -> None:
@@ -41,6 +41,7 @@ def test_json_tells_of_a_moment_what_the_provider_measured(told: Refold) -> None
         "delta": 14,
         "messages": 2,
         "measured": 1000,
+        "continues": False,
     }
 
 
@@ -81,6 +82,19 @@ def test_of_changes_that_are_all_the_same_only_a_few_are_listed(refold: Refold) 
     refold("append", "s", stdin=said("hello") * 30)
     lines = refold("timeline", "s").lines
     assert lines[-1] == "18 more entries (--full)"
+
+
+def test_what_goes_on_after_a_compaction_is_listed_in_full_alone_and_as_nobodys(refold: Refold) -> None:
+    on = {
+        "type": "message",
+        "id": "e2",
+        "message": {"role": "user", "content": "continue"},
+        "metadata": {"compaction_continue": True},
+    }
+    refold("append", "s", stdin=said("hello") + line(on))
+    assert refold("timeline", "s").lines[-1] == "1 more entry (--full)"
+    assert refold("timeline", "s", "--full").lines[-1].split()[-3:] == ["continuation", "4", "+2"]
+    assert [each["continues"] for each in refold("timeline", "s", "--json").json["moments"]] == [False, True]
 
 
 def test_in_full_every_entry_is_listed(told: Refold) -> None:

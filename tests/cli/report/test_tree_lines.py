@@ -86,3 +86,8 @@ def test_branches_off_branches_are_drawn_however_deep_they_are(store: EventLog, 
     levels = [line.level for line in tree_lines(material, lines_in(material), target)]
     assert len(levels) == 2400
     assert max(levels) > 1000
+
+
+def test_what_goes_on_after_a_compaction_is_counted_and_no_turn(story: Story) -> None:
+    story.says(user("a"), assistant("b"), user("[Resuming] a"), assistant("c"), user("d"))
+    assert seen(drawn(story)) == [(0, "●1", 0), (0, "2", 3), (0, "●5", 0)]

@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.templates import built_in
+from eventstore.records import Compaction
+from projections.audit import audit
 from projections.metrics.sections import OUTLINES, Sections, sections
+from tests.support.talk import user
 
 NINE = [
     "Primary Request and Intent",
@@ -129,6 +132,36 @@ def test_a_split_turns_summary_is_that_of_the_history_and_that_of_the_turn():
 def test_a_split_turn_without_history_is_held_against_the_turns_template_alone():
     found = sections("No prior history." + SPLIT + "## Original Request")
     assert (found.template, found.missing) == ("turn-prefix", ["Early Progress", "Context for Suffix"])
+
+
+def test_a_turns_beginning_that_is_only_quoted_asks_for_nothing():
+    found = sections(body("## Goal") + SPLIT + body("## Else"), template="five-sections", quotes_turn=True)
+    assert (found.template, found.headings) == ("five-sections", ["## Goal"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "template"),
+    [
+        (["five-sections"], "five-sections"),
+        (["five-sections", "turn-prefix"], "five-sections + turn-prefix"),
+        ([], "five-sections + turn-prefix"),
+    ],
+)
+def test_an_audit_holds_a_turns_beginning_against_a_template_where_one_was_asked_for(story, asked, template):
+    (said,) = story.says(user("go on"))
+    summary = body(*_OUTLINE["five-sections"].required) + SPLIT + "Mend the parser, and then its tests."
+    requests = {"requests": [{"template": name} for name in asked]} if asked else {}
+    story.add(
+        Compaction(
+            summary=summary,
+            first_kept_entry_id=said,
+            tokens_before=9,
+            template="five-sections@1",
+            request=requests,
+        )
+    )
+    (found,) = audit(story.log, "s").compactions
+    assert found.metrics.sections.template == template
 
 
 @given(

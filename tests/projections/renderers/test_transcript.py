@@ -7,7 +7,7 @@ import json
 import pytest
 
 from eventstore.formats import view_of_message
-from eventstore.records import Compaction
+from eventstore.records import Compaction, CustomMessage
 from projections.context import build_context
 from projections.renderers.transcript import LONGEST_RESULT, serialize, transcript
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
@@ -160,4 +160,13 @@ def test_a_transcript_is_that_of_the_contexts_messages(story):
         "<summary>\nbefore\n</summary>\n\n"
         "[User]: kept\n\n"
         "[Assistant]: an answer"
+    )
+
+
+def test_what_goes_on_after_a_compaction_is_not_told_as_the_users(story):
+    story.says(user("mend it"), user("[Resuming] mend it"))
+    story.add(CustomMessage(custom_type="compaction_continue", content="Go on."))
+    story.add(CustomMessage(custom_type="x", content="by the way"))
+    assert transcript(build_context(story.log, "s")) == (
+        "[User]: mend it\n\n[Continuation]: [Resuming] mend it\n\n[Continuation]: Go on.\n\n[User]: by the way"
     )

@@ -108,6 +108,11 @@ def test_a_rewrite_keeps_the_shape_of_what_it_rewrites(content, block, expected)
     assert json.loads(rewrite(message, [shown("short", block)]))["content"] == expected
 
 
+def test_a_rewrite_of_a_block_of_a_message_without_content_leaves_it_without():
+    summary = b'{"role":"branchSummary","summary":"tried"}'
+    assert rewrite(summary, [Shown(target="e1", shown="shorter", block=0)]) == summary
+
+
 def test_rewrites_apply_in_the_order_that_they_are_given():
     message = b'{"role":"user","content":[1,2]}'
     assert json.loads(rewrite(message, [shown("all"), shown("first", 0)])) == {

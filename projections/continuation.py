@@ -1,0 +1,61 @@
+"""Messages that go on after a compaction: the model is told them, and no person said them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from eventstore.event import Event
+from eventstore.formats.pi_entry import tolerant_json
+
+MARK: Final = "compaction_continue"
+"""What marks them: in the metadata of a message, or as the type of an extension's message."""
+
+_FORMS: Final = (
+    "[Resuming] ",
+    "[Resuming — previous message",
+    "[Continuing from compaction] ",
+    "[Continuing task — previous message",
+)
+"""How those begin that harnesses write without a mark."""
+_MARK: Final = MARK.encode()
+
+
+def is_continuation(event: Event) -> bool:
+    """Whether an event goes on after a compaction.
+
+    That is a message of the role `user` with the mark in the metadata of its record or of the message itself,
+    or in one of opencode's forms, or a `custom_message` of this type.
+    """
+    return continues(event.kind, event.role, event.body)
+
+
+def continues(kind: str, role: str, record: bytes) -> bool:
+    """The same, of an event's kind, role and record."""
+    if kind not in ("message", "custom_message") or (kind == "message" and role != "user"):
+        return False
+    # Of all that a session says, little has to be decoded.
+    if _MARK not in record and b"[Resuming" not in record and b"[Continuing" not in record:
+        return False
+    fields = tolerant_json(record)
+    if kind == "custom_message":
+        return bool(fields.get("customType") == MARK)
+    message = fields.get("message")
+    return _is_marked(fields) or (isinstance(message, dict) and (_is_marked(message) or _has_form(message)))
+
+
+def continues_as(role: str, message: bytes) -> bool:
+    """Whether a message that a context shows as injected goes on after a compaction, and is no extension's."""
+    return role == "user" or bool(_MARK in message and tolerant_json(message).get("customType") == MARK)
+
+
+def _is_marked(fields: dict[str, Any]) -> bool:
+    metadata = fields.get("metadata")
+    return isinstance(metadata, dict) and bool(metadata.get(MARK))
+
+
+def _has_form(message: dict[str, Any]) -> bool:
+    content = message.get("content")
+    if isinstance(content, list):
+        texts = (block.get("text") for block in content if isinstance(block, dict))
+        content = next((text for text in texts if isinstance(text, str) and text), "")
+    return isinstance(content, str) and content.startswith(_FORMS)
