@@ -61,7 +61,7 @@ class Boundary(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def conversation(self) -> str:
         """The messages as a summarizer is shown them."""
-        return serialized(view_of_message(part.raw) for part in self.parts)
+        return serialized(self.parts)
 
     @property
     def truncated(self) -> str:

@@ -129,7 +129,7 @@ def fold_with_msgspec(path: Path) -> bytes:
         context.messages.append(
             _Summary(
                 "compactionSummary",
-                compaction.summaries.summary,
+                compaction.summary,
                 compaction.tokensBefore,
                 _epoch_ms(compaction.timestamp),
             )

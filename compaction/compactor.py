@@ -10,7 +10,8 @@ import msgspec
 from compaction.change import Change, Made, Reason, change_of
 from compaction.continuation import Continued
 from compaction.cuts import AnyCut
-from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided, prompted
+from compaction.harness_prompt import HarnessPrompt, harness_prompt
+from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided, prompted, recorded_troubles
 from compaction.navigation.branch import entry_id
 from compaction.overtaken import overtaken
 from compaction.part import Limits
@@ -98,10 +99,13 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             plan = self._plan(snapshot, at, cut)
             sources = with_session(self.sources, snapshot, at)
             notes = notes_of(path(snapshot, at), self.policy.memory)
+            sent = HarnessPrompt(system=wishes.system, tools=wishes.tools)
+            if self.policy.prompting.shape == "live-prefix":
+                sent = sent.or_else(harness_prompt(snapshot, at))
+        wishes = msgspec.structs.replace(wishes, system=sent.system, tools=sent.tools)
         if plan is None:
             return Compacted(outcome="nothing", reason="nothing to summarize")
-        troubles = Troubles()
-        try:
+        with recorded_troubles(writer, self.policy.name) as troubles:
             said = decided(self.hooks, "before_compaction", plan, troubles)
             if isinstance(said, Cancel):
                 return self._cancelled(writer, said, plan, reason, troubles)
@@ -124,9 +128,6 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             done = until_ours(lambda: self._append(writer, at, made, is_elsewhere=leaf is not None))
             for hooks in self.hooks if done.outcome == "compacted" else ():
                 troubles.ask(hooks, "after_compaction", done.events)
-        finally:
-            for trouble in troubles:
-                writer.append(Decision(outcome="hook failed", reason=trouble, policy=self.policy.name))
         return msgspec.structs.replace(done, decisions=[*decisions, *done.decisions], troubles=troubles)
 
     def _plan(self, snapshot: Snapshot, at: Standpoint, cut: AnyCut | None) -> Plan | None:

@@ -15,10 +15,9 @@ from eventstore.javascript import stringify
 from eventstore.records import CustomMessage, MessageRecord
 from eventstore.views import Image, Message, Opaque
 from projections.context import Part
-from projections.continuation import MARK, is_continuation
+from projections.continuation import MARK, WORD, is_continuation
 
 HAD_MEDIA: Final = "had_media"
-_MID_TASK: Final = "continue"
 _AGENT_SAYS: Final = "Go on with the next step of the work, unless all of it is done."
 _NO_TEXT: Final = "[Continuing task — previous message contained media attachments]"
 _WITH_TEXT: Final = "[Continuing from compaction] "
@@ -52,7 +51,7 @@ def continuation(
     events = {entry.seq: entry for entry in entries}
     place = _newest_request(before, events)
     if place is None or any(_is_answer(part, events) for part in before[place + 1 :]):
-        return Continued(branch="mid-task", reason="the newest request was answered", record=_said(_MID_TASK))
+        return Continued(branch="mid-task", reason="the newest request was answered", record=_said(WORD))
     request = before[place]
     message = view_of_message(request.raw)
     if _has_media(message):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
@@ -10,6 +11,8 @@ import msgspec
 
 from compaction.navigation.navigate import Move
 from compaction.plan import Plan
+from eventstore.records import Decision
+from eventstore.writing import SessionWriter
 
 GROUP: Final = "refold.hooks"
 """The group of entry points that give a `Hooks`, or a function that makes one."""
@@ -74,6 +77,17 @@ class Troubles(list[str]):
         except Exception as error:  # noqa: BLE001  somebody else's code
             self.append(f"hook {hooks.name}, {name}: {type(error).__name__}: {error}")
             return None
+
+
+@contextmanager
+def recorded_troubles(writer: SessionWriter, policy: str = "") -> Iterator[Troubles]:
+    """What goes wrong in hooks meanwhile; at the end, however it comes, it is put down."""
+    troubles = Troubles()
+    try:
+        yield troubles
+    finally:
+        for trouble in troubles:
+            writer.append(Decision(outcome="hook failed", reason=trouble, policy=policy))
 
 
 def decided(

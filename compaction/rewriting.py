@@ -26,7 +26,7 @@ def plan_rewrites(
 ) -> list[Rewrite]:
     """What rewrites would do to the context at a session's leaf, each upon what the one before leaves.
 
-    `now` in epoch milliseconds says how long nothing has happened; None: a moment. Those that would change
+    `now` in epoch milliseconds says how long nothing has happened; None: a moment. Those that would save
     nothing are left out. `tokens_saved` is by the counter.
     """
     context = context_at(snapshot, stand(snapshot, session))
@@ -42,9 +42,10 @@ def plan_rewrites(
     found: list[Rewrite] = []
     for part in parts:
         shown = part.plan(seen)
-        if shown:
-            left = shown_after(seen, shown, tokens)
-            found.append(_rewrite(part, shown, seen, left))
+        left = shown_after(seen, shown, tokens)
+        rewrite = _rewrite(part, shown, seen, left)
+        if rewrite.tokens_saved > 0:
+            found.append(rewrite)
             seen = left
     return found
 

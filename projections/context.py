@@ -28,7 +28,7 @@ from eventstore.records import Rewrite, Shown, record_of
 from eventstore.sources import observed_rewrites
 from eventstore.undo import in_effect
 from eventstore.verify import check_event
-from projections.continuation import continues
+from projections.continuation import continues, continues_as
 from projections.memo import Memo
 from projections.rules import rules_named
 from projections.rules.rules import HarnessRules, ShowEntry
@@ -63,6 +63,11 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     raw: bytes
     utf16: int
     utf8: int
+
+    @property
+    def continues(self) -> bool:
+        """Whether it goes on after a compaction, so that no person said it."""
+        return self.fate is Fate.INJECTED and continues_as(self.role, self.raw)
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

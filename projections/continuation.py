@@ -17,6 +17,8 @@ _FORMS: Final = (
     "[Continuing task — previous message",
 )
 """How those begin that harnesses write without a mark."""
+WORD: Final = "continue"
+"""What opencode tells its model in the middle of a task: a user's message that repeats no request."""
 _MARK: Final = MARK.encode()
 
 
@@ -43,6 +45,14 @@ def continues(kind: str, role: str, record: bytes) -> bool:
     return _is_marked(fields) or (isinstance(message, dict) and (_is_marked(message) or _has_form(message)))
 
 
+def repeats_nothing(event: Event) -> bool:
+    """Whether an event is a user's message that only says to go on: no request, and so no beginning of a turn."""
+    if event.kind != "message" or not is_continuation(event):
+        return False
+    message = tolerant_json(event.body).get("message")
+    return isinstance(message, dict) and _text(message) == WORD
+
+
 def continues_as(role: str, message: bytes) -> bool:
     """Whether a message that a context shows as injected goes on after a compaction, and is no extension's."""
     return role == "user" or bool(_MARK in message and tolerant_json(message).get("customType") == MARK)
@@ -54,8 +64,13 @@ def _is_marked(fields: dict[str, Any]) -> bool:
 
 
 def _has_form(message: dict[str, Any]) -> bool:
+    return _text(message).startswith(_FORMS)
+
+
+def _text(message: dict[str, Any]) -> str:
+    """The first text of a message."""
     content = message.get("content")
     if isinstance(content, list):
         texts = (block.get("text") for block in content if isinstance(block, dict))
         content = next((text for text in texts if isinstance(text, str) and text), "")
-    return isinstance(content, str) and content.startswith(_FORMS)
+    return content if isinstance(content, str) else ""

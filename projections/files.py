@@ -25,10 +25,14 @@ MODIFIES: Final = frozenset(
     {"write", "edit", "Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "edit_file", "multiedit"}
 )
 """Tools that write or edit the file in their path argument."""
+EDITORS: Final = frozenset({"str_replace_based_edit_tool", "str_replace_editor", "memory"})
+"""Anthropic's text editor and memory tools: a `command` says whether they view or change what is there."""
+_VIEWS: Final = "view"
 PATCHES: Final = frozenset({"apply_patch", "patch"})
 """Tools whose patch names its files in header lines."""
 
 PATH_ARGUMENTS: Final = ("path", "file_path", "filePath", "notebook_path")
+_EDITED: Final = ("path", "old_path", "new_path")
 _PATCH_ARGUMENTS: Final = ("patch", "input", "patchText")
 _PATCH_HEADER: Final = re.compile(
     r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE
@@ -105,6 +109,9 @@ def called_files(call: ToolCall) -> tuple[list[str], list[str]]:
         return [without_selector(name) for name in _named(call)], []
     if call.name in MODIFIES:
         return [], list(_named(call))
+    if call.name in EDITORS:
+        named = [name for name in map(call.argument, _EDITED) if isinstance(name, str) and name]
+        return (named, []) if call.argument("command") == _VIEWS else ([], named)
     if call.name in PATCHES:
         return [], list(_patched(call))
     return [], []

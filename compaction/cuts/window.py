@@ -13,6 +13,7 @@ from eventstore.formats import view_of_event, view_of_message
 from eventstore.frame import decode
 from eventstore.log import Snapshot
 from projections.context import Part, part_of, parts_from
+from projections.continuation import repeats_nothing
 from projections.coverage import bears_message
 from projections.pairing import answered
 from projections.standpoint import Standpoint, path
@@ -28,7 +29,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     `id` is its entry; `first` the entry that a record names as first kept if the cut is here: the message
     itself, or the oldest of the settings and labels right before it. `may_start`: what is kept may begin here,
-    for it is no tool result, and no result behind it belongs to a call before it.
+    for it is no tool result, and no result behind it belongs to a call before it. `starts_turn`: a turn begins
+    with it, which no word to go on in the middle of a task does.
     """
 
     id: str
@@ -36,11 +38,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     role: str
     tokens: int
     may_start: bool
-
-    @property
-    def starts_turn(self) -> bool:
-        """Whether a turn begins with it."""
-        return self.role in TURN_STARTS
+    starts_turn: bool
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +108,7 @@ def _items(
     parts: Sequence[Part], entries: Sequence[Event], counts: Sequence[int], open_until: Sequence[int]
 ) -> list[Item]:
     seqs = [entry.seq for entry in entries]
+    words = {entry.seq for entry in entries if repeats_nothing(entry)}
     items = []
     waiting = -1
     for place, (part, tokens) in enumerate(zip(parts, counts, strict=True)):
@@ -120,6 +119,7 @@ def _items(
                 role=part.role,
                 tokens=tokens,
                 may_start=part.role != "toolResult" and waiting < place,
+                starts_turn=part.role in TURN_STARTS and part.seq not in words,
             )
         )
         waiting = max(waiting, open_until[place])

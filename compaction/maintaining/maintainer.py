@@ -9,7 +9,7 @@ import msgspec
 from compaction.change import Reason
 from compaction.compactor import Compacted, Compactor
 from compaction.context_size import ContextSize, context_size
-from compaction.harness_prompt import HarnessPrompt, harness_prompt
+from compaction.harness_prompt import HarnessPrompt
 from compaction.maintaining import triggers
 from compaction.maintaining.advice import Advice, after
 from compaction.maintaining.answers import newest
@@ -90,7 +90,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     def compact(self, writer: SessionWriter, wishes: Wishes = NO_WISHES) -> Compacted:
         """What a person asks for, also where automatic compaction is off or has failed."""
         compactor = self._compactor
-        done = compactor.compact(writer, reason="manual", wishes=self._with_prompt(writer, wishes))
+        done = compactor.compact(writer, reason="manual", wishes=self._with_prompt(wishes))
         if done.outcome != "nothing":
             return done
         decision = Decision(
@@ -178,7 +178,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Advice:
         writer, larger, compactor = occasion.writer, self.settings.promotion, self._compactor
         in_use, so_far = self._facts(writer, leaf)
-        wishes = self._with_prompt(writer, wishes, leaf)
+        wishes = self._with_prompt(wishes)
         measures = Measures(
             occasion=occasion,
             compactor=compactor,
@@ -213,12 +213,9 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             place = stand(snapshot, writer.session, leaf=leaf).leaf
             return newest(snapshot, writer.session).model, past(snapshot, writer.session, place)
 
-    def _with_prompt(self, writer: SessionWriter, wishes: Wishes, leaf: Leaf = None) -> Wishes:
-        """Wishes with what the harness sends before its messages: as it is given, else as the log has it."""
-        with writer.log.snapshot() as snapshot:
-            logged = harness_prompt(snapshot, stand(snapshot, writer.session, leaf=leaf))
-        given = HarnessPrompt(system=wishes.system, tools=wishes.tools).or_else(self.sent_before)
-        sent = given.or_else(logged)
+    def _with_prompt(self, wishes: Wishes) -> Wishes:
+        """Wishes with what the harness sends before its messages, as far as it is given."""
+        sent = HarnessPrompt(system=wishes.system, tools=wishes.tools).or_else(self.sent_before)
         return msgspec.structs.replace(wishes, system=sent.system, tools=sent.tools)
 
     def _size(self, writer: SessionWriter, leaf: Leaf = None) -> ContextSize:

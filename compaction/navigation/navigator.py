@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided
+from compaction.hooks import Cancel, Hooks, Supplied, decided, recorded_troubles
 from compaction.navigation.branch import says_anything
 from compaction.navigation.navigate import Move, Written, go, plan_move
 from compaction.navigation.summarize_branch import summarize_branch
@@ -70,32 +70,30 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         with writer.log.snapshot() as snapshot:
             version = snapshot.head(writer.session).version
             move = plan_move(snapshot, writer.session, target)
-        troubles = Troubles()
-        said = decided(self.hooks, "before_move", move, troubles)
-        if isinstance(said, Cancel):
-            writer.append(Decision(outcome="cancelled", reason=said.reason))
-            return Gone(outcome="cancelled", move=move, reason=said.reason, troubles=troubles)
-        asked = None
-        written = None if summary is None else Written(text=summary)
-        if isinstance(said, Supplied) and says_anything(move.to_summarize):
-            written = Written(text=said.summary, is_supplied=True, version=version)
-        elif written is None and self.asker is not None:
-            asked = self._asked(writer, move, self.asker, instructions)
-            if asked is not None:
-                request = request_record(asked.requests, missing=asked.missing)
-                written = Written(text=asked.text, request=request, version=version)
-        try:
-            moved = go(writer, target, summary=written, label=label)
-        except VersionConflictError as error:
-            if asked is not None:
-                writer.append(
-                    Attempt(request={"reason": "branch", "requests": asked.requests}, error=str(error))
-                )
-            raise
-        for hooks in self.hooks:
-            troubles.ask(hooks, "after_move", list(moved.events))
-        for trouble in troubles:
-            writer.append(Decision(outcome="hook failed", reason=trouble))
+        with recorded_troubles(writer) as troubles:
+            said = decided(self.hooks, "before_move", move, troubles)
+            if isinstance(said, Cancel):
+                writer.append(Decision(outcome="cancelled", reason=said.reason))
+                return Gone(outcome="cancelled", move=move, reason=said.reason, troubles=troubles)
+            asked = None
+            written = None if summary is None else Written(text=summary)
+            if isinstance(said, Supplied) and says_anything(move.to_summarize):
+                written = Written(text=said.summary, is_supplied=True, version=version)
+            elif written is None and self.asker is not None:
+                asked = self._asked(writer, move, self.asker, instructions)
+                if asked is not None:
+                    request = request_record(asked.requests, missing=asked.missing)
+                    written = Written(text=asked.text, request=request, version=version)
+            try:
+                moved = go(writer, target, summary=written, label=label)
+            except VersionConflictError as error:
+                if asked is not None:
+                    writer.append(
+                        Attempt(request={"reason": "branch", "requests": asked.requests}, error=str(error))
+                    )
+                raise
+            for hooks in self.hooks:
+                troubles.ask(hooks, "after_move", list(moved.events))
         return Gone(
             outcome="moved",
             move=moved.move,

@@ -10,7 +10,6 @@ import msgspec
 
 from compaction.prompts.serialized import in_tag, serialized
 from compaction.templates import Template
-from eventstore.formats import view_of_message
 from projections.context import Part
 
 _PREVIOUS: Final = "previous-summary"
@@ -71,7 +70,7 @@ def serialized_prompt(
     The conversation comes first, then the summary before, then lines of context from hooks, then the
     template, then a person's own instructions. What imitates the tags between them is escaped.
     """
-    conversation = in_tag("conversation", serialized(view_of_message(part.raw) for part in parts))
+    conversation = in_tag("conversation", serialized(parts))
     return Prompt(
         template=template,
         system=system,

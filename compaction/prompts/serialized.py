@@ -6,26 +6,30 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from eventstore.formats import view_of_message
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.javascript import compact_json, cut_utf16, key_order, stringify, utf16_length
 from eventstore.views import Message, ToolCall, shell_text
-from projections.renderers.transcript import assistant_lines
+from projections.context import Part
+from projections.renderers.transcript import CONTINUATION, assistant_lines
 
 LONGEST_RESULT: Final = 2_000
 """Characters of a tool result that a summarizer is shown: UTF-16 units, as pi counts them."""
 _TAGS: Final = ("conversation", "previous-summary", "additional-context", "draft", "summary", "analysis")
 _IMITATED: Final = re.compile(rf"<(?=\s*+(?:/\s*+)?(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
+_USER: Final = "[User]: "
 _HALF_A_PAIR: Final = re.compile("[\ud800-\udbff]\\Z")
 
 
-def serialized(messages: Iterable[Message]) -> str:
-    """Messages as text, a blank line between: pi's shape.
+def serialized(parts: Iterable[Part]) -> str:
+    """Messages of a context as text, a blank line between: pi's shape.
 
     `[User]: `, `[Assistant thinking]: `, `[Assistant]: `, `[Assistant tool calls]: name(key=json, …); …` and
     `[Tool result]: `. Results over 2,000 characters are cut there, and say by how much. Images are left out,
-    and so is what was kept from the model.
+    and so is what was kept from the model. What goes on after a compaction is no user's, and begins with
+    `[Continuation]: `.
     """
-    return "\n\n".join(line for message in messages for line in _lines(message))
+    return "\n\n".join(line for part in parts for line in _lines_of(part))
 
 
 def in_tag(tag: str, text: str) -> str:
@@ -38,17 +42,22 @@ def escaped(text: str) -> str:
     return _IMITATED.sub("&lt;", text)
 
 
+def _lines_of(part: Part) -> Iterator[str]:
+    lines = _lines(view_of_message(part.raw))
+    return (line.replace(_USER, CONTINUATION, 1) for line in lines) if part.continues else lines
+
+
 def _lines(message: Message) -> Iterator[str]:
     if message.shell is not None:
         if not message.shell.excluded:
-            yield f"[User]: {shell_text(message.shell)}"
+            yield f"{_USER}{shell_text(message.shell)}"
     elif message.role == "assistant":
         yield from assistant_lines(message, _call)
     elif message.role == "toolResult":
         if message.text:
             yield f"[Tool result]: {_cut(message.text)}"
     elif message.text:
-        yield f"[User]: {message.text}"
+        yield f"{_USER}{message.text}"
 
 
 def _call(call: ToolCall) -> str:

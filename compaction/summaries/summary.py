@@ -251,7 +251,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
     def _groups(self, parts: Sequence[Part], shape: str = "") -> list[Group]:
         """Messages as prompts hold them, with the tokens that they have there."""
         if (shape or self.prompting.shape) == "serialized":
-            texts = (serialized([view_of_message(part.raw)]) for part in parts)
+            texts = (serialized([part]) for part in parts)
             return grouped(parts, [self.tokens.of_text(text) for text in texts])
         return grouped(parts, self.tokens.count(parts))
 

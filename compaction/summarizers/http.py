@@ -12,7 +12,6 @@ from compaction.summarizers.cancellable import Line, cancellable
 from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait, without_secrets
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
 from compaction.too_long import says_too_long
-from eventstore.formats import view_of_message
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.javascript import stringify
 
@@ -83,5 +82,4 @@ def _text(prompt: Prompt) -> str:
     """All of a prompt as one text."""
     if not prompt.prefix:
         return prompt.text
-    conversation = serialized(view_of_message(part.raw) for part in prompt.prefix)
-    return f"{in_tag('conversation', conversation)}\n\n{prompt.text}"
+    return f"{in_tag('conversation', serialized(prompt.prefix))}\n\n{prompt.text}"

@@ -11,15 +11,15 @@ from typing import Final
 from eventstore.formats import view_of_message
 from eventstore.javascript import cut_utf16, key_order, parse, stringify, utf16_length
 from eventstore.views import Message, Text, Thinking, ToolCall
-from projections.context import Context, Fate, Part
-from projections.continuation import continues_as
+from projections.context import Context, Part
 from projections.renderers.stand_ins import stand_in
 
 LONGEST_RESULT: Final = 2000
 """In UTF-16 units; what of a tool result is longer is cut off, and the cut says how much."""
 
 _USER: Final = "[User]: "
-_CONTINUATION: Final = "[Continuation]: "
+CONTINUATION: Final = "[Continuation]: "
+"""How the lines of messages begin that go on after a compaction."""
 
 
 def transcript(context: Context) -> str:
@@ -32,9 +32,7 @@ def transcript(context: Context) -> str:
 
 def _blocks_of(part: Part) -> Iterator[str]:
     blocks = _blocks(view_of_message(part.raw))
-    if part.fate is not Fate.INJECTED or not continues_as(part.role, part.raw):
-        return blocks
-    return (block.replace(_USER, _CONTINUATION, 1) for block in blocks)
+    return (block.replace(_USER, CONTINUATION, 1) for block in blocks) if part.continues else blocks
 
 
 def serialize(messages: Iterable[Message]) -> str:

@@ -13,6 +13,7 @@ from compaction.policies import Restoring
 from compaction.summaries.summary import Wishes
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
+from eventstore.event import NewEvent
 from eventstore.records import Custom, CustomMessage, Undone, record_of
 from eventstore.writing import SessionWriter
 from projections.context import build_context, context_json
@@ -541,3 +542,21 @@ def test_an_answer_of_a_hook_that_no_record_can_hold_is_told_before_anybody_is_a
     done = compactor(hooks=[Hooks(name="h", prompting=lambda _: answer)]).compact(story.writer)
     assert (done.outcome, len(done.troubles)) == ("compacted", 1)
     assert problem in done.troubles[0]
+
+
+def test_a_live_prefix_stands_behind_what_the_log_says_the_harness_sent(story):
+    tool = {"name": "bash", "input_schema": {"type": "object"}}
+    body = json.dumps({"type": "session_init", "systemPrompt": "You are omp.", "tools": [tool]}).encode()
+    story.log.append("s", [NewEvent(id="init", kind="session_init", body=body, format="pi/3")])
+    turns(story, 20, 10)
+    scribe = Scripted()
+    compactor(scribe, policy(prompting=prompting(shape="live-prefix"))).compact(story.writer)
+    assert (scribe.prompts[0].system, json.loads(scribe.prompts[0].tools)) == ("You are omp.", [tool])
+
+
+def test_what_is_given_of_it_leads_over_the_log(story):
+    turns(story, 20, 10)
+    scribe = Scripted()
+    wishes = Wishes(system="You are another.")
+    compactor(scribe, policy(prompting=prompting(shape="live-prefix"))).compact(story.writer, wishes=wishes)
+    assert scribe.prompts[0].system == "You are another."

@@ -107,3 +107,10 @@ def test_rewrites_and_another_writer_in_a_thread_of_its_own_both_get_through(sto
     writing.join()
     assert len(made) == 1
     assert texts_of(build_context(story.log, "s")).count("me too") == 50
+
+
+def test_two_rewrites_that_would_show_each_others_notices_come_to_rest(story):
+    calls(story, *[100] * 12)
+    parts = (Mask(keep_observations=0), Micro(keep=0, shortest=0))
+    assert len(carried_out(story, *parts)) >= 1
+    assert carried_out(story, *parts) == []

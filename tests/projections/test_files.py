@@ -55,6 +55,13 @@ def test_a_call_of_a_reading_tool_reads(tool):
     assert called(tool, path="a.py") == (["a.py"], [])
 
 
+@pytest.mark.parametrize("tool", ["str_replace_based_edit_tool", "str_replace_editor", "memory"])
+def test_an_editor_reads_what_it_views_and_modifies_all_else(tool):
+    assert called(tool, command="view", path="a.py") == (["a.py"], [])
+    assert called(tool, command="str_replace", path="a.py") == ([], ["a.py"])
+    assert called(tool, command="rename", old_path="a", new_path="b") == ([], ["a", "b"])
+
+
 @pytest.mark.parametrize("tool", MODIFYING)
 def test_a_call_of_a_modifying_tool_modifies(tool):
     assert called(tool, path="a.py") == ([], ["a.py"])

@@ -9,6 +9,7 @@ from compaction.summarizers.summarizer import Cancellation, CancelledError
 from eventstore.formats import view_of_message
 from eventstore.views import Message
 from projections.context import Part
+from projections.continuation import WORD
 from projections.naming.holdings import Holding, holding
 from projections.naming.lines import Lines
 
@@ -21,10 +22,15 @@ class Read(NamedTuple):
 
 
 def read(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator[Read]:
-    """Messages with what they hold, in order; lines that stand in several are looked at once. Raises CancelledError."""
+    """Messages with what they hold, in order; lines that stand in several are looked at once.
+
+    A word to go on after a compaction says nothing, and is passed over. Raises CancelledError.
+    """
     lines = Lines()
     for part in parts:
         if is_cancelled():
             raise CancelledError
         view = view_of_message(part.raw)
+        if part.continues and view.text == WORD:
+            continue
         yield Read(view, holding(part.seq, part.id, view, lines))

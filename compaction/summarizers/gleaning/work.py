@@ -14,6 +14,7 @@ from compaction.summarizers.gleaning.line import one_line
 from eventstore.views import Message
 from projections.extraction import Kind
 from projections.naming.holdings import Holding, commands_of
+from projections.pairing import answered
 
 _HALF_LIFE: Final = 300
 """Messages after which a mention counts half."""
@@ -57,17 +58,20 @@ def ranked(messages: Sequence[Iterable[str]], *, size: Callable[[str], int] = _o
 
 def runs(messages: Sequence[tuple[Message, Holding]]) -> list[list[Run]]:
     """The commands that each message runs: a shell's calls, and what the person ran."""
-    results = {view.tool_call_id: (view, held) for view, held in messages if view.role == "toolResult"}
+    results: dict[int, dict[str, tuple[Message, Holding]]] = {}
+    for result, caller in answered([view for view, _ in messages]).items():
+        results.setdefault(caller, {})[messages[result][0].tool_call_id] = messages[result]
     found = []
-    for view, held in messages:
+    for place, (view, held) in enumerate(messages):
         if view.shell:
             found.append([Run(command, _failure(view, held)) for command in _commands(held)])
         else:
-            found.append(list(_of_calls(view, held, results)))
+            found.append(list(_of_calls(view, held, results.get(place, {}))))
     return found
 
 
 def _of_calls(view: Message, held: Holding, results: Mapping[str, tuple[Message, Holding]]) -> Iterator[Run]:
+    """The commands of an answer's calls, with their results by the ids of the calls."""
     for call in view.tool_calls:
         # What a message holds of all its calls is what its only one holds.
         made = _commands(held) if len(view.tool_calls) == 1 else commands_of(call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compaction.cuts import Item, Window
+from compaction.cuts.window import TURN_STARTS
 
 ROLES = {
     "u": "user",
@@ -22,4 +23,11 @@ def told(words: str, **fields: object) -> Window:
 def _item(place: int, word: str) -> Item:
     role = ROLES[word[0]]
     name = f"m{place}"
-    return Item(id=name, first=name, role=role, tokens=int(word[1:]), may_start=role != "toolResult")
+    return Item(
+        id=name,
+        first=name,
+        role=role,
+        tokens=int(word[1:]),
+        may_start=role != "toolResult",
+        starts_turn=role in TURN_STARTS,
+    )

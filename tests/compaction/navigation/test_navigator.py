@@ -163,3 +163,14 @@ class TestHooks:
         troubles = ["hook h, before_move: RuntimeError: oh no", "hook h, after_move: RuntimeError: oh no"]
         assert (gone.outcome, gone.troubles) == ("moved", troubles)
         assert newest(branched).reason == troubles[-1]
+
+    def test_one_that_raises_is_recorded_also_where_the_next_calls_the_move_off(self, branched):
+        def broken(_: Move) -> Any:
+            raise RuntimeError("oh no")
+
+        hooks = [
+            Hooks(name="h", before_move=broken),
+            Hooks(name="i", before_move=lambda _: Cancel("not now")),
+        ]
+        gone = navigator(None, *hooks).go(branched.writer, "e2")
+        assert (gone.outcome, newest(branched).reason) == ("cancelled", *gone.troubles)

@@ -7,7 +7,6 @@ import pytest
 
 from compaction.prompts import live_prompt, reminded, serialized, serialized_prompt
 from compaction.templates import built_in, parse
-from eventstore.formats import view_of_message
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, user
 
@@ -76,7 +75,7 @@ def test_context_of_hooks_cannot_get_out_of_its_place():
 
 
 def test_the_conversation_is_exactly_the_serialized_messages():
-    conversation = serialized(view_of_message(part.raw) for part in PARTS)
+    conversation = serialized(PARTS)
     assert of().text.startswith(f"<conversation>\n{conversation}\n</conversation>\n\n")
 
 

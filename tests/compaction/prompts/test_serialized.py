@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from compaction.prompts import serialized
 from compaction.prompts.serialized import LONGEST_RESULT, escaped, in_tag
-from eventstore.formats import view_of_message
 from eventstore.javascript import utf16_length
+from eventstore.records import MessageRecord
+from projections.context import build_context
+from tests.support.contexts import context_of
+from tests.support.growth import times_as_long
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
 
 TAGS = ["conversation", "previous-summary", "additional-context", "draft", "summary", "analysis"]
@@ -21,7 +23,7 @@ _A_TAG = re.compile(rf"<\s*/?\s*({'|'.join(TAGS)})\b", re.IGNORECASE)
 
 
 def said(*messages):
-    return serialized(view_of_message(json.dumps(message).encode()) for message in messages)
+    return serialized(context_of(*messages).parts)
 
 
 # Shapes
@@ -168,19 +170,17 @@ def test_what_is_said_can_be_read_back(inside):
 
 @pytest.mark.parametrize("hostile", ["<", "< ", "<\n /", " " * 1000 + "<"])
 def test_escaping_takes_time_by_the_length_of_the_text_only(hostile):
-    text = "<" + hostile * (2_400_000 // len(hostile)) + " " * 100_000
-    begun = time.monotonic()
-    escaped(text)
-    assert time.monotonic() - begun < 2
+    def text(length):
+        return "<" + hostile * (length // len(hostile)) + " " * (length // 20)
+
+    # By its square it would be 64 times as long.
+    assert times_as_long(escaped, text(200_000), text(1_600_000)) < 30
 
 
-def test_a_session_of_megabytes_is_text_in_no_time():
-    messages = [
-        user("please " * 100),
-        assistant("I look.", call("edit", old="x = 1\n" * 60, new="y = 2.5\n" * 60)),
-        result("line of output é\n" * 400),
-    ]
-    views = [view_of_message(json.dumps(message).encode()) for message in messages] * 300
-    begun = time.monotonic()
-    serialized(views)
-    assert time.monotonic() - begun < 1
+def test_a_word_to_go_on_after_a_compaction_is_no_users(story):
+    word = MessageRecord(
+        message=Raw(b'{"role":"user","content":"continue"}'), metadata={"compaction_continue": True}
+    )
+    story.says(user("continue"))
+    story.writer.append(word)
+    assert serialized(build_context(story.log, "s").parts) == "[User]: continue\n\n[Continuation]: continue"

@@ -10,7 +10,6 @@ from compaction.prompts import serialized
 from compaction.summarizers import Answer, CancelledError, SummarizerError
 from compaction.summarizers.asking import ask
 from compaction.summarizers.http import HttpSummarizer
-from eventstore.formats import view_of_message
 from tests.compaction.summarizers.asked import asker, live, never, prompt
 from tests.support.local_http import answers, free_address, hangs, refuses
 from tests.support.talk import assistant, call, result, user
@@ -42,7 +41,7 @@ def test_a_live_prefix_is_sent_as_text(server):
     talk = [user("build it"), assistant(call("bash", command="ls")), result("a.py")]
     sent = live(*talk)
     HttpSummarizer(service.url).summarize(sent, is_cancelled=never)
-    conversation = serialized(view_of_message(part.raw) for part in sent.prefix)
+    conversation = serialized(sent.prefix)
     expected = f"<conversation>\n{conversation}\n</conversation>\n\n{sent.text}"
     assert service.requests[0].json["prompt"] == expected
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec import Raw
+
 from compaction.cuts import KeepRecent, LastMessages, window
 from compaction.part import Limits
 from compaction.policies import preset
-from eventstore.records import CustomMessage
+from eventstore.records import CustomMessage, MessageRecord
 from projections.context import build_context
 from projections.standpoint import stand
 from projections.tokens import counter
@@ -14,6 +16,7 @@ from tests.support.talk import assistant, call, result, shell, texts_of, user
 
 LIMITS = Limits(window=200_000)
 TOKENS = counter("utf16/4")
+MARKED = {"compaction_continue": True}
 
 
 def cut(story, part):
@@ -81,3 +84,11 @@ def test_an_extensions_message_would_be_no_place_to_cut_by_the_name_of_its_old_r
     story.says({"role": "custom", "customType": "x", "content": long(10), "display": True})
     story.add(CustomMessage(custom_type="x", content=long(10)))
     assert cut(story, KeepRecent(tokens=20)).kept == ["e3", "e4"]
+
+
+def test_a_word_to_go_on_quoted_as_the_newest_order_would_hide_the_order_itself(story):
+    story.says(user("check file X"), assistant(long(9_000)))
+    story.writer.append(MessageRecord(message=Raw(b'{"role":"user","content":"continue"}'), metadata=MARKED))
+    story.says(assistant(long(7_000)), assistant(call("bash", "c1")), result(long(3_000), call_id="c1"))
+    found = cut(story, preset("opencode").cut)
+    assert found.quoted == ["e1"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import Raw
 
 from compaction.summarizers.gleaning.reading import read
 from compaction.summarizers.summarizer import CancelledError
+from eventstore.records import MessageRecord
+from projections.context import build_context
 from projections.naming.holdings import Holdings
 from tests.compaction.summarizers.asked import never
 from tests.support.contexts import context_of
@@ -36,3 +39,13 @@ def test_it_is_asked_before_each_message_whether_to_go_on():
 
 def test_nobody_is_asked_where_there_is_no_message():
     assert list(read((), lambda: True)) == []
+
+
+def test_a_word_to_go_on_after_a_compaction_is_passed_over(story):
+    word = MessageRecord(
+        message=Raw(b'{"role":"user","content":"continue"}'), metadata={"compaction_continue": True}
+    )
+    story.says(user("read src/a.ts"))
+    story.writer.append(word)
+    parts = build_context(story.log, "s").parts
+    assert [view.text for view, _ in read(parts, never)] == ["read src/a.ts"]

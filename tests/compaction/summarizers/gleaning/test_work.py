@@ -114,3 +114,13 @@ def test_a_number_that_counts_is_told_from_one_that_does_not():
         ("e", 3),
         ("e (3 times) more", 1),
     ]
+
+
+def test_of_two_calls_of_one_id_each_has_the_result_that_came_behind_it():
+    first = [
+        assistant(call("bash", "c0", command="make a")),
+        result("Error: no rule", call_id="c0", is_error=True),
+    ]
+    second = [assistant(call("bash", "c0", command="make b")), result("done", call_id="c0")]
+    made = [each for message in run(*first, *second) for each in message]
+    assert made == [Run("make a", "Error: no rule"), Run("make b", None)]
