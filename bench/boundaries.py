@@ -11,7 +11,6 @@ from compaction.part import Limits
 from compaction.plan import plan_compaction
 from compaction.policies import preset
 from compaction.prompts import serialized, serialized_prompt
-from compaction.prospect import Prospect
 from compaction.summaries.summary import summarize
 from compaction.summarizers import Summarizer
 from compaction.summarizers.asking import Asker, never
@@ -28,6 +27,7 @@ from projections.metrics.future_use import future_use
 from projections.naming.holdings import Holdings, holding
 from projections.naming.paths import Paths
 from projections.naming.presence import Presence
+from projections.prospect import Prospect
 from projections.replacement import Replacement, replacement_of
 from projections.standpoint import Standpoint, path, stand
 from projections.tokens import counter

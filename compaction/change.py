@@ -10,7 +10,6 @@ import msgspec
 from compaction.continuation import Continued, continuation
 from compaction.plan import Plan
 from compaction.policies import Policy
-from compaction.prospect import foreseen
 from compaction.restore import fewer, restored
 from compaction.rewrites import Evict, Offload, shown_after, sized
 from compaction.summaries.file_tags import with_file_tags
@@ -19,6 +18,7 @@ from eventstore.event import Parent
 from eventstore.log import Snapshot
 from eventstore.records import Compaction, FileOperations, Record, Rewrite, compose
 from projections.context import Part, context_at
+from projections.prospect import foreseen
 from projections.standpoint import Standpoint, path, stand
 from projections.tokens import Counter
 

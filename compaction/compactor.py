@@ -10,9 +10,7 @@ import msgspec
 from compaction.change import Change, Made, Reason, change_of
 from compaction.continuation import Continued
 from compaction.cuts import AnyCut
-from compaction.harness_prompt import HarnessPrompt, harness_prompt
 from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided, prompted, recorded_troubles
-from compaction.navigation.branch import entry_id
 from compaction.overtaken import overtaken
 from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
@@ -22,12 +20,12 @@ from compaction.summaries.summary import NO_WISHES, Summary, Wishes, summarize
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
 from compaction.templates import Source, with_session
-from compaction.until_ours import until_ours
 from eventstore.event import Parent
 from eventstore.log import Snapshot
 from eventstore.records import Attempt, Decision
-from eventstore.writing import SessionWriter
-from projections.standpoint import Leaf, Standpoint, path, stand
+from eventstore.writing import SessionWriter, until_ours
+from projections.harness_prompt import HarnessPrompt, harness_prompt
+from projections.standpoint import Leaf, Standpoint, entry_id, path, stand
 from projections.tokens import Counter
 
 __all__ = ["Compacted", "Compactor", "Outcome", "Reason"]

@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 
-from compaction.navigation.branch import entry_id
 from eventstore.clock import epoch_milliseconds, random_id
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
@@ -17,7 +16,7 @@ from eventstore.kinds import CODE_OF_KIND, OBSERVED_REWRITE, UNDONE, is_entry
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import Link, compose
 from eventstore.undo import append_at
-from projections.standpoint import Leaf, Standpoint, stand
+from projections.standpoint import Leaf, Standpoint, entry_id, stand
 
 _LABEL: Final = CODE_OF_KIND["label"]
 

@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 
-from compaction.harness_prompt import HarnessPrompt, harness_prompt
 from compaction.prompts import live_prompt, output_budget
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError, ask
@@ -17,6 +16,7 @@ from eventstore.errors import BadInputError
 from eventstore.records import Attempt, CustomMessage, Link, ModelChange, Record
 from eventstore.writing import SessionWriter
 from projections.context import context_at
+from projections.harness_prompt import HarnessPrompt, harness_prompt
 from projections.settings import Settings
 from projections.standpoint import Leaf, stand
 

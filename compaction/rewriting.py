@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compaction.rewrites import AnyRewrite, SizedContext, shown_after, sized
-from compaction.until_ours import until_ours
 from eventstore.frame import decode
 from eventstore.log import Snapshot
 from eventstore.records import Link, Rewrite, Shown, record_of
-from eventstore.writing import SessionWriter
+from eventstore.writing import SessionWriter, until_ours
 from projections.context import context_at
 from projections.standpoint import stand
 from projections.tokens import Counter

@@ -7,8 +7,6 @@ from typing import Final
 
 import msgspec
 
-from compaction.navigation.branch import entry_id
-from compaction.prospect import Prospect
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Event, Parent
 from eventstore.formats.pi_entry import tolerant_json
@@ -20,7 +18,8 @@ from eventstore.undo import append_at, append_of, in_effect
 from eventstore.writing import SessionWriter
 from projections.context import Context, context_at
 from projections.labels import LabelFold
-from projections.standpoint import stand
+from projections.prospect import Prospect
+from projections.standpoint import entry_id, stand
 
 PRODUCED: Final = frozenset({"compaction", "rewrite", "branch_summary", "leaf_moved"})
 """Kinds of entries that say what contexts show: what an undo without a target looks for."""

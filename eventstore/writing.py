@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from eventstore.clock import epoch_milliseconds, random_id
-from eventstore.errors import BadInputError, NotFoundError
+from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.event import Parent
 from eventstore.javascript import stringify
 from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Expected
 from eventstore.records import BOOKKEEPING, MessageRecord, Record, compose
 
+T = TypeVar("T")
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -91,3 +92,16 @@ class SessionWriter:
                 if not is_taken:
                     ids.append(candidate)
         return ids
+
+
+def until_ours(look_and_append: Callable[[], T]) -> T:
+    """What a look and the append that it leads to give; where somebody appended in between, what another look gives.
+
+    There is no limit to the tries: of writers in conflict one always gets through, and a look that finds nothing to do
+    any more ends it, too.
+    """
+    while True:
+        try:
+            return look_and_append()
+        except VersionConflictError:
+            continue

@@ -9,7 +9,7 @@ import msgspec
 
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, Flag
-from eventstore.frame import decode, header_of
+from eventstore.frame import decode, header_of, names_of
 from eventstore.log import Snapshot
 
 
@@ -75,3 +75,11 @@ def _leaf_as_of(snapshot: Snapshot, session: str, as_of: int) -> int:
 def path(snapshot: Snapshot, at: Standpoint) -> list[Event]:
     """The entries from the root to the leaf."""
     return [decode(frame, at.session) for frame in snapshot.path(at.session, at.leaf)]
+
+
+def entry_id(snapshot: Snapshot, session: str, seq: int) -> str | None:
+    """The id of an entry by its number, None for 0, the root."""
+    if not seq:
+        return None
+    frame = snapshot.frame(session, seq)
+    return names_of(frame, header_of(frame))[0]

@@ -68,12 +68,12 @@ def command(
     from cli.store import opened_session
     from cli.texts import text_of
     from compaction.compactor import Compactor
-    from compaction.harness_prompt import HarnessPrompt
     from compaction.hooks import installed_hooks
     from compaction.maintaining import Maintainer, Settings
     from compaction.part import Limits
     from eventstore.clock import epoch_milliseconds
     from eventstore.writing import SessionWriter
+    from projections.harness_prompt import HarnessPrompt
     from projections.tokens import counter
 
     if sys.stdin.buffer in (system, tools):

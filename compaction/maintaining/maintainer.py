@@ -8,8 +8,6 @@ import msgspec
 
 from compaction.change import Reason
 from compaction.compactor import Compacted, Compactor
-from compaction.context_size import ContextSize, context_size
-from compaction.harness_prompt import HarnessPrompt
 from compaction.maintaining import triggers
 from compaction.maintaining.advice import Advice, after
 from compaction.maintaining.answers import newest
@@ -28,6 +26,8 @@ from compaction.summaries.summary import NO_WISHES, Wishes
 from eventstore.records import Decision
 from eventstore.writing import SessionWriter
 from projections.context import build_context
+from projections.context_size import ContextSize, context_size
+from projections.harness_prompt import HarnessPrompt
 from projections.standpoint import Leaf, stand
 
 

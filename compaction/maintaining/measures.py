@@ -9,9 +9,7 @@ import msgspec
 
 from compaction.change import Reason
 from compaction.compactor import Compacted, Compactor
-from compaction.context_size import ContextSize
 from compaction.handoff import hand_off
-from compaction.harness_prompt import HarnessPrompt
 from compaction.maintaining.advice import Advice, after
 from compaction.maintaining.asked_first import asked_first
 from compaction.maintaining.circuit import open_for, opens
@@ -35,6 +33,8 @@ from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.frame import header_of
 from eventstore.writing import SessionWriter
+from projections.context_size import ContextSize
+from projections.harness_prompt import HarnessPrompt
 from projections.standpoint import Leaf
 
 _NO_SUMMARY: Final = (SummarizerError, BadInputError, NotFoundError)

@@ -10,7 +10,7 @@ from compaction.change import Reason
 from compaction.maintaining.compact_tool import Asked
 from compaction.maintaining.settings import Settings
 from compaction.part import Limits
-from compaction.too_long import says_too_long
+from compaction.summarizers.too_long import says_too_long
 from compaction.trigger import Trigger
 from projections.usage import CUT_OFF, FAILED
 

@@ -9,12 +9,11 @@ from typing import Any, Final
 from compaction.summaries.file_tags import with_file_tags
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Event
-from eventstore.frame import header_of, names_of
 from eventstore.log import Snapshot
 from eventstore.records import BranchSummary
 from eventstore.writing import SessionWriter
 from projections.files import files_of
-from projections.standpoint import Leaf, path, stand
+from projections.standpoint import Leaf, entry_id, path, stand
 
 PREAMBLE: Final = "Tried on another branch before the return to this point:"
 """How the text of every branch summary begins, as in pi: the model is told what it reads."""
@@ -121,11 +120,3 @@ def _newest_in_effect(entries: Sequence[Event]) -> list[Event]:
             undone.add(append_at[entry.target_seq])
         effective.append(entry)
     return effective
-
-
-def entry_id(snapshot: Snapshot, session: str, seq: int) -> str | None:
-    """The id of an entry by its number, None for 0, the root."""
-    if not seq:
-        return None
-    frame = snapshot.frame(session, seq)
-    return names_of(frame, header_of(frame))[0]

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from compaction.navigation.branch import SAYS_NOTHING, branch_summary, entry_id
+from compaction.navigation.branch import SAYS_NOTHING, branch_summary
 from eventstore.errors import BadInputError
 from eventstore.event import Event, Parent
 from eventstore.formats import view_of_event
@@ -17,7 +17,7 @@ from eventstore.records import FileOperations, Label, LeafMoved, Record
 from eventstore.sources import observed_rewrites
 from eventstore.writing import SessionWriter
 from projections.files import files_of
-from projections.standpoint import Leaf, Standpoint, stand
+from projections.standpoint import Leaf, Standpoint, entry_id, stand
 
 _SAYS_NOTHING: Final = frozenset(CODE_OF_KIND[kind] for kind in SAYS_NOTHING)
 

@@ -12,7 +12,7 @@ from compaction.summarizers.messages_stream import Streamed, read
 from compaction.summarizers.prompt_cache import may_be_cached
 from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait, without_secrets
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
-from compaction.too_long import says_too_long
+from compaction.summarizers.too_long import says_too_long
 from eventstore.clock import epoch_milliseconds
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from compaction.prompts.serialized import in_tag
 from compaction.summarizers.cancellable import Line, cancellable
 from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait, without_secrets
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
-from compaction.too_long import says_too_long
+from compaction.summarizers.too_long import says_too_long
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.javascript import stringify
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.harness_prompt import HarnessPrompt
 from compaction.maintaining import BranchSummaries, Maintainer, Settings
 from compaction.rewrites import Mask, Micro
 from eventstore.records import record_of
 from projections.context import build_context
+from projections.harness_prompt import HarnessPrompt
 from tests.compaction.maintaining.maintained import decisions, kinds, maintainer
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import Scripted, compactor, long, policy, prompting, turns

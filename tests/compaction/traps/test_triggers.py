@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.context_size import context_size
 from compaction.part import Limits
 from compaction.policies import preset
 from eventstore.records import Rewrite, Shown
+from projections.context_size import context_size
 from projections.standpoint import stand
 from tests.compaction.scripted import Scripted, compactor, long, policy
 from tests.support.talk import assistant, result, user

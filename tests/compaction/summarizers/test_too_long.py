@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.too_long import says_too_long
+from compaction.summarizers.too_long import says_too_long
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from compaction.prospect import Prospect, foreseen
 from eventstore.chain import payload_digest
 from eventstore.errors import NotFoundError
 from eventstore.memory_log import MemoryLog
+from projections.prospect import Prospect, foreseen
 from tests.support.events import NOW, compaction, decision, message, undone, version
 from tests.support.native import native_events
 from tests.support.views import views_at

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compaction.context_size import ContextSize, context_size
 from eventstore.records import Compaction, Rewrite, Shown, Undone
+from projections.context_size import ContextSize, context_size
 from projections.standpoint import stand
 from projections.tokens import counter
 from tests.support.talk import assistant, result, user

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.until_ours import until_ours
 from eventstore.errors import NotFoundError, VersionConflictError
-from eventstore.writing import SessionWriter
+from eventstore.writing import SessionWriter, until_ours
 from projections.context import build_context
 from tests.support.talk import texts_of, user
 

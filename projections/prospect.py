@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from itertools import chain
 
-from compaction.navigation.branch import entry_id
 from eventstore.event import Event, NewEvent, Parent
 from eventstore.frame import Buffer, encode
 from eventstore.kinds import is_entry
 from eventstore.log import FeedItem, Head, Snapshot, advance
 from eventstore.stored import as_stored
 from projections import standpoint
+from projections.standpoint import entry_id
 
 
 class Prospect:

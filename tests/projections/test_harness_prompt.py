@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from compaction.harness_prompt import HarnessPrompt, harness_prompt
 from eventstore.event import NewEvent, Parent
 from eventstore.records import CustomMessage
+from projections.harness_prompt import HarnessPrompt, harness_prompt
 from projections.standpoint import stand
 from tests.support.talk import user
 
