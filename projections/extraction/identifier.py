@@ -22,7 +22,7 @@ _PREFIXED: Final = (
 _NUMBER: Final = r"(?:GH-|\#)[1-9]\d{0,4}+(?![\w-])"
 _TICKET: Final = r"[A-Z][A-Z0-9]{1,9}+-\d{1,6}+(?![\w-]|[.]\d)"
 
-PATTERN: Final = rf"(?<![\w&/#-])(?<![^.]\.)(?:{_UUID}|{_DIGEST}|{_PREFIXED}|{_HASH}|{_NUMBER}|{_TICKET})"
+PATTERN: Final = rf"(?<![\w&/#-])(?<![^.\n]\.)(?:{_UUID}|{_DIGEST}|{_PREFIXED}|{_HASH}|{_NUMBER}|{_TICKET})"
 """Not within a word, a file's name, an entity of HTML; the second hash of `1a2b3c4..5d6e7f8` counts."""
 
 STANDARDS: Final = words(
@@ -32,10 +32,11 @@ STANDARDS: Final = words(
 """What a number behind a hyphen belongs to the name of: `UTF-8` is no ticket."""
 
 _NUMBERED: Final = re.compile(
-    r"(?:issues?|bugs?|tickets?|tasks?|PRs?|MRs?|pull(?: request)?s?|#\d+,?(?: and)?) ?[(\[]?$", re.IGNORECASE
+    r"(?:issues?|bugs?|tickets?|tasks?|PRs?|MRs?|pull(?: request)?s?|#\d+,?(?: and)?) ?[(\[]?\Z",
+    re.IGNORECASE,
 )
 _FIXES: Final = re.compile(
-    r"\b(?:fix(?:es|ed)?|clos(?:es?|ed)|resolv(?:es?|ed)|refs?|see)[: ]+$", re.IGNORECASE
+    r"\b(?:fix(?:es|ed)?|clos(?:es?|ed)|resolv(?:es?|ed)|refs?|see)[: ]+\Z", re.IGNORECASE
 )
 _BEFORE: Final = 16
 

@@ -7,7 +7,12 @@ import pytest
 from eventstore.errors import NotFoundError, VersionConflictError
 from eventstore.writing import SessionWriter, until_ours
 from projections.context import build_context
-from tests.support.talk import texts_of, user
+from tests.support.talk import Story, texts_of, user
+
+
+@pytest.fixture
+def story(store):
+    return Story(store)
 
 
 def test_what_was_appended_first_is_looked_at_before_the_next_try(story):

@@ -96,6 +96,8 @@ def test_any_text_has_mentions_that_lie_in_it_and_not_in_each_other(text):
     )
     | st.lists(st.lists(st.sampled_from([piece for piece in PIECES if piece != "\n"])).map("".join))
 )
+@example(["", ".abc1234"])
+@example(["see issue", "#5 is one"])
 @example(["1", "a/", "-", "foo_bar", "#12"])
 @example(["diff --git a/", "a/b.ts", "\\", "n.ts"])
 def test_lines_have_what_they_have_alone(lines):
