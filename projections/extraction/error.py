@@ -18,7 +18,7 @@ _COLOUR: Final = r"\x1b\[[\d;]*m"
 _TAG: Final = r"\[(?!ERROR|FATAL)[A-Za-z][\w./-]{0,30}\][ ]"
 _CROSS: Final = r"[\u2717\u2718\u00d7\u274c\u2a2f][ ]"
 _LINE: Final = re.compile(
-    rf"(?:[ \t]|{_COLOUR}|{_TIME}|{_TAG}|{_CROSS})*+(?P<report>(?:{'|'.join(FORMS)})[^\n]*+)"
+    rf"(?>(?:[ \t]|{_COLOUR}|{_TIME}|{_TAG}|{_CROSS})*)(?P<report>(?:{'|'.join(FORMS)})[^\n]*+)"
 )
 """No number of a line and no sign of a diff before the report: those lines are of a file that was shown."""
 

@@ -14,11 +14,11 @@ _REASON: Final = (
 
 FORMS: Final = (
     # What was thrown: `TypeError: x is not a function`, `java.io.IOException: …`.
-    r"(?:(?:Uncaught|Unhandled|Caused by:) )?+[A-Za-z_][\w.]{0,100}+(?:(?<=Error)|(?<=Exception))(?: \[\w+\])?:[ \t]",
+    r"(?>(?:Uncaught |Unhandled |Caused by: )?)[A-Za-z_][\w.]{0,100}+(?:(?<=Error)|(?<=Exception))(?: \[\w+\])?:[ \t]",
     r"thread '[^'\n]*' panicked at",
     # What was said; a member called `error` has a value or a type behind it.
     rf"(?:error|ERROR|fatal|FATAL|panic)(?:\[\w+\]| TS\d+)?:[ \t]++{_NO_VALUE}",
-    r"(?:PHP )?+(?:Fatal|Parse|Syntax|fatal) error:[ \t]",
+    r"(?>(?:PHP )?)(?:Fatal|Parse|Syntax|fatal) error:[ \t]",
     r"\[?(?:ERROR|FATAL)\]?[ \t]++\S",
     r"Error response from daemon:|Segmentation fault",
     # Where, then what: `a.ts(1,2): error TS2304: …`, `a.c:1:2: error: …`, `a.go:1:2: undefined: x`.

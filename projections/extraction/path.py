@@ -12,11 +12,11 @@ from projections.extraction.path_words import EXTENSIONS, FOLDERS, HOMES, HOSTS,
 _PART: Final = r"[\w.@+~%-]"
 _SPACED: Final = r"[^\"'\n<>|*? ]{1,300}+ [^\"'\n<>|*?]{1,300}+"
 _QUOTED: Final = rf"(?<=[\"'])(?:/(?:{'|'.join(sorted(HOMES))})/|~/|[A-Z]:\\){_SPACED}(?=[\"'])"
-_WINDOWS: Final = rf"[A-Za-z]:[\\/]++{_PART}++(?:[\\/]++{_PART}++)*+"
-_BACKSLASHED: Final = rf"(?<![^\s\"'`(])\.{{1,2}}(?:\\{_PART}++)++"
-_SLASHED: Final = rf"{_PART}*+(?:/++{_PART}*+)++"
+_WINDOWS: Final = rf"[A-Za-z]:[\\/]++{_PART}++(?>(?:[\\/]++{_PART}++)*)"
+_BACKSLASHED: Final = rf"(?<![^\s\"'`(])\.{{1,2}}(?>(?:\\{_PART}++)+)"
+_SLASHED: Final = rf"{_PART}*+(?>(?:/++{_PART}*+)+)"
 # A call's bracket behind a dotted name makes a method of it; `a.ts(12,5)` is a place in a file.
-_BARE: Final = r"@?+\.?+[\w+-]++(?:\.[\w+-]++)++(?!\((?!\d)|/)|\.[a-z][\w-]++"
+_BARE: Final = r"@?+\.?+[\w+-]++(?>(?:\.[\w+-]++)+)(?!\((?!\d)|/)|\.[a-z][\w-]++"
 _NAMED: Final = rf"(?:{'|'.join(sorted(NAMES))})(?![\w.-])"
 
 PATTERN: Final = (

@@ -59,10 +59,10 @@ _CLOSE: Final = words("m h d % rem em vh vw pt")
 
 _CANONICAL: Final = {spelling: unit for unit, spellings in UNITS.items() for spelling in spellings.split()}
 _SPELLINGS: Final = "|".join(sorted(map(re.escape, _CANONICAL), key=len, reverse=True))
-_ONE: Final = r"(?:\d{1,3}(?:,\d{3})++|\d{1,15}+)(?:\.\d{1,15}+)?+(?:[kKM](?=[ +-]))?+"
-_NUMBER: Final = rf"(?:{_ONE}(?:[-\u2013]{_ONE})?+\+?+|\.\d{{1,4}}+)"
-_HOURS: Final = r"\d{1,4}+h(?:\d{1,2}+m)?+(?:\d{1,2}+(?:\.\d{1,9}+)?+s)?+"
-_MINUTES: Final = r"\d{1,4}+m\d{1,2}+(?:\.\d{1,9}+)?+s"
+_ONE: Final = r"(?:\d{1,3}(?>(?:,\d{3})+)|\d{1,15}+)(?>(?:\.\d{1,15}+)?)(?>(?:[kKM](?=[ +-]))?)"
+_NUMBER: Final = rf"(?:{_ONE}(?>(?:[-\u2013]{_ONE})?)\+?+|\.\d{{1,4}}+)"
+_HOURS: Final = r"\d{1,4}+h(?>(?:\d{1,2}+m)?)(?>(?:\d{1,2}+(?>(?:\.\d{1,9}+)?)s)?)"
+_MINUTES: Final = r"\d{1,4}+m\d{1,2}+(?>(?:\.\d{1,9}+)?)s"
 
 PATTERN: Final = (
     rf"(?<![\w.,:/#%\u2013-])(?:(?:{_HOURS}|{_MINUTES})(?!\w)|{_NUMBER}[ -]?(?:{_SPELLINGS})(?![\w-]))"

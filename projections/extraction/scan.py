@@ -17,11 +17,12 @@ _RANKED: Final = (
 )
 """Where two kinds could be meant, the earlier one is."""
 
+# Groups are atomic, not possessive: before Python 3.11.5 a possessive group keeps what its last try matched in vain.
 _PROSE: Final = (
     # Steps over what can begin no mention: blanks and signs; words of prose; numbers of lines; signs that stand alone.
     # A capital word that ends in "file" may be a Makefile.
-    r"(?:[^\w./~@#-]++|(?:[a-z]++|[A-Z][a-z]*+(?<!file))(?![\w\\/(`$@~+%-]|[.:?]\S)|\d++(?=[\t\n\u2192)\]])"
-    r"|[./~@#-](?![\w./\\-]))*+"
+    r"(?>(?:[^\w./~@#-]++|(?:[a-z]++|[A-Z][a-z]*+(?<!file))(?![\w\\/(`$@~+%-]|[.:?]\S)|\d++(?=[\t\n\u2192)\]])"
+    r"|[./~@#-](?![\w./\\-]))*)"
 )
 _REST: Final = r"\w++|[.@+~%-]++|[^\w]|\Z"
 """What begins no mention after all. At the end, too: else the same prose would be tried from its every character."""

@@ -14,7 +14,7 @@ _PACKAGE: Final = r"(?<![\w@])@[a-z][\w.-]*+/[a-z][\w.-]*+"
 _LINK: Final = r"(?:::|\??\.)"
 _NAME: Final = r"[A-Za-z_][\w$]*+"
 # What stands behind a name tells much: the brackets of a call, the end of a quotation.
-_CHAIN: Final = rf"(?<![\w@]){_NAME}(?:{_LINK}\#?[A-Za-z_$][\w$]*+)*+(?:\(\)?|`)?+"
+_CHAIN: Final = rf"(?<![\w@]){_NAME}(?>(?:{_LINK}\#?[A-Za-z_$][\w$]*+)*)(?>(?:\(\)?|`)?)"
 
 PATTERN: Final = rf"(?:{_OPTION}|{_PACKAGE}|{_CHAIN})"
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from projections import extraction
 from projections.extraction import Kind, Mention, mentions
 from tests.projections.extraction.finding import kinds
 
@@ -111,3 +114,13 @@ def test_lines_have_what_they_have_alone(lines):
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_a_large_text_is_read_in_time_that_grows_with_it(piece, seconds):
     assert seconds(mentions, piece * (1_000_000 // len(piece))) < LIMIT
+
+
+def test_no_group_of_a_pattern_is_possessive_for_older_pythons_match_such_wrongly():
+    sources = Path(extraction.__file__).parent.glob("*.py")
+    quantified = re.compile(r"\)(?:[*+?]|\{+[0-9,]+\}+)\+")
+    assert [source.name for source in sources if quantified.search(source.read_text("utf-8"))] == []
+
+
+def test_dots_behind_a_word_make_no_chain():
+    assert mentions("Working...") == []
