@@ -22,7 +22,18 @@ from projections.standpoint import Leaf, path, stand
 READS: Final = frozenset({"read", "Read", "read_file", "view", "NotebookRead"})
 """Tools that read the file in their path argument, as pi, oh-my-pi, Claude Code, Codex and opencode call them."""
 MODIFIES: Final = frozenset(
-    {"write", "edit", "Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "edit_file", "multiedit"}
+    {
+        "write",
+        "edit",
+        "Write",
+        "Edit",
+        "MultiEdit",
+        "NotebookEdit",
+        "write_file",
+        "edit_file",
+        "multiedit",
+        "multi_edit",
+    }
 )
 """Tools that write or edit the file in their path argument."""
 EDITORS: Final = frozenset({"str_replace_based_edit_tool", "str_replace_editor", "memory"})
@@ -33,7 +44,7 @@ PATCHES: Final = frozenset({"apply_patch", "patch"})
 
 PATH_ARGUMENTS: Final = ("path", "file_path", "filePath", "notebook_path")
 _EDITED: Final = ("path", "old_path", "new_path")
-_PATCH_ARGUMENTS: Final = ("patch", "input", "patchText")
+_PATCH: Final = b"*** Begin Patch"
 _PATCH_HEADER: Final = re.compile(
     r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE
 )
@@ -112,7 +123,7 @@ def called_files(call: ToolCall) -> tuple[list[str], list[str]]:
     if call.name in EDITORS:
         named = [name for name in map(call.argument, _EDITED) if isinstance(name, str) and name]
         return (named, []) if call.argument("command") == _VIEWS else ([], named)
-    if call.name in PATCHES:
+    if call.name in PATCHES or _PATCH in call.arguments:
         return [], list(_patched(call))
     return [], []
 
@@ -126,11 +137,27 @@ def _named(call: ToolCall) -> Iterator[str]:
 
 
 def _patched(call: ToolCall) -> Iterator[str]:
-    for argument in _PATCH_ARGUMENTS:
-        value = call.argument(argument)
+    """The files that a patch's headers name, wherever in the arguments it stands: Codex also hands it to its shell."""
+    for text in _texts_in(_decoded(call)):
+        names = ((named or moved).strip() for named, moved in _PATCH_HEADER.findall(text))
+        yield from (name for name in names if SCHEME not in name)
+
+
+def _decoded(call: ToolCall) -> Any:
+    try:
+        return tolerant_json(call.arguments)
+    except msgspec.DecodeError:
+        return call.arguments.decode("utf-8", "replace")
+
+
+def _texts_in(arguments: Any) -> Iterator[str]:
+    pending = [arguments]
+    while pending:
+        value = pending.pop(0)
         if isinstance(value, str):
-            names = ((named or moved).strip() for named, moved in _PATCH_HEADER.findall(value))
-            yield from (name for name in names if SCHEME not in name)
+            yield value
+        elif isinstance(value, dict | list):
+            pending[:0] = value.values() if isinstance(value, dict) else value
 
 
 def without_selector(name: str) -> str:

@@ -25,6 +25,7 @@ MODIFYING = [
     "write_file",
     "edit_file",
     "multiedit",
+    "multi_edit",
 ]
 PATCHING = ["apply_patch", "patch"]
 PATCH = """*** Begin Patch
@@ -60,6 +61,26 @@ def test_an_editor_reads_what_it_views_and_modifies_all_else(tool):
     assert called(tool, command="view", path="a.py") == (["a.py"], [])
     assert called(tool, command="str_replace", path="a.py") == ([], ["a.py"])
     assert called(tool, command="rename", old_path="a", new_path="b") == ([], ["a", "b"])
+
+
+def test_a_patch_that_is_all_of_a_calls_arguments_modifies():
+    call = ToolCall("c1", "apply_patch", msgspec.json.encode(PATCH))
+    assert called_files(call)[1] == ["new.py", "old name.py", "moved.py", "gone.py"]
+
+
+def test_a_patch_that_is_no_json_modifies():
+    assert called_files(ToolCall("c1", "apply_patch", PATCH.encode()))[1][:1] == ["new.py"]
+
+
+def test_a_patch_that_is_handed_to_a_shell_modifies():
+    assert called("shell", command=["apply_patch", PATCH])[1] == [
+        "new.py",
+        "old name.py",
+        "moved.py",
+        "gone.py",
+    ]
+    heredoc = f"apply_patch <<'EOF'\n{PATCH}\nEOF"
+    assert called("bash", command=heredoc)[1] == ["new.py", "old name.py", "moved.py", "gone.py"]
 
 
 @pytest.mark.parametrize("tool", MODIFYING)
