@@ -161,7 +161,7 @@ def used_later(snapshot: Snapshot, boundary: Boundary, *summaries: str) -> list[
 def _replacement(snapshot: Snapshot, boundary: Boundary, summary: str) -> Replacement:
     record = Compaction(summary=summary, first_kept_entry_id=boundary.first_kept, tokens_before=0)
     event = compose(record, id="summary", time=None, parent=boundary.leaf)
-    prospect = Prospect(snapshot, boundary.session, event)
+    prospect = Prospect(snapshot, boundary.session, [event])
     at = stand(prospect, boundary.session)
     made = decode(prospect.frame(at.session, at.leaf), at.session)
     return replacement_of(made, prospect, at, later=boundary.later)

@@ -115,11 +115,15 @@ def asker_of(
     asking: Asking,
     is_cancelled: Cancellation,
     policy: Policy | None = None,
+    *,
+    session: str = "",
+    remote: str | None = None,
 ) -> Asker:
     """How the chosen summarizer is asked; without a choice, who it is gets said on stderr.
 
-    Models are those of the options, else those that the policy names. Raises UsageError for options that say
-    nothing to the summarizer, BadInputError for http without an address.
+    `session` is the one at hand, `remote` the address of a service that is asked before, if one is. Models are
+    those of the options, else those that the policy names. Raises UsageError for options that say nothing to the
+    summarizer, BadInputError for http without an address.
     """
     from cli.output import echo_note
     from compaction.summarizers.asking import Asker
@@ -134,12 +138,14 @@ def asker_of(
     of_models = next(each for each, kind in SUMMARIZERS.items() if kind.takes_model)
     chosen = name or (of_models if models else default_summarizer())
     if name is None and not models:
-        echo_note(_WHO_ASKS[chosen])
+        echo_note(
+            f"{remote} is asked first; where it fails: {_WHO_ASKS[chosen]}" if remote else _WHO_ASKS[chosen]
+        )
     if not models and policy is not None and SUMMARIZERS[chosen].takes_model:
         models = policy.prompting.models
     return Asker(
         summarizers=[
-            summarizer_named(chosen, Choice(log=log, model=model, endpoint=endpoint))
+            summarizer_named(chosen, Choice(log=log, session=session, model=model, endpoint=endpoint))
             for model in models or ("",)
         ],
         is_cancelled=is_cancelled,
@@ -172,20 +178,9 @@ def policy_named(name: str) -> Policy:
 
     Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
     """
-    from compaction.policies import policy_of_file, preset
-    from eventstore.errors import BadInputError
+    from compaction.policies import find, policy_of_file
 
-    if POLICIES.is_path(name):
-        return policy_of_file(Path(name))
-    own = POLICIES.find(name)
-    if own is None:
-        return preset(name)
-    policy = policy_of_file(own)
-    if policy.name != name:
-        raise BadInputError(
-            f"policy {own}", f"it calls itself {policy.name!r}", f'write name = "{name}" there'
-        )
-    return policy
+    return policy_of_file(Path(name)) if POLICIES.is_path(name) else find(name, [POLICIES.folder])
 
 
 def part_name(part: PolicyPart) -> str:

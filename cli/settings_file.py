@@ -14,7 +14,6 @@ from compaction.maintaining import Settings
 from eventstore.errors import BadInputError
 
 _ADVICE: Final = "docs/policies.md names the settings"
-_UNKNOWN: Final = re.compile(r"unknown field `(\w+)`")
 _CAPITAL: Final = re.compile("(?<=[a-z])(?=[A-Z])")
 
 
@@ -30,17 +29,21 @@ def settings_in(path: str) -> Settings:
 
 
 def settings_of(given: Mapping[str, Any], source: str) -> Settings:
-    """Settings of automatic compaction. Raises BadInputError, which names the key that is wrong."""
+    """Settings of automatic compaction, by their names here or as their harness has them: `reserveTokens`.
+
+    Raises BadInputError, which names the key that is wrong.
+    """
     try:
-        return msgspec.convert(given, Settings)
+        return msgspec.convert(_by_our_names(given, source), Settings)
     except msgspec.ValidationError as error:
-        problem = str(error).removeprefix("Object ")
-        raise BadInputError(source, problem, _advice(problem)) from None
+        raise BadInputError(source, str(error).removeprefix("Object "), _ADVICE) from None
 
 
-def _advice(problem: str) -> str:
-    """What to do; who writes a setting as its harness does is told its name here."""
-    unknown = _UNKNOWN.search(problem)
-    name = _CAPITAL.sub("_", unknown[1]).lower() if unknown else ""
-    is_known = name in Settings.__struct_fields__
-    return f"it is called {name} here" if is_known else _ADVICE
+def _by_our_names(given: Mapping[str, Any], source: str) -> dict[str, Any]:
+    named: dict[str, Any] = {}
+    for key, value in given.items():
+        name = _CAPITAL.sub("_", key).lower()
+        if name in named:
+            raise BadInputError(source, f"sets `{name}` twice, the other time as `{key}`", "leave one out")
+        named[name] = _by_our_names(value, source) if isinstance(value, dict) else value
+    return named

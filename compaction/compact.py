@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from compaction.change import compaction_record, size_after
+from compaction.composing import compaction_record, size_after
 from compaction.summaries.summary import Summary
 from eventstore.errors import NotFoundError
 from eventstore.writing import SessionWriter

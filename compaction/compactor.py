@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from compaction.change import Change, Made, Reason, change_of
+from compaction.composing import CompactionAppend, Draft, Reason, compose_compaction
 from compaction.continuation import Continued
 from compaction.cuts import AnyCut
 from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided, prompted, recorded_troubles
@@ -22,13 +22,13 @@ from compaction.summarizers.asking import Asker, AskingError
 from compaction.templates import Source, with_session
 from eventstore.event import Parent
 from eventstore.log import Snapshot
-from eventstore.records import Attempt, Decision
+from eventstore.records import Attempt, Decision, DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
 from projections.harness_prompt import HarnessPrompt, harness_prompt
 from projections.standpoint import Leaf, Standpoint, entry_id, path, stand
 from projections.tokens import Counter
 
-__all__ = ["Compacted", "Compactor", "Outcome", "Reason"]
+__all__ = ["Compacted", "Compactor", "Outcome", "Prepared", "Reason"]
 
 Outcome = Literal["compacted", "nothing", "cancelled", "no-gain"]
 
@@ -50,6 +50,31 @@ class Compacted(msgspec.Struct, frozen=True, kw_only=True):
     missing: list[str] = []
     continued: Continued | None = None
     troubles: list[str] = []
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A compaction that lacks its summary only, all of it from one look at the session.
+
+    `at` is the leaf whose path is compacted, `is_elsewhere`: another than where the session stood was asked
+    for; `since` the session's version behind which others may have gone on. `notes` stand for a summary, ""
+    where there are none. `said` is what hooks decided about the plan, and `troubles` what went wrong in them.
+    """
+
+    plan: Plan
+    at: Standpoint
+    since: int
+    reason: Reason
+    wishes: Wishes
+    sources: Sequence[Source]
+    is_elsewhere: bool = False
+    notes: str = ""
+    said: Cancel | Supplied | None = None
+    troubles: list[str] = []
+
+    @property
+    def called_off(self) -> str | None:
+        """Why a hook calls it off, None where none does."""
+        return self.said.reason if isinstance(self.said, Cancel) else None
 
 
 class Compactor(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,15 +107,32 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         continues: bool = False,
         decision: Decision | None = None,
     ) -> Compacted:
-        """Compact a session where it stands, or at another leaf; `continues`: with the policy's continuation.
+        """Compact a session where it stands, or at another leaf: `prepare` and `carry_out` in one.
 
-        Everything is appended at once, and can be undone as one: the compaction, images that give way, what
-        is shown again, and the message that goes on. `decision` is put down before, once there is something to
-        do that no hook calls off. A request that fails or is cancelled leaves the tree as it was, and an
-        `attempt`. Where somebody has appended to the branch in the meantime, the summary stands all the same,
-        for what it covers has not changed; where somebody has compacted it, or has gone on below another leaf
-        that was asked for, there is nothing to do, and an `attempt` keeps what the summary cost. Raises
-        AskingError, CancelledError, NotFoundError.
+        Raises AskingError, CancelledError, NotFoundError.
+        """
+        prepared = self.prepare(writer, reason=reason, wishes=wishes, cut=cut, leaf=leaf)
+        if prepared is None:
+            return Compacted(outcome="nothing", reason="nothing to summarize")
+        with recorded_troubles(writer, self.policy.name) as troubles:
+            troubles.extend(prepared.troubles)
+            done = self.carry_out(writer, prepared, continues=continues, decision=decision)
+        return msgspec.structs.replace(done, troubles=[*prepared.troubles, *done.troubles])
+
+    def prepare(
+        self,
+        writer: SessionWriter,
+        *,
+        reason: Reason = "manual",
+        wishes: Wishes = NO_WISHES,
+        cut: AnyCut | None = None,
+        leaf: Leaf = None,
+        since: int | None = None,
+    ) -> Prepared | None:
+        """What there is to do, and what hooks say to it; nothing is appended. None where there is nothing to do.
+
+        `since` is the version of the session by which another `leaf` was chosen; None: as it is now. Raises
+        NotFoundError.
         """
         with writer.log.snapshot() as snapshot:
             at = stand(snapshot, writer.session, leaf=leaf)
@@ -100,30 +142,63 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             sent = HarnessPrompt(system=wishes.system, tools=wishes.tools)
             if self.policy.prompting.shape == "live-prefix":
                 sent = sent.or_else(harness_prompt(snapshot, at))
-        wishes = msgspec.structs.replace(wishes, system=sent.system, tools=sent.tools)
         if plan is None:
-            return Compacted(outcome="nothing", reason="nothing to summarize")
+            return None
+        troubles = Troubles()
+        return Prepared(
+            plan=plan,
+            at=at,
+            since=plan.version if since is None else since,
+            reason=reason,
+            wishes=msgspec.structs.replace(wishes, system=sent.system, tools=sent.tools),
+            sources=sources,
+            is_elsewhere=leaf is not None,
+            notes=notes,
+            said=decided(self.hooks, "before_compaction", plan, troubles),
+            troubles=troubles,
+        )
+
+    def carry_out(
+        self,
+        writer: SessionWriter,
+        prepared: Prepared,
+        *,
+        continues: bool = False,
+        decision: Decision | None = None,
+    ) -> Compacted:
+        """Have a compaction's summary made and append it; `continues`: with the policy's continuation.
+
+        Everything is appended at once, and can be undone as one: the compaction, images that give way, what
+        is shown again, and the message that goes on. `decision` is put down before, unless a hook calls it off.
+        A request that fails or is cancelled leaves the tree as it was, and an `attempt`. Where somebody has
+        appended to the branch in the meantime, the summary stands all the same, for what it covers has not
+        changed; where somebody has compacted it, or has gone on below another leaf that was asked for, there is
+        nothing to do, and an `attempt` keeps what the summary cost. Raises AskingError, CancelledError.
+        """
+        said = prepared.said
+        if isinstance(said, Cancel):
+            return self._cancelled(writer, said, prepared)
         with recorded_troubles(writer, self.policy.name) as troubles:
-            said = decided(self.hooks, "before_compaction", plan, troubles)
-            if isinstance(said, Cancel):
-                return self._cancelled(writer, said, plan, reason, troubles)
             decisions = writer.append(decision) if decision is not None else []
             if isinstance(said, Supplied):
                 summary = Summary(text=said.summary, short=said.short_summary)
                 data = said.preserve_data
             else:
-                added = prompted(self.hooks, plan, troubles)
-                wishes, data = wishes.with_prompt(added.prompt, added.context), added.preserve_data
-                summary = Summary(text=notes) if notes else self._asked(writer, plan, sources, wishes, reason)
-            made = Made(
-                plan=plan,
+                added = prompted(self.hooks, prepared.plan, troubles)
+                wishes = prepared.wishes.with_prompt(added.prompt, added.context)
+                data = added.preserve_data
+                summary = (
+                    Summary(text=prepared.notes) if prepared.notes else self._asked(writer, prepared, wishes)
+                )
+            draft = Draft(
+                plan=prepared.plan,
                 summary=summary,
-                reason=reason,
+                reason=prepared.reason,
                 preserve_data=data,
                 is_supplied=isinstance(said, Supplied),
                 continues=continues,
             )
-            done = until_ours(lambda: self._append(writer, at, made, is_elsewhere=leaf is not None))
+            done = until_ours(lambda: self._append(writer, prepared, draft))
             for hooks in self.hooks if done.outcome == "compacted" else ():
                 troubles.ask(hooks, "after_compaction", done.events)
         return msgspec.structs.replace(done, decisions=[*decisions, *done.decisions], troubles=troubles)
@@ -131,73 +206,75 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
     def _plan(self, snapshot: Snapshot, at: Standpoint, cut: AnyCut | None) -> Plan | None:
         return plan_compaction(snapshot, at, self.policy, limits=self.limits, tokens=self.tokens, cut=cut)
 
-    def _asked(
-        self, writer: SessionWriter, plan: Plan, sources: Sequence[Source], wishes: Wishes, reason: Reason
-    ) -> Summary:
+    def _asked(self, writer: SessionWriter, prepared: Prepared, wishes: Wishes) -> Summary:
         try:
             return summarize(
-                plan, self.policy.prompting, self.asker, tokens=self.tokens, sources=sources, wishes=wishes
+                prepared.plan,
+                self.policy.prompting,
+                self.asker,
+                tokens=self.tokens,
+                sources=prepared.sources,
+                wishes=wishes,
             )
         except (SummarizerError, CancelledError) as error:
             requests = error.requests if isinstance(error, AskingError | CancelledError) else []
-            request = {"reason": reason, "policy": self.policy.name, "requests": requests}
+            request = {"reason": prepared.reason, "policy": self.policy.name, "requests": requests}
             writer.append(Attempt(request=request, error=str(error)))
             raise
 
-    def _append(self, writer: SessionWriter, at: Standpoint, made: Made, *, is_elsewhere: bool) -> Compacted:
+    def _append(self, writer: SessionWriter, prepared: Prepared, draft: Draft) -> Compacted:
         """One append of all that changes, or none. Raises VersionConflictError where somebody was faster."""
+        at, is_elsewhere = prepared.at, prepared.is_elsewhere
         with writer.log.snapshot() as snapshot:
             version = snapshot.head(writer.session).version
-            problem = overtaken(snapshot, at, since=made.plan.version, is_elsewhere=is_elsewhere)
+            problem = overtaken(snapshot, at, since=prepared.since, is_elsewhere=is_elsewhere)
             if problem:
-                return self._overtaken(writer, made, problem)
+                return self._overtaken(writer, draft, problem)
             here = at if is_elsewhere else stand(snapshot, writer.session)
             parent = entry_id(snapshot, writer.session, at.leaf) if is_elsewhere else Parent.LEAF
-            change = change_of(
-                snapshot, at, here, made, policy=self.policy, tokens=self.tokens, parent=parent
+            composed = compose_compaction(
+                snapshot, at, here, draft, policy=self.policy, tokens=self.tokens, parent=parent
             )
-        if not change.is_gain:
-            return self._no_gain(writer, made, change)
-        ids = writer.fresh_ids(len(change.records))
-        writer.append(*change.records, parent=parent, cause=ids[0], expected=version, ids=ids)
+        if not composed.is_gain:
+            return self._no_gain(writer, draft, composed)
+        ids = writer.fresh_ids(len(composed.records))
+        writer.append(*composed.records, parent=parent, cause=ids[0], expected=version, ids=ids)
         return Compacted(
             outcome="compacted",
             events=ids,
-            plan=made.plan,
-            tokens_after=change.tokens_after,
-            missing=made.summary.missing,
-            continued=change.continued,
+            plan=draft.plan,
+            tokens_after=composed.tokens_after,
+            missing=draft.summary.missing,
+            continued=composed.continued,
         )
 
-    def _cancelled(
-        self, writer: SessionWriter, said: Cancel, plan: Plan, reason: Reason, troubles: Troubles
-    ) -> Compacted:
-        decisions = self._put_down(writer, "cancelled", said.reason, reason=reason)
-        return Compacted(
-            outcome="cancelled", reason=said.reason, decisions=decisions, plan=plan, troubles=troubles
-        )
+    def _cancelled(self, writer: SessionWriter, said: Cancel, prepared: Prepared) -> Compacted:
+        decisions = self._put_down(writer, DecisionOutcome.CANCELLED, said.reason, reason=prepared.reason)
+        return Compacted(outcome="cancelled", reason=said.reason, decisions=decisions, plan=prepared.plan)
 
-    def _overtaken(self, writer: SessionWriter, made: Made, problem: str) -> Compacted:
+    def _overtaken(self, writer: SessionWriter, draft: Draft, problem: str) -> Compacted:
         """Nothing is left to do; a summary that was asked for all the same was paid for, and its record stays."""
         kept: list[str] = []
-        if made.summary.request:
-            request = {"reason": made.reason, "policy": self.policy.name, **made.summary.request}
+        if draft.summary.request:
+            request = {"reason": draft.reason, "policy": self.policy.name, **draft.summary.request}
             kept = writer.append(Attempt(request=request, error=problem))
-        return Compacted(outcome="nothing", reason=problem, decisions=kept, plan=made.plan)
+        return Compacted(outcome="nothing", reason=problem, decisions=kept, plan=draft.plan)
 
-    def _no_gain(self, writer: SessionWriter, made: Made, change: Change) -> Compacted:
+    def _no_gain(self, writer: SessionWriter, draft: Draft, composed: CompactionAppend) -> Compacted:
         """Nothing is gained by a context that is no smaller: it stays, and the log says so."""
-        before, after = change.tokens_before, change.tokens_after
+        before, after = composed.tokens_before, composed.tokens_after
         why = f"the context would have {after} tokens in place of {before}"
-        numbers = {"tokensBefore": before, "tokensAfter": after, "firstKept": made.plan.cut.first_kept}
+        numbers = {"tokensBefore": before, "tokensAfter": after, "firstKept": draft.plan.cut.first_kept}
         decisions = self._put_down(
-            writer, "no-gain", why, **numbers, reason=made.reason, **made.summary.request
+            writer, DecisionOutcome.NO_GAIN, why, **numbers, reason=draft.reason, **draft.summary.request
         )
         return Compacted(
-            outcome="no-gain", reason=why, decisions=decisions, plan=made.plan, tokens_after=after
+            outcome="no-gain", reason=why, decisions=decisions, plan=draft.plan, tokens_after=after
         )
 
-    def _put_down(self, writer: SessionWriter, outcome: Outcome, why: str, **numbers: object) -> list[str]:
+    def _put_down(
+        self, writer: SessionWriter, outcome: DecisionOutcome, why: str, **numbers: object
+    ) -> list[str]:
         return writer.append(
             Decision(outcome=outcome, reason=why, policy=self.policy.name, numbers=dict(numbers))
         )

@@ -7,13 +7,13 @@ from typing import Final
 
 import msgspec
 
+from compaction.attempts import attempt_recorded
 from compaction.prompts import live_prompt, output_budget
-from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.asking import Asker, AskingError, ask
+from compaction.summarizers.asking import Asker, ask
 from compaction.templates import Source, find, with_session
 from compaction.trigger import DEFAULT_RESERVE
 from eventstore.errors import BadInputError
-from eventstore.records import Attempt, CustomMessage, Link, ModelChange, Record
+from eventstore.records import CustomMessage, Link, ModelChange, Record
 from eventstore.writing import SessionWriter
 from projections.context import context_at
 from projections.harness_prompt import HarnessPrompt, harness_prompt
@@ -69,12 +69,8 @@ def hand_off(
         tools=sent.tools,
         forbids_tools=True,
     )
-    try:
+    with attempt_recorded(writer, HANDOFF):
         asked = ask(prompt, asker)
-    except (SummarizerError, CancelledError) as error:
-        requests = error.requests if isinstance(error, AskingError | CancelledError) else []
-        writer.append(Attempt(request={"reason": HANDOFF, "requests": requests}, error=str(error)))
-        raise
     document = CustomMessage(
         custom_type=HANDOFF, content=asked.text, display=True, details={"requests": asked.requests}
     )

@@ -11,7 +11,7 @@ import msgspec
 
 from compaction.navigation.navigate import Move
 from compaction.plan import Plan
-from eventstore.records import Decision
+from eventstore.records import Decision, DecisionOutcome
 from eventstore.writing import SessionWriter
 
 GROUP: Final = "refold.hooks"
@@ -87,7 +87,7 @@ def recorded_troubles(writer: SessionWriter, policy: str = "") -> Iterator[Troub
         yield troubles
     finally:
         for trouble in troubles:
-            writer.append(Decision(outcome="hook failed", reason=trouble, policy=policy))
+            writer.append(Decision(outcome=DecisionOutcome.HOOK_FAILED, reason=trouble, policy=policy))
 
 
 def decided(

@@ -11,12 +11,12 @@ from projections.standpoint import Standpoint, stand
 def overtaken(snapshot: Snapshot, at: Standpoint, *, since: int, is_elsewhere: bool) -> str:
     """Why a summary of the path to a leaf has nothing to stand for any more, "" where it has.
 
-    `since` is the session's version when it was planned. `is_elsewhere`: another leaf than the session's own
-    was asked for; who goes on below that one does so from what was there. Else the session may have grown, and
+    `since` is the session's version by which the leaf was chosen. `is_elsewhere`: another leaf than the session's
+    own was asked for; who goes on below that one does so from what was there. Else the session may have grown, and
     the summary stands all the same.
     """
     if is_elsewhere:
-        return "somebody has compacted that leaf or gone on from it" if _went_on(snapshot, at, since) else ""
+        return "somebody has compacted that leaf or gone on from it" if went_on(snapshot, at, since) else ""
     here = stand(snapshot, at.session)
     return "" if _only_grew(snapshot, at, here) else "somebody has compacted or left the branch"
 
@@ -27,9 +27,9 @@ def _only_grew(snapshot: Snapshot, at: Standpoint, here: Standpoint) -> bool:
     return at.leaf in frames and frames[at.leaf].compaction_seq == frames[here.leaf].compaction_seq
 
 
-def _went_on(snapshot: Snapshot, at: Standpoint, version: int) -> bool:
+def went_on(snapshot: Snapshot, at: Standpoint, since: int) -> bool:
     """Whether a message or a compaction has come below a leaf since a version of the session."""
-    for frame in snapshot.frames(at.session, first=version + 1):
+    for frame in snapshot.frames(at.session, first=since + 1):
         entry = decode(frame, at.session)
         if entry.kind == "compaction" or bears_message(entry):
             above = next(iter(snapshot.path(at.session, entry.seq, first=at.leaf)), None)

@@ -1,17 +1,31 @@
-"""Carrying out a policy's rewrites."""
+"""Showing earlier content otherwise: overlays on a branch, never a change of what is stored."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import msgspec
+
+from compaction.overtaken import went_on
 from compaction.rewrites import AnyRewrite, SizedContext, shown_after, sized
+from eventstore.errors import BadInputError, NotFoundError
+from eventstore.event import Parent
+from eventstore.formats import view_of_message
 from eventstore.frame import decode
 from eventstore.log import Snapshot
 from eventstore.records import Link, Rewrite, Shown, record_of
 from eventstore.writing import SessionWriter, until_ours
-from projections.context import context_at
-from projections.standpoint import stand
+from projections.context import Part, context_at
+from projections.overlay import overlaid
+from projections.standpoint import Leaf, entry_id, stand
 from projections.tokens import Counter
+
+
+class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
+    """Rewrites that were appended, and the ids of their entries, in order; none where nothing would be saved."""
+
+    events: list[str] = []
+    records: list[Rewrite] = []
 
 
 def plan_rewrites(
@@ -22,13 +36,14 @@ def plan_rewrites(
     tokens: Counter,
     now: int | None = None,
     is_compacting: bool = False,
+    leaf: Leaf = None,
 ) -> list[Rewrite]:
-    """What rewrites would do to the context at a session's leaf, each upon what the one before leaves.
+    """What rewrites would do to the context at a leaf of a session, each upon what the one before leaves.
 
     `now` in epoch milliseconds says how long nothing has happened; None: a moment. Those that would save
     nothing are left out. `tokens_saved` is by the counter.
     """
-    context = context_at(snapshot, stand(snapshot, session))
+    context = context_at(snapshot, stand(snapshot, session, leaf=leaf))
     idle = _idle(snapshot, session, now)
     seen = sized(
         session,
@@ -56,31 +71,62 @@ def record_rewrites(
     tokens: Counter,
     now: int | None = None,
     is_compacting: bool = False,
-) -> list[str]:
-    """Append what rewrites do, in one append; the ids of the new entries.
+    leaf: Leaf = None,
+    since: int = 0,
+) -> Rewritten:
+    """Append what rewrites do where a session stands or at another leaf, in one append, and give what was appended.
 
-    Where somebody appended in the meantime they are planned anew, until they are appended or there are none.
+    Where somebody appended in the meantime they are planned anew, until they are appended or there are none. There
+    are none at another leaf either, if somebody has gone on below it since a version of the session.
     """
-    return until_ours(lambda: _recorded(writer, parts, tokens=tokens, now=now, is_compacting=is_compacting))
+
+    def look_and_append() -> Rewritten:
+        with writer.log.snapshot() as snapshot:
+            version = snapshot.head(writer.session).version
+            at = stand(snapshot, writer.session, leaf=leaf)
+            if leaf is not None and went_on(snapshot, at, since):
+                return Rewritten()
+            parent = Parent.LEAF if leaf is None else entry_id(snapshot, writer.session, at.leaf)
+            records = plan_rewrites(
+                snapshot,
+                writer.session,
+                parts,
+                tokens=tokens,
+                now=now,
+                is_compacting=is_compacting,
+                leaf=leaf,
+            )
+        if not records:
+            return Rewritten()
+        ids = writer.fresh_ids(len(records))
+        events = writer.append(*records, parent=parent, cause=ids[0], expected=version, ids=ids)
+        return Rewritten(events=events, records=records)
+
+    return until_ours(look_and_append)
 
 
-def _recorded(
-    writer: SessionWriter,
-    parts: Sequence[AnyRewrite],
-    *,
-    tokens: Counter,
-    now: int | None,
-    is_compacting: bool,
-) -> list[str]:
+def record_rewrite(writer: SessionWriter, *, targets: Sequence[Shown], reason: str) -> str:
+    """Show messages of the context otherwise from here on, and give the new entry's id.
+
+    The tokens that it saves are what the context shrinks by. Raises NotFoundError for a target that the
+    context does not show, BadInputError for a message without content to rewrite (a shell command, a
+    summary), a block that it does not have or a span that ends before it begins, VersionConflictError where
+    somebody appended in the meantime.
+    """
     with writer.log.snapshot() as snapshot:
         version = snapshot.head(writer.session).version
-        records = plan_rewrites(
-            snapshot, writer.session, parts, tokens=tokens, now=now, is_compacting=is_compacting
-        )
-    if not records:
-        return []
-    ids = writer.fresh_ids(len(records))
-    return writer.append(*records, cause=ids[0], expected=version, ids=ids)
+        before = context_at(snapshot, stand(snapshot, writer.session))
+    missing = {shown.target for shown in targets} - {part.id for part in before.parts}
+    if missing:
+        raise NotFoundError("message in the context", min(missing), "'refold context' shows what is there")
+    parts = {part.id: part for part in before.parts}
+    places = {part.id: place for place, part in enumerate(before.parts)}
+    for shown in targets:
+        _check_target(parts, places, shown)
+    after = overlaid(before.parts, targets, rules=before.rules)
+    saved = sum(part.utf16 for part in before.parts) - sum(part.utf16 for part in after)
+    record = Rewrite(reason=reason, targets=list(targets), tokens_saved=saved)
+    return writer.append(record, expected=version)[0]
 
 
 def _rewrite(part: AnyRewrite, shown: list[Shown], before: SizedContext, left: SizedContext) -> Rewrite:
@@ -100,3 +146,19 @@ def _is_subagent(snapshot: Snapshot, session: str) -> bool:
     first = decode(snapshot.frame(session, 1), session)
     record = record_of("link", first.body) if first.kind == "link" else None
     return isinstance(record, Link) and record.relation == "subagent"
+
+
+def _check_target(parts: Mapping[str, Part], places: Mapping[str, int], shown: Shown) -> None:
+    where = f"message {shown.target!r}"
+    if shown.through:
+        if places.get(shown.through, -1) < places[shown.target]:
+            problem = f"{shown.through!r} is no message of the context at or behind it"
+            raise BadInputError(where, problem, "name the last message that it is to stand for")
+        return
+    message = view_of_message(parts[shown.target].raw)
+    role = parts[shown.target].role
+    if message.shell is not None or role in ("compactionSummary", "branchSummary"):
+        raise BadInputError(where, f"a {role} has no content to rewrite", "name another message")
+    if shown.block is not None and not 0 <= shown.block < len(message.blocks):
+        problem = f"has no block {shown.block}, but {len(message.blocks)} blocks"
+        raise BadInputError(where, problem, "count blocks from 0, or leave the block out")

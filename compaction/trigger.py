@@ -18,7 +18,7 @@ class Trigger(PolicyPart, frozen=True, tag="threshold"):
 
     Free stays the larger of `reserve` tokens and `share` of the window, with the model's longest answer, of
     which at most `output` counts, and a `margin`. `tokens` (if over 0), else `percent` of the window (if over
-    0), say the threshold in place of all that. A reserve that nobody chose and that leaves a small window
+    0; at most 99), say the threshold in place of all that. A reserve that nobody chose and that leaves a small window
     nothing is 15 % of it. A threshold is at least 1.
     """
 
@@ -28,7 +28,7 @@ class Trigger(PolicyPart, frozen=True, tag="threshold"):
     margin: Count = 0
     inclusive: bool = False
     tokens: Annotated[int, msgspec.Meta(ge=-1)] = -1
-    percent: Annotated[int, msgspec.Meta(ge=-1, le=99)] = -1
+    percent: Annotated[int, msgspec.Meta(ge=-1)] = -1
 
     def threshold(self, limits: Limits) -> int:
         """The largest context that is still small enough; `inclusive`, the smallest that is too large."""

@@ -90,7 +90,7 @@ def context_after(log: EventLog | Snapshot, session: str, plan: Undo) -> Context
     """The context that an undo will make, with nothing appended."""
     with log.snapshot() as snapshot:
         event = compose(plan.record, id=f"undo-{plan.record.target_id}", time=None, parent=plan.parent)
-        prospect = Prospect(snapshot, session, event)
+        prospect = Prospect(snapshot, session, [event])
         return context_at(prospect, stand(prospect, session))
 
 

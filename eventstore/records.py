@@ -7,6 +7,7 @@ stable; fields with their default are left out of the JSON.
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from typing import Any, Final, Literal
 
 import msgspec
@@ -215,6 +216,21 @@ class Link(Record, frozen=True, tag="link"):
     relation: Literal["parent", "fork", "subagent", "shadow", "generation"]
     session: str
     event: str = ""
+
+
+class DecisionOutcome(StrEnum):
+    """What refold puts down as the outcome of a decision."""
+
+    TRIGGERED = "triggered"
+    PROMOTED = "promoted"
+    HANDED_OFF = "handed off"
+    SKIPPED = "skipped"
+    NOTHING = "nothing"
+    CANCELLED = "cancelled"
+    NO_GAIN = "no-gain"
+    FAILED = "failed"
+    CIRCUIT_OPEN = "circuit open"
+    HOOK_FAILED = "hook failed"
 
 
 class Decision(Record, frozen=True, tag="decision"):

@@ -92,7 +92,9 @@ def command(
         _check_template(log, name, at, template, sources)
         compactor = Compactor(
             policy=chosen,
-            asker=Asker(summarizers=[]) if dry_run else asker_of(ctx, log, asking, interrupt, chosen),
+            asker=Asker(summarizers=[])
+            if dry_run
+            else asker_of(ctx, log, asking, interrupt, chosen, session=name),
             limits=Limits(window=window),
             tokens=counter_named(counter or chosen.counter, log=log),
             sources=sources,

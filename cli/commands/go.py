@@ -14,8 +14,7 @@ from cli.options import json_option, utf8
 if TYPE_CHECKING:
     from compaction.navigation.navigate import Move
     from compaction.navigation.navigator import Gone, Navigator
-    from compaction.summarizers import Cancellation
-    from eventstore.lmdb_log import LmdbLog
+    from compaction.summarizers.asking import Asker
 
 
 @click.command("go", epilog="Example:  refold go @last '#1' --label 'once more' --dry-run")
@@ -66,7 +65,7 @@ def command(
     session stands on its parent, and the message's text is printed, to be edited and sent again; anything
     else it stands on. The move is an event: nothing is lost, and refold undo takes it back.
     """
-    from cli.compacting import summarizing
+    from cli.compacting import asker_of, summarizing
     from cli.interrupt import cancellable
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf
@@ -84,9 +83,11 @@ def command(
             echo_json(move_json(move)) if as_json else _print_plan(move)
             return
         asks = instructions is not None
-        navigator = _navigator(ctx, log, asking if asks else None, interrupt, window)
+        asker = asker_of(ctx, log, asking, interrupt, session=name) if asks else None
         with summarizing() if asks else nullcontext():
-            gone = navigator.go(writer, leaf, summary=text, instructions=instructions or "", label=label)
+            gone = _navigator(asker, window).go(
+                writer, leaf, summary=text, instructions=instructions or "", label=label
+            )
     _print(ctx, name, gone, as_json=as_json)
 
 
@@ -97,10 +98,8 @@ def _check_options(ctx: click.Context, summary: str | None, instructions: str | 
         raise click.UsageError("--summary and --summarize exclude each other", ctx)
 
 
-def _navigator(
-    ctx: click.Context, log: LmdbLog, asking: Asking | None, interrupt: Cancellation, window: int
-) -> Navigator:
-    from cli.compacting import asker_of, template_sources
+def _navigator(asker: Asker | None, window: int) -> Navigator:
+    from cli.compacting import template_sources
     from compaction.hooks import installed_hooks
     from compaction.navigation.navigator import Navigator
     from compaction.part import Limits
@@ -109,7 +108,7 @@ def _navigator(
     return Navigator(
         limits=Limits(window=window),
         tokens=counter("utf16/4"),
-        asker=asker_of(ctx, log, asking, interrupt) if asking else None,
+        asker=asker,
         sources=template_sources(),
         hooks=installed_hooks(),
     )
@@ -156,11 +155,14 @@ def _print(ctx: click.Context, session: str, gone: Gone, *, as_json: bool) -> No
 
     if as_json:
         done = {"session": session, "events": gone.events, **move_json(gone.move)}
-        echo_json({**done, "missingSections": gone.missing, "troubles": gone.troubles})
+        told = {"reason": gone.reason, "missingSections": gone.missing, "troubles": gone.troubles}
+        echo_json({**done, **told})
     elif gone.outcome == "moved":
         _print_moved(gone)
     for trouble in gone.troubles:
         echo_note(trouble)
+    if gone.outcome == "moved" and gone.reason:
+        echo_note(f"no summary: {gone.reason}")
     if gone.missing:
         echo_note(f"the summary lacks sections: {', '.join(gone.missing)}")
     if gone.outcome == "cancelled":

@@ -53,7 +53,7 @@ def command(
 
     with opened_session(ctx, session) as (log, name), cancellable(ctx) as interrupt:
         new = SessionWriter(log, _name(log, new_name))
-        asker = asker_of(ctx, log, asking, interrupt)
+        asker = asker_of(ctx, log, asking, interrupt, session=name)
         with summarizing():
             done = hand_off(
                 SessionWriter(log, name),

@@ -80,6 +80,7 @@ def command(
         raise click.UsageError("--system and --tools take files: standard input has the lines", ctx)
     chosen, interrupt = policy_named(policy), Interrupt()
     settings = settings_in(settings_file) if settings_file is not None else Settings()
+    remote = settings.remote_endpoint if settings.remote_enabled else None
     sent_before = HarnessPrompt(
         system=text_of(system) if system else "", tools=tools.read() if tools else b""
     )
@@ -87,7 +88,7 @@ def command(
         maintainer = Maintainer(
             compactor=Compactor(
                 policy=chosen,
-                asker=asker_of(ctx, log, asking, interrupt, chosen),
+                asker=asker_of(ctx, log, asking, interrupt, chosen, session=name, remote=remote),
                 limits=Limits(window=window, output=max_output),
                 tokens=counter(chosen.counter, log=log),
                 sources=template_sources(),

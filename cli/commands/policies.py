@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from cli.compacting import DEFAULT_WINDOW
-from cli.options import json_option
+from cli.own_kinds import Asked, act, acting
 
 if TYPE_CHECKING:
     from compaction.policies import Policy
 
 
 @click.command("policies", epilog="Example:  refold policies show oh-my-pi")
-@click.argument(
-    "action",
-    metavar="[list|show|new|check]",
-    type=click.Choice(["list", "show", "new", "check"]),
-    default="list",
-)
-@click.argument("name", metavar="[NAME|FILE]", required=False)
-@click.option("--from", "origin", metavar="NAME", help="With new: the policy that it extends.  [default: pi]")
-@json_option
+@acting(origin_help="With new: the policy that it extends.  [default: pi]")
 @click.pass_context
-def command(ctx: click.Context, action: str, name: str | None, *, origin: str | None, as_json: bool) -> None:
+def command(ctx: click.Context, **asked: Unpack[Asked]) -> None:
     """List the policies, show one, begin one of your own, or check it.
 
     A policy of your own is a TOML file: `extends` names one that comes with refold, and what else it says
     takes the place of what that one says. It is kept as NAME.toml in the folder `policies` of REFOLD_CONFIG,
     or of the platform's folder for settings.
     """
-    if origin is not None and action != "new":
-        raise click.UsageError("--from goes with 'policies new'", ctx)
-    if action == "list":
-        _list(ctx, as_json=as_json)
-    elif name is None:
-        raise click.UsageError(f"'policies {action}' needs a name", ctx)
-    elif action == "new":
-        _new(name, origin or "pi", as_json=as_json)
-    else:
-        _show(name, is_check=action == "check", as_json=as_json)
+    act(ctx, asked, listing=_list, begin=_new, show=_show)
 
 
 def _list(ctx: click.Context, *, as_json: bool) -> None:
@@ -81,12 +64,13 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
         ctx.exit(1)
 
 
-def _new(name: str, origin: str, *, as_json: bool) -> None:
+def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     from cli.output import echo_json, echo_text, unbroken
     from cli.own_files import POLICIES
     from cli.toml_text import toml_text
     from compaction.policies import preset
 
+    origin = origin or "pi"
     own = toml_text({"name": name, "extends": origin, "description": ""})
     path = POLICIES.add(name, f"{own}\n{_commented(preset(origin))}")
     if as_json:
@@ -109,18 +93,20 @@ def _commented(policy: Policy) -> str:
 
 
 def _show(name: str, *, is_check: bool, as_json: bool) -> None:
-    from cli.compacting import policy_named
+    from cli.compacting import policy_named, template_sources
     from cli.output import echo_json, echo_note, echo_text, unbroken
+    from compaction.part import Limits
+    from compaction.policies import warnings
 
     policy = policy_named(name)
-    warnings = _warnings(policy)
+    found = warnings(policy, template_sources(), limits=Limits(window=DEFAULT_WINDOW))
     if as_json:
-        echo_json({"policy": policy, "warnings": warnings})
+        echo_json({"policy": policy, "warnings": found})
     elif is_check:
         echo_text(f"{unbroken(policy.name)} is a policy: {_in_short(policy)}")
     else:
         echo_text(_toml(policy).rstrip())
-    for warning in warnings:
+    for warning in found:
         echo_note(warning)
 
 
@@ -143,23 +129,3 @@ def _in_short(policy: Policy) -> str:
     parts += [f"{part_name(policy.cut)} with template {policy.prompting.template}"] if policy.cut else []
     acts = ", then ".join(parts) or "nothing happens"
     return f"{sign} {threshold:,} of {DEFAULT_WINDOW:,} tokens, {acts}"
-
-
-def _warnings(policy: Policy) -> list[str]:
-    """What a policy says that cannot be meant."""
-    from cli.compacting import template_sources
-    from compaction.part import Limits
-    from compaction.templates import find
-    from eventstore.errors import NotFoundError
-
-    found = []
-    threshold = policy.trigger.threshold(Limits(window=DEFAULT_WINDOW))
-    if threshold <= 1:
-        found.append(f"for a window of {DEFAULT_WINDOW:,} tokens every context is too large: see its trigger")
-    prompting = policy.prompting
-    for template in (prompting.template, prompting.update, prompting.turn_prefix, prompting.short):
-        try:
-            find(template, template_sources()) if template else None
-        except NotFoundError:
-            found.append(f"there is no template {template!r}: see 'refold templates'")
-    return found

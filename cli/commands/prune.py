@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from compaction.policies import Policy
     from compaction.rewrites import AnyRewrite
+    from compaction.rewriting import Rewritten
     from eventstore.lmdb_log import LmdbLog
-    from eventstore.records import Rewrite
     from projections.tokens import Counter
 
 
@@ -38,7 +38,7 @@ def command(
     """Show old content of a session shorter, by a policy's rewrites, without a model.
 
     The messages stay as they are in the log; contexts from here on show them otherwise. refold undo takes it
-    back.
+    back. The default policy is not pi, as it is for refold compact, because pi has no rewrites.
     """
     from cli.compacting import policy_named
     from cli.output import echo_json
@@ -50,7 +50,7 @@ def command(
     with opened_session(ctx, session) as (log, name):
         tokens = counter(chosen.counter, log=log)
         act = _planned if dry_run else _recorded
-        events, rewrites = act(log, name, parts, tokens)
+        done = act(log, name, parts, tokens)
     if as_json:
         made = [
             {
@@ -58,11 +58,11 @@ def command(
                 "targets": [shown.target for shown in each.targets],
                 "tokensSaved": each.tokens_saved,
             }
-            for each in rewrites
+            for each in done.records
         ]
-        echo_json({"session": name, "events": events, "counter": tokens.name, "rewrites": made})
+        echo_json({"session": name, "events": done.events, "counter": tokens.name, "rewrites": made})
     else:
-        _print(name, chosen, events, rewrites, verb="would show" if dry_run else "shows")
+        _print(name, chosen, done, verb="would show" if dry_run else "shows")
 
 
 def _chosen(ctx: click.Context, policy: Policy, names: tuple[str, ...]) -> list[AnyRewrite]:
@@ -75,46 +75,35 @@ def _chosen(ctx: click.Context, policy: Policy, names: tuple[str, ...]) -> list[
     return [part for part in policy.rewrites if not names or part_name(part) in names]
 
 
-def _planned(
-    log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter
-) -> tuple[list[str], list[Rewrite]]:
+def _planned(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> Rewritten:
     """What would be appended, without ids."""
-    from compaction.rewriting import plan_rewrites
+    from compaction.rewriting import Rewritten, plan_rewrites
     from eventstore.clock import epoch_milliseconds
 
     with log.snapshot() as snapshot:
-        return [], plan_rewrites(snapshot, session, parts, tokens=tokens, now=epoch_milliseconds())
+        planned = plan_rewrites(snapshot, session, parts, tokens=tokens, now=epoch_milliseconds())
+    return Rewritten(records=planned)
 
 
-def _recorded(
-    log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter
-) -> tuple[list[str], list[Rewrite]]:
-    """What was appended: its ids and its records."""
+def _recorded(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> Rewritten:
+    """What was appended."""
     from compaction.rewriting import record_rewrites
     from eventstore.clock import epoch_milliseconds
-    from eventstore.frame import decode
-    from eventstore.records import Rewrite, record_of
     from eventstore.writing import SessionWriter
 
-    events = record_rewrites(SessionWriter(log, session), parts, tokens=tokens, now=epoch_milliseconds())
-    with log.snapshot() as snapshot:
-        bodies = [
-            decode(snapshot.frame(session, snapshot.locate(session, event)), session).body for event in events
-        ]
-    records = [record_of("rewrite", body) for body in bodies]
-    return events, [record for record in records if isinstance(record, Rewrite)]
+    return record_rewrites(SessionWriter(log, session), parts, tokens=tokens, now=epoch_milliseconds())
 
 
-def _print(session: str, policy: Policy, events: list[str], rewrites: list[Rewrite], *, verb: str) -> None:
+def _print(session: str, policy: Policy, done: Rewritten, *, verb: str) -> None:
     from cli.output import counted, echo_text, unbroken
 
-    for each in rewrites:
+    for each in done.records:
         echo_text(
             f"{each.reason}: {verb} {counted(len(each.targets), 'message')} otherwise, "
             f"{counted(each.tokens_saved, 'token')} less"
         )
-    if not rewrites:
+    if not done.records:
         why = "" if policy.rewrites else f": policy {policy.name!r} has no rewrites"
         echo_text(f"nothing to rewrite{why}")
-    if events:
-        echo_text(f"taken back with: refold undo {unbroken(session)} {unbroken(events[0])}")
+    if done.events:
+        echo_text(f"taken back with: refold undo {unbroken(session)} {unbroken(done.events[0])}")

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
-from cli.options import json_option
+from cli.own_kinds import Asked, act, acting
 
 if TYPE_CHECKING:
     from compaction.templates import Template
 
 
 @click.command("templates", epilog="Example:  refold templates show compaction")
-@click.argument(
-    "action",
-    metavar="[list|show|new|check]",
-    type=click.Choice(["list", "show", "new", "check"]),
-    default="list",
-)
-@click.argument("name", metavar="[NAME|FILE]", required=False)
-@click.option("--from", "origin", metavar="NAME", help="With new: the template that it begins as.")
-@json_option
+@acting(origin_help="With new: the template that it begins as.")
 @click.pass_context
-def command(ctx: click.Context, action: str, name: str | None, *, origin: str | None, as_json: bool) -> None:
+def command(ctx: click.Context, **asked: Unpack[Asked]) -> None:
     """List the templates, show one, begin one of your own, or check it.
 
     A template is a Markdown file with TOML between two lines `+++`: its name, version and sections. One of
     your own is kept as NAME.md in the folder `templates` of REFOLD_CONFIG, or of the platform's folder for
     settings, where it takes the place of the one of its name that comes with refold.
     """
-    if origin is not None and action != "new":
-        raise click.UsageError("--from goes with 'templates new'", ctx)
-    if action == "list":
-        _list(ctx, as_json=as_json)
-    elif name is None:
-        raise click.UsageError(f"'templates {action}' needs a name", ctx)
-    elif action == "new":
-        _new(name, origin, as_json=as_json)
-    else:
-        _show(name, is_check=action == "check", as_json=as_json)
+    act(ctx, asked, listing=_list, begin=_new, show=_show)
 
 
 def _list(ctx: click.Context, *, as_json: bool) -> None:

@@ -10,8 +10,9 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import view_of_event, view_of_message
-from eventstore.frame import decode
+from eventstore.frame import decode, header_of
 from eventstore.log import Snapshot
+from eventstore.undo import append_at, append_of
 from projections.context import Part, part_of, parts_from
 from projections.continuation import repeats_nothing
 from projections.coverage import bears_message
@@ -45,8 +46,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     """The messages that a compaction may summarize, oldest first.
 
     `previous_summary` is that of the compaction in effect; `measured` what the provider counted as sent at the
-    newest call that went through since. `is_compacted`: the newest entry is a compaction. `is_open`: calls of the
-    newest answer are in flight, and their results have to find it.
+    newest call that went through since. `is_compacted`: nothing has been said since that compaction. `is_open`:
+    calls of the newest answer are in flight, and their results have to find it.
     """
 
     items: tuple[Item, ...]
@@ -84,8 +85,20 @@ def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
         items=tuple(_items(parts, behind, tokens.count(parts), open_until)),
         previous_summary=summary,
         measured=_measured(entries, newest.compaction_seq),
-        is_compacted=newest.seq == newest.compaction_seq,
+        is_compacted=is_compacted(snapshot, at),
         is_open=max(open_until, default=-1) >= len(parts),
+    )
+
+
+def is_compacted(snapshot: Snapshot, at: Standpoint) -> bool:
+    """Whether nothing that bears a message follows the compaction in effect but what was appended with it."""
+    compaction = header_of(snapshot.frame(at.session, at.leaf)).compaction_seq if at.leaf else 0
+    if not compaction:
+        return False
+    own = append_at(compaction, lambda seq: snapshot.frame(at.session, seq))
+    return all(
+        append_of(frame, header_of(frame)) == own or not bears_message(decode(frame, at.session))
+        for frame in snapshot.path(at.session, at.leaf, first=compaction)
     )
 
 

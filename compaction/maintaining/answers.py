@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
 from typing import Final
 
 import msgspec
 
-from compaction.navigation.branch import SAYS_NOTHING
 from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.frame import decode
 from eventstore.log import Snapshot
 from eventstore.views import Message
+from projections.coverage import bears_message
 from projections.settings import settings_at
 from projections.usage import CUT_OFF
 
 _LEFT_OUT: Final = frozenset({"error", CUT_OFF})
 """Stop reasons of answers that leave the context once they are recovered."""
-_SETTINGS: Final = frozenset({"model_change", "thinking_level_change"})
+_ENDS: Final = frozenset({"compaction", "undone"})
+"""Kinds of entries that are no messages, and change which messages there are."""
 
 
 class Newest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session ends with, moves, labels and titles aside.
+    """What a session ends with, all aside that says nothing to a model.
 
-    `entry` is the newest entry, None for an empty session. `answer` is its message if it is an answer, or the
-    one before it if only the model or the thinking level has changed since. `before` is what the session would
-    end with, had the answers at its end that failed or were cut off not come. `model` is the one in use, as
-    provider/name, "" where the log names none.
+    `entry` is the newest message, compaction or undo, None where there is none; `answer` is its message if it is an
+    answer. `before` is the entry at which the session would stand, had the answers at its end that failed or were
+    cut off not come. `model` is the one in use, as provider/name, "" where the log names none.
     """
 
     entry: Event | None
@@ -58,35 +57,44 @@ class Newest(msgspec.Struct, frozen=True, kw_only=True):
         answer, wanted = self.answer, model or self.model
         if answer is None or not answer.model or not wanted:
             return True
-        return wanted in (answer.model, f"{answer.provider}/{answer.model}")
+        return is_same_model(wanted, f"{answer.provider}/{answer.model}")
+
+
+def is_same_model(one: str, other: str) -> bool:
+    """Whether two names are of one model; each is told by its name alone, or as provider/name."""
+    if not one or not other:
+        return False
+    return one in (other, other.partition("/")[2]) or other == one.partition("/")[2]
 
 
 def newest(snapshot: Snapshot, session: str) -> Newest:
     """What a session ends with. Raises NotFoundError."""
     leaf = snapshot.head(session).leaf
     entry = _telling(snapshot, session, leaf)
-    before = entry
-    while before is not None and (said := _answer(before)) and said.stop_reason in _LEFT_OUT:
-        before = _telling(snapshot, session, before.parent_seq)
+    before = told = entry
+    while told is not None and (said := _answer(told)) and said.stop_reason in _LEFT_OUT:
+        before = _entry(snapshot, session, told.parent_seq)
+        told = _telling(snapshot, session, told.parent_seq)
     model = settings_at(snapshot, session, leaf).model
     return Newest(
         entry=entry,
-        answer=_answer(_telling(snapshot, session, leaf, besides=_SETTINGS)),
+        answer=_answer(entry),
         before=before,
         model=str(model) if model is not None else "",
     )
 
 
-def _telling(
-    snapshot: Snapshot, session: str, seq: int, *, besides: AbstractSet[str] = frozenset()
-) -> Event | None:
-    """The entry at a number, or the first above it that tells a model something; some kinds are passed over."""
-    while seq:
-        entry = decode(snapshot.frame(session, seq), session)
-        if entry.kind not in SAYS_NOTHING and entry.kind not in besides:
+def _telling(snapshot: Snapshot, session: str, seq: int) -> Event | None:
+    """The entry at a number, or the first above it that a model is told or that changes what it is told."""
+    while (entry := _entry(snapshot, session, seq)) is not None:
+        if bears_message(entry) or entry.kind in _ENDS:
             return entry
         seq = entry.parent_seq
     return None
+
+
+def _entry(snapshot: Snapshot, session: str, seq: int) -> Event | None:
+    return decode(snapshot.frame(session, seq), session) if seq else None
 
 
 def _answer(entry: Event | None) -> Message | None:

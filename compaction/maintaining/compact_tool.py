@@ -1,4 +1,4 @@
-"""A compaction that the model asks for by calling a tool."""
+"""A compaction that the model asks for by calling a tool, once or more often."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ DONE: Final = "[Compacted. History summarized.]"
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """An unanswered call of the tool; `is_last`: all other calls beside it have their results."""
+    """Unanswered calls of the tool in one answer; `is_last`: all other calls beside them have their results."""
 
-    call: ToolCall
+    calls: tuple[ToolCall, ...]
     is_last: bool
 
     @property
     def instructions(self) -> str:
         """What the model wants of the summary."""
-        return str(self.call.argument("instructions") or "")
+        return "\n".join(str(said) for call in self.calls if (said := call.argument("instructions")))
 
 
-def compact_call(parts: Sequence[Part]) -> Asked | None:
-    """The call by which the newest answer of a context asks for a compaction, None where it does not."""
+def compact_calls(parts: Sequence[Part]) -> Asked | None:
+    """The calls by which the newest answer of a context asks for a compaction, None where it does not."""
     answered: set[str] = set()
     for part in reversed(parts):
         message = view_of_message(part.raw)
@@ -40,10 +40,10 @@ def compact_call(parts: Sequence[Part]) -> Asked | None:
         if message.role != "assistant":
             continue
         waiting = [call for call in message.tool_calls if call.id not in answered]
-        asked = [call for call in waiting if call.name == TOOL]
+        asked = tuple(call for call in waiting if call.name == TOOL)
         if message.stop_reason in FAILED or not asked:
             return None
-        return Asked(call=asked[0], is_last=all(call.name == TOOL for call in waiting))
+        return Asked(calls=asked, is_last=len(asked) == len(waiting))
     return None
 
 

@@ -1,54 +1,62 @@
-"""What the log says of earlier decisions, and saying it again only where it has changed."""
+"""Decisions in the log: what is put down, whether it is said again, and what it says of trying once more."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, Final, Literal
 
 import msgspec
 
-from compaction.maintaining.circuit import Past
-from eventstore.frame import body_of, header_of, kind_of
+from eventstore.event import Flag
+from eventstore.frame import Buffer, body_of, header_of, kind_of
+from eventstore.kinds import COMPACTION
 from eventstore.log import Snapshot
-from eventstore.records import Decision, record_of
+from eventstore.records import Attempt, Decision, DecisionOutcome, record_of
 from eventstore.writing import SessionWriter
 
 Hook = Literal["before_request", "after_turn", "error", "idle"]
 """At which of a harness's calls something was decided."""
-TRIGGERED: Final = "triggered"
-PROMOTED: Final = "promoted"
-HANDED_OFF: Final = "handed off"
-FAILED: Final = "failed"
-NO_GAIN: Final = "no-gain"
-CANCELLED: Final = "cancelled"
-CIRCUIT_OPEN: Final = "circuit open"
-SKIPPED: Final = "skipped"
-NOTHING: Final = "nothing"
-HOOK_FAILED: Final = "hook failed"
-_FAILURES: Final = frozenset({FAILED, NO_GAIN})
-_ASIDE: Final = frozenset({CIRCUIT_OPEN, HOOK_FAILED})
+_FAILURES: Final = frozenset({DecisionOutcome.FAILED, DecisionOutcome.NO_GAIN})
+_ASIDE: Final = frozenset({DecisionOutcome.CIRCUIT_OPEN, DecisionOutcome.HOOK_FAILED})
 """Outcomes that are put down beside what came of a call."""
 _MANUAL: Final = "manual"
 
 
+class Past(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of automatic compactions since one went through or a person asked for one.
+
+    `failures` in a row; whether the log says that the circuit `is_open`; whether a compaction of the very
+    context that is now `gained_nothing`.
+    """
+
+    failures: int = 0
+    is_open: bool = False
+    gained_nothing: bool = False
+
+
 class Occasion(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of a harness: the session that it is about, at which hook, by which policy."""
+    """One call of a harness: the session that it is about, at which hook, by which policy.
+
+    `model` is the one in use by what the harness says, None where it says nothing.
+    """
 
     writer: SessionWriter
     hook: Hook
     policy: str
+    model: str | None = None
 
-    def decision(self, outcome: str, reason: str, **numbers: Any) -> Decision:
+    def decision(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> Decision:
         """A decision of this occasion."""
         return Decision(
             outcome=outcome, reason=reason, policy=self.policy, numbers={**numbers, "hook": self.hook}
         )
 
-    def put_down(self, outcome: str, reason: str, **numbers: Any) -> list[str]:
+    def put_down(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> list[str]:
         """Put a decision down; the ids of what was appended."""
         return self.writer.append(self.decision(outcome, reason, **numbers))
 
-    def put_down_once(self, outcome: str, reason: str, **numbers: Any) -> list[str]:
+    def put_down_once(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> list[str]:
         """The same, unless just that was put down last at this hook."""
         with self.writer.log.snapshot() as snapshot:
             last = next(self._comparable(snapshot, outcome), None)
@@ -56,7 +64,7 @@ class Occasion(msgspec.Struct, frozen=True, kw_only=True):
             return []
         return self.put_down(outcome, reason, **numbers)
 
-    def _comparable(self, snapshot: Snapshot, outcome: str) -> Iterator[Decision]:
+    def _comparable(self, snapshot: Snapshot, outcome: DecisionOutcome) -> Iterator[Decision]:
         for _, decision in decisions(snapshot, self.writer.session):
             is_like = decision.outcome == outcome if outcome in _ASIDE else decision.outcome not in _ASIDE
             if is_like and decision.numbers.get("hook") == self.hook:
@@ -64,36 +72,70 @@ class Occasion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decisions(snapshot: Snapshot, session: str) -> Iterator[tuple[int, Decision]]:
-    """The decisions since the newest compaction, newest first, with their numbers in the session.
+    """The decisions on the branch where a session stands since its newest compaction, newest first, with their numbers.
 
-    A person's request that failed is told as one, too.
+    A person's request that failed is told as one, too. Decisions come behind the entry at which the session stood:
+    of the session's other branches nothing is read.
     """
-    if not snapshot.head(session).version:
-        return
-    for frame in snapshot.frames(session, backward=True):
-        head = header_of(frame)
-        kind = kind_of(frame, head)
-        if kind == "compaction":
+    head = snapshot.head(session)
+    seq, behind = head.leaf, head.version + 1
+    while True:
+        for frame in reversed(_asides(snapshot, session, seq, behind)):
+            decision = _decided(frame)
+            if decision is not None:
+                yield header_of(frame).seq, decision
+        if not seq:
             return
-        if kind == "decision":
-            record = record_of(kind, bytes(body_of(frame)))
-            assert isinstance(record, Decision)  # noqa: S101  the kind says so
-            yield head.seq, record
-        if kind == "attempt":
-            attempt: Any = record_of(kind, bytes(body_of(frame)))
-            if attempt.request.get("reason") == _MANUAL:
-                yield head.seq, Decision(outcome=FAILED, reason=attempt.error, numbers={"reason": _MANUAL})
+        entry = header_of(snapshot.frame(session, seq))
+        if entry.kind == COMPACTION:
+            return
+        seq, behind = entry.parent_seq, seq
+
+
+def _asides(snapshot: Snapshot, session: str, seq: int, behind: int) -> list[Buffer]:
+    """What was put down, beside the tree, while the session stood at an entry; the next of its branch is `behind`."""
+    if seq + 1 == behind:
+        return []
+    frames = snapshot.frames(session, first=seq + 1, last=behind - 1)
+    return list(takewhile(lambda frame: header_of(frame).flags & Flag.OFF_PATH, frames))
+
+
+def _decided(frame: Buffer) -> Decision | None:
+    kind = kind_of(frame, header_of(frame))
+    if kind not in ("decision", "attempt"):
+        return None
+    record = record_of(kind, bytes(body_of(frame)))
+    if isinstance(record, Attempt) and record.request.get("reason") == _MANUAL:
+        return Decision(outcome=DecisionOutcome.FAILED, reason=record.error, numbers={"reason": _MANUAL})
+    return record if isinstance(record, Decision) else None
 
 
 def past(snapshot: Snapshot, session: str, leaf: int) -> Past:
     """What came of automatic compactions since one went through or a person asked, for the context at a leaf's number.
 
-    What was called off is no failure.
+    That is of those on the branch where the session stands. What was called off is no failure.
     """
     failures, is_open, gained_nothing, is_theirs = 0, False, False, True
     for seq, decision in decisions(snapshot, session):
         is_theirs = is_theirs and decision.numbers.get("reason") != _MANUAL
         failures += is_theirs and decision.outcome in _FAILURES
-        is_open = is_open or (is_theirs and decision.outcome == CIRCUIT_OPEN)
-        gained_nothing = gained_nothing or (decision.outcome == NO_GAIN and seq > leaf)
+        is_open = is_open or (is_theirs and decision.outcome == DecisionOutcome.CIRCUIT_OPEN)
+        gained_nothing = gained_nothing or (decision.outcome == DecisionOutcome.NO_GAIN and seq > leaf)
     return Past(failures=failures, is_open=is_open, gained_nothing=gained_nothing)
+
+
+def given_up(past: Past, most: int) -> str:
+    """Why no compaction is tried, "" where one is; `most` failures in a row open the circuit."""
+    if past.failures >= most:
+        return open_for(past.failures)
+    return "a compaction of this context gained nothing" if past.gained_nothing else ""
+
+
+def opens(past: Past, most: int) -> bool:
+    """Whether the circuit opens now, which nobody has put down yet."""
+    return past.failures >= most and not past.is_open
+
+
+def open_for(failures: int) -> str:
+    """What is said of an open circuit."""
+    return f"{failures} compactions in a row have failed: compact by hand to go on"

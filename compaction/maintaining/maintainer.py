@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
-from compaction.change import Reason
 from compaction.compactor import Compacted, Compactor
-from compaction.maintaining import triggers
+from compaction.composing import Reason
+from compaction.cuts.window import is_compacted
+from compaction.maintaining import rules
 from compaction.maintaining.advice import Advice, after
 from compaction.maintaining.answers import newest
-from compaction.maintaining.circuit import Past
-from compaction.maintaining.compact_tool import Asked, call_result, compact_call
-from compaction.maintaining.decisions import NOTHING, SKIPPED, Hook, Occasion, past
-from compaction.maintaining.measures import Measures
+from compaction.maintaining.compact_tool import Asked, call_result, compact_calls
+from compaction.maintaining.decisions import Hook, Occasion, past
 from compaction.maintaining.overrides import compactor_with
-from compaction.maintaining.promotion import is_promoted
-from compaction.maintaining.recovery import is_recovery, leaf_without_failures
-from compaction.maintaining.remedies import GivenUp, remedy
+from compaction.maintaining.remedies import Remedies
 from compaction.maintaining.settings import Settings
 from compaction.navigation.navigator import Navigator
 from compaction.rewriting import record_rewrites
 from compaction.summaries.summary import NO_WISHES, Wishes
-from eventstore.records import Decision
+from eventstore.records import Decision, DecisionOutcome
 from eventstore.writing import SessionWriter
 from projections.context import build_context
 from projections.context_size import ContextSize, context_size
 from projections.harness_prompt import HarnessPrompt
 from projections.standpoint import Leaf, stand
+
+_REWRITES_WERE_ENOUGH: Final = "rewrites made the context small enough"
 
 
 class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         """Before a request is sent: rewrites that a policy makes every time, then the threshold."""
         rewrites = self.settings.is_automatic and self.compactor.policy.before_requests
         events = self._rewrite(writer) if rewrites else []
-        case = triggers.before_request(self.settings)
+        case = rules.before_request(self.settings)
         return after(events, self._handled(writer, "before_request", case), rewritten=bool(events))
 
     def after_turn(self, writer: SessionWriter, *, model: str | None = None) -> Advice:
@@ -61,12 +61,11 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         """
         with writer.log.snapshot() as snapshot:
             last = newest(snapshot, writer.session)
-            asked = compact_call(build_context(snapshot, writer.session).parts)
-        case = triggers.after_turn(
+            asked = compact_calls(build_context(snapshot, writer.session).parts)
+        case = rules.after_turn(
             stop=last.stop, is_of_model=last.is_of(model), asked=asked, settings=self.settings
         )
-        continues = case == "threshold" and self.settings.auto_continue
-        return self._handled(writer, "after_turn", case, asked=asked, continues=continues)
+        return self._handled(writer, "after_turn", case, asked=asked, model=model)
 
     def on_error(self, writer: SessionWriter, error: str, *, model: str | None = None) -> Advice:
         """After a request was refused: one that was too long is recovered, others are not for this.
@@ -75,17 +74,18 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         """
         with writer.log.snapshot() as snapshot:
             last = newest(snapshot, writer.session)
-        case = triggers.on_error(
+            is_stale = is_compacted(snapshot, stand(snapshot, writer.session))
+        case = rules.on_error(
             error,
-            is_stale=last.entry is not None and last.entry.kind == "compaction",
+            is_stale=is_stale,
             is_of_model=not last.is_left_out or last.is_of(model),
             settings=self.settings,
         )
-        return self._handled(writer, "error", case)
+        return self._handled(writer, "error", case, model=model)
 
     def on_idle(self, writer: SessionWriter, idle_seconds: float) -> Advice:
         """While nothing happens: a large context is made smaller, and nothing goes on by itself."""
-        return self._handled(writer, "idle", triggers.on_idle(idle_seconds, self.settings))
+        return self._handled(writer, "idle", rules.on_idle(idle_seconds, self.settings))
 
     def compact(self, writer: SessionWriter, wishes: Wishes = NO_WISHES) -> Compacted:
         """What a person asks for, also where automatic compaction is off or has failed."""
@@ -94,7 +94,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         if done.outcome != "nothing":
             return done
         decision = Decision(
-            outcome=NOTHING,
+            outcome=DecisionOutcome.NOTHING,
             reason=done.reason,
             policy=compactor.policy.name,
             numbers={"reason": "manual"},
@@ -122,30 +122,30 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         self,
         writer: SessionWriter,
         hook: Hook,
-        case: Reason | triggers.Skip,
+        case: Reason | rules.Skip,
         *,
         asked: Asked | None = None,
-        continues: bool = False,
+        model: str | None = None,
     ) -> Advice:
-        occasion = Occasion(writer=writer, hook=hook, policy=self.compactor.policy.name)
-        if isinstance(case, triggers.Skip):
+        occasion = Occasion(writer=writer, hook=hook, policy=self.compactor.policy.name, model=model)
+        if isinstance(case, rules.Skip):
             return self._skipped(occasion, case.reason)
         if case == "tool" and asked is not None:
             return self._as_asked(occasion, asked)
-        if is_recovery(case):
+        if rules.is_recovery(case):
             return self._recovered(occasion, case)
-        return self._made_smaller(occasion, case, continues=continues)
+        return self._made_smaller(occasion, case)
 
     def _as_asked(self, occasion: Occasion, asked: Asked) -> Advice:
-        """What the model asked for by calling a tool. What is kept holds the call, so that its result finds it."""
+        """What the model asked for by calling a tool. What is kept holds the calls, so that their results find them."""
         writer = occasion.writer
         wishes = Wishes(instructions=asked.instructions)
         advice = self._remedied(occasion, "tool", self._size(writer), wishes=wishes)
         problem = "" if advice.history_rewritten else advice.error or advice.reason
-        answered = writer.append(call_result(asked.call, problem=problem))
+        answered = writer.append(*(call_result(call, problem=problem) for call in asked.calls))
         return msgspec.structs.replace(advice, do="nothing", events=[*advice.events, *answered])
 
-    def _made_smaller(self, occasion: Occasion, reason: Reason, *, continues: bool) -> Advice:
+    def _made_smaller(self, occasion: Occasion, reason: Reason) -> Advice:
         """Rewrites first; then, if they were not enough, what else there is."""
         writer = occasion.writer
         size = self._size(writer)
@@ -154,17 +154,30 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         rewritten = self._rewrite(writer, is_compacting=True)
         size = self._size(writer) if rewritten else size
         if not self._is_too_large(reason, size):
-            advice = Advice(reason="rewrites made the context small enough", tokens=size.tokens)
+            advice = Advice(reason=_REWRITES_WERE_ENOUGH, tokens=size.tokens)
         else:
-            advice = self._remedied(occasion, reason, size, continues=continues)
+            advice = self._remedied(occasion, reason, size)
         return after(rewritten, advice, rewritten=bool(rewritten))
 
     def _recovered(self, occasion: Occasion, reason: Reason) -> Advice:
-        """The failed answer leaves the context, which gets room; where that fails, the session stays as it is."""
-        writer = occasion.writer
+        """The failed answer leaves the context, which gets room: by a larger model, by rewrites, or otherwise.
+
+        Where nothing gives it room, the session stays as it is, but for rewrites.
+        """
+        writer, rewritten = occasion.writer, list[str]()
         with writer.log.snapshot() as snapshot:
-            leaf = leaf_without_failures(newest(snapshot, writer.session))
-        return self._remedied(occasion, reason, self._size(writer, leaf), leaf=leaf)
+            since = snapshot.head(writer.session).version
+            leaf = rules.leaf_without_failures(newest(snapshot, writer.session))
+        size = self._size(writer, leaf)
+        if not self._is_promoted(occasion, size):
+            rewritten = self._rewrite(writer, is_compacting=True, leaf=leaf, since=since)
+        if rewritten:
+            leaf, size = None, self._size(writer)
+        if rewritten and not self._is_too_large(reason, size):
+            advice = Advice(do="retry", reason=_REWRITES_WERE_ENOUGH, tokens=size.tokens)
+        else:
+            advice = self._remedied(occasion, reason, size, leaf=leaf, since=since)
+        return after(rewritten, advice, rewritten=bool(rewritten))
 
     def _remedied(
         self,
@@ -173,45 +186,42 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         size: ContextSize,
         *,
         wishes: Wishes = NO_WISHES,
-        continues: bool = False,
         leaf: Leaf = None,
+        since: int = 0,
     ) -> Advice:
-        writer, larger, compactor = occasion.writer, self.settings.promotion, self._compactor
-        in_use, so_far = self._facts(writer, leaf)
-        wishes = self._with_prompt(wishes)
-        measures = Measures(
-            occasion=occasion,
-            compactor=compactor,
-            reason=reason,
-            size=size,
-            leaf=leaf,
-            failures=self.settings.failures,
-            sent_before=HarnessPrompt(system=wishes.system, tools=wishes.tools),
-        )
-        chosen = remedy(
+        writer = occasion.writer
+        with writer.log.snapshot() as snapshot:
+            so_far = past(snapshot, writer.session, stand(snapshot, writer.session, leaf=leaf).leaf)
+        remedy = rules.remedy(
             reason,
-            has_larger_model=is_promoted(
-                larger, tokens=size.tokens, trigger=compactor.policy.trigger, in_use=in_use
-            ),
+            has_larger_model=self._is_promoted(occasion, size),
             past=so_far,
             settings=self.settings,
             can_hand_off=self.new_session is not None,
         )
-        if isinstance(chosen, GivenUp):
-            return measures.give_up(chosen.why)
-        if chosen == "switch-model" and larger is not None:
-            return measures.switch_model(larger)
-        if chosen == "hand-off" and self.new_session is not None:
-            handed_off = measures.hand_off(self.new_session)
-            if handed_off is not None:
-                return handed_off
-        return measures.compact(wishes, continues=continues)
+        return Remedies(
+            occasion=occasion,
+            compactor=self._compactor,
+            settings=self.settings,
+            reason=reason,
+            size=size,
+            wishes=self._with_prompt(wishes),
+            leaf=leaf,
+            since=since,
+            new_session=self.new_session,
+        ).take(remedy)
 
-    def _facts(self, writer: SessionWriter, leaf: Leaf) -> tuple[str, Past]:
-        """The model in use, and what came of compactions of the context at a leaf."""
+    def _is_promoted(self, occasion: Occasion, size: ContextSize) -> bool:
+        """Whether a larger model is there for a context; the one in use is what the harness says, or else the log."""
+        writer = occasion.writer
         with writer.log.snapshot() as snapshot:
-            place = stand(snapshot, writer.session, leaf=leaf).leaf
-            return newest(snapshot, writer.session).model, past(snapshot, writer.session, place)
+            logged = newest(snapshot, writer.session).model
+        return rules.is_promoted(
+            self.settings.promotion,
+            tokens=size.tokens,
+            trigger=self._compactor.policy.trigger,
+            in_use=occasion.model or logged,
+        )
 
     def _with_prompt(self, wishes: Wishes) -> Wishes:
         """Wishes with what the harness sends before its messages, as far as it is given."""
@@ -221,11 +231,13 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     def _size(self, writer: SessionWriter, leaf: Leaf = None) -> ContextSize:
         with writer.log.snapshot() as snapshot:
             at = stand(snapshot, writer.session, leaf=leaf)
-            return context_size(snapshot, at, self.compactor.tokens, less_saved=self.settings.less_saved)
+            return context_size(
+                snapshot, at, self.compactor.tokens, less_saved=self.settings.subtracts_savings
+            )
 
     def _is_too_large(self, reason: Reason, size: ContextSize) -> bool:
         compactor = self._compactor
-        return triggers.is_too_large(
+        return rules.is_too_large(
             reason,
             size.tokens,
             trigger=compactor.policy.trigger,
@@ -233,15 +245,19 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             settings=self.settings,
         )
 
-    def _rewrite(self, writer: SessionWriter, *, is_compacting: bool = False) -> list[str]:
+    def _rewrite(
+        self, writer: SessionWriter, *, is_compacting: bool = False, leaf: Leaf = None, since: int = 0
+    ) -> list[str]:
         return record_rewrites(
             writer,
             self.compactor.policy.rewrites,
             tokens=self.compactor.tokens,
             now=self.now(),
             is_compacting=is_compacting,
-        )
+            leaf=leaf,
+            since=since,
+        ).events
 
     def _skipped(self, occasion: Occasion, why: str, size: ContextSize | None = None) -> Advice:
-        events = occasion.put_down_once(SKIPPED, why)
+        events = occasion.put_down_once(DecisionOutcome.SKIPPED, why)
         return Advice(reason=why, events=events, tokens=size.tokens if size else None)

@@ -1,39 +1,232 @@
-"""What is done about a context that is too large."""
+"""Carrying out what is done about a context that is too large, and putting down what came of it."""
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from collections.abc import Callable
+from typing import Any, Final
 
 import msgspec
 
-from compaction.change import Reason
-from compaction.maintaining.circuit import Past, given_up
-from compaction.maintaining.settings import Settings
+from compaction.compactor import Compacted, Compactor, Prepared
+from compaction.composing import Reason
+from compaction.handoff import hand_off
+from compaction.maintaining.advice import Advice, after
+from compaction.maintaining.decisions import Occasion, open_for, opens, past
+from compaction.maintaining.rules import GivenUp, Remedy, continues, failure_message, is_recovery
+from compaction.maintaining.settings import Promotion, Settings
+from compaction.navigation.navigate import move_to
+from compaction.overtaken import went_on
+from compaction.summaries.summary import Wishes
+from compaction.summarizers import CancelledError, SummarizerError
+from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
+from eventstore.frame import header_of
+from eventstore.records import DecisionOutcome
+from eventstore.writing import SessionWriter, until_ours
+from projections.context_size import ContextSize
+from projections.standpoint import Leaf, stand
 
-Remedy = Literal["switch-model", "hand-off", "compact"]
-_PROMOTED: Final[frozenset[Reason]] = frozenset({"overflow", "incomplete", "threshold", "idle"})
-_HANDED_OFF: Final[frozenset[Reason]] = frozenset({"incomplete", "threshold"})
+_NO_SUMMARY: Final = (SummarizerError, BadInputError, NotFoundError)
+"""What is raised where none came of asking: also for a template that is not there, and tools that are none."""
 
 
-class GivenUp(msgspec.Struct, frozen=True):
-    """Nothing is tried, for what is known to fail."""
+class Remedies(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be done on one occasion, for one reason, about a context of this size.
 
-    why: str
-
-
-def remedy(
-    reason: Reason, *, has_larger_model: bool, past: Past, settings: Settings, can_hand_off: bool
-) -> Remedy | GivenUp:
-    """A larger model, if there is one with room; then a handoff, if that is the strategy; else a compaction.
-
-    Neither is tried where the circuit is open. After an overflow a handoff would send again what was too long;
-    while nothing happens, and where the model asks for a compaction, nothing goes on elsewhere.
+    `wishes` have what the harness sends before its messages. `leaf` is where the session stands without answers that
+    failed, None where there are none, and `since` its version by which that was found. `new_session` gives a writer
+    of a session to hand off to, None: there is none to be.
     """
-    if has_larger_model and reason in _PROMOTED:
-        return "switch-model"
-    why = given_up(past, settings.failures)
-    if why:
-        return GivenUp(why)
-    if settings.strategy == "handoff" and reason in _HANDED_OFF and can_hand_off:
-        return "hand-off"
-    return "compact"
+
+    occasion: Occasion
+    compactor: Compactor
+    settings: Settings
+    reason: Reason
+    size: ContextSize
+    wishes: Wishes
+    leaf: Leaf = None
+    since: int = 0
+    new_session: Callable[[], SessionWriter] | None = None
+
+    def take(self, remedy: Remedy | GivenUp) -> Advice:
+        """Do what was decided on; where a handoff comes to no document, compact."""
+        if isinstance(remedy, GivenUp):
+            return self._give_up(remedy.why)
+        if remedy == "switch-model" and self.settings.promotion is not None:
+            return self._switch_model(self.settings.promotion)
+        handed_off = None
+        if remedy == "hand-off" and self.new_session is not None:
+            handed_off = self._hand_off(self.new_session)
+        return self._compact() if handed_off is None else handed_off
+
+    def _switch_model(self, larger: Promotion) -> Advice:
+        """Go on with a larger model, without the answers that failed."""
+        why = f"{larger.model} has room for the context"
+        left = until_ours(self._leave_failures)
+        advice = Advice(
+            do="switch-model",
+            reason=why,
+            model=larger.model,
+            events=self._put_down(DecisionOutcome.PROMOTED, why),
+            tokens=self.size.tokens,
+        )
+        return after(left, advice, rewritten=bool(left))
+
+    def _leave_failures(self) -> list[str]:
+        """Move to before the answers that failed, unless somebody has gone on from there since."""
+        writer = self.occasion.writer
+        if self.leaf is None:
+            return []
+        with writer.log.snapshot() as snapshot:
+            version = snapshot.head(writer.session).version
+            if went_on(snapshot, stand(snapshot, writer.session, leaf=self.leaf), self.since):
+                return []
+        return [move_to(writer, self.leaf, expected=version)]
+
+    def _hand_off(self, new_session: Callable[[], SessionWriter]) -> Advice | None:
+        """A new session in place of a compaction; None where no document came of it."""
+        compactor = self.compactor
+        try:
+            done = hand_off(
+                self.occasion.writer,
+                new_session(),
+                compactor.asker,
+                system=self.wishes.system,
+                tools=self.wishes.tools,
+                sources=compactor.sources,
+                reserve=compactor.policy.prompting.reserve,
+                leaf=self.leaf,
+            )
+        except CancelledError as error:
+            return self._interrupted(error)
+        except (*_NO_SUMMARY, VersionConflictError):
+            return None
+        events = self._put_down(DecisionOutcome.HANDED_OFF, f"to session {done.session}")
+        return Advice(
+            do="continue",
+            reason=DecisionOutcome.HANDED_OFF,
+            session=done.session,
+            events=events,
+            tokens=self.size.tokens,
+        )
+
+    def _compact(self) -> Advice:
+        """A compaction; where the hooks call it off, or nothing comes of it, that is put down."""
+        reason, compactor = self.reason, self.compactor
+        prepared = compactor.prepare(
+            self.occasion.writer,
+            reason=reason,
+            wishes=self.wishes,
+            cut=compactor.policy.recovery if reason == "overflow" else None,
+            leaf=self.leaf,
+            since=self.since if self.leaf is not None else None,
+        )
+        if prepared is None:
+            return self._nothing_to_do("nothing to summarize")
+        troubles = [
+            event
+            for said in prepared.troubles
+            for event in self.occasion.put_down_once(DecisionOutcome.HOOK_FAILED, said)
+        ]
+        if prepared.called_off is not None:
+            return after(troubles, self._called_off(prepared.called_off))
+        return after(troubles, self._carried_out(prepared))
+
+    def _carried_out(self, prepared: Prepared) -> Advice:
+        policy = self.compactor.policy
+        try:
+            done = self.compactor.carry_out(
+                self.occasion.writer,
+                prepared,
+                continues=continues(self.reason, self.occasion.hook, policy.continuation, self.settings),
+                decision=self.occasion.decision(DecisionOutcome.TRIGGERED, self.reason, **self._numbers),
+            )
+        except CancelledError as error:
+            return self._interrupted(error)
+        except _NO_SUMMARY as error:
+            return self._failed(str(error))
+        return self._come_of(done, since=prepared.since)
+
+    def _give_up(self, why: str) -> Advice:
+        """Nothing is tried; who waits for a recovery learns that there is none."""
+        return after(self._opened(), self._skipped(why))
+
+    def _come_of(self, done: Compacted, *, since: int) -> Advice:
+        if done.outcome == "nothing":
+            is_theirs = self._is_compacted(since)
+            advice = self._overtaken(done.reason) if is_theirs else self._nothing_to_do(done.reason)
+            return after(done.decisions, advice)
+        if done.outcome == "no-gain":
+            events = [*done.decisions, *self._opened()]
+            return Advice(
+                reason=done.reason, error=self._error(done.reason), events=events, tokens=self.size.tokens
+            )
+        goes_on = done.continued is not None and done.continued.record is not None
+        return Advice(
+            do="retry" if is_recovery(self.reason) else "continue" if goes_on else "nothing",
+            reason=self.reason,
+            history_rewritten=True,
+            events=[*done.decisions, *done.events],
+            tokens=done.tokens_after,
+        )
+
+    def _nothing_to_do(self, why: str) -> Advice:
+        """Where a recovery has nothing to summarize, it has failed."""
+        return self._failed(why) if is_recovery(self.reason) else self._skipped(why)
+
+    def _overtaken(self, why: str) -> Advice:
+        """Somebody else has compacted: there is room, though not by us."""
+        events = self.occasion.put_down_once(DecisionOutcome.SKIPPED, why)
+        return Advice(
+            do="retry" if is_recovery(self.reason) else "nothing",
+            reason=why,
+            history_rewritten=True,
+            events=events,
+        )
+
+    def _is_compacted(self, since: int) -> bool:
+        """Whether the session stands below a compaction that came after a version."""
+        writer = self.occasion.writer
+        with writer.log.snapshot() as snapshot:
+            leaf = snapshot.head(writer.session).leaf
+            return header_of(snapshot.frame(writer.session, leaf)).compaction_seq > since
+
+    def _skipped(self, why: str) -> Advice:
+        events = self.occasion.put_down_once(DecisionOutcome.SKIPPED, why)
+        return Advice(reason=why, events=events, tokens=self.size.tokens, error=self._error(why))
+
+    def _interrupted(self, error: CancelledError) -> Advice:
+        """Called off by a person, who is told so."""
+        said = failure_message(self.reason, str(error))
+        return msgspec.structs.replace(self._called_off(str(error)), error=said)
+
+    def _called_off(self, why: str) -> Advice:
+        """Called off: that is no failure."""
+        events = self.occasion.put_down_once(DecisionOutcome.CANCELLED, why, **self._numbers)
+        return Advice(reason=why, error=self._error(why), events=events, tokens=self.size.tokens)
+
+    def _failed(self, problem: str) -> Advice:
+        said = failure_message(self.reason, problem)
+        events = [*self._put_down(DecisionOutcome.FAILED, said), *self._opened()]
+        return Advice(reason=self.reason, error=said, events=events, tokens=self.size.tokens)
+
+    def _error(self, why: str) -> str | None:
+        """What is told as an error of what is none in the log: only who waits for a recovery has to hear it."""
+        return failure_message(self.reason, why) if is_recovery(self.reason) else None
+
+    def _opened(self) -> list[str]:
+        """Put down that the circuit is open, once it is."""
+        writer = self.occasion.writer
+        with writer.log.snapshot() as snapshot:
+            so_far = past(snapshot, writer.session, snapshot.head(writer.session).leaf)
+        if not opens(so_far, self.settings.most_failures):
+            return []
+        return self._put_down(DecisionOutcome.CIRCUIT_OPEN, open_for(so_far.failures))
+
+    def _put_down(self, outcome: DecisionOutcome, why: str) -> list[str]:
+        return self.occasion.put_down(outcome, why, **self._numbers)
+
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        numbers: dict[str, Any] = msgspec.to_builtins(self.size)
+        threshold = self.compactor.policy.trigger.threshold(self.compactor.limits)
+        return {**numbers, "threshold": threshold}

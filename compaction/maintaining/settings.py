@@ -34,15 +34,15 @@ class BranchSummaries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Settings of compaction, by oh-my-pi's names and with its defaults.
+    """Settings of compaction, by oh-my-pi's names with `_`, and with its defaults.
 
     A compaction that a person asks for heeds only what says how it is made. That are `reserve_tokens` and
     `keep_recent_tokens`, which lead over what the policy's parts say (pi's and oh-my-pi's: 16,384 and 20,000),
     and `remote_endpoint`: with `remote_enabled` the service there is asked for summaries before all others.
 
     The others say when. `threshold_tokens`, or else `threshold_percent`, leads over the policy's trigger.
-    `less_saved`: what rewrites have saved since the last measured call is taken off the size that decides.
-    `idle_threshold_tokens` and `idle_timeout_seconds` say when an idle session is compacted. `failures` in a
+    `subtracts_savings`: what rewrites have saved since the last measured call is taken off the size that decides.
+    `idle_threshold_tokens` and `idle_timeout_seconds` say when an idle session is compacted. `most_failures` in a
     row stop automatic compaction until one goes through or a person asks. `promotion` is a larger model.
     """
 
@@ -58,8 +58,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     idle_enabled: bool = False
     idle_threshold_tokens: Count = 200_000
     idle_timeout_seconds: Count = 300
-    failures: Positive = 3
-    less_saved: bool = True
+    most_failures: Positive = 3
+    subtracts_savings: bool = True
     promotion: Promotion | None = None
     branch_summary: BranchSummaries = BranchSummaries()
 

@@ -165,14 +165,16 @@ def _step(snapshot: Snapshot, move: Move, written: Written | None) -> Record | N
     return None if move.stays else LeafMoved(from_id=move.leaf or "")
 
 
-def move_to(writer: SessionWriter, target: Leaf) -> str:
+def move_to(writer: SessionWriter, target: Leaf, *, expected: int | None = None) -> str:
     """Stand at another entry, whatever it is, or at `ROOT`; the move is an entry below it, and its id is given.
 
-    Raises NotFoundError, and VersionConflictError where somebody appended in the meantime.
+    `expected` is the version of the session by which the target was chosen, None: the one that is found. Raises
+    NotFoundError, and VersionConflictError where somebody appended in the meantime.
     """
     with writer.log.snapshot() as snapshot:
         here = stand(snapshot, writer.session)
         there = stand(snapshot, writer.session, leaf=target)
         version = snapshot.head(writer.session).version
         left, parent = (entry_id(snapshot, writer.session, at.leaf) for at in (here, there))
-    return writer.append(LeafMoved(from_id=left or ""), parent=parent, expected=version)[0]
+    since = version if expected is None else expected
+    return writer.append(LeafMoved(from_id=left or ""), parent=parent, expected=since)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -15,19 +15,21 @@ from compaction.part import Limits
 from compaction.summaries.request_record import request_record
 from compaction.summarizers.asking import Asker, Reply
 from compaction.templates import Source
-from compaction.trigger import DEFAULT_RESERVE
 from eventstore.errors import VersionConflictError
-from eventstore.records import Attempt, Decision
+from eventstore.records import Attempt, Decision, DecisionOutcome
 from eventstore.writing import SessionWriter
 from projections.standpoint import Leaf
 from projections.tokens import Counter
+
+NOTHING_TO_SUMMARIZE: Final = "what is left holds no message to summarize"
 
 
 class Gone(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a move.
 
-    `outcome`: it was made, or a hook called it off, for a `reason`. `events` are the ids of what was appended;
-    `missing` the sections that the summary lacks; `troubles` what hooks that raised said.
+    `outcome`: it was made, or a hook called it off. `reason` is why, or why it was made without the summary that
+    somebody was there to write. `events` are the ids of what was appended; `missing` the sections that the
+    summary lacks; `troubles` what hooks that raised said.
     """
 
     outcome: Literal["moved", "cancelled"]
@@ -42,7 +44,8 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
     """How one goes elsewhere in sessions: who summarizes what is left, for which model, with which hooks.
 
     Without an `asker` nobody does. `tokens` counts; `sources` are where templates are looked for before those
-    that come with refold; `reserve` tokens of the window stay free.
+    that come with refold; `reserve` tokens of the window stay free; None: 16,384, and in a small window
+    15 % of it.
     """
 
     limits: Limits
@@ -50,7 +53,7 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
     asker: Asker | None = None
     sources: Sequence[Source] = ()
     hooks: Sequence[Hooks] = ()
-    reserve: int = DEFAULT_RESERVE
+    reserve: int | None = None
 
     def go(
         self,
@@ -73,15 +76,17 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         with recorded_troubles(writer) as troubles:
             said = decided(self.hooks, "before_move", move, troubles)
             if isinstance(said, Cancel):
-                writer.append(Decision(outcome="cancelled", reason=said.reason))
+                writer.append(Decision(outcome=DecisionOutcome.CANCELLED, reason=said.reason))
                 return Gone(outcome="cancelled", move=move, reason=said.reason, troubles=troubles)
-            asked = None
+            asked, reason = None, ""
             written = None if summary is None else Written(text=summary)
             if isinstance(said, Supplied) and says_anything(move.to_summarize):
                 written = Written(text=said.summary, is_supplied=True, version=version)
             elif written is None and self.asker is not None:
                 asked = self._asked(writer, move, self.asker, instructions)
-                if asked is not None:
+                if asked is None:
+                    reason = NOTHING_TO_SUMMARIZE
+                else:
                     request = request_record(asked.requests, missing=asked.missing)
                     written = Written(text=asked.text, request=request, version=version)
             try:
@@ -97,6 +102,7 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         return Gone(
             outcome="moved",
             move=moved.move,
+            reason=reason,
             events=list(moved.events),
             missing=asked.missing if asked else [],
             troubles=troubles,

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from compaction.attempts import attempt_recorded
 from compaction.navigation.branch import entries_for_summary
 from compaction.navigation.navigate import Move
 from compaction.part import Limits
 from compaction.prompts import serialized_prompt
-from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.asking import Asker, AskingError, Reply, ask
+from compaction.summaries.folding import grouped, last_fitting
+from compaction.summarizers.asking import Asker, Reply, ask
 from compaction.templates import Source, Template, find, with_session, with_text
-from compaction.trigger import DEFAULT_RESERVE
-from eventstore.records import Attempt
+from compaction.trigger import Trigger
 from eventstore.sources import observed_rewrites
 from eventstore.writing import SessionWriter
 from projections.context import Part, part_of
@@ -36,11 +36,13 @@ def summarize_branch(
     tokens: Counter,
     sources: Sequence[Source] = (),
     instructions: str = "",
-    reserve: int = DEFAULT_RESERVE,
+    reserve: int | None = None,
 ) -> Reply | None:
     """The summary of the branch that a move leaves, by as many of its newest messages as fit the model.
 
-    `reserve` tokens of its window stay free. None where the branch holds no message. Instructions of a person
+    `reserve` tokens of its window stay free; None: as many as where nobody chose a reserve for a `Trigger`. Where
+    not even the newest fits, it is told all the same, an answer with its results. None where the branch holds no
+    message. Instructions of a person
     replace the template. A failed or cancelled request leaves the tree as it was, and an `attempt`. Raises
     AskingError, CancelledError.
     """
@@ -55,20 +57,28 @@ def summarize_branch(
         places = with_session(sources, snapshot, stand(snapshot, writer.session))
     found = find(TEMPLATE, places)
     counts = dict(zip(parts, tokens.count(list(parts.values())), strict=True))
-    budget = limits.window - reserve
-    chosen = entries_for_summary(move.to_summarize, budget, lambda entry: counts.get(entry.seq, 0))
-    told = [parts[entry.seq] for entry in chosen if entry.seq in parts]
+    told = _told(move, parts, counts, Trigger(reserve=reserve).threshold(limits))
     if not told:
         return None
     template = _instructed(found, instructions) if instructions else found
     system = find("system", places).text
     prompt = serialized_prompt(template, told, system=system, max_tokens=MOST_OUTPUT)
-    try:
+    with attempt_recorded(writer, "branch"):
         return ask(prompt, asker)
-    except (SummarizerError, CancelledError) as error:
-        requests = error.requests if isinstance(error, AskingError | CancelledError) else []
-        writer.append(Attempt(request={"reason": "branch", "requests": requests}, error=str(error)))
-        raise
+
+
+def _told(move: Move, parts: Mapping[int, Part], counts: Mapping[int, int], budget: int) -> list[Part]:
+    """The messages of a branch that a summarizer is given, oldest first."""
+
+    def fitting(room: int) -> list[Part]:
+        chosen = entries_for_summary(move.to_summarize, room, lambda entry: counts.get(entry.seq, 0))
+        return [parts[entry.seq] for entry in chosen if entry.seq in parts]
+
+    told = fitting(budget)
+    if told:
+        return told
+    everything = fitting(sum(counts.values()))
+    return last_fitting(grouped(everything, [counts[part.seq] for part in everything]), budget)
 
 
 def _instructed(template: Template, instructions: str) -> Template:

@@ -6,12 +6,14 @@ Adding a preset: a file in `presets`, its docs.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from compaction.policies.checks import warnings
 from compaction.policies.policy import Continuation, Placement, Policy, Prompting, Restoring
 from eventstore.errors import BadInputError, NotFoundError
 
@@ -21,21 +23,38 @@ __all__ = [
     "Policy",
     "Prompting",
     "Restoring",
+    "find",
     "parse",
     "policy_of_file",
     "preset",
     "preset_names",
+    "warnings",
 ]
 
 _PRESETS: Final = files("compaction.policies") / "presets"
-_SUFFIX: Final = ".toml"
+SUFFIX: Final = ".toml"
 _EXTENDS: Final = "extends"
+
+
+def find(name: str, folders: Iterable[Path] = ()) -> Policy:
+    """The policy of the first folder that has it, as `NAME.toml`, else the one that comes with refold.
+
+    Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
+    """
+    for folder in folders:
+        file = folder / f"{name}{SUFFIX}"
+        if Path(name).name == name and file.is_file():
+            policy = policy_of_file(file)
+            if policy.name != name:
+                raise _bad(str(file), f"it calls itself {policy.name!r}", f'write name = "{name}" there')
+            return policy
+    return preset(name)
 
 
 def preset_names() -> list[str]:
     """The names of the policies that come with refold."""
-    names = (file.name for file in _PRESETS.iterdir() if file.name.endswith(_SUFFIX))
-    return sorted(name.removesuffix(_SUFFIX) for name in names)
+    names = (file.name for file in _PRESETS.iterdir() if file.name.endswith(SUFFIX))
+    return sorted(name.removesuffix(SUFFIX) for name in names)
 
 
 def preset(name: str) -> Policy:
@@ -88,7 +107,7 @@ _ADVICE: Final = "see 'refold policies show oh-my-pi' for the keys there are"
 
 
 def _text_of(name: str) -> str:
-    return (_PRESETS / f"{name}{_SUFFIX}").read_text("utf-8")
+    return (_PRESETS / f"{name}{SUFFIX}").read_text("utf-8")
 
 
 def _bad(source: str, problem: Any, advice: str) -> BadInputError:

@@ -56,11 +56,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The parts by which a context is kept small.
 
     `trigger` says when, `rewrites` what is tried first, in order, without a model (`before_requests`: before
-    every request, and not only when the trigger fires), `cut` what is kept, `recovery` the same after a request
-    was refused for its length (None: as ever), `prompting` how the summary is asked for, `placement` where it
-    stands, `continuation` what follows, `restoring` what is shown again. Without a cut no summary is made.
-    `memory` is the type of `custom` entries that hold notes on the session (`text`): the newest since the
-    compaction before is taken for a summary, and no model is asked. `counter` estimates tokens.
+    every request, and not only when the trigger fires), `cut` what is kept, `prompting` how the summary is asked
+    for, `placement` where it stands, `continuation` what follows, `restoring` what is shown again. Without a cut
+    no summary is made. After a request was refused for its length, `recovery` stands in for `cut` and
+    `recovery_placement` for `placement` (None: as ever). `memory` is the type of `custom` entries that hold notes
+    on the session (`text`): the newest since the compaction before is taken for a summary, and no model is asked.
+    `counter` estimates tokens.
     """
 
     name: Name
@@ -73,6 +74,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     recovery: AnyCut | None = None
     prompting: Prompting = Prompting()
     placement: Placement = "summary"
+    recovery_placement: Placement | None = None
     continuation: Continuation = "none"
     restoring: Restoring | None = None
     memory: str = ""

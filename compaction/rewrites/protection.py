@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from compaction.rewrites.sized_context import SizedContext, SizedMessage
+from eventstore.views import ToolCall
 from projections.files import PATH_ARGUMENTS
 
 WARM_TOKENS: Final = 8_000
@@ -19,15 +20,15 @@ def is_protected(each: SizedMessage, protected: Sequence[str]) -> bool:
     name = each.message.tool_name or (each.call.name if each.call else "")
     for entry in protected:
         tool, _, beginning = entry.partition(" ")
-        if tool == name and (not beginning or path_of(each).startswith(beginning)):
+        if tool == name and (not beginning or path_of(each.call).startswith(beginning)):
             return True
     return False
 
 
-def path_of(each: SizedMessage) -> str:
-    """The path that the call of a result names, "" for none."""
-    for argument in PATH_ARGUMENTS if each.call else ():
-        value = each.call.argument(argument) if each.call else None
+def path_of(call: ToolCall | None) -> str:
+    """The path that a call names, "" for none."""
+    for argument in PATH_ARGUMENTS if call else ():
+        value = call.argument(argument) if call else None
         if isinstance(value, str) and value:
             return value
     return ""

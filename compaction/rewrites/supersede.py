@@ -7,8 +7,9 @@ from typing import Final
 
 from compaction.part import PolicyPart
 from compaction.rewrites.protection import is_protected, path_of, spares_cache
-from compaction.rewrites.sized_context import SizedContext, SizedMessage
+from compaction.rewrites.sized_context import SizedContext
 from eventstore.records import Shown
+from eventstore.views import Message, ToolCall
 from projections.files import READS, SCHEME, without_selector
 
 SUPERSEDED = "[Superseded by a newer read of this file]"
@@ -35,7 +36,7 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
         seen: set[tuple[str, str]] = set()
         shown: list[Shown] = []
         for each in reversed(context.results):
-            read = _read(each)
+            read = _read(each.message, each.call)
             if read is None or each.is_rewritten or is_protected(each, self.protected):
                 continue
             path, _ = read
@@ -47,19 +48,19 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
         return shown[::-1]
 
 
-def whole_read(each: SizedMessage) -> str | None:
-    """The path of a file that a result holds all of, None for any other result."""
-    read = _read(each)
+def whole_read(result: Message, call: ToolCall | None) -> str | None:
+    """The path of a file that the result of a call holds all of, None for any other result."""
+    read = _read(result, call)
     return read[0] if read and not read[1] else None
 
 
-def _read(each: SizedMessage) -> tuple[str, str] | None:
+def _read(result: Message, call: ToolCall | None) -> tuple[str, str] | None:
     """What a result read: the path and the range of it, "" for the whole file; None for what shows none of a file."""
-    named = path_of(each)
-    if each.call is None or each.call.name not in READS or not named or SCHEME in named:
+    named = path_of(call)
+    if call is None or call.name not in READS or not named or SCHEME in named:
         return None
-    if _UNCHANGED.match(each.message.text):
+    if _UNCHANGED.match(result.text):
         return None
     path = without_selector(named)
-    chosen = [each.call.argument(name) for name in _RANGE_ARGUMENTS]
+    chosen = [call.argument(name) for name in _RANGE_ARGUMENTS]
     return path, named[len(path) :] or ("" if chosen == [None, None] else repr(chosen))

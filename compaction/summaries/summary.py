@@ -95,8 +95,7 @@ def summarize(
     is_split = bool(plan.turn_prefix and prompting.turn_prefix)
     parts = plan.to_summarize if is_split else (*plan.to_summarize, *plan.turn_prefix)
     is_over = Event()
-    if is_split:
-        asker = msgspec.structs.replace(asker, is_cancelled=_either(asker.is_cancelled, is_over.is_set))
+    asker = msgspec.structs.replace(asker, is_cancelled=_either(asker.is_cancelled, is_over.is_set))
     maker = _Maker(plan=plan, prompting=prompting, asker=asker, tokens=tokens, sources=sources, wishes=wishes)
     jobs: list[Callable[[], Folded]] = [lambda: maker.of_history(parts)]
     jobs += [maker.of_turn_prefix] if is_split else []
@@ -121,7 +120,12 @@ def _either(one: Callable[[], bool], other: Callable[[], bool]) -> Callable[[], 
 
 
 def _at_once(jobs: Sequence[Callable[[], Folded]], is_over: Event) -> list[Folded]:
-    """What jobs give, each in a thread of its own; where one fails, `is_over` tells the others."""
+    """What jobs give, of several each in a thread of its own; where one fails, `is_over` tells the others.
+
+    One alone needs no thread: a Ctrl-C ends it at once.
+    """
+    if len(jobs) == 1:
+        return [job() for job in jobs]
     running: list[Future[Folded]] = []
     try:
         with ThreadPoolExecutor(len(jobs)) as threads:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Lock
 from typing import Any, Final
 
 from compaction.prompts import Prompt
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import body_of, header_of, kind_of
-from eventstore.log import EventLog, Snapshot
+from eventstore.log import EventLog, Head, Snapshot
 
 _HOLDERS: Final = {
     "compaction": "request",
@@ -22,38 +23,58 @@ _HOLDERS: Final = {
 
 
 class RecordedSummarizer:
-    """Answers from a log, by the digest of the prompt: of one session, or of all.
+    """Answers from a log, by the digest of the prompt: of `session` first, then of the others.
 
-    Where the same prompt was answered several times, the newest answer of the last session counts.
+    Where the same prompt was answered several times, the newest answer of `session` counts, else that of the session
+    that was written to last. Other sessions are read only for a prompt that the ones before do not answer; what was
+    read once is not read again. `is_alone`: the others are never read.
     """
 
     name = "recorded"
 
-    def __init__(self, log: EventLog | Snapshot, *, session: str | None = None) -> None:
-        with log.snapshot() as snapshot:
-            names = [session] if session else [head.name for head in snapshot.heads()]
-            self._answers = {
-                str(request["promptDigest"]): Answer(
-                    text=request["answer"],
-                    model=str(request.get("model", "")),
-                    is_cut=request.get("isCut") is True,
-                )
-                for name in names
-                for request in _requests(snapshot, name)
-                if isinstance(request.get("answer"), str) and "promptDigest" in request
-            }
+    def __init__(self, log: EventLog | Snapshot, *, session: str = "", is_alone: bool = False) -> None:
+        self._log, self._session, self._is_alone = log, session, is_alone
+        self._read: dict[str, _Answers] = {}
+        self._lock = Lock()
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """The answer that the same prompt had. Raises SummarizerError where the log has none."""
         del is_cancelled
-        answer = self._answers.get(prompt.digest)
-        if answer is None:
-            raise SummarizerError(self.name, f"the log holds no answer to prompt {prompt.digest[:12]}")
-        return answer
+        with self._lock, self._log.snapshot() as snapshot:
+            for head in self._heads(snapshot):
+                answers = self._read.setdefault(head.name, _Answers())
+                answers.read_on(snapshot, head)
+                if prompt.digest in answers.by_digest:
+                    return answers.by_digest[prompt.digest]
+        raise SummarizerError(self.name, f"the log holds no answer to prompt {prompt.digest[:12]}")
+
+    def _heads(self, snapshot: Snapshot) -> Iterator[Head]:
+        """The sessions to look in, in order."""
+        if self._session:
+            yield snapshot.head(self._session)
+        if not self._is_alone:
+            others = [head for head in snapshot.heads() if head.name != self._session]
+            yield from sorted(others, key=lambda head: head.position, reverse=True)
 
 
-def _requests(snapshot: Snapshot, session: str) -> Iterator[dict[str, Any]]:
-    for frame in snapshot.frames(session):
+class _Answers:
+    """The answers that a session holds, as far as it was read."""
+
+    def __init__(self) -> None:
+        self.by_digest: dict[str, Answer] = {}
+        self._version = 0
+
+    def read_on(self, snapshot: Snapshot, head: Head) -> None:
+        for request in _requests(snapshot, head.name, first=self._version + 1):
+            text, digest = request.get("answer"), request.get("promptDigest")
+            if isinstance(text, str) and isinstance(digest, str):
+                model, is_cut = str(request.get("model", "")), request.get("isCut") is True
+                self.by_digest[digest] = Answer(text=text, model=model, is_cut=is_cut)
+        self._version = head.version
+
+
+def _requests(snapshot: Snapshot, session: str, *, first: int) -> Iterator[dict[str, Any]]:
+    for frame in snapshot.frames(session, first=first):
         kind = kind_of(frame, header_of(frame))
         if kind in _HOLDERS:
             told = tolerant_json(bytes(body_of(frame))).get(_HOLDERS[kind])

@@ -18,9 +18,13 @@ _KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """What a summarizer may be made of: a model's name and an address ("": the usual ones), and the log at hand."""
+    """What a summarizer may be made of: the log and the session at hand, a model's name, an address.
+
+    "" is none of it: no session in particular, the usual model and address.
+    """
 
     log: EventLog
+    session: str = ""
     model: str = ""
     endpoint: str = ""
 
@@ -58,7 +62,7 @@ def _extractive(choice: Choice) -> Summarizer:
 def _recorded(choice: Choice) -> Summarizer:
     from compaction.summarizers.recorded import RecordedSummarizer  # noqa: PLC0415  as the others
 
-    return RecordedSummarizer(choice.log)
+    return RecordedSummarizer(choice.log, session=choice.session)
 
 
 SUMMARIZERS: Final = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,8 @@ remote_endpoint = "http://127.0.0.1/sum"
 idle_enabled = true
 idle_threshold_tokens = 4_000
 idle_timeout_seconds = 5
-failures = 6
-less_saved = false
+most_failures = 6
+subtracts_savings = false
 
 [promotion]
 model = "vast"
@@ -71,11 +72,17 @@ def test_every_setting_can_be_written_down(written):
         idle_enabled=True,
         idle_threshold_tokens=4_000,
         idle_timeout_seconds=5,
-        failures=6,
-        less_saved=False,
+        most_failures=6,
+        subtracts_savings=False,
         promotion=Promotion(model="vast", window=1_000_000, output=64_000),
         branch_summary=BranchSummaries(enabled=True, reserve_tokens=7_000),
     )
+
+
+def test_every_setting_may_go_by_the_name_that_it_has_in_oh_my_pi(written):
+    camel = re.sub(r"_([a-z])", lambda found: found[1].upper(), ALL)
+    assert "reserveTokens = 1_000" in camel
+    assert written(camel) == written(ALL)
 
 
 def test_all_that_there_are_were_tried():
@@ -92,9 +99,16 @@ def test_an_empty_file_sets_nothing(written):
         ("enabled = 1", "Expected `bool`, got `int` - at `$.enabled`; docs/policies.md names the settings"),
         ('strategy = "guess"', "Invalid enum value 'guess' - at `$.strategy`"),
         ("enable = true", "contains unknown field `enable`; docs/policies.md names the settings"),
-        ("reserveTokens = 1", "contains unknown field `reserveTokens`; it is called reserve_tokens here"),
-        ("thresholdPercent = 1", "it is called threshold_percent here"),
-        ("[branchSummary]", "it is called branch_summary here"),
+        ("reserveTokens = 0", "Expected `int` >= 1 - at `$.reserve_tokens`"),
+        ("reserveToken = 1", "contains unknown field `reserve_token`; docs/policies.md names the settings"),
+        (
+            "reserve_tokens = 1\nreserveTokens = 2",
+            "sets `reserve_tokens` twice, the other time as `reserveTokens`; leave one out",
+        ),
+        (
+            "[promotion]\nmodel = 'x'\nwindow = 1\noutput = 2\nOutput = 3",
+            "sets `output` twice",
+        ),
         (
             "[promotion]\nmodel = 'x'\nwindow = 1\nwidth = 2",
             "contains unknown field `width` - at `$.promotion`",

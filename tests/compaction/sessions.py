@@ -99,10 +99,24 @@ def _counted_anew(draw: st.DrawFn) -> list[Json]:
 
 
 @st.composite
+def _worked(draw: st.DrawFn) -> list[Json]:
+    """A talk in which there is something to make smaller under any policy: turns of several calls with long results."""
+    said: list[Json] = []
+    for turn in range(draw(st.integers(3, 5))):
+        said.append(user("please " * 9))
+        for number in range(2):
+            name = f"w{turn}-{number}"
+            said.append(assistant(call("read", name, path="a.py"), stop="toolUse"))
+            said.append(result("x" * draw(st.integers(90, 200)), tool="read", call_id=name))
+        said.append(assistant("done"))
+    return said
+
+
+@st.composite
 def talked_events(draw: st.DrawFn) -> list[NewEvent]:
     """A talk in a log, in which somebody compacts, rewrites, undoes, and tells of other branches now and then."""
     events: list[NewEvent] = []
-    for said in draw(st.one_of(_counted_anew(), good_talk(), any_talk)):
+    for said in draw(st.one_of(_counted_anew(), good_talk(), any_talk, _worked(), _worked())):
         records: list[Record] = [message(said)]
         if events and draw(st.integers(0, 5)) == 0:
             records.append(_interlude(draw, [event.id for event in events]))
@@ -129,5 +143,5 @@ def _interlude(draw: st.DrawFn, ids: list[str]) -> Record:
     )
 
 
-sessions = native_events() | talked_events().filter(bool)
+sessions = native_events() | talked_events().filter(bool) | talked_events().filter(bool)
 """Events of one session in the order of their appending."""

@@ -367,7 +367,7 @@ def test_a_summary_stands_in_a_request_as_the_policy_says(story, placement, told
 
 def test_after_a_refused_request_the_summary_says_that_it_reacted(story):
     turns(story, 20, 10)
-    reactive = policy(placement="compacted", recovery=LastMessages(messages=2))
+    reactive = policy(placement="compacted", recovery_placement="reactive-compact")
     compactor(Scripted(lambda _: "so far"), reactive).compact(story.writer, reason="overflow")
     body = json.loads(render(build_context(story.log, "s"), model="m").body)
     assert body["messages"][0]["content"][0]["text"] == "[Reactive compact]\n\nso far"
@@ -449,6 +449,44 @@ def test_as_many_files_are_shown_again_as_leave_a_gain_the_newest_first(story):
     _, *shown = texts_of(build_context(story.log, "s"))
     assert [text.split(",")[0] for text in shown] == ["c.py", "b.py"]
     assert (done.outcome, done.tokens_after) == ("compacted", size_of(story))
+
+
+def test_files_that_are_shown_again_are_not_compacted_away_before_anything_else_is_said(story):
+    reading(story, 100, 100, 100)
+    again = compactor(Scripted(lambda _: long(50)), WHOLE)
+    first = again.compact(story.writer)
+    shown = texts_of(build_context(story.log, "s"))
+    assert (first.outcome, again.compact(story.writer).outcome) == ("compacted", "nothing")
+    assert texts_of(build_context(story.log, "s")) == shown
+
+
+def test_what_is_prepared_appends_nothing(story):
+    turns(story, 20, 10)
+    before = events(story.log, "s")
+    compactor(hooks=[Hooks(name="h", before_compaction=raises)]).prepare(story.writer)
+    assert events(story.log, "s") == before
+
+
+def test_what_was_prepared_is_carried_out_with_its_own_cut_though_more_was_said_since(story):
+    turns(story, 20, 10)
+    compacts = compactor(Scripted(lambda _: "so far"))
+    prepared = compacts.prepare(story.writer)
+    story.says(user(long(30)))
+    done = compacts.carry_out(story.writer, prepared)
+    assert (done.plan, texts_of(build_context(story.log, "s"))) == (
+        prepared.plan,
+        ["so far", long(10), long(10), long(30)],
+    )
+
+
+def test_what_was_prepared_for_a_leaf_is_not_carried_out_once_somebody_has_gone_on_from_it(story):
+    *_, last = turns(story, 20, 10)
+    compacts = compactor(Scripted(lambda _: "so far"))
+    since = len(events(story.log, "s"))
+    story.says(user("late"))
+    prepared = compacts.prepare(story.writer, leaf=last, since=since)
+    assert compacts.carry_out(story.writer, prepared).outcome == "nothing"
+    assert texts_of(build_context(story.log, "s"))[-1] == "late"
 
 
 def test_where_the_summary_alone_is_no_gain_nothing_that_is_shown_again_is_to_blame(story):

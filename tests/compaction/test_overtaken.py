@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.overtaken import overtaken
+from compaction.overtaken import overtaken, went_on
 from eventstore.records import Compaction, CustomMessage, Label, Undone
 from projections.standpoint import stand
 from tests.support.events import version
@@ -65,3 +65,10 @@ def test_another_leaf_is_not_gone_for_what_happens_on_other_branches_or_says_not
     story.add(Label(target_id="e3", label="here"))
     story.add(CustomMessage(custom_type="x", content="elsewhere"), parent="e2")
     assert problem(begun, is_elsewhere=True) == ""
+
+
+def test_who_went_on_from_another_leaf_after_it_was_chosen_counts(begun):
+    story, at, since = begun
+    story.says(user("four"))
+    with story.log.snapshot() as snapshot:
+        assert (went_on(snapshot, at, since), went_on(snapshot, at, since + 1)) == (True, False)

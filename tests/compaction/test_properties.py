@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from functools import wraps
 from itertools import count
 
 import msgspec
@@ -35,11 +37,43 @@ from tests.support.events import NOW, events
 bounded = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LIMITS = Limits(window=200_000)
 TOKENS = counter("utf16/4")
+SUMMARIZING = [name for name in preset_names() if preset(name).cut]
 each_policy = pytest.mark.parametrize(
     "policies",
     [*(st.just(small(preset(name))) for name in preset_names()), any_policies],
     ids=[*preset_names(), "any"],
 )
+each_summarizing_policy = pytest.mark.parametrize(
+    "policies",
+    [*(st.just(small(preset(name))) for name in SUMMARIZING), any_policies],
+    ids=[*SUMMARIZING, "any"],
+)
+DONE: Counter[str] = Counter()
+"""How often a property has met each outcome of a compaction, and rewrites."""
+LEAST = 5
+"""In so many of its draws at least a property has to meet something that was done, in at most so many rounds."""
+ROUNDS = 6
+
+
+def bites(*outcomes):
+    """A property that fails where its draws hardly ever meet any of these outcomes: it would promise nothing.
+
+    Draws may all be small by chance: then others are drawn.
+    """
+
+    def counted(holds):
+        @wraps(holds)
+        def counting(**given):
+            DONE.clear()
+            for _ in range(ROUNDS):
+                holds(**given)
+                if sum(DONE[outcome] for outcome in outcomes) >= LEAST:
+                    return
+            pytest.fail(f"hardly any draw met any of {outcomes}: {dict(DONE)}")
+
+        return counting
+
+    return counted
 
 
 def session_of(appended):
@@ -55,11 +89,14 @@ def compacted(policy, writer, reason="threshold", answer=lambda _: "s", scribe=N
     compactor = Compactor(policy=policy, asker=asker, limits=LIMITS, tokens=TOKENS)
     done = compactor.compact(writer, reason=reason, continues=True, **where)
     event(done.outcome)
+    DONE[done.outcome] += 1
     return done
 
 
 def rewritten(policy, writer):
-    return record_rewrites(writer, policy.rewrites, tokens=TOKENS, is_compacting=True)
+    made = record_rewrites(writer, policy.rewrites, tokens=TOKENS, is_compacting=True).events
+    DONE["rewritten"] += bool(made)
+    return made
 
 
 def made_small(policy, writer):
@@ -105,6 +142,7 @@ def shown_otherwise(log, since):
 
 
 @each_policy
+@bites("compacted", "rewritten")
 @bounded
 @given(data=st.data(), appended=sessions)
 def test_what_a_policy_leaves_is_a_request_that_the_api_takes(policies, data, appended):
@@ -117,6 +155,7 @@ def test_what_a_policy_leaves_is_a_request_that_the_api_takes(policies, data, ap
 
 
 @each_policy
+@bites("compacted", "rewritten")
 @bounded
 @given(data=st.data(), appended=sessions)
 def test_nothing_that_a_policy_does_needs_a_repair_that_was_not_needed_before(policies, data, appended):
@@ -128,6 +167,7 @@ def test_nothing_that_a_policy_does_needs_a_repair_that_was_not_needed_before(po
 
 
 @each_policy
+@bites("compacted", "rewritten")
 @bounded
 @given(data=st.data(), appended=sessions)
 def test_what_is_kept_is_byte_for_byte_what_it_was_but_for_recorded_rewrites(policies, data, appended):
@@ -143,6 +183,7 @@ def test_what_is_kept_is_byte_for_byte_what_it_was_but_for_recorded_rewrites(pol
 
 
 @each_policy
+@bites("compacted", "rewritten")
 @bounded
 @given(data=st.data(), appended=sessions)
 def test_an_undo_gives_the_exact_bytes_back(policies, data, appended):
@@ -155,7 +196,8 @@ def test_an_undo_gives_the_exact_bytes_back(policies, data, appended):
     assert context_json(log, "s") == before
 
 
-@each_policy
+@each_summarizing_policy
+@bites("compacted")
 @bounded
 @given(data=st.data(), appended=sessions)
 def test_every_message_of_the_context_before_is_summarized_or_kept(policies, data, appended):
@@ -167,7 +209,8 @@ def test_every_message_of_the_context_before_is_summarized_or_kept(policies, dat
         assert [*plan.cut.to_summarize, *plan.cut.turn_prefix, *plan.cut.kept] == before
 
 
-@each_policy
+@each_summarizing_policy
+@bites("compacted")
 @bounded
 @given(data=st.data(), appended=sessions, late=st.integers(1, 3))
 def test_a_message_that_comes_while_a_summary_is_made_is_never_lost(policies, data, appended, late):
@@ -184,7 +227,8 @@ def test_a_message_that_comes_while_a_summary_is_made_is_never_lost(policies, da
     assert [name for name in messages_of(log) if name in said] == said
 
 
-@each_policy
+@each_summarizing_policy
+@bites("compacted")
 @bounded
 @given(data=st.data(), appended=sessions)
 def test_whatever_leaves_a_context_is_in_a_summary(policies, data, appended):
@@ -198,6 +242,7 @@ def test_whatever_leaves_a_context_is_in_a_summary(policies, data, appended):
 
 
 @each_policy
+@bites("compacted", "rewritten")
 @bounded
 @given(data=st.data(), appended=sessions)
 def test_every_message_is_shown_or_in_the_summary_or_recorded_as_left_out(policies, data, appended):
@@ -214,6 +259,7 @@ def test_every_message_is_shown_or_in_the_summary_or_recorded_as_left_out(polici
 
 
 @each_policy
+@bites("compacted", "rewritten")
 @bounded
 @given(data=st.data(), appended=sessions)
 def test_no_call_is_parted_from_its_results(policies, data, appended):
@@ -254,7 +300,8 @@ def test_what_is_kept_stays_within_its_budget_or_is_the_newest_group(appended, c
         assert plan.cut.shrinks_to == (None if plan.tokens_kept <= budget else budget)
 
 
-@each_policy
+@each_summarizing_policy
+@bites("compacted")
 @bounded
 @given(data=st.data(), appended=sessions)
 def test_the_size_that_a_compaction_records_is_that_of_the_context_that_it_leaves(policies, data, appended):
@@ -270,6 +317,7 @@ def test_the_size_that_a_compaction_records_is_that_of_the_context_that_it_leave
 
 
 @pytest.mark.parametrize("shape", ["serialized", "live-prefix"])
+@bites("compacted")
 @bounded
 @given(data=st.data(), appended=sessions)
 def test_every_request_for_a_summary_is_one_that_the_api_takes(shape, data, appended):
@@ -282,6 +330,7 @@ def test_every_request_for_a_summary_is_one_that_the_api_takes(shape, data, appe
         assert validate(request_body(prompt, "claude-x")) == []
 
 
+@bites("compacted")
 @bounded
 @given(data=st.data(), appended=sessions, policy=any_policies, recovery=cuts)
 def test_after_a_refusal_any_leaf_is_made_smaller_without_a_loss_or_a_repair(

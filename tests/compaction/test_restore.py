@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from compaction.policies import Restoring
-from compaction.restore import fewer, restored
-from compaction.rewrites import sized
+from compaction.policies import Restoring, preset
+from compaction.restore import RESTORED, fewer, restored
+from compaction.rewrites import Micro
+from compaction.rewriting import record_rewrites
+from compaction.undo import undo
 from projections.context import build_context
+from projections.standpoint import path, stand
 from projections.tokens import counter
-from tests.compaction.scripted import long
-from tests.support.talk import assistant, call, result
+from tests.compaction.scripted import Scripted, compactor, long
+from tests.support.talk import assistant, call, result, texts_of, user
 
 TOKENS = counter("utf16/4")
 
@@ -19,11 +22,28 @@ def reads(story, path, said="the text", **arguments):
     return story.says(assistant(call("read", name, path=path, **arguments)), answer)[1]
 
 
+def again(story, kept=(), **numbers):
+    """What would be shown again behind a compaction that keeps these messages of the context."""
+    with story.log.snapshot() as snapshot:
+        entries = path(snapshot, stand(snapshot, "s"))
+    parts = [part for part in build_context(story.log, "s").parts if part.id in kept]
+    return restored(entries, Restoring(**numbers), parts, TOKENS)
+
+
 def shown(story, kept=(), **numbers):
-    found = restored(
-        sized("s", build_context(story.log, "s").parts, TOKENS), Restoring(**numbers), set(kept), TOKENS
-    )
-    return [each.content for each in found]
+    return [each.content for each in again(story, kept, **numbers)]
+
+
+def micro(story):
+    """Blank all but the newest three results, as `layered` does before every request."""
+    record_rewrites(story.writer, [Micro()], tokens=TOKENS)
+
+
+def restored_in(story):
+    """The files that the context shows again, in its order."""
+    context = build_context(story.log, "s")
+    texts = zip(context.parts, texts_of(context), strict=True)
+    return [text.split(",")[0] for part, text in texts if RESTORED.encode() in part.raw]
 
 
 def test_the_newest_read_of_each_file_is_shown_newest_first(story):
@@ -72,10 +92,83 @@ def test_fewer_is_without_the_file_read_longest_ago_and_at_last_without_the_plan
     reads(story, "a.py")
     reads(story, "b.py")
     story.says(assistant(call("todo", items=["one"])), result("ok", tool="todo"))
-    context = sized("s", build_context(story.log, "s").parts, TOKENS)
-    left = restored(context, Restoring(), set(), TOKENS)
+    left = again(story)
     names = []
     while left:
         left = fewer(left)
         names.append([each.content.split()[0] for each in left])
     assert names == [["b.py,", "The"], ["The"], []]
+
+
+def test_files_whose_reads_a_rewrite_blanked_are_shown_as_they_are_stored(story):
+    for number in range(8):
+        reads(story, f"{number}.py", long(40 + number))
+        micro(story)
+    assert [text.split(",")[0] for text in shown(story)] == ["7.py", "6.py", "5.py", "4.py", "3.py"]
+    assert [text.count("x") for text in shown(story)] == [188, 184, 180, 176, 172]
+
+
+def test_an_older_read_never_stands_for_a_newer_one_that_a_rewrite_blanked(story):
+    reads(story, "a.py", "short")
+    reads(story, "a.py", long(40))
+    for number in range(3):
+        reads(story, f"{number}.py", long(50))
+    micro(story)
+    assert shown(story)[-1] == f"a.py, as it was read last:\n{long(40)}"
+
+
+def test_a_file_whose_newest_read_failed_is_not_shown_as_it_was_before(story):
+    reads(story, "a.py", "the text")
+    reads(story, "a.py", "no such file")
+    assert shown(story) == []
+
+
+def test_what_is_kept_but_blanked_is_shown_again(story):
+    kept = reads(story, "a.py", long(40))
+    for number in range(3):
+        reads(story, f"{number}.py", long(50))
+    micro(story)
+    assert "a.py, as it was read last:" in shown(story, kept=[kept])[-1]
+
+
+def test_results_are_those_of_the_newest_call_with_their_id(story):
+    for name in ("a.py", "b.py"):
+        story.says(assistant(call("read", "call_0", path=name)), result(name, tool="read", call_id="call_0"))
+    assert shown(story) == ["b.py, as it was read last:\nb.py", "a.py, as it was read last:\na.py"]
+
+
+def test_what_an_earlier_compaction_shows_again_and_this_one_keeps_is_not_shown_twice(story):
+    reads(story, "a.py")
+    story.says(assistant(call("todo", "t1", items=["one"])), result("ok", tool="todo", call_id="t1"))
+    kept = [story.add(each) for each in again(story)]
+    assert shown(story, kept=kept) == []
+
+
+def test_a_file_that_was_read_anew_since_it_was_shown_again_is_shown_as_it_is_now(story):
+    reads(story, "a.py", "old")
+    kept = [story.add(each) for each in again(story)]
+    reads(story, "a.py", "newer")
+    assert shown(story, kept=kept) == ["a.py, as it was read last:\nnewer"]
+
+
+def test_layered_shows_five_files_again_behind_every_compaction(story):
+    layered = compactor(Scripted(), preset("layered"))
+    for number in range(8):
+        reads(story, f"{number}.py", long(200 + number))
+        micro(story)
+    story.says(user(long(2_000)))
+    wanted = ["7.py", "6.py", "5.py", "4.py", "3.py"]
+    assert layered.compact(story.writer).outcome == "compacted"
+    assert restored_in(story) == wanted
+    story.says(user(long(2_000)), assistant("done"))
+    assert layered.compact(story.writer).outcome == "compacted"
+    assert restored_in(story) == wanted
+
+
+def test_what_is_shown_again_goes_with_the_compaction_that_is_undone(story):
+    reads(story, "a.py", long(100))
+    story.says(user(long(2_000)))
+    compactor(Scripted(), preset("layered")).compact(story.writer)
+    undo(story.writer)
+    assert restored_in(story) == []
+    assert len(shown(story)) == 1

@@ -1,23 +1,29 @@
-"""A policy's rewrites, carried out one upon the other."""
+"""Rewrites: what they save is what the context shrinks by; a policy's are carried out one upon the other."""
 
 from __future__ import annotations
 
 from threading import Thread
 
+import pytest
+
+from compaction import record_compaction
 from compaction.rewrites import Mask, Micro, Snip
-from compaction.rewriting import record_rewrites
-from eventstore.records import Link, Undone, record_of
+from compaction.rewriting import record_rewrite, record_rewrites
+from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
+from eventstore.records import CustomMessage, Link, Shown, Undone, record_of
 from eventstore.writing import SessionWriter
 from projections.context import build_context, context_json
 from projections.tokens import counter
 from tests.compaction.rewrites.contexts import calls
-from tests.support.talk import texts_of, user
+from tests.compaction.scripted import long
+from tests.support.events import version
+from tests.support.talk import assistant, call, image, result, texts_of, user
 
 TOKENS = counter("utf16/4")
 
 
 def carried_out(story, *parts, **options):
-    return record_rewrites(story.writer, parts, tokens=TOKENS, **options)
+    return record_rewrites(story.writer, parts, tokens=TOKENS, **options).events
 
 
 def size(story):
@@ -30,6 +36,12 @@ def test_each_rewrite_is_an_entry_that_says_what_it_saved(story):
     (entry,) = carried_out(story, Micro())
     record = record_of("rewrite", story[entry].body)
     assert (record.reason, record.tokens_saved) == ("micro", before - size(story))
+
+
+def test_what_was_appended_is_given_with_its_ids(story):
+    calls(story, *[100] * 4)
+    done = record_rewrites(story.writer, [Micro()], tokens=TOKENS)
+    assert [record_of("rewrite", story[event].body) for event in done.events] == done.records
 
 
 def test_a_rewrite_that_changes_nothing_is_no_entry(story):
@@ -114,3 +126,142 @@ def test_two_rewrites_that_would_show_each_others_notices_come_to_rest(story):
     parts = (Mask(keep_observations=0), Micro(keep=0, shortest=0))
     assert len(carried_out(story, *parts)) >= 1
     assert carried_out(story, *parts) == []
+
+
+def rewrite(story, *targets, reason="prune"):
+    """Record a rewrite, and give its record."""
+    return record_of("rewrite", story[record_rewrite(story.writer, targets=targets, reason=reason)].body)
+
+
+def test_a_rewrite_shows_its_text_from_here_on(story):
+    (target,) = story.says(user("long"))
+    rewrite(story, Shown(target=target, shown="short"))
+    assert texts_of(build_context(story.log, "s")) == ["short"]
+
+
+def test_a_rewrite_says_why_and_of_what(story):
+    (target,) = story.says(user("long"))
+    shown = Shown(target=target, shown="short")
+    record = rewrite(story, shown, reason="supersede")
+    assert (record.reason, record.targets) == ("supersede", [shown])
+
+
+@pytest.mark.parametrize(
+    ("message", "block", "saved"),
+    [
+        (user(long(10)), None, 9),
+        (result(long(10), long(5)), 1, 4),
+        (result(long(10), long(5)), None, 14),
+        (result(long(10), image()), 1, 1199),
+        (assistant(long(10), call("bash", command=long(5))), 0, 9),
+        (user("x"), None, 0),
+    ],
+)
+def test_the_tokens_saved_are_what_the_context_shrinks_by(story, message, block, saved):
+    (target,) = story.says(message)
+    before = size(story)
+    record = rewrite(story, Shown(target=target, shown=long(1), block=block))
+    assert record.tokens_saved == before - size(story) == saved
+
+
+def test_the_tokens_saved_by_several_targets_add_up(story):
+    one, two = story.says(result(long(10), long(10)), user(long(10)))
+    before = size(story)
+    targets = [
+        Shown(target=one, shown="", block=0),
+        Shown(target=two, shown=long(4)),
+        Shown(target=one, shown="", block=1),
+    ]
+    assert rewrite(story, *targets).tokens_saved == before - size(story) == 26
+
+
+def test_a_rewrite_of_a_rewrite_saves_what_is_saved_on_top(story):
+    (target,) = story.says(user(long(10)))
+    rewrite(story, Shown(target=target, shown=long(4)))
+    before = size(story)
+    assert rewrite(story, Shown(target=target, shown=long(1))).tokens_saved == before - size(story) == 3
+
+
+def test_a_rewrite_that_shows_more_saves_less_than_nothing(story):
+    (target,) = story.says(user(long(1)))
+    assert rewrite(story, Shown(target=target, shown=long(3))).tokens_saved == -2
+
+
+def test_a_custom_message_can_be_rewritten(story):
+    target = story.add(CustomMessage(custom_type="x", content=long(10)))
+    assert rewrite(story, Shown(target=target, shown=long(1))).tokens_saved == 9
+
+
+@pytest.mark.parametrize("target", ["ghost", ""])
+def test_a_target_that_is_not_there_is_refused_by_name(story, target):
+    story.says(user("long"))
+    with pytest.raises(NotFoundError, match=f"no message in the context '{target}'"):
+        record_rewrite(story.writer, targets=[Shown(target=target, shown="")], reason="prune")
+
+
+def test_a_target_that_a_compaction_hides_is_refused(story):
+    old, kept = story.says(user("old"), user("kept"))
+    record_compaction(story.writer, summary="s", first_kept=kept)
+    with pytest.raises(NotFoundError, match=f"no message in the context '{old}'"):
+        record_rewrite(story.writer, targets=[Shown(target=old, shown="")], reason="prune")
+
+
+def test_a_target_on_another_branch_is_refused(story):
+    root, elsewhere = story.says(user("root"), user("elsewhere"))
+    story.add(CustomMessage(custom_type="x", content="here"), parent=root)
+    with pytest.raises(NotFoundError):
+        record_rewrite(story.writer, targets=[Shown(target=elsewhere, shown="")], reason="prune")
+
+
+def test_one_target_that_is_not_there_refuses_all(story):
+    (target,) = story.says(user("long"))
+    with pytest.raises(NotFoundError):
+        rewrite(story, Shown(target=target, shown=""), Shown(target="ghost", shown=""))
+    assert version(story.log, "s") == 1
+
+
+def test_a_rewrite_while_somebody_appends_is_refused(story, interrupt):
+    (target,) = story.says(user("long"))
+    with pytest.raises(VersionConflictError):
+        record_rewrite(interrupt(story).writer, targets=[Shown(target=target, shown="short")], reason="prune")
+    assert texts_of(build_context(story.log, "s")) == ["long", "me first"]
+
+
+@pytest.mark.parametrize("block", [1, -1, 7])
+def test_a_block_that_a_message_does_not_have_is_refused(story, block):
+    (target,) = story.says(user("long"))
+    with pytest.raises(BadInputError, match="has no block"):
+        rewrite(story, Shown(target=target, shown="short", block=block))
+
+
+def test_a_shell_command_has_no_content_to_rewrite(story):
+    (target,) = story.says({"role": "bashExecution", "command": "ls", "output": "a", "exitCode": 0})
+    with pytest.raises(BadInputError, match="no content to rewrite"):
+        rewrite(story, Shown(target=target, shown="short"))
+
+
+def test_a_span_saves_what_it_hides_less_its_own_text(story):
+    story.says(user(long(10)), assistant(long(20)), user(long(1)))
+    record = rewrite(story, Shown(target="e1", shown=long(2), through="e2"), reason="snip")
+    assert (record.tokens_saved, size(story)) == (28, 3)
+
+
+def test_a_span_must_end_at_its_beginning_or_behind_it(story):
+    story.says(user("one"), user("two"))
+    with pytest.raises(BadInputError, match="'e1' is no message of the context at or behind it"):
+        record_rewrite(story.writer, targets=[Shown(target="e2", shown="x", through="e1")], reason="snip")
+
+
+def test_at_another_leaf_what_is_there_is_rewritten_and_the_session_stands_below_it(story):
+    *_, leaf = calls(story, *[100] * 4)
+    story.says(assistant("", stop="error"))
+    (entry,) = carried_out(story, Micro(), leaf=leaf, since=version(story.log, "s"))
+    assert story[entry].parent == leaf
+    assert "[Earlier tool result compacted. Re-run if needed.]" in texts_of(build_context(story.log, "s"))
+
+
+def test_at_another_leaf_nothing_is_rewritten_once_somebody_has_gone_on_from_it(story):
+    *_, leaf = calls(story, *[100] * 4)
+    since = version(story.log, "s")
+    story.says(user("late"))
+    assert carried_out(story, Micro(), leaf=leaf, since=since) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from compaction import policies
 from compaction.part import Limits
 from compaction.trigger import Trigger
 
@@ -49,6 +50,11 @@ def test_a_threshold_in_tokens_stays_below_the_window():
 @pytest.mark.parametrize(("percent", "threshold"), [(80, 160_000), (100, 198_000), (250, 198_000)])
 def test_a_threshold_in_percent_is_at_most_99(percent, threshold):
     assert Trigger(percent=percent).threshold(Limits(window=200_000)) == threshold
+
+
+def test_a_policy_may_name_more_than_a_hundred_percent():
+    named = policies.parse('name = "p"\n[trigger]\npart = "threshold"\npercent = 150', source="p")
+    assert named.trigger.threshold(Limits(window=200_000)) == 198_000
 
 
 def test_a_reserve_that_nobody_chose_leaves_a_small_window_85_percent():

@@ -1,15 +1,17 @@
-"""A session with one event more is, for every fold, the session after that event was appended."""
+"""A session with more events is, for every fold, the session after they were appended."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from eventstore.chain import payload_digest
 from eventstore.errors import NotFoundError
 from eventstore.memory_log import MemoryLog
-from projections.prospect import Prospect, foreseen
+from projections.prospect import Prospect
+from tests.support.asked import Asked
 from tests.support.events import NOW, compaction, decision, message, undone, version
 from tests.support.native import native_events
 from tests.support.views import views_at
@@ -58,28 +60,26 @@ def as_bytes(frames):
     ids=["at the leaf", "on a branch", "a root", "a compaction", "an undo", "off the path"],
 )
 def test_a_prospect_says_what_the_log_says_after_the_append(log, new):
-    log.append("s", STORY)
     log.append("another", STORY)
+    log.append("s", STORY)
     with log.snapshot() as snapshot:
-        prospect = Prospect(snapshot, "s", new)
+        prospect = Prospect(snapshot, "s", [new])
         foreseen = said_by(prospect), said_by(prospect, "another")
     log.append("s", [new])
     assert foreseen == (said_by(log), said_by(log, "another"))
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(appended=native_events())
-def test_a_prospect_shows_what_the_log_shows_after_the_append(appended):
-    *before, new = appended
-    if not before:
-        return
-    new = msgspec.structs.replace(new, time=NOW)
+@given(appended=native_events(), data=st.data())
+def test_a_prospect_shows_what_the_log_shows_after_the_append(appended, data):
+    known = data.draw(st.integers(1, max(len(appended) - 1, 1)))
+    new = [msgspec.structs.replace(event, time=NOW) for event in appended[known:]]
     log = MemoryLog(clock=lambda: NOW)
-    log.append("s", before)
+    log.append("s", appended[:known])
     with log.snapshot() as snapshot:
         prospect = Prospect(snapshot, "s", new)
         foreseen = said_by(prospect), views_at(prospect, "s")
-    log.append("s", [new])
+    log.append("s", new)
     assert foreseen == (said_by(log), views_at(log, "s"))
 
 
@@ -87,7 +87,7 @@ def test_the_first_entry_of_a_session_without_any_is_a_root(log):
     log.append("s", [decision("x")])
     new = message("new", time=NOW)
     with log.snapshot() as snapshot:
-        foreseen = said_by(Prospect(snapshot, "s", new))
+        foreseen = said_by(Prospect(snapshot, "s", [new]))
     log.append("s", [new])
     assert foreseen == said_by(log)
 
@@ -95,7 +95,7 @@ def test_the_first_entry_of_a_session_without_any_is_a_root(log):
 def test_a_prospect_stores_nothing(log):
     log.append("s", STORY)
     with log.snapshot() as snapshot:
-        Prospect(snapshot, "s", message("new"))
+        Prospect(snapshot, "s", [message("new")])
     assert version(log, "s") == 5
 
 
@@ -103,14 +103,14 @@ def test_a_prospect_stores_nothing(log):
 def test_a_parent_that_is_no_entry_is_refused(log, parent, problem):
     log.append("s", STORY)
     with log.snapshot() as snapshot, pytest.raises(NotFoundError, match=problem):
-        Prospect(snapshot, "s", message("new", parent=parent))
+        Prospect(snapshot, "s", [message("new", parent=parent)])
 
 
 def test_payloads_and_what_is_kept_are_those_of_the_log(log):
     log.append("s", STORY, blobs=[b"payload"])
     log.keep([(b"key", b"value")])
     with log.snapshot() as snapshot:
-        prospect = Prospect(snapshot, "s", message("new"))
+        prospect = Prospect(snapshot, "s", [message("new")])
         found = bytes(prospect.blob(payload_digest(b"payload"))), bytes(prospect.derived(b"key"))
     assert found == (b"payload", b"value")
 
@@ -119,6 +119,19 @@ def test_several_events_more_are_foreseen_one_after_the_other(log):
     log.append("s", STORY)
     new = [message("new", time=NOW), compaction("more", "new", time=NOW), message("most", time=NOW)]
     with log.snapshot() as snapshot:
-        after = said_by(foreseen(snapshot, "s", new))
+        after = said_by(Prospect(snapshot, "s", new))
     log.append("s", new)
     assert after == said_by(log)
+
+
+def test_no_other_session_is_asked_where_it_stands(log):
+    for number in range(3):
+        log.append(f"other-{number}", STORY)
+    log.append("s", STORY)
+    log.append("later", STORY)
+    with log.snapshot() as snapshot:
+        asked = Asked(snapshot)
+        prospect = Prospect(asked, "s", [message("new"), message("more")])
+        list(prospect.path("s", prospect.head("s").leaf))
+    assert asked.sessions == {"s"}
+    assert [prospect.head("s").version, prospect.head("s").position] == [7, 22]

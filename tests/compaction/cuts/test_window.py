@@ -7,7 +7,7 @@ import pytest
 from compaction.cuts import KeepRecent, window
 from compaction.part import Limits
 from eventstore.importing import import_file
-from eventstore.records import Compaction, Label, ModelChange, Rewrite, Shown
+from eventstore.records import Compaction, CustomMessage, Label, ModelChange, Rewrite, Shown, Undone
 from projections.standpoint import stand
 from projections.tokens import counter
 from tests.support.talk import assistant, call, result, user
@@ -61,6 +61,23 @@ def test_a_window_whose_newest_entry_is_a_compaction_says_so(story):
     story.says(user("one"))
     story.add(compaction("e1"))
     assert window_of(story.log).is_compacted
+
+
+def test_a_window_in_which_nothing_came_but_what_was_appended_with_a_compaction_says_so(story):
+    story.says(user("one"))
+    ids = story.writer.fresh_ids(2)
+    word = CustomMessage(custom_type="x", content="shown again")
+    story.add(compaction("e1"), word, cause=ids[0], ids=ids)
+    story.add(Label(target_id="e1", label="here"))
+    assert window_of(story.log).is_compacted
+    story.says(user("more"))
+    assert not window_of(story.log).is_compacted
+
+
+def test_a_window_whose_compaction_was_taken_back_is_open_to_another(story):
+    story.says(user("one"))
+    story.add(Undone(target_id=story.add(compaction("e1"))))
+    assert not window_of(story.log).is_compacted
 
 
 def test_only_entries_that_yield_a_message_are_in_the_window(story):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.maintaining.answers import newest
-from eventstore.records import Label, ModelChange
+from eventstore.records import Custom, Label, ModelChange
 from tests.support.talk import assistant, user
 
 
@@ -51,4 +51,12 @@ def test_an_answer_is_of_the_model_in_use_until_another_is_chosen(story):
 def test_a_change_of_the_model_is_behind_the_newest_answer(story):
     story.says(assistant("half", stop="length"))
     story.add(ModelChange(provider="q", model_id="n"))
-    assert (ends_with(story).stop, ends_with(story).has_failed) == ("length", False)
+    assert (ends_with(story).stop, ends_with(story).has_failed) == ("length", True)
+
+
+def test_settings_and_notes_before_a_failed_answer_stay_without_it(story):
+    story.says(user("go"))
+    chosen = story.add(ModelChange(provider="q", model_id="n"))
+    story.says(assistant("", stop="error"))
+    story.add(Custom(custom_type="x"))
+    assert (ends_with(story).before.id, ends_with(story).stop) == (chosen, "error")

@@ -7,8 +7,10 @@ from contextlib import suppress
 import pytest
 
 from compaction.maintaining import Settings
-from compaction.maintaining.circuit import Past, given_up, opens
+from compaction.maintaining.decisions import Past, given_up, opens
+from compaction.navigation.navigate import move_to
 from compaction.summarizers import CancelledError, SummarizerError
+from eventstore.records import Compaction
 from tests.compaction.maintaining.maintained import decisions, failed_three_times, fails, handing, maintainer
 from tests.compaction.scripted import Scripted, long, turns
 from tests.support.talk import user
@@ -72,7 +74,7 @@ def test_a_circuit_that_a_person_closed_opens_again(story):
 
 def test_how_many_failures_open_it_is_a_setting(story):
     turns(story, 20, 10)
-    scribe, once = Scripted(), Settings(failures=1)
+    scribe, once = Scripted(), Settings(most_failures=1)
     maintainer(Scripted(fails), settings=once).after_turn(story.writer)
     maintainer(scribe, settings=once).after_turn(story.writer)
     assert scribe.prompts == []
@@ -143,3 +145,21 @@ def test_a_compaction_that_goes_through_closes_the_circuit(story):
     turns(story, 30, 10)
     maintainer(Scripted(fails)).after_turn(story.writer)
     assert [outcome for outcome, _ in decisions(story)][-2:] == ["triggered", "failed"]
+
+
+def test_a_compaction_of_another_branch_does_not_close_it(story):
+    failed_three_times(story)
+    story.add(Compaction(summary="so far", first_kept_entry_id="", tokens_before=1), parent="e1")
+    move_to(story.writer, "e4")
+    scribe = Scripted()
+    advice = maintainer(scribe).after_turn(story.writer)
+    assert advice.reason == "3 compactions in a row have failed: compact by hand to go on"
+    assert scribe.prompts == []
+
+
+def test_failures_on_another_branch_do_not_open_it(story):
+    failed_three_times(story)
+    story.add(Compaction(summary="so far", first_kept_entry_id="", tokens_before=1))
+    move_to(story.writer, "e2")
+    turns(story, 20, 10)
+    assert maintainer().after_turn(story.writer).history_rewritten

@@ -77,3 +77,13 @@ def test_a_model_that_asks_gets_a_compaction_and_neither_a_larger_model_nor_a_ha
     promoting = Settings(strategy="handoff", promotion=LARGER.promotion)
     handing(story, Scripted(lambda _: "so far"), settings=promoting).after_turn(story.writer)
     assert kinds(story) == ["compaction"]
+
+
+def test_all_calls_that_ask_for_it_in_one_answer_get_one_compaction_and_a_result_each(story):
+    turns(story, 20, 10)
+    story.says(assistant(call("compact", "c1", instructions="mind the tests"), call("compact", "c2")))
+    asked = maintainer(cut=NOTHING_KEPT)
+    for _ in range(2):
+        asked.after_turn(story.writer)
+    assert texts_of(build_context(story.log, "s"))[-2:] == ["[Compacted. History summarized.]"] * 2
+    assert (kinds(story), repairs(story)) == (["compaction"], [])

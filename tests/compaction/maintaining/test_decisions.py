@@ -6,10 +6,12 @@ import pytest
 
 from compaction.hooks import Cancel, Hooks
 from compaction.maintaining import Maintainer, Settings
-from compaction.maintaining.circuit import Past
-from compaction.maintaining.decisions import past
+from compaction.maintaining.decisions import Past, past
+from compaction.maintaining.decisions import decisions as decisions_of
+from eventstore.records import Compaction, CustomMessage
 from tests.compaction.maintaining.maintained import decisions, failed_three_times, maintainer
 from tests.compaction.scripted import Scripted, compactor, long, turns
+from tests.support.events import events
 from tests.support.talk import user
 
 
@@ -125,3 +127,45 @@ def test_the_past_says_whether_this_very_context_gained_nothing(story, more, exp
         story.says(user("more"))
     with story.log.snapshot() as snapshot:
         assert past(snapshot, "s", snapshot.head("s").leaf) == Past(failures=1, gained_nothing=expected)
+
+
+class Reading:
+    """A snapshot that counts the frames that are read of it."""
+
+    def __init__(self, snapshot):
+        self._snapshot, self.read = snapshot, 0
+
+    def head(self, session):
+        return self._snapshot.head(session)
+
+    def frame(self, session, seq):
+        self.read += 1
+        return self._snapshot.frame(session, seq)
+
+    def frames(self, session, **which):
+        for frame in self._snapshot.frames(session, **which):
+            self.read += 1
+            yield frame
+
+
+@pytest.mark.parametrize("history", [10, 400])
+def test_what_is_read_of_decisions_follows_the_context_and_not_the_history(story, history):
+    turns(story, *[5] * history)
+    story.add(Compaction(summary="so far", first_kept_entry_id="", tokens_before=1))
+    turns(story, 5)
+    story.add(CustomMessage(custom_type="x", content="elsewhere"), parent="e1")
+    story.says(*(user("on another branch") for _ in range(history)))
+    story.add(CustomMessage(custom_type="x", content="back"), parent=f"e{2 * history + 3}")
+    maintainer().after_turn(story.writer)
+    with story.log.snapshot() as snapshot:
+        reading = Reading(snapshot)
+        assert [decision.outcome for _, decision in decisions_of(reading, "s")] == ["skipped"]
+    assert (reading.read, len(events(story.log, "s"))) < (9, 9 * history)
+
+
+def test_a_decision_is_found_behind_the_entry_at_which_it_was_made(story):
+    for _ in range(2):
+        story.says(user("hi"))
+        maintainer(settings=Settings(enabled=False)).before_request(story.writer)
+    with story.log.snapshot() as snapshot:
+        assert [number for number, _ in decisions_of(snapshot, "s")] == [2]

@@ -152,7 +152,7 @@ def test_what_rewrites_saved_since_the_measured_answer_counts_unless_that_is_off
     rewrites = (Mask(keep_observations=0),)
     saved = maintainer(rewrites=rewrites).after_turn(story.writer)
     assert saved.reason == "rewrites made the context small enough"
-    turned_off = maintainer(settings=Settings(less_saved=False), cut=None).after_turn(story.writer)
+    turned_off = maintainer(settings=Settings(subtracts_savings=False), cut=None).after_turn(story.writer)
     assert (turned_off.tokens, turned_off.reason) == (60, "nothing to summarize")
 
 

@@ -119,8 +119,8 @@ def test_settings_have_oh_my_pis_defaults():
         "idle_enabled": False,
         "idle_threshold_tokens": 200_000,
         "idle_timeout_seconds": 300,
-        "failures": 3,
-        "less_saved": True,
+        "most_failures": 3,
+        "subtracts_savings": True,
         "promotion": None,
         "branch_summary": {"enabled": False, "reserve_tokens": 16_384},
     }

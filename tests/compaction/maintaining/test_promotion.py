@@ -2,41 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
-import pytest
-
-from compaction.maintaining import Promotion, Settings
-from compaction.maintaining.promotion import is_promoted
+from compaction.maintaining import Settings
 from compaction.trigger import Trigger
 from eventstore.records import ModelChange
 from projections.context import build_context
 from tests.compaction.maintaining.maintained import LARGER, decisions, kinds, maintainer
 from tests.compaction.scripted import turns
 from tests.support.talk import assistant, texts_of, user
-
-VAST = Promotion(model="vast", window=100_000)
-"""Too large for it is what is over 83,616 tokens: its window less 16,384."""
-
-
-@pytest.mark.parametrize(("tokens", "promoted"), [(83_616, True), (83_617, False)])
-def test_a_larger_model_is_gone_on_with_while_it_has_room(tokens, promoted):
-    assert is_promoted(VAST, tokens=tokens, trigger=Trigger(), in_use="p/m") == promoted
-
-
-@pytest.mark.parametrize(
-    ("in_use", "promoted"), [("p/vast", False), ("vast", False), ("p/m", True), ("", True)]
-)
-def test_the_larger_model_in_use_is_not_gone_on_with_again(in_use, promoted):
-    assert is_promoted(VAST, tokens=1, trigger=Trigger(), in_use=in_use) == promoted
-
-
-def test_a_larger_model_may_be_named_with_its_provider():
-    vast = msgspec.structs.replace(VAST, model="p/vast")
-    assert not is_promoted(vast, tokens=1, trigger=Trigger(), in_use="p/vast")
-
-
-def test_nobody_is_promoted_without_a_larger_model():
-    assert not is_promoted(None, tokens=1, trigger=Trigger(), in_use="p/m")
 
 
 def test_a_larger_model_goes_before_a_compaction(story):
@@ -78,3 +50,12 @@ def test_a_promotion_is_put_down(story):
     turns(story, 1_500)
     maintainer(settings=LARGER, trigger=Trigger(percent=1)).after_turn(story.writer)
     assert decisions(story) == [("promoted", "vast has room for the context")]
+
+
+def test_a_larger_model_that_the_harness_uses_already_is_not_gone_on_with_again(story):
+    turns(story, 1_500, 5)
+    asked = maintainer(settings=LARGER, trigger=Trigger(percent=1))
+    assert asked.on_error(story.writer, "prompt is too long", model="p/vast").do == "retry"
+    turns(story, 1_500, 5)
+    assert asked.after_turn(story.writer, model="p/vast").do == "nothing"
+    assert kinds(story) == ["compaction", "compaction"]

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.maintaining.recovery import failure_message, is_recovery
-from eventstore.records import Compaction, ModelChange
+from compaction.cuts import LastMessages
+from compaction.hooks import Hooks
+from compaction.maintaining import Maintainer, Settings
+from compaction.rewrites import Mask
+from compaction.summarizers import SummarizerError
+from compaction.trigger import Trigger
+from eventstore.records import Compaction, Custom, ModelChange
 from projections.context import build_context, context_json
-from tests.compaction.maintaining.maintained import decisions, fails, kinds, maintainer
-from tests.compaction.scripted import Scripted, long, turns
+from tests.compaction.maintaining.maintained import LARGER, decisions, fails, handing, kinds, maintainer
+from tests.compaction.rewrites.contexts import calls
+from tests.compaction.scripted import Scripted, compactor, long, turns
 from tests.support.events import events
-from tests.support.talk import assistant, texts_of, user
-
-
-@pytest.mark.parametrize(
-    ("reason", "said"),
-    [
-        ("overflow", "Context overflow recovery failed: no"),
-        ("incomplete", "Incomplete response recovery failed: no"),
-        ("threshold", "Auto-compaction failed: no"),
-        ("idle", "Auto-compaction failed: no"),
-        ("tool", "Auto-compaction failed: no"),
-    ],
-)
-def test_what_failed_is_said_as_oh_my_pi_says_it(reason, said):
-    assert failure_message(reason, "no") == said
-
-
-@pytest.mark.parametrize(
-    ("reason", "expected"), [("overflow", True), ("incomplete", True), ("threshold", False), ("idle", False)]
-)
-def test_a_harness_waits_for_recoveries_only(reason, expected):
-    assert is_recovery(reason) == expected
+from tests.support.talk import assistant, image, text, texts_of, user
 
 
 def test_after_an_overflow_the_failed_answer_leaves_the_context_and_the_request_is_sent_again(story):
@@ -179,3 +164,146 @@ def test_a_request_that_is_refused_again_behind_its_recovery_is_given_up(story):
         "nothing",
         "Context overflow recovery failed: nothing to summarize",
     )
+
+
+def test_what_is_said_while_hooks_are_asked_during_a_recovery_is_not_lost(story):
+    turns(story, 20, 10)
+    story.says(user("next"), assistant("", stop="error"))
+    hooks = [Hooks(name="h", before_compaction=lambda _: story.says(user("late")) and None)]
+    compacts = compactor(Scripted(lambda _: "so far"), hooks=hooks)
+    Maintainer(compactor=compacts, now=lambda: 0).on_error(story.writer, "prompt is too long")
+    assert "late" in texts_of(build_context(story.log, "s"))
+
+
+def test_what_is_said_during_a_handoff_that_fails_is_not_lost(story):
+    turns(story, 20, 10)
+    story.says(user("next"), assistant("half an", stop="length"))
+
+    def no_document(prompt):
+        if prompt.template.name == "handoff":
+            story.says(user("late"))
+            raise SummarizerError("scripted", "no document")
+        return "so far"
+
+    handing(story, Scripted(no_document)).after_turn(story.writer)
+    assert "late" in texts_of(build_context(story.log, "s"))
+
+
+def test_what_is_said_while_a_larger_model_is_chosen_is_not_lost(story, interrupt):
+    turns(story, 20, 10)
+    story.says(user("next"), assistant("", stop="error"))
+    promoting = maintainer(settings=LARGER, trigger=Trigger(percent=1))
+    advice = promoting.on_error(interrupt(story).writer, "prompt is too long")
+    assert (advice.do, texts_of(build_context(story.log, "s"))[-1]) == ("switch-model", "me first")
+
+
+def test_a_note_of_an_extension_behind_a_failed_answer_does_not_keep_it_in_the_context(story):
+    turns(story, 20, 10)
+    story.says(user("next"), assistant("half", stop="error"))
+    story.add(Custom(custom_type="x"))
+    advice = maintainer().on_error(story.writer, "prompt is too long")
+    assert (advice.do, texts_of(build_context(story.log, "s"))[-1]) == ("retry", "next")
+
+
+def test_a_note_of_an_extension_behind_an_answer_that_was_cut_off_does_not_hide_it(story):
+    turns(story, 20, 10)
+    story.says(user("next"), assistant("half an", stop="length"))
+    story.add(Custom(custom_type="x"))
+    assert maintainer().after_turn(story.writer).reason == "incomplete"
+
+
+def test_an_error_that_is_told_twice_is_recovered_once_though_a_word_to_go_on_follows(story):
+    turns(story, 20, 10)
+    goes_on = maintainer(continuation="replay")
+    assert goes_on.on_error(story.writer, "prompt is too long").do == "retry"
+    advice = goes_on.on_error(story.writer, "prompt is too long")
+    assert (advice.do, advice.reason) == ("nothing", "the error is older than the newest compaction")
+    assert kinds(story) == ["compaction"]
+
+
+def test_an_error_from_before_a_compaction_that_a_word_to_go_on_follows_is_passed_over(story):
+    turns(story, 20, 10)
+    goes_on = maintainer(continuation="auto-continue")
+    assert goes_on.after_turn(story.writer).do == "continue"
+    advice = goes_on.on_error(story.writer, "prompt is too long")
+    assert advice.reason == "the error is older than the newest compaction"
+
+
+KEEPS_NOTHING = {"cut": LastMessages(messages=0), "continuation": "replay"}
+
+
+RECOVERIES = {
+    "error": lambda asked, writer: asked.on_error(writer, "prompt is too long"),
+    "length": lambda asked, writer: asked.after_turn(writer),
+}
+
+
+@pytest.mark.parametrize("stop", RECOVERIES)
+def test_a_request_that_a_recovery_did_not_keep_is_in_what_is_sent_again(story, stop):
+    turns(story, 20, 10)
+    story.says(user("next"), assistant("", stop=stop))
+    advice = RECOVERIES[stop](maintainer(**KEEPS_NOTHING), story.writer)
+    assert (advice.do, texts_of(build_context(story.log, "s"))) == ("retry", ["so far", "next"])
+
+
+def test_of_a_request_with_an_image_that_was_too_long_the_text_is_sent_again(story):
+    turns(story, 20, 10)
+    story.says(user([text("look"), image()]), assistant("", stop="error"))
+    maintainer(**KEEPS_NOTHING).on_error(story.writer, "prompt is too long")
+    assert texts_of(build_context(story.log, "s"))[-1] == "[Continuing from compaction] look"
+
+
+def test_nothing_is_replayed_where_going_on_by_itself_is_off(story):
+    turns(story, 20, 10)
+    story.says(user("next"), assistant("", stop="error"))
+    off = Settings(auto_continue=False)
+    maintainer(settings=off, **KEEPS_NOTHING).on_error(story.writer, "prompt is too long")
+    assert texts_of(build_context(story.log, "s")) == ["so far"]
+
+
+MASKS = {"cut": None, "rewrites": (Mask(keep_observations=0),)}
+
+
+def test_rewrites_recover_where_they_are_enough(story):
+    calls(story, *[30] * 4)
+    story.says(user("next"), assistant("", stop="error"))
+    advice = maintainer(**MASKS).on_error(story.writer, "prompt is too long")
+    assert (advice.do, advice.history_rewritten, kinds(story)) == ("retry", True, ["rewrite"])
+    assert texts_of(build_context(story.log, "s"))[-1] == "next"
+
+
+def test_an_answer_that_was_cut_off_is_recovered_by_rewrites_too(story):
+    calls(story, *[30] * 4)
+    story.says(user("next"), assistant("half an", stop="length"))
+    advice = maintainer(**MASKS).after_turn(story.writer)
+    assert (advice.do, kinds(story), texts_of(build_context(story.log, "s"))[-1]) == (
+        "retry",
+        ["rewrite"],
+        "next",
+    )
+
+
+def test_rewrites_that_do_not_recover_are_followed_by_a_compaction(story):
+    calls(story, 30)
+    turns(story, 30, 10)
+    story.says(user("next"), assistant("", stop="error"))
+    advice = maintainer(rewrites=MASKS["rewrites"]).on_error(story.writer, "prompt is too long")
+    assert (advice.do, kinds(story)) == ("retry", ["rewrite", "compaction"])
+
+
+def test_what_rewrites_have_recovered_and_is_refused_again_is_compacted(story):
+    turns(story, 10, 5)
+    calls(story, 90)
+    asked = maintainer(rewrites=MASKS["rewrites"])
+    for _ in range(2):
+        story.says(assistant("", stop="error"))
+        advice = asked.on_error(story.writer, "prompt is too long")
+    assert (advice.do, kinds(story)) == ("retry", ["rewrite", "compaction"])
+
+
+def test_a_larger_model_recovers_before_rewrites_do(story):
+    calls(story, *[30] * 4)
+    story.says(user("next"), assistant("", stop="error"))
+    promoting = maintainer(settings=LARGER, trigger=Trigger(percent=1), **MASKS)
+    assert promoting.on_error(story.writer, "prompt is too long").do == "switch-model"
+    assert kinds(story) == ["leaf_moved"]

@@ -1,50 +1,78 @@
-"""Which remedy there is for a context that is too large."""
+"""Carrying out a compaction: hooks are asked before anything is put down, and not again."""
 
 from __future__ import annotations
 
 import pytest
 
-from compaction.maintaining import Settings
-from compaction.maintaining.circuit import Past
-from compaction.maintaining.remedies import GivenUp, remedy
-
-HANDS_OFF = Settings(strategy="handoff")
-AUTOMATIC = ["overflow", "incomplete", "threshold", "idle"]
-
-
-def chosen(reason, *, larger=False, past=None, settings=HANDS_OFF, can=True):
-    return remedy(reason, has_larger_model=larger, past=past or Past(), settings=settings, can_hand_off=can)
+from compaction.hooks import Hooks, Supplied
+from compaction.maintaining import Maintainer
+from eventstore.records import record_of
+from projections.context import build_context
+from tests.compaction.scripted import Scripted, compactor, long, turns
+from tests.support.events import events
+from tests.support.talk import texts_of, user
 
 
-@pytest.mark.parametrize("reason", AUTOMATIC)
-def test_a_larger_model_goes_before_all_else(reason):
-    assert chosen(reason, larger=True, past=Past(failures=3)) == "switch-model"
+@pytest.fixture
+def asked() -> list[str]:
+    """The names of functions of a hook, each time that one is asked."""
+    return []
 
 
-def test_a_model_that_asks_for_a_compaction_gets_one():
-    assert chosen("tool", larger=True) == "compact"
-
-
-@pytest.mark.parametrize(
-    ("reason", "expected"),
-    [("threshold", "hand-off"), ("incomplete", "hand-off"), ("overflow", "compact"), ("idle", "compact")],
-)
-def test_a_handoff_is_for_the_threshold_and_for_answers_that_were_cut_off(reason, expected):
-    assert chosen(reason) == expected
-
-
-def test_a_handoff_takes_the_strategy_and_a_place_to_go():
-    assert chosen("threshold", settings=Settings()) == "compact"
-    assert chosen("threshold", can=False) == "compact"
-
-
-@pytest.mark.parametrize("reason", [*AUTOMATIC, "tool"])
-def test_an_open_circuit_stops_handoffs_and_compactions(reason):
-    why = "3 compactions in a row have failed: compact by hand to go on"
-    assert chosen(reason, past=Past(failures=3)) == GivenUp(why)
-
-
-def test_what_gained_nothing_is_not_tried_on_the_same_context():
-    assert chosen("threshold", past=Past(failures=1, gained_nothing=True)) == GivenUp(
-        "a compaction of this context gained nothing"
+def maintained(asked, said=None, scribe=None):
+    hooks = Hooks(
+        name="h",
+        before_compaction=lambda _: asked.append("before") or said,
+        prompting=lambda _: asked.append("prompting"),
+        after_compaction=lambda _: asked.append("after"),
     )
+    return Maintainer(
+        compactor=compactor(scribe or Scripted(lambda _: "so far"), hooks=[hooks]), now=lambda: 0
+    )
+
+
+def test_each_function_of_a_hook_is_asked_once(story, asked):
+    turns(story, 20, 10)
+    maintained(asked).after_turn(story.writer)
+    assert asked == ["before", "prompting", "after"]
+
+
+def test_a_summary_that_a_hook_supplies_is_taken_and_nobody_else_is_asked(story, asked):
+    turns(story, 20, 10)
+    scribe = Scripted()
+    maintained(asked, Supplied(summary="theirs"), scribe).after_turn(story.writer)
+    assert (texts_of(build_context(story.log, "s"))[0], asked) == ("theirs", ["before", "after"])
+    assert scribe.prompts == []
+
+
+def test_a_hook_is_not_asked_where_there_is_nothing_to_summarize(story, asked):
+    story.says(user(long(60)))
+    maintained(asked).after_turn(story.writer)
+    assert asked == []
+
+
+def test_what_is_said_while_a_hook_is_asked_is_kept_behind_the_summary_that_it_supplies(story):
+    turns(story, 20, 10)
+
+    def supplies(_plan):
+        story.says(user(long(30)))
+        return Supplied(summary="theirs")
+
+    hooks = [Hooks(name="h", before_compaction=supplies)]
+    Maintainer(compactor=compactor(hooks=hooks), now=lambda: 0).after_turn(story.writer)
+    assert texts_of(build_context(story.log, "s")) == ["theirs", long(10), long(10), long(30)]
+
+
+def test_a_summary_that_a_hook_supplies_is_recorded_with_the_cut_that_it_was_shown(story):
+    turns(story, 20, 10)
+    shown = []
+
+    def supplies(plan):
+        shown.append(plan.cut.first_kept)
+        story.says(user(long(30)))
+        return Supplied(summary="theirs")
+
+    hooks = [Hooks(name="h", before_compaction=supplies)]
+    Maintainer(compactor=compactor(hooks=hooks), now=lambda: 0).after_turn(story.writer)
+    (made,) = [event for event in events(story.log, "s") if event.kind == "compaction"]
+    assert [record_of("compaction", made.body).first_kept_entry_id] == shown

@@ -358,3 +358,12 @@ def test_a_move_while_somebody_appends_is_refused(story, interrupt):
     with pytest.raises(VersionConflictError) as refused:
         move_to(interrupt(story).writer, root)
     assert (refused.value.expected, refused.value.actual) == (1, 2)
+
+
+def test_a_move_is_refused_where_somebody_has_appended_since_its_target_was_chosen(story):
+    story.says(user("one"), assistant("two"))
+    chosen = version(story.log, "s")
+    story.says(user("three"))
+    with pytest.raises(VersionConflictError):
+        move_to(story.writer, "e1", expected=chosen)
+    assert texts_of(build_context(story.log, "s")) == ["one", "two", "three"]

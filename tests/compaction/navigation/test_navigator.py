@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from compaction.hooks import Cancel, Hooks, Supplied
@@ -73,6 +74,21 @@ class TestSummaries:
         gone = navigator(Scripted(lambda _: "## Goal")).go(branched.writer, "e2")
         assert gone.missing == newest(branched).request["missingSections"]
         assert "Next Steps" in gone.missing
+
+    @pytest.mark.parametrize("window", [1, 8_000, 16_384])
+    def test_a_small_window_is_no_reason_to_ask_nobody(self, branched, window):
+        scribe = Scripted()
+        small = msgspec.structs.replace(navigator(scribe), limits=Limits(window=window))
+        gone = small.go(branched.writer, "e2")
+        assert (len(scribe.prompts), gone.reason) == (1, "")
+        assert newest(branched).kind == "branch_summary"
+
+    def test_where_nothing_can_be_summarized_the_reason_is_told(self, branched):
+        branched.writer.append(Label(target_id="e1", label="here"), parent="e2")
+        scribe = Scripted()
+        gone = navigator(scribe).go(branched.writer, "e2")
+        assert (gone.outcome, scribe.prompts) == ("moved", [])
+        assert gone.reason == "what is left holds no message to summarize"
 
     def test_one_that_is_given_is_not_asked_for(self, branched):
         scribe = Scripted()

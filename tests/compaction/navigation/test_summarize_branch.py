@@ -12,11 +12,12 @@ from compaction.part import Limits
 from compaction.summarizers import CancelledError
 from compaction.summarizers.asking import Asker
 from compaction.trigger import DEFAULT_RESERVE
+from compaction.undo import undo
 from eventstore.records import Compaction, Custom, Label, record_of
 from projections.tokens import counter
 from tests.compaction.scripted import Scripted, long
 from tests.support.events import events
-from tests.support.talk import assistant, user
+from tests.support.talk import assistant, call, result, user
 
 OWN = "+++\nname = 'branch'\nversion = 7\nsections = ['Why not']\n+++\nSay why not.\n"
 
@@ -102,3 +103,34 @@ def test_a_request_that_is_called_off_leaves_an_attempt(branched):
     *_, newest = events(branched.log, branched.session)
     attempt = record_of(newest.kind, newest.body)
     assert (attempt.kind, attempt.request["reason"]) == ("attempt", "branch")
+
+
+@pytest.mark.parametrize("window", [1, 8_000, DEFAULT_RESERVE])
+def test_the_newest_messages_are_told_however_small_the_window_is(branched, window):
+    branched.says(
+        assistant(long(9_000), call("bash", "c1")), result(long(9_000)), result(long(9), call_id="c2")
+    )
+    scribe = Scripted()
+    assert summarized(branched, scribe, tokens=window - DEFAULT_RESERVE) is not None
+    assert scribe.prompts[0].parts[-1].id == "e6"
+
+
+def test_where_nothing_fits_the_newest_answer_is_told_with_its_results(branched):
+    branched.says(assistant(call("bash", "c1", command=long(40))), result(long(40)))
+    (prompt,) = [asked(branched, tokens=10, reserve=DEFAULT_RESERVE)]
+    assert [part.id for part in prompt.parts] == ["e4", "e5"]
+
+
+def test_of_a_small_window_15_percent_stay_free_unless_somebody_chose(branched):
+    branched.says(user(long(3_000)), user(long(3_000)), user(long(3_000)))
+    small = asked(branched, tokens=8_000 - DEFAULT_RESERVE)
+    assert [part.id for part in small.parts] == ["e5", "e6"]
+    chosen = asked(branched, tokens=8_000 - DEFAULT_RESERVE, reserve=4_000)
+    assert [part.id for part in chosen.parts] == ["e6"]
+
+
+def test_what_was_undone_is_not_told_where_nothing_fits(branched):
+    branched.add(Compaction(summary=long(40), first_kept_entry_id="e3", tokens_before=5))
+    undo(branched.writer)
+    prompt = asked(branched, tokens=1)
+    assert [part.id for part in prompt.parts] == ["e3"]

@@ -7,7 +7,7 @@ import pytest
 
 from compaction.cuts import KeepRecent, LastMessages, TailTurn
 from compaction.part import Limits
-from compaction.policies import parse, policy_of_file, preset, preset_names
+from compaction.policies import find, parse, policy_of_file, preset, preset_names
 from compaction.rewrites import Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
 from eventstore.errors import BadInputError, NotFoundError
 
@@ -166,3 +166,34 @@ def test_a_policy_is_read_from_a_file(tmp_path):
 def test_a_file_that_is_not_there_is_told_by_its_name(tmp_path):
     with pytest.raises(BadInputError, match=r"nothing\.toml: No such file"):
         policy_of_file(tmp_path / "nothing.toml")
+
+
+def own(folder, name, text):
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.toml").write_text(text)
+
+
+def test_a_policy_is_found_in_the_first_folder_that_has_it(tmp_path):
+    own(tmp_path / "a", "mine", 'name = "mine"\ndescription = "first"')
+    own(tmp_path / "b", "mine", 'name = "mine"\ndescription = "second"')
+    own(tmp_path / "b", "pi", 'name = "pi"\ndescription = "my pi"')
+    folders = [tmp_path / "a", tmp_path / "b", tmp_path / "nowhere"]
+    assert [find(name, folders).description for name in ("mine", "pi")] == ["first", "my pi"]
+
+
+def test_what_no_folder_has_comes_with_refold_or_is_not_there(tmp_path):
+    assert find("pi", [tmp_path]) == find("pi") == preset("pi")
+    with pytest.raises(NotFoundError, match="no policy 'mine'"):
+        find("mine", [tmp_path])
+
+
+def test_a_name_leads_out_of_no_folder(tmp_path):
+    own(tmp_path / "a", "mine", 'name = "../a/mine"')
+    with pytest.raises(NotFoundError):
+        find("../a/mine", [tmp_path / "a"])
+
+
+def test_a_policy_that_goes_by_another_name_inside_is_told(tmp_path):
+    own(tmp_path / "a", "mine", 'name = "yours"')
+    with pytest.raises(BadInputError, match="it calls itself 'yours'"):
+        find("mine", [tmp_path / "a"])

@@ -25,7 +25,7 @@ def test_results_of_120_characters_stay(story):
 def test_compacted_results_are_not_compacted_again(story, shortest):
     calls(story, 100, 100, 100, 100)
     micro = Micro(shortest=shortest)
-    assert len(record_rewrites(story.writer, [micro], tokens=counter("utf16/4"))) == 1
+    assert len(record_rewrites(story.writer, [micro], tokens=counter("utf16/4")).events) == 1
     assert planned(story, micro) == {}
 
 

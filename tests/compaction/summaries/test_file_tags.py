@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from compaction.summaries.file_tags import with_file_tags
@@ -48,6 +50,23 @@ def test_tags_are_replaced_where_there_are_no_files_any_more():
 
 def test_tags_without_a_path_are_replaced_too():
     assert with_file_tags("all of it\n\n<read-files>\n</read-files>", files()) == "all of it"
+
+
+def test_what_stands_between_a_tag_without_a_path_and_the_next_stays():
+    empty = "<read-files>\n</read-files>"
+    assert with_file_tags(f"one\n\n{empty}\n\ntwo\n\n{READ}", files()) == "one\n\ntwo"
+
+
+def test_a_tag_that_never_closes_hides_no_other():
+    assert with_file_tags(f"<read-files>\none\n\n{MODIFIED}", files()) == "<read-files>\none"
+
+
+@pytest.mark.parametrize("said", ["<read-files>\n", "<read-files>\n<modified-files>\n", "\n\n<read-files>"])
+def test_tags_that_never_close_cost_time_in_proportion_to_the_text(said):
+    text = said * 50_000
+    begun = time.process_time()
+    assert with_file_tags(text, files()) == text.rstrip()
+    assert time.process_time() - begun < 2
 
 
 def test_what_stands_behind_older_tags_stays():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 from hashlib import sha256
-from threading import Barrier
+from threading import Barrier, Timer, main_thread
 
 import pytest
 
@@ -87,6 +89,46 @@ def test_where_one_of_two_fails_the_other_is_called_off_and_both_are_recorded(st
         ("compaction", "cancelled"),
         ("turn-prefix", "no such model"),
     ]
+
+
+def interrupted(after):
+    """Ctrl-C, after so many seconds."""
+    timer = Timer(after, lambda: signal.pthread_kill(main_thread().ident, signal.SIGINT))
+    timer.daemon = True
+    timer.start()
+
+
+def test_ctrl_c_does_not_wait_for_a_summarizer_that_is_asked_alone(story):
+    turns(story, 20, 10)
+
+    class Slow(Scripted):
+        def summarize(self, prompt, *, is_cancelled):
+            time.sleep(10)
+            return super().summarize(prompt, is_cancelled=is_cancelled)
+
+    begun = time.monotonic()
+    interrupted(0.2)
+    with pytest.raises(KeyboardInterrupt):
+        compactor(Slow()).compact(story.writer)
+    assert time.monotonic() - begun < 5
+
+
+def test_ctrl_c_calls_off_both_of_two(story):
+    split(story)
+    called_off = []
+
+    class Patient(Scripted):
+        def summarize(self, prompt, *, is_cancelled):
+            until = time.monotonic() + 10
+            while not is_cancelled() and time.monotonic() < until:
+                time.sleep(0.01)
+            called_off.append(prompt.template.name)
+            raise CancelledError
+
+    interrupted(0.2)
+    with pytest.raises(KeyboardInterrupt):
+        compactor(Patient()).compact(story.writer)
+    assert sorted(called_off) == ["compaction", "turn-prefix"]
 
 
 def test_the_short_summary_is_asked_for_after_them_and_not_called_off(story):

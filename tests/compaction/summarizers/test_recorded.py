@@ -18,6 +18,7 @@ from eventstore.records import Attempt, CustomMessage, Decision, record_of
 from eventstore.writing import SessionWriter
 from projections.tokens import counter
 from tests.compaction.summarizers.asked import Saying, asker, claude, never, prompt
+from tests.support.asked import Asked
 from tests.support.events import events
 from tests.support.messages_api import calls_tool, complete, errs, says
 from tests.support.talk import Story, assistant, call, result, user
@@ -123,7 +124,9 @@ def test_a_handoff_is_made_again_without_a_server(story, messages_api):
     first = hand_off(story.writer, SessionWriter(story.log, "next"), asker(claude(api)))
     api.close()
     again = hand_off(
-        story.writer, SessionWriter(story.log, "again"), asker(RecordedSummarizer(story.log, session="next"))
+        story.writer,
+        SessionWriter(story.log, "again"),
+        asker(RecordedSummarizer(story.log, session="next", is_alone=True)),
     )
     assert again.document == first.document
 
@@ -144,7 +147,47 @@ def test_answers_may_be_those_of_one_session_only(store):
     Story(store, "a").add(Attempt(request={"requests": [asked()]}, error="x"))
     Story(store, "b").says(user("hello"))
     with pytest.raises(SummarizerError):
-        RecordedSummarizer(store, session="b").summarize(prompt(), is_cancelled=never)
+        RecordedSummarizer(store, session="b", is_alone=True).summarize(prompt(), is_cancelled=never)
+
+
+def keep(log, session, text):
+    """A session that holds such an answer to the prompt."""
+    Story(log, session).add(Attempt(request={"requests": [asked(text)]}, error="x"))
+
+
+def test_the_sessions_own_answer_counts_before_newer_ones_of_others(store):
+    keep(store, "s", "Own.")
+    keep(store, "a", "Other.")
+    keep(store, "t", "Other.")
+    assert RecordedSummarizer(store, session="s").summarize(prompt(), is_cancelled=never).text == "Own."
+
+
+def test_of_others_the_session_that_was_written_to_last_counts(store):
+    keep(store, "b", "First.")
+    keep(store, "a", "Last.")
+    Story(store, "s").says(user("hello"))
+    assert RecordedSummarizer(store, session="s").summarize(prompt(), is_cancelled=never).text == "Last."
+
+
+def test_an_answer_that_came_since_the_last_question_is_found(store):
+    summarizer = RecordedSummarizer(store)
+    keep(store, "s", "First.")
+    assert summarizer.summarize(prompt(), is_cancelled=never).text == "First."
+    Story(store, "s").writer.append(
+        Attempt(request={"requests": [asked("Second.")]}, error="x"), ids=["newer"]
+    )
+    assert summarizer.summarize(prompt(), is_cancelled=never).text == "Second."
+
+
+def test_no_session_is_read_before_a_question_and_no_other_than_its_own_for_what_that_answers(store):
+    keep(store, "s", "Own.")
+    keep(store, "t", "Other.")
+    with store.snapshot() as snapshot:
+        asked_of = Asked(snapshot)
+        summarizer = RecordedSummarizer(asked_of, session="s")
+        assert asked_of.sessions == set()
+        summarizer.summarize(prompt(), is_cancelled=never)
+    assert asked_of.sessions == {"s"}
 
 
 def test_records_of_other_shapes_are_passed_over(store):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from compaction.policies import Restoring
 from compaction.restore import restored
-from compaction.rewrites import sized
 from eventstore.records import FileOperations, record_of
-from projections.context import build_context
 from tests.compaction.rewrites.contexts import TOKENS
 from tests.compaction.scripted import Scripted, compactor, long
 from tests.support.events import events
@@ -52,6 +50,5 @@ def test_a_stub_for_an_unchanged_file_would_be_shown_again_in_place_of_the_file(
     story.says(assistant(call("read", "c1", path="a.py")), result("the text", tool="read", call_id="c1"))
     stub = result("File unchanged since last read.", tool="read", call_id="c2")
     story.says(assistant(call("read", "c2", path="a.py")), stub)
-    parts = build_context(story.log, "s").parts
-    (shown,) = restored(sized("s", parts, TOKENS), Restoring(), set(), TOKENS)
+    (shown,) = restored(events(story.log, "s"), Restoring(), [], TOKENS)
     assert shown.content.endswith("the text")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from compaction.change import Made, change_of, compaction_record, size_after
+import pytest
+
+from compaction.composing import Draft, compaction_record, compose_compaction, size_after
 from compaction.cuts import LastMessages, TailTurn
 from compaction.part import Limits
 from compaction.plan import plan_compaction
@@ -26,8 +28,8 @@ def change(story, chosen, summary="so far", **made):
     with story.log.snapshot() as snapshot:
         at = stand(snapshot, "s")
         plan = plan_compaction(snapshot, at, chosen, limits=Limits(window=200_000), tokens=TOKENS)
-        done = Made(plan=plan, summary=Summary(text=summary), **{"reason": "threshold", **made})
-        return change_of(snapshot, at, at, done, policy=chosen, tokens=TOKENS, parent=Parent.LEAF)
+        done = Draft(plan=plan, summary=Summary(text=summary), **{"reason": "threshold", **made})
+        return compose_compaction(snapshot, at, at, done, policy=chosen, tokens=TOKENS, parent=Parent.LEAF)
 
 
 def kinds(found):
@@ -84,14 +86,18 @@ def test_a_change_that_makes_the_context_no_smaller_is_no_gain(story):
     assert not change(story, policy(), long(40)).is_gain
 
 
-def test_only_a_policy_with_a_recovery_of_its_own_says_that_it_reacted(story):
+@pytest.mark.parametrize(
+    ("reason", "placed", "placement"),
+    [
+        ("overflow", {"recovery_placement": "reactive-compact"}, "reactive-compact"),
+        ("threshold", {"recovery_placement": "reactive-compact"}, "compacted"),
+        ("overflow", {"recovery": LastMessages(messages=2)}, "compacted"),
+    ],
+)
+def test_a_summary_stands_where_the_policy_says_for_its_reason(story, reason, placed, placement):
     turns(story, 20, 10)
-    reactive = policy(placement="compacted", recovery=LastMessages(messages=2))
-    placements = [
-        change(story, chosen, reason="overflow").records[0].placement
-        for chosen in (reactive, policy(placement="compacted"))
-    ]
-    assert placements == ["reactive-compact", "compacted"]
+    found = change(story, policy(placement="compacted", **placed), reason=reason)
+    assert found.records[0].placement == placement
 
 
 def test_a_record_has_its_files_as_fields_and_as_tags():

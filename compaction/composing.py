@@ -9,16 +9,16 @@ import msgspec
 
 from compaction.continuation import Continued, continuation
 from compaction.plan import Plan
-from compaction.policies import Policy
+from compaction.policies import Placement, Policy
 from compaction.restore import fewer, restored
 from compaction.rewrites import Evict, Offload, shown_after, sized
 from compaction.summaries.file_tags import with_file_tags
 from compaction.summaries.summary import Summary
 from eventstore.event import Parent
 from eventstore.log import Snapshot
-from eventstore.records import Compaction, FileOperations, Record, Rewrite, compose
+from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, compose
 from projections.context import Part, context_at
-from projections.prospect import foreseen
+from projections.prospect import Prospect
 from projections.standpoint import Standpoint, path, stand
 from projections.tokens import Counter
 
@@ -28,7 +28,7 @@ _PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)
 """How many characters results that have to shrink may show of themselves: the most with which they fit."""
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """All that goes into a compaction's record beside what the log says.
 
     `is_supplied`: a hook wrote the summary. `continues`: the policy's continuation follows.
@@ -42,7 +42,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     continues: bool = False
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class CompactionAppend(msgspec.Struct, frozen=True, kw_only=True):
     """What a compaction appends, the compaction first, and the size of the context without it and with all of it."""
 
     records: list[Record]
@@ -56,41 +56,42 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         return self.tokens_after < self.tokens_before
 
 
-def change_of(
+def compose_compaction(
     snapshot: Snapshot,
     at: Standpoint,
     here: Standpoint,
-    made: Made,
+    draft: Draft,
     *,
     policy: Policy,
     tokens: Counter,
     parent: str | Parent | None,
-) -> Change:
+) -> CompactionAppend:
     """What is appended below `parent`, `here`, for a plan that was made `at` the same leaf, or one before it.
 
     Messages that have come since are kept. Files that are shown again are as few as leave a gain.
     """
-    plan = made.plan
+    plan = draft.plan
     before, entries = context_at(snapshot, here).parts, path(snapshot, here)
     come_since = [entry.id for entry in entries if entry.seq > at.leaf]
     kept = {*plan.cut.kept, *come_since}
-    continued = continuation(policy.continuation if made.continues else "none", before, kept, entries=entries)
-    overlays = [*_shrunk(at.session, plan, tokens), *_evicted(at.session, before, kept, continued, tokens)]
-    shown_again = (
-        restored(sized(at.session, before, tokens), policy.restoring, kept, tokens)
-        if policy.restoring
-        else []
+    continued = continuation(
+        policy.continuation if draft.continues else "none", before, kept, entries=entries
     )
+    overlays = [*_shrunk(at.session, plan, tokens), *_evicted(at.session, before, kept, continued, tokens)]
+    shown_again: list[CustomMessage] = []
+    if policy.restoring:
+        shown = [part for part in before if part.id in kept]
+        shown_again = restored(entries, policy.restoring, shown, tokens)
     compaction = compaction_record(
-        made.summary,
+        draft.summary,
         files=plan.files,
         first_kept=plan.cut.first_kept or next(iter(come_since), ""),
         tokens_before=sum(tokens.count(before)),
-        placement="reactive-compact" if _is_reactive(made, policy) else policy.placement,
-        reason=made.reason,
+        placement=_placement(draft, policy),
+        reason=draft.reason,
         policy=policy.name,
-        from_extension=made.is_supplied,
-        preserve_data=made.preserve_data,
+        from_extension=draft.is_supplied,
+        preserve_data=draft.preserve_data,
     )
     going_on = [continued.record] if continued.record else []
     while True:
@@ -99,7 +100,7 @@ def change_of(
         if after < compaction.tokens_before or not shown_again:
             break
         shown_again = fewer(shown_again)
-    return Change(
+    return CompactionAppend(
         records=[msgspec.structs.replace(compaction, tokens_after=after), *more],
         continued=continued,
         tokens_before=compaction.tokens_before,
@@ -136,12 +137,13 @@ def size_after(
     for number, record in enumerate(records):
         events.append(compose(record, id=f"\0{number}", time=None, parent=above))
         above = events[-1].id
-    prospect = foreseen(snapshot, session, events)
+    prospect = Prospect(snapshot, session, events)
     return sum(tokens.count(context_at(prospect, stand(prospect, session)).parts))
 
 
-def _is_reactive(made: Made, policy: Policy) -> bool:
-    return made.reason == "overflow" and policy.recovery is not None
+def _placement(draft: Draft, policy: Policy) -> Placement:
+    after_refusal = policy.recovery_placement if draft.reason == "overflow" else None
+    return after_refusal or policy.placement
 
 
 def _shrunk(session: str, plan: Plan, tokens: Counter) -> list[Record]:

@@ -1,0 +1,150 @@
+"""What each call of a harness is a case for, and what is done about it: decided by what is known, nothing is asked."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from compaction.composing import Reason
+from compaction.maintaining.answers import Newest, is_same_model
+from compaction.maintaining.compact_tool import Asked
+from compaction.maintaining.decisions import Hook, Past, given_up
+from compaction.maintaining.settings import Promotion, Settings
+from compaction.part import Limits
+from compaction.policies import Continuation
+from compaction.summarizers.too_long import says_too_long
+from compaction.trigger import Trigger
+from projections.standpoint import ROOT, Leaf
+from projections.usage import CUT_OFF, FAILED
+
+Remedy = Literal["switch-model", "hand-off", "compact"]
+_PROMOTED: Final[frozenset[Reason]] = frozenset({"overflow", "incomplete", "threshold", "idle"})
+_HANDED_OFF: Final[frozenset[Reason]] = frozenset({"incomplete", "threshold"})
+_REPLAYED: Final[frozenset[Reason]] = frozenset({"overflow", "incomplete", "threshold"})
+_RECOVERIES_FAILED: Final[dict[Reason, str]] = {
+    "overflow": "Context overflow recovery failed: ",
+    "incomplete": "Incomplete response recovery failed: ",
+}
+_OTHERWISE_FAILED: Final = "Auto-compaction failed: "
+
+
+class Skip(msgspec.Struct, frozen=True):
+    """Nothing is done, for this reason."""
+
+    reason: str
+
+
+_OFF: Final = Skip("automatic compaction is off")
+
+
+def before_request(settings: Settings) -> Reason | Skip:
+    """Before each request the threshold is looked at."""
+    return "threshold" if settings.is_automatic else _OFF
+
+
+def after_turn(*, stop: str, is_of_model: bool, asked: Asked | None, settings: Settings) -> Reason | Skip:
+    """After an answer that ended for the reason `stop`, "" without one.
+
+    One that failed or was aborted is no turn. One that was cut off for its length is recovered, if it is of the
+    model in use: of another it says nothing. A model may ask for a compaction by its tool, also where the
+    automatic ones are off.
+    """
+    if stop in FAILED:
+        return Skip("the answer failed or was aborted")
+    if stop == CUT_OFF and is_of_model:
+        return "incomplete" if settings.is_automatic else _OFF
+    if asked is not None:
+        waits = Skip("a compaction is asked for, once the other calls have their results")
+        return "tool" if asked.is_last else waits
+    return before_request(settings)
+
+
+def on_error(error: str, *, is_stale: bool, is_of_model: bool, settings: Settings) -> Reason | Skip:
+    """After a refusal; `is_stale`: the session has been compacted since. Of another model it says nothing."""
+    if not says_too_long(error):
+        return Skip("the error says nothing of the context's length")
+    if not settings.is_automatic:
+        return _OFF
+    if is_stale:
+        return Skip("the error is older than the newest compaction")
+    return "overflow" if is_of_model else Skip("the error is of another model")
+
+
+def on_idle(seconds: float, settings: Settings) -> Reason | Skip:
+    """While nothing happens, for so many seconds by now."""
+    if not settings.idle_enabled or not settings.is_automatic:
+        return Skip("idle compaction is off")
+    if seconds < settings.idle_timeout_seconds:
+        return Skip(f"idle for less than {settings.idle_timeout_seconds} seconds")
+    return "idle"
+
+
+def is_too_large(
+    reason: Reason, tokens: int, *, trigger: Trigger, limits: Limits, settings: Settings
+) -> bool:
+    """Whether a context is to be made smaller: an idle one has a threshold of its own, others the policy's."""
+    if reason == "idle":
+        return tokens > settings.idle_threshold_tokens
+    return trigger.fires(tokens, limits)
+
+
+class GivenUp(msgspec.Struct, frozen=True):
+    """Nothing is tried, for what is known to fail."""
+
+    why: str
+
+
+def remedy(
+    reason: Reason, *, has_larger_model: bool, past: Past, settings: Settings, can_hand_off: bool
+) -> Remedy | GivenUp:
+    """A larger model, if there is one with room; then a handoff, if that is the strategy; else a compaction.
+
+    Neither is tried where the circuit is open. After an overflow a handoff would send again what was too long;
+    while nothing happens, and where the model asks for a compaction, nothing goes on elsewhere.
+    """
+    if has_larger_model and reason in _PROMOTED:
+        return "switch-model"
+    why = given_up(past, settings.most_failures)
+    if why:
+        return GivenUp(why)
+    if settings.strategy == "handoff" and reason in _HANDED_OFF and can_hand_off:
+        return "hand-off"
+    return "compact"
+
+
+def is_promoted(promotion: Promotion | None, *, tokens: int, trigger: Trigger, in_use: str) -> bool:
+    """Whether a larger model is set, is not `in_use` (its name, or provider/name) and has room for so many tokens."""
+    if promotion is None or trigger.fires(tokens, promotion.limits):
+        return False
+    return not is_same_model(promotion.model, in_use)
+
+
+def continues(reason: Reason, hook: Hook, way: Continuation, settings: Settings) -> bool:
+    """Whether a policy's continuation follows a compaction, of which some do by themselves.
+
+    A request that nobody answered is replayed after all that nobody asked for but an idle session's. A word of the
+    agent's own to go on is for the end of a turn only: else a request is on its way already.
+    """
+    if not settings.auto_continue:
+        return False
+    if way == "replay":
+        return reason in _REPLAYED
+    return reason == "threshold" and hook == "after_turn"
+
+
+def is_recovery(reason: Reason) -> bool:
+    """Whether a harness waits with a request until there is room for it."""
+    return reason in _RECOVERIES_FAILED
+
+
+def failure_message(reason: Reason, problem: str) -> str:
+    """What is said where a context did not get smaller, as oh-my-pi says it."""
+    return _RECOVERIES_FAILED.get(reason, _OTHERWISE_FAILED) + problem
+
+
+def leaf_without_failures(last: Newest) -> Leaf:
+    """Where a session stands without the answers at its end that failed; None: where it stands."""
+    if not last.has_failed:
+        return None
+    return last.before.id if last.before is not None else ROOT

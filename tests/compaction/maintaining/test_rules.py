@@ -1,0 +1,227 @@
+"""What each call of a harness is a case for, and what is done about it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from compaction.maintaining import Promotion, Settings
+from compaction.maintaining.compact_tool import Asked
+from compaction.maintaining.decisions import Past
+from compaction.maintaining.rules import (
+    GivenUp,
+    Skip,
+    after_turn,
+    before_request,
+    continues,
+    failure_message,
+    is_promoted,
+    is_recovery,
+    is_too_large,
+    on_error,
+    on_idle,
+    remedy,
+)
+from compaction.part import Limits
+from compaction.trigger import Trigger
+from eventstore.views import ToolCall
+
+ON = Settings()
+OFF = Settings(enabled=False)
+NO_STRATEGY = Settings(strategy="off")
+IDLE = Settings(idle_enabled=True)
+IS_OFF = Skip("automatic compaction is off")
+LAST = Asked(calls=(ToolCall(id="c1", name="compact"),), is_last=True)
+NOT_LAST = Asked(calls=(ToolCall(id="c1", name="compact"),), is_last=False)
+TOO_LONG = "prompt is too long: 201000 tokens > 200000 maximum"
+
+
+@pytest.mark.parametrize(("settings", "case"), [(ON, "threshold"), (OFF, IS_OFF), (NO_STRATEGY, IS_OFF)])
+def test_before_a_request_the_threshold_is_looked_at_unless_that_is_off(settings, case):
+    assert before_request(settings) == case
+
+
+FAILED = Skip("the answer failed or was aborted")
+WAITS = Skip("a compaction is asked for, once the other calls have their results")
+
+
+@pytest.mark.parametrize(
+    ("stop", "is_of_model", "asked", "settings", "case"),
+    [
+        ("stop", True, None, ON, "threshold"),
+        ("toolUse", True, None, ON, "threshold"),
+        ("stop", True, None, OFF, IS_OFF),
+        ("", True, None, ON, "threshold"),
+        ("error", True, None, ON, FAILED),
+        ("aborted", True, None, ON, FAILED),
+        ("length", True, None, ON, "incomplete"),
+        ("length", True, None, OFF, IS_OFF),
+        ("length", False, None, ON, "threshold"),
+        ("toolUse", True, LAST, ON, "tool"),
+        ("toolUse", True, LAST, OFF, "tool"),
+        ("toolUse", True, NOT_LAST, ON, WAITS),
+        ("length", True, LAST, ON, "incomplete"),
+    ],
+)
+def test_after_a_turn_the_answer_says_what_it_is_a_case_for(stop, is_of_model, asked, settings, case):
+    assert after_turn(stop=stop, is_of_model=is_of_model, asked=asked, settings=settings) == case
+
+
+@pytest.mark.parametrize(
+    ("error", "is_stale", "is_of_model", "settings", "case"),
+    [
+        (TOO_LONG, False, True, ON, "overflow"),
+        (TOO_LONG, False, True, OFF, IS_OFF),
+        (TOO_LONG, True, True, ON, Skip("the error is older than the newest compaction")),
+        (TOO_LONG, False, False, ON, Skip("the error is of another model")),
+        ("overloaded", False, True, ON, Skip("the error says nothing of the context's length")),
+    ],
+)
+def test_a_refusal_is_a_case_if_it_is_of_this_models_length_and_not_over(
+    error, is_stale, is_of_model, settings, case
+):
+    assert on_error(error, is_stale=is_stale, is_of_model=is_of_model, settings=settings) == case
+
+
+@pytest.mark.parametrize(
+    ("seconds", "settings", "case"),
+    [
+        (300, IDLE, "idle"),
+        (299.9, IDLE, Skip("idle for less than 300 seconds")),
+        (300, ON, Skip("idle compaction is off")),
+        (300, Settings(idle_enabled=True, enabled=False), Skip("idle compaction is off")),
+        (60, Settings(idle_enabled=True, idle_timeout_seconds=60), "idle"),
+    ],
+)
+def test_an_idle_session_is_a_case_once_it_has_been_so_for_long_enough(seconds, settings, case):
+    assert on_idle(seconds, settings) == case
+
+
+@pytest.mark.parametrize(
+    ("reason", "tokens", "expected"),
+    [
+        ("threshold", 183_616, False),
+        ("threshold", 183_617, True),
+        ("idle", 200_000, False),
+        ("idle", 200_001, True),
+    ],
+)
+def test_an_idle_session_has_a_threshold_of_its_own(reason, tokens, expected):
+    limits = Limits(window=200_000)
+    assert is_too_large(reason, tokens, trigger=Trigger(), limits=limits, settings=ON) == expected
+
+
+HANDS_OFF = Settings(strategy="handoff")
+AUTOMATIC = ["overflow", "incomplete", "threshold", "idle"]
+
+
+def chosen(reason, *, larger=False, past=None, settings=HANDS_OFF, can=True):
+    return remedy(reason, has_larger_model=larger, past=past or Past(), settings=settings, can_hand_off=can)
+
+
+@pytest.mark.parametrize("reason", AUTOMATIC)
+def test_a_larger_model_goes_before_all_else(reason):
+    assert chosen(reason, larger=True, past=Past(failures=3)) == "switch-model"
+
+
+def test_a_model_that_asks_for_a_compaction_gets_one():
+    assert chosen("tool", larger=True) == "compact"
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [("threshold", "hand-off"), ("incomplete", "hand-off"), ("overflow", "compact"), ("idle", "compact")],
+)
+def test_a_handoff_is_for_the_threshold_and_for_answers_that_were_cut_off(reason, expected):
+    assert chosen(reason) == expected
+
+
+def test_a_handoff_takes_the_strategy_and_a_place_to_go():
+    assert chosen("threshold", settings=Settings()) == "compact"
+    assert chosen("threshold", can=False) == "compact"
+
+
+@pytest.mark.parametrize("reason", [*AUTOMATIC, "tool"])
+def test_an_open_circuit_stops_handoffs_and_compactions(reason):
+    why = "3 compactions in a row have failed: compact by hand to go on"
+    assert chosen(reason, past=Past(failures=3)) == GivenUp(why)
+
+
+def test_what_gained_nothing_is_not_tried_on_the_same_context():
+    assert chosen("threshold", past=Past(failures=1, gained_nothing=True)) == GivenUp(
+        "a compaction of this context gained nothing"
+    )
+
+
+VAST = Promotion(model="vast", window=100_000)
+"""Too large for it is what is over 83,616 tokens: its window less 16,384."""
+
+
+@pytest.mark.parametrize(("tokens", "promoted"), [(83_616, True), (83_617, False)])
+def test_a_larger_model_is_gone_on_with_while_it_has_room(tokens, promoted):
+    assert is_promoted(VAST, tokens=tokens, trigger=Trigger(), in_use="p/m") == promoted
+
+
+@pytest.mark.parametrize(
+    ("in_use", "promoted"), [("p/vast", False), ("vast", False), ("p/m", True), ("", True)]
+)
+def test_the_larger_model_in_use_is_not_gone_on_with_again(in_use, promoted):
+    assert is_promoted(VAST, tokens=1, trigger=Trigger(), in_use=in_use) == promoted
+
+
+def test_a_larger_model_may_be_named_with_its_provider():
+    vast = msgspec.structs.replace(VAST, model="p/vast")
+    assert not is_promoted(vast, tokens=1, trigger=Trigger(), in_use="p/vast")
+
+
+def test_nobody_is_promoted_without_a_larger_model():
+    assert not is_promoted(None, tokens=1, trigger=Trigger(), in_use="p/m")
+
+
+@pytest.mark.parametrize("named", ["vast", "p/vast"])
+@pytest.mark.parametrize("in_use", ["vast", "p/vast"])
+def test_the_larger_model_is_known_by_its_name_with_its_provider_and_without(named, in_use):
+    vast = msgspec.structs.replace(VAST, model=named)
+    assert not is_promoted(vast, tokens=1, trigger=Trigger(), in_use=in_use)
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("overflow", "Context overflow recovery failed: no"),
+        ("incomplete", "Incomplete response recovery failed: no"),
+        ("threshold", "Auto-compaction failed: no"),
+        ("idle", "Auto-compaction failed: no"),
+        ("tool", "Auto-compaction failed: no"),
+    ],
+)
+def test_what_failed_is_said_as_oh_my_pi_says_it(reason, said):
+    assert failure_message(reason, "no") == said
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"), [("overflow", True), ("incomplete", True), ("threshold", False), ("idle", False)]
+)
+def test_a_harness_waits_for_recoveries_only(reason, expected):
+    assert is_recovery(reason) == expected
+
+
+@pytest.mark.parametrize(
+    ("reason", "hook", "way", "expected"),
+    [
+        ("threshold", "after_turn", "auto-continue", True),
+        ("threshold", "before_request", "auto-continue", False),
+        ("overflow", "error", "auto-continue", False),
+        ("incomplete", "after_turn", "auto-continue", False),
+        ("idle", "idle", "auto-continue", False),
+        ("threshold", "after_turn", "replay", True),
+        ("threshold", "before_request", "replay", True),
+        ("overflow", "error", "replay", True),
+        ("incomplete", "after_turn", "replay", True),
+        ("idle", "idle", "replay", False),
+        ("tool", "after_turn", "replay", False),
+    ],
+)
+def test_what_goes_on_by_itself_depends_on_the_way_and_the_reason(reason, hook, way, expected):
+    assert continues(reason, hook, way, ON) == expected
+    assert not continues(reason, hook, way, Settings(auto_continue=False))

@@ -1,0 +1,46 @@
+"""Records of requests that led to nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.attempts import attempt_recorded
+from compaction.summarizers import CancelledError, SummarizerError
+from compaction.summarizers.asking import AskingError
+from eventstore.records import Attempt, record_of
+from tests.support.events import events, version
+from tests.support.talk import user
+
+REQUESTS = [{"summarizer": "claude", "error": "overloaded"}]
+
+
+def failing():
+    return AskingError([SummarizerError("claude", "overloaded")], REQUESTS)
+
+
+def attempt(story):
+    newest = events(story.log, "s")[-1]
+    return record_of(newest.kind, newest.body)
+
+
+@pytest.mark.parametrize("error", [failing(), CancelledError(REQUESTS)])
+def test_a_request_that_fails_or_is_called_off_is_put_down_and_the_error_goes_on(story, error):
+    with pytest.raises(type(error)) as raised, attempt_recorded(story.writer, "branch"):
+        raise error
+    assert raised.value is error
+    assert attempt(story) == Attempt(request={"reason": "branch", "requests": REQUESTS}, error=str(error))
+
+
+def test_the_policy_is_told_where_there_is_one(story):
+    with pytest.raises(AskingError), attempt_recorded(story.writer, "manual", "pi"):
+        raise failing()
+    assert attempt(story).request == {"reason": "manual", "policy": "pi", "requests": REQUESTS}
+
+
+def test_nothing_is_put_down_of_what_goes_well_or_fails_otherwise(story):
+    story.says(user("hello"))
+    with attempt_recorded(story.writer, "branch"):
+        pass
+    with pytest.raises(KeyError), attempt_recorded(story.writer, "branch"):
+        raise KeyError
+    assert version(story.log, "s") == 1
