@@ -121,13 +121,14 @@ def asker_of(
 ) -> Asker:
     """How the chosen summarizer is asked; without a choice, who it is gets said on stderr.
 
-    `session` is the one at hand, `remote` the address of a service that is asked before, if one is. Models are
-    those of the options, else those that the policy names. Raises UsageError for options that say nothing to the
-    summarizer, BadInputError for http without an address.
+    `session` is the one at hand, `remote` the address of a service that is asked before, if one is. Summarizer and
+    models are those of the options, else those that the policy names. Raises UsageError for options that say nothing
+    to the summarizer, NotFoundError for a policy's that there is not, BadInputError for http without an address.
     """
     from cli.output import echo_note
     from compaction.summarizers.asking import Asker
     from compaction.summarizers.registry import SUMMARIZERS, Choice, default_summarizer, summarizer_named
+    from eventstore.errors import NotFoundError
 
     name, models, endpoint = asking["summarizer"], asking["models"], asking["endpoint"]
     if models and name is not None and not SUMMARIZERS[name].takes_model:
@@ -136,8 +137,11 @@ def asker_of(
         addressed = [each for each, kind in SUMMARIZERS.items() if kind.takes_endpoint]
         raise click.UsageError(f"--endpoint goes with --summarizer {' or '.join(addressed)}", ctx)
     of_models = next(each for each, kind in SUMMARIZERS.items() if kind.takes_model)
-    chosen = name or (of_models if models else default_summarizer())
-    if name is None and not models:
+    by_policy = policy.prompting.summarizer if policy is not None and not models else ""
+    chosen = name or by_policy or (of_models if models else default_summarizer())
+    if chosen not in SUMMARIZERS:
+        raise NotFoundError("summarizer", chosen, f"there are: {', '.join(SUMMARIZERS)}")
+    if name is None and not models and not by_policy:
         echo_note(
             f"{remote} is asked first; where it fails: {_WHO_ASKS[chosen]}" if remote else _WHO_ASKS[chosen]
         )

@@ -14,7 +14,26 @@ _WORTH_A_BAR = 4 << 20
 
 
 def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) -> Imported:
-    """Import a file; on a terminal, a large one with a bar that says how far it is."""
+    """Import a file; on a terminal, a large one with a bar that says how far it is.
+
+    Raises BadInputError, and of it ForeignSessionError for a session of another harness.
+    """
+    from eventstore.errors import BadInputError
+
+    try:
+        return _import(log, path, name)
+    except BadInputError as error:
+        from cli.foreign import ForeignSessionError, harness_of
+
+        if Path(path).is_dir():
+            remedy = "name a folder with *.jsonl files in it"
+            raise BadInputError(error.source, "holds no session files", remedy) from None
+        if harness := harness_of(path):
+            raise ForeignSessionError(path, harness) from error
+        raise
+
+
+def _import(log: LmdbLog, path: str, name: str | None) -> Imported:
     from eventstore.importing import import_file
 
     file = Path(path)

@@ -48,16 +48,13 @@ def paged(out: Console) -> Iterator[None]:
 
 
 def table(*names: str, right: Sequence[str] = (), shrinks: str = "") -> Table:
-    """A table without lines; the columns in `right` hold numbers, `shrinks` is cut where a terminal is narrow.
+    """A table without lines; the columns in `right` hold numbers, `shrinks` gives way first on a narrow terminal.
 
-    What stands in that column is a rich Text with `no_wrap` and an overflow.
+    What stands in that column is cut if it is a rich Text with `no_wrap` and an overflow, else wrapped.
     """
-    from rich.table import Table
+    from cli.listing import Listing
 
-    made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
-    for name in names:
-        made.add_column(name, justify="right" if name in right else "left", no_wrap=name != shrinks)
-    return made
+    return Listing(names, right=right, shrinks=shrinks)
 
 
 @contextmanager

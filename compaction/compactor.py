@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from compaction.attempts import attempt_recorded
 from compaction.composing import CompactionAppend, Draft, Reason, compose_compaction
 from compaction.continuation import Continued
 from compaction.cuts import AnyCut
@@ -17,8 +18,7 @@ from compaction.plan import Plan, plan_compaction
 from compaction.policies import Policy
 from compaction.summaries.memory import notes_of
 from compaction.summaries.summary import NO_WISHES, Summary, Wishes, summarize
-from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.asking import Asker, AskingError
+from compaction.summarizers.asking import Asker
 from compaction.templates import Source, with_session
 from eventstore.event import Parent
 from eventstore.log import Snapshot
@@ -207,7 +207,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         return plan_compaction(snapshot, at, self.policy, limits=self.limits, tokens=self.tokens, cut=cut)
 
     def _asked(self, writer: SessionWriter, prepared: Prepared, wishes: Wishes) -> Summary:
-        try:
+        with attempt_recorded(writer, prepared.reason, self.policy.name):
             return summarize(
                 prepared.plan,
                 self.policy.prompting,
@@ -216,11 +216,6 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 sources=prepared.sources,
                 wishes=wishes,
             )
-        except (SummarizerError, CancelledError) as error:
-            requests = error.requests if isinstance(error, AskingError | CancelledError) else []
-            request = {"reason": prepared.reason, "policy": self.policy.name, "requests": requests}
-            writer.append(Attempt(request=request, error=str(error)))
-            raise
 
     def _append(self, writer: SessionWriter, prepared: Prepared, draft: Draft) -> Compacted:
         """One append of all that changes, or none. Raises VersionConflictError where somebody was faster."""

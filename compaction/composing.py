@@ -92,6 +92,7 @@ def compose_compaction(
         policy=policy.name,
         from_extension=draft.is_supplied,
         preserve_data=draft.preserve_data,
+        continuation={"branch": continued.branch, "reason": continued.reason} if draft.continues else {},
     )
     going_on = [continued.record] if continued.record else []
     while True:

@@ -62,7 +62,8 @@ class Compaction(Record, frozen=True, tag="compaction"):
     """A summary in place of the path before `first_kept_entry_id`.
 
     `details` are the file operations of everything summarized; `tokens_before` and `tokens_after` the
-    estimated sizes of the contexts; `request` how the summary was asked for.
+    estimated sizes of the contexts; `request` how the summary was asked for; `continuation` by which `branch`
+    the session goes on, and for what `reason`.
     """
 
     summary: str
@@ -78,6 +79,7 @@ class Compaction(Record, frozen=True, tag="compaction"):
     from_extension: bool = False
     preserve_data: dict[str, Any] = {}
     request: dict[str, Any] = {}
+    continuation: dict[str, str] = {}
 
 
 class BranchSummary(Record, frozen=True, tag="branch_summary"):

@@ -25,7 +25,7 @@ from projections.metrics.requests import requests
 from projections.metrics.session_cost import SessionCost, session_cost
 from projections.naming.holdings import Holdings
 from projections.prices import Prices, library_prices
-from projections.replacement import Replacement, replaced, replacement_of
+from projections.replacement import Replacement, end_of_change, replaced, replacement_of
 from projections.settings import settings_at
 from projections.standpoint import Leaf, Standpoint, stand
 from projections.title import first_request, title
@@ -64,7 +64,7 @@ class TokensBefore(_Shape, frozen=True):
 
 
 class TokensAfter(_Shape, frozen=True):
-    """The size of the context that a compaction made.
+    """The size of the context that a compaction made, with all that was appended with it.
 
     `measured` is what the provider counted as sent at the next call, event `measured_at`: with that turn's
     own messages.
@@ -266,11 +266,10 @@ class _Branch:
 
     def compaction(self, event: Event) -> CompactionAudit:
         before = self._context_at(event.parent_seq)
-        after = self._context_at(event.seq)
+        after = self._context_at(end_of_change(event, self._snapshot, self._at))
         coverage = self._coverage[event.seq]
         record = tolerant_json(event.body)
-        # What it kept is what stands between summary and end: nothing came after it yet.
-        kept = after.parts[1:]
+        kept = [part for part in after.parts[1:] if part.seq < event.seq]
         dropped = _dropped(before, after, coverage)
         in_use = settings_at(self._snapshot, event.session, event.parent_seq)
         counts = self._tokens.count(after.parts)

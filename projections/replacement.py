@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from eventstore.event import Event
+from eventstore.frame import decode
 from eventstore.log import Snapshot
 from projections.context import Context, Part, context_at
 from projections.files import left_entries
@@ -18,8 +19,9 @@ class Replacement(msgspec.Struct, frozen=True, kw_only=True):
 
     C is `before`, C′ is `after`. H, `removed`, are the messages of C that C′ does not show, or shows with
     other content; K, `kept`, those that both show byte for byte. S, `added`, is what stands in place of H: a
-    summary, or the rewritten messages. `returned` are messages of C′ that C did not show and this event did
-    not make: what an older summary stood for and is shown again. So C = H + K and C′ = K + S + returned.
+    summary and what was appended with it, or the rewritten messages. `returned` are messages of C′ that C did
+    not show and this append did not make: what an older summary stood for and is shown again. So C = H + K
+    and C′ = K + S + returned.
     `earlier` are the entries above the event, from the root; `later` is the rest of the branch, up to the leaf
     that one looks from.
     """
@@ -53,8 +55,28 @@ def replacement_of(
     For a branch summary, C is the context at the leaf that was left.
     """
     before = context_at(snapshot, at.at(_left(event, snapshot)))
-    after = context_at(snapshot, at.at(event.seq))
+    after = context_at(snapshot, at.at(end_of_change(event, snapshot, at)))
     return replaced(event, before, after, earlier=earlier, later=later)
+
+
+def end_of_change(event: Event, snapshot: Snapshot, at: Standpoint) -> int:
+    """The entry at which an event's C′ is: the event itself, or the last entry that was appended with a compaction.
+
+    Those are the entries right below it with its cause: files that are shown again, results that give way, a
+    message to go on. The model's next answer, another compaction and whatever has come since `at` are not of them.
+    """
+    end = event.seq
+    if event.kind != "compaction" or not event.cause:
+        return end
+    for frame in snapshot.frames(event.session, first=event.seq + 1, last=at.as_of):
+        entry = decode(frame, event.session)
+        if entry.cause != event.cause or entry.kind == "compaction" or entry.role == "assistant":
+            break
+        if entry.is_entry:
+            if entry.parent_seq != end:
+                break
+            end = entry.seq
+    return end
 
 
 def _left(event: Event, snapshot: Snapshot) -> int:
@@ -76,7 +98,7 @@ def replaced(
     shown_after = {part.seq: part.raw for part in after.parts}
     kept = tuple(part for part in after.parts if shown_before.get(part.seq) == part.raw)
     made = [part for part in after.parts if shown_before.get(part.seq) != part.raw]
-    added = tuple(part for part in made if part.seq == event.seq or part.seq in shown_before)
+    added = tuple(part for part in made if part.seq >= event.seq or part.seq in shown_before)
     return Replacement(
         event=event,
         before=before,

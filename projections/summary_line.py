@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.formats.pi_entry import tolerant_json
-from eventstore.views import Image, Message, Text
+from eventstore.views import Image, Message, Text, Thinking
 from projections.continuation import is_continuation
+from projections.usage import FAILED
 
 CONTINUATION: Final = "continuation"
 """What a message is called that goes on after a compaction: it is no user's, though its role says so."""
@@ -27,6 +28,8 @@ def summary_line(event: Event) -> str:
     if view is not None:
         return _of_message(view)
     record = tolerant_json(event.body)
+    if event.kind == "attempt":
+        return _of_attempt(record)
     about = {
         "model_change": ("provider", "modelId"),
         "thinking_level_change": ("thinkingLevel",),
@@ -37,8 +40,27 @@ def summary_line(event: Event) -> str:
         "leaf_moved": ("fromId",),
         "undone": ("targetId",),
         "import": ("sourceFormat", "records"),
+        "decision": ("policy", "outcome", "reason"),
+        "link": ("relation", "session"),
+        "repair": ("renderer",),
+        "redaction": ("targetId", "reason"),
+        "observed_rewrite": ("targetId",),
     }.get(event.kind, ())
     return " ".join(str(record[name]) for name in about if record.get(name) is not None)
+
+
+def _of_attempt(record: dict[str, Any]) -> str:
+    """Who was asked last, and why nothing came of it."""
+    request = record.get("request")
+    asked = request if isinstance(request, dict) else {}
+    made = asked.get("requests")
+    last = (
+        next((each for each in reversed(made) if isinstance(each, dict)), {})
+        if isinstance(made, list)
+        else {}
+    )
+    summarizer, error = {**asked, **last}.get("summarizer"), record.get("error")
+    return ": ".join(each for each in (summarizer, error) if isinstance(each, str) and each)
 
 
 def _of_message(message: Message) -> str:
@@ -51,6 +73,9 @@ def _of_message(message: Message) -> str:
         )
         return f"→ {calls}"
     text = next((block.text for block in message.blocks if isinstance(block, Text) and block.text), "")
+    if not text and message.stop_reason in FAILED:
+        text = message.stop_reason
+    text = text or next((block.text for block in message.blocks if isinstance(block, Thinking)), "")
     images = sum(isinstance(block, Image) for block in message.blocks)
     mark = {
         "toolResult": "✗ " if message.is_error else "← ",

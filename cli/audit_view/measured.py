@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from cli.audit_view.lines import dollars, part_of, percent, print_field
-from cli.output import counted, thousands
+from cli.audit_view.lines import INDENT, dollars, part_of, percent, print_field
+from cli.output import counted, one_line, thousands
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,11 +23,16 @@ if TYPE_CHECKING:
     from projections.metrics.size import Size
 
 
+_LOST: Final = 20
+"""How many of a kind there is room for; of the others, their number is told."""
+
+
 def print_metrics(out: Console, metrics: Metrics) -> None:
     """All that was measured of a replacement."""
     _print(out, "size", _size(metrics.size))
     _print(out, "needed", _future_use(metrics.future_use), _losses(metrics.future_use))
-    _print(out, "recall", _recall(metrics.recall), _lost(metrics.recall), style="dim")
+    room = max(out.width - INDENT, 20)
+    _print(out, "recall", _recall(metrics.recall), _lost(metrics.recall, room), style="dim")
     _print(out, "rules", _instructions(metrics.instructions), _gone(metrics.instructions))
     _print(out, "again", _regret(metrics.regret), _repeats(metrics.regret))
     if metrics.sections is not None:
@@ -79,8 +84,14 @@ def _recall(recall: Recall) -> Iterator[str]:
     yield from (f"{each.kind} {part_of(each.found, each.total)}" for each in recall.kinds if each.total)
 
 
-def _lost(recall: Recall) -> Iterator[str]:
-    return (f"{each.kind} no longer named: {' · '.join(each.lost)}" for each in recall.kinds if each.lost)
+def _lost(recall: Recall, width: int) -> Iterator[str]:
+    """By kind what is no longer named, a line each, and of many the first."""
+    for each in recall.kinds:
+        if each.lost:
+            yield f"{each.kind} no longer named: {len(each.lost):,}"
+            yield from (f"  {one_line(value, width - 2)}" for value in each.lost[:_LOST])
+            if len(each.lost) > _LOST:
+                yield f"  … {len(each.lost) - _LOST:,} more"
 
 
 def _instructions(instructions: Instructions) -> Iterator[str]:

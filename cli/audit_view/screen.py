@@ -65,6 +65,8 @@ def _table(
 ) -> Table:
     from rich.text import Text
 
+    from projections.audit import BranchSummaryAudit
+
     numbers = ("BEFORE", "AFTER", "NEEDED", "RECALL", "RULES", "AGAIN", "NET")
     times = ("WHEN",) if is_wide else ()
     listing = table("WORST FIRST", "AT", *times, *numbers, right=("AT", *numbers))
@@ -73,12 +75,13 @@ def _table(
         use, rules = metrics.future_use, metrics.instructions
         is_undone = each.seq in without_effect
         name = called[each.seq] + (" ↶" if is_undone else "")
+        grew = metrics.size.grew and not isinstance(each, BranchSummaryAudit)
         listing.add_row(
             Text(name if is_wide else name.replace("branch summary", "branch")),
             f"#{each.seq}",
             *([(each.time or "-")[:16].replace("T", " ")] if is_wide else []),
             thousands(metrics.size.before),
-            Text(thousands(metrics.size.after), style="bold red" if metrics.size.grew else ""),
+            Text(thousands(metrics.size.after), style="bold red" if grew else ""),
             Text(part_of(use.found, use.total), style="bold red" if use.losses else ""),
             percent(metrics.recall.share),
             Text(part_of(rules.total - rules.gone, rules.total), style="bold red" if rules.gone else ""),

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from eventstore.log import Head, Snapshot
 
+_WIDE: Final = 100
+"""Columns from which on there is room for times of day beside titles."""
 _ORDERS: Final = {
     "written": lambda row: row["_position"],
     "ended": lambda row: row["ended"] or "",
@@ -55,10 +57,10 @@ def command(
         return
     out = console()
     with paged(out):
-        out.print(_listing(rows), crop=False)
+        out.print(_listing(rows, is_wide=out.width >= _WIDE), crop=False)
 
 
-def _listing(rows: list[dict[str, Any]]) -> Table:
+def _listing(rows: list[dict[str, Any]], *, is_wide: bool) -> Table:
     from rich.text import Text
 
     from cli.output import one_line, table, thousands, unbroken, when
@@ -69,7 +71,7 @@ def _listing(rows: list[dict[str, Any]]) -> Table:
         listing.add_row(
             unbroken(row["id"]),
             thousands(row["entries"]),
-            when(epoch_ms(row["ended"]))[:16],
+            when(epoch_ms(row["ended"]))[: 16 if is_wide else 10],
             Text(one_line(row["title"] or row["firstRequest"] or "", 60), no_wrap=True, overflow="ellipsis"),
         )
     return listing

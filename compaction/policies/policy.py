@@ -29,8 +29,9 @@ class Prompting(PolicyPart, frozen=True, tag="prompting"):
 
     `shape`: the conversation as text in the prompt, or the real messages with the template behind them.
     `reserve` is what the bounds of answers are shares of; `output` (if over 0) bounds them in its place.
-    `window` is what the summarizer takes; a longer conversation is summarized in several steps. `models` are
-    those to ask, each where the ones before it fail; none: the summarizer's own.
+    `window` is what the summarizer takes; a longer conversation is summarized in several steps. `summarizer`
+    is who is asked, by its name, "" for the usual one; `models` are those to ask, each where the ones before it
+    fail; none: the summarizer's own.
     """
 
     shape: Literal["serialized", "live-prefix"] = "serialized"
@@ -41,6 +42,7 @@ class Prompting(PolicyPart, frozen=True, tag="prompting"):
     reserve: Positive = DEFAULT_RESERVE
     output: Count = 0
     window: Positive = 180_000
+    summarizer: str = ""
     models: tuple[Name, ...] = ()
 
 

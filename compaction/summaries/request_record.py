@@ -16,7 +16,7 @@ def request_record(
     if not requests:
         return {}
     usage = [request["usage"] for request in requests if "usage" in request]
-    answered = [request for request in requests if "model" in request]
+    answered = [request for request in requests if "answer" in request and "model" in request]
     record: dict[str, Any] = {"requests": list(requests)}
     record |= {"model": answered[-1]["model"]} if answered else {}
     record |= {"usage": {name: sum(each[name] for each in usage) for name in usage[0]}} if usage else {}

@@ -125,7 +125,7 @@ def _attempt(
     """One request: its answer or its failure, either recorded."""
     if asker.is_cancelled():
         raise CancelledError(requests)
-    record = _record(prompt, summarizer.name, attempt)
+    record = _record(prompt, summarizer, attempt)
     requests.append(record)
     begun = asker.seconds()
     try:
@@ -165,11 +165,12 @@ def _wait(delay: float, asker: Asker, requests: list[dict[str, Any]]) -> None:
         raise CancelledError(requests)
 
 
-def _record(prompt: Prompt, summarizer: str, attempt: int) -> dict[str, Any]:
+def _record(prompt: Prompt, summarizer: Summarizer, attempt: int) -> dict[str, Any]:
     """What is kept of a request; the prompt itself can be made again from the log, and is told by its digest."""
     template = prompt.template
     return {
-        "summarizer": summarizer,
+        "summarizer": summarizer.name,
+        **_model(summarizer),
         "template": template.name,
         "templateVersion": template.version,
         "templateDigest": template.digest,
@@ -189,3 +190,9 @@ def _used(usage: Usage | None) -> dict[str, Any]:
         "cacheWrite": usage.cache_write,
     }
     return {"usage": counts}
+
+
+def _model(summarizer: Summarizer) -> dict[str, Any]:
+    """The model that is asked, of a summarizer that says so: a request that fails has been to it, too."""
+    model = getattr(summarizer, "model", None)
+    return {"model": model} if isinstance(model, str) else {}

@@ -25,9 +25,9 @@ _SHAPE: Final = re.compile(
     r"|[A-Z][a-z0-9]+[A-Z][\w$]*"  # PascalCase
     r"|[A-Z]{2,}[a-z]{2,}[\w$]*"  # HTTPServer
     r")"
-    r"|__[a-z0-9_]+__"
+    r"|__[a-z0-9]+(?:_+[a-z0-9]+)*__"
 )
-"""Not `_word_`, which is emphasis, nor `_word`, which may be its beginning."""
+"""Not `_word_`, which is emphasis, nor `_word`, which may be its beginning, nor a ruler of underscores."""
 _PROSE: Final = re.compile(r"Ma?c[A-Z][a-z]+|(?:[A-Z]{2,}|[a-z]?[A-Z]+)s|[A-Z]{2,}(?:ed|ing)")
 """People (`McAdams`), and what prose makes of abbreviations (`URLs`, `APIs`)."""
 _NEXT_WORD: Final = re.compile(r" [a-z]")

@@ -11,7 +11,7 @@ from eventstore.event import Event
 from eventstore.formats import view_of_message
 from eventstore.formats.pi_entry import tolerant_json
 from projections.context import Part
-from projections.metrics.asked import templates_asked
+from projections.metrics.asked import asked_by
 from projections.metrics.cache import Cache, cache
 from projections.metrics.cost import Cost, cost
 from projections.metrics.future_use import FutureUse, future_use
@@ -69,13 +69,22 @@ def measure(
 def _sections(summary: str, event: Event) -> Sections:
     """By the template that the record names; an update asks for the sections of what it updates.
 
-    A turn's beginning has sections only where a request asked for them, as far as the record tells.
+    Where the record tells the requests, it also tells which sections are missing, and whether any were asked
+    for of a turn's beginning.
     """
-    named = tolerant_json(event.body).get("template")
-    template = named.partition("@")[0].removesuffix("-update") if isinstance(named, str) else ""
-    asked = templates_asked(event)
-    quotes_turn = bool(asked) and TURN_PREFIX not in asked
-    return sections(summary, kind=event.kind, template=template, quotes_turn=quotes_turn)
+    named, asked = tolerant_json(event.body).get("template"), asked_by(event)
+    if not isinstance(named, str) or not named:
+        named = asked.templates[0] if asked else ""
+    name, _, _ = named.partition("@")
+    if asked and name not in asked.templates:
+        name = ""
+    return sections(
+        summary,
+        kind=event.kind,
+        template=name.removesuffix("-update"),
+        quotes_turn=asked is not None and TURN_PREFIX not in asked.templates,
+        missing=None if asked is None else asked.missing,
+    )
 
 
 def _text(part: Part | None) -> str | None:

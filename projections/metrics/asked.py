@@ -36,10 +36,26 @@ def asked(event: Event) -> list[Asked]:
     return [request for each, request in found if "error" not in each or request.usage is not None]
 
 
-def templates_asked(event: Event) -> set[str]:
-    """The names of the templates of all requests for an event's summary, none where its record names none."""
+class AskedBy(msgspec.Struct, frozen=True, kw_only=True):
+    """The templates of the requests for a summary, each once, in order; `missing` are the sections that it lacks."""
+
+    templates: tuple[str, ...]
+    missing: list[str]
+
+
+def asked_by(event: Event) -> AskedBy | None:
+    """By which templates an event's summary was asked for; None where its record does not name them.
+
+    The sections are those that the templates asked for when they were used, as `missingSections` of the
+    record's `request` has them.
+    """
     named = (request.get("template") for request in _requests(event))
-    return {name for name in named if isinstance(name, str)}
+    templates = tuple(dict.fromkeys(name for name in named if isinstance(name, str)))
+    if not templates:
+        return None
+    missing = tolerant_json(event.body)["request"].get("missingSections")
+    listed = missing if isinstance(missing, list) else []
+    return AskedBy(templates=templates, missing=[each for each in listed if isinstance(each, str)])
 
 
 def _requests(event: Event) -> list[dict[str, Any]]:

@@ -15,7 +15,8 @@ from projections.metrics.shapes import Shape
 class Sections(Shape, frozen=True):
     """Headings as they stand; by the template that they fit, which are present, missing, and there more than once.
 
-    `template` is None where no known template asks for any of them: then nothing is missing.
+    `template` is None where no known template asks for any of them: then nothing is missing. `is_recorded`: the
+    record says by which template the summary was asked for, and what it lacks; nothing is guessed.
     """
 
     template: str | None
@@ -23,11 +24,15 @@ class Sections(Shape, frozen=True):
     present: list[str]
     missing: list[str]
     duplicated: list[str]
+    is_recorded: bool = False
 
     @property
     def fits(self) -> bool:
-        """Whether a third of what the template asks for is there: one common heading says little of what is not."""
-        return len(self.present) * _FITS >= len(self.present) + len(self.missing)
+        """Whether it is of this template: by its record, or for a third of what that asks for is there.
+
+        One common heading says little of those that are not there.
+        """
+        return self.is_recorded or len(self.present) * _FITS >= len(self.present) + len(self.missing)
 
 
 class Outline(msgspec.Struct, frozen=True):
@@ -105,7 +110,12 @@ _MARK: Final = re.compile(r"#+ |\d\. |:$")
 
 
 def sections(
-    summary: str, *, kind: str = "compaction", template: str = "", quotes_turn: bool = False
+    summary: str,
+    *,
+    kind: str = "compaction",
+    template: str = "",
+    quotes_turn: bool = False,
+    missing: Sequence[str] | None = None,
 ) -> Sections:
     """The sections of a summary, by the `template` that it was asked for by, or the one that it fits best.
 
@@ -113,20 +123,27 @@ def sections(
     of this `kind` of event go before others, then the earlier one. A summary of a split turn has two parts, each
     by its own template; history that was empty asks for nothing, and neither does the beginning of a turn that
     only quotes what was said there (`quotes_turn`), as for opencode's tail.
+
+    Where the record tells what the summary lacks, `missing`, nothing is guessed: `template` is what the history
+    was asked for by, "" where there was none to ask about.
     """
     history, split, prefix = summary.replace("\r\n", "\n").rpartition(_SPLIT_TURN)
-    if not split:
-        return _sections_of(_headings(summary), kind, template)
-    before = _sections_of(_headings(history), kind, template)
-    if quotes_turn:
-        return before
-    turn = _found(_headings(prefix), _TURN)
+    headings = _headings(history if split else prefix)
+    found = _sections_of(headings, kind, template) if missing is None else _recorded(headings, template)
+    if split and not quotes_turn:
+        found = _together(found, _found(_headings(prefix), _TURN))
+    return (
+        found if missing is None else msgspec.structs.replace(found, missing=list(missing), is_recorded=True)
+    )
+
+
+def _together(history: Sections, turn: Sections) -> Sections:
     return Sections(
-        template=" + ".join(filter(None, (before.template, turn.template))),
-        headings=before.headings + turn.headings,
-        present=before.present + turn.present,
-        missing=before.missing + turn.missing,
-        duplicated=before.duplicated + turn.duplicated,
+        template=" + ".join(filter(None, (history.template, turn.template))),
+        headings=history.headings + turn.headings,
+        present=history.present + turn.present,
+        missing=history.missing + turn.missing,
+        duplicated=history.duplicated + turn.duplicated,
     )
 
 
@@ -148,6 +165,14 @@ def _sections_of(headings: Sequence[str], kind: str, template: str) -> Sections:
     if best.present:
         return best
     return Sections(template=None, headings=list(headings), present=[], missing=[], duplicated=[])
+
+
+def _recorded(headings: Sequence[str], template: str) -> Sections:
+    """By the template that a record names; of one that is not known, headings of the second level are sections."""
+    if not template:
+        return Sections(template=None, headings=list(headings), present=[], missing=[], duplicated=[])
+    own = Outline(template, (), tuple(line for line in headings if line.startswith("## ")))
+    return _found(headings, next((outline for outline in OUTLINES if outline.template == template), own))
 
 
 def _found(headings: Sequence[str], outline: Outline) -> Sections:

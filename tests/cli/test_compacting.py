@@ -75,6 +75,15 @@ class TestAsker:
         assert (out, errors.count("\n")) == ("", 1)
         assert "without a model" in errors
 
+    def test_a_service_that_is_asked_before_is_told_first(
+        self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        asker_of(ctx, store, ASKING, never, remote="http://summaries.test/")
+        assert capsys.readouterr().err == (
+            "refold: note: http://summaries.test/ is asked first; where it fails: no ANTHROPIC_API_KEY is set: "
+            "the summary is extracted from the log, without a model\n"
+        )
+
     def test_a_choice_is_not_talked_about(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -184,3 +193,23 @@ class TestTemplates:
 
 def test_new_sessions_have_names_of_their_own() -> None:
     assert len({new_session_name() for _ in range(100)}) == 100
+
+
+class TestAPolicysSummarizer:
+    def of(self, ctx: click.Context, store: LmdbLog, toml: str, **asking: object) -> list[str]:
+        policy = parse(f'name = "mine"\n[prompting]\n{toml}\n', source="here")
+        asker = asker_of(ctx, store, {**ASKING, **asking}, never, policy)  # type: ignore[typeddict-item]
+        return [summarizer.name for summarizer in asker.summarizers]
+
+    def test_it_is_asked_and_nobody_is_told_whom_they_chose(
+        self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert self.of(ctx, store, 'summarizer = "recorded"') == ["recorded"]
+        assert capsys.readouterr().err == ""
+
+    def test_the_option_leads_over_it(self, ctx: click.Context, store: LmdbLog) -> None:
+        assert self.of(ctx, store, 'summarizer = "recorded"', summarizer="extractive") == ["extractive"]
+
+    def test_one_that_there_is_not_is_told(self, ctx: click.Context, store: LmdbLog) -> None:
+        with pytest.raises(NotFoundError, match="no summarizer 'nobody'; there are: anthropic, extractive"):
+            self.of(ctx, store, 'summarizer = "nobody"')

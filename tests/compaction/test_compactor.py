@@ -598,3 +598,24 @@ def test_what_is_given_of_it_leads_over_the_log(story):
     wishes = Wishes(system="You are another.")
     compactor(scribe, policy(prompting=prompting(shape="live-prefix"))).compact(story.writer, wishes=wishes)
     assert scribe.prompts[0].system == "You are another."
+
+
+def test_the_record_says_how_the_session_goes_on_and_why(story):
+    turns(story, 20, 10)
+    compactor(policy=policy(continuation="replay")).compact(story.writer, continues=True)
+    assert record(story).continuation == {"branch": "mid-task", "reason": "the newest request was answered"}
+
+
+def test_a_failed_request_says_which_model_it_was_to(story):
+    turns(story, 20, 10)
+
+    class Refusing(Scripted):
+        model = "claude-of-the-test"
+
+        def summarize(self, prompt, *, is_cancelled):
+            raise SummarizerError("refusing", "no")
+
+    with pytest.raises(AskingError):
+        compactor(Refusing()).compact(story.writer)
+    (request,) = record(story, "attempt").request["requests"]
+    assert (request["model"], request["error"]) == ("claude-of-the-test", "no")

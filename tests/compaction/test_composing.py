@@ -106,10 +106,16 @@ def test_a_record_has_its_files_as_fields_and_as_tags():
 
 
 def test_a_record_says_how_its_summary_was_asked_for_and_what_it_lacks():
-    summary = Summary(text="so far", requests=[{"model": "m"}], missing=["Goal"], template="t@1")
+    summary = Summary(
+        text="so far", requests=[{"model": "m", "answer": "so far"}], missing=["Goal"], template="t@1"
+    )
     made = compaction_record(summary, files=FILES, first_kept="", tokens_before=9)
     assert made.template == "t@1"
-    assert made.request == {"requests": [{"model": "m"}], "model": "m", "missingSections": ["Goal"]}
+    assert made.request == {
+        "requests": [{"model": "m", "answer": "so far"}],
+        "model": "m",
+        "missingSections": ["Goal"],
+    }
 
 
 def test_the_size_with_records_is_that_of_the_context_at_the_last_of_them(story):

@@ -28,7 +28,7 @@ def test_a_policy_makes_a_real_context_smaller_and_valid_and_is_undone_to_the_by
     session = import_file(store, corpus / "pi/pi-mono-before-compaction.v3.jsonl").id
     before, bytes_before = size(store, session), context_json(store, session)
     policy, writer, tokens = preset(name), SessionWriter(store, session), counter("utf16/4")
-    made = [record_rewrites(writer, policy.rewrites, tokens=tokens, is_compacting=True)]
+    made = [record_rewrites(writer, policy.rewrites, tokens=tokens, is_compacting=True).events]
     asker = Asker(summarizers=[ExtractiveSummarizer()])
     compactor = Compactor(policy=policy, asker=asker, limits=Limits(window=200_000), tokens=tokens)
     made.append(compactor.compact(writer).events)

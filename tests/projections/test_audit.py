@@ -93,6 +93,34 @@ def test_a_call_that_failed_measured_nothing_after_a_compaction(audited):
     )
 
 
+def test_after_a_compaction_stands_all_that_was_appended_with_it(story):
+    story.says(user(long(50)), user(long(5)))
+    restored = CustomMessage(custom_type="restored_file", content=long(30))
+    made = Compaction(summary=long(3), first_kept_entry_id="e2", tokens_before=55, tokens_after=38)
+    story.add(made, restored, cause="once")
+    (only,) = audit(story.log, "s").compactions
+    assert only.after == TokensAfter(claimed=38, measured=None, measured_at=None, recomputed=3 + 5 + 30)
+    assert (only.metrics.size.after, only.metrics.size.added, only.metrics.size.returned) == (38, 33, 0)
+
+
+def test_what_was_appended_with_a_compaction_was_not_kept_by_it(story):
+    story.says(user("one"), user("two"))
+    restored = CustomMessage(custom_type="restored_file", content="a file")
+    story.add(Compaction(summary="s", first_kept_entry_id="ghost", tokens_before=9), restored, cause="once")
+    (only,) = audit(story.log, "s").compactions
+    assert (only.messages, only.first_kept) == (Counts(summarized=2, kept=0, dropped=0), None)
+
+
+def test_a_file_that_is_shown_again_with_a_compaction_is_not_lost(story):
+    story.says(assistant(call("read", path="src/a.py")), assistant(call("read", path="src/b.py")))
+    restored = CustomMessage(custom_type="restored_file", content="src/a.py, as it was read last:\nx = 1")
+    story.add(Compaction(summary="s", first_kept_entry_id="ghost", tokens_before=9), restored, cause="once")
+    story.says(assistant(call("edit", path="src/a.py"), call("edit", path="src/b.py")))
+    metrics = audit(story.log, "s").compactions[0].metrics
+    assert [loss.value for loss in metrics.future_use.losses] == ["src/b.py"]
+    assert {kind.kind: kind.lost for kind in metrics.recall.kinds}["paths-read"] == ["src/b.py"]
+
+
 def test_a_first_compaction_drops_nothing(audited):
     assert audited.compactions[0].messages == Counts(summarized=2, kept=2, dropped=0)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from eventstore.memory_log import MemoryLog
-from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
+from eventstore.records import BranchSummary, Compaction, CustomMessage, Label, MessageRecord, Rewrite, Shown
 from projections.replacement import Replacement, replacement_of
 from projections.standpoint import path, stand
 from tests.support.events import NOW
@@ -55,6 +57,54 @@ def test_messages_that_only_an_older_summary_stood_for_return(story):
     story.add(compaction("e2"))
     second = replacements(story.log)[1]
     assert (ids(second.returned), ids(second.kept), ids(second.added)) == (["e2"], ["e3"], ["e5"])
+
+
+def test_what_was_appended_with_a_compaction_is_of_the_context_after_and_stands_in_place_of_the_removed(
+    story,
+):
+    story.says(user("one"), assistant("two"), user("three"), user("four"))
+    cut = Rewrite(reason="offload", targets=[Shown(target="e3", shown="3")])
+    again = CustomMessage(custom_type="restored_file", content="a file")
+    story.add(compaction("e3"), cut, Label(target_id="e1", label="x"), again, cause="once")
+    only = replacements(story.log)[0]
+    assert (ids(only.removed), ids(only.kept)) == (["e1", "e2", "e3"], ["e4"])
+    assert (ids(only.added), only.returned) == (["e5", "e3", "e8"], ())
+
+
+def test_a_rewrite_that_was_appended_with_others_is_measured_by_itself(story):
+    story.says(result("long"), result("long, too"))
+    cuts = [Rewrite(reason="prune", targets=[Shown(target=each, shown="x")]) for each in ("e1", "e2")]
+    story.add(*cuts, cause="once")
+    assert [ids(each.added) for each in replacements(story.log)] == [["e1"], ["e2"]]
+
+
+@pytest.mark.parametrize(
+    ("behind", "cause"),
+    [
+        (CustomMessage(custom_type="x", content="later"), "another"),
+        (CustomMessage(custom_type="x", content="later"), ""),
+        (Compaction(summary="again", first_kept_entry_id="e2", tokens_before=9), "once"),
+    ],
+)
+def test_what_came_behind_a_compactions_append_is_not_of_the_context_after(story, behind, cause):
+    story.says(user("one"), user("two"))
+    story.add(compaction("e2"), cause="once")
+    story.add(behind, cause=cause)
+    assert ids(replacements(story.log)[0].after.parts) == ["e3", "e2"]
+
+
+def test_without_a_cause_a_compaction_was_appended_alone(story):
+    story.says(user("one"), user("two"))
+    story.add(compaction("e2"))
+    story.says(user("later"))
+    assert ids(replacements(story.log)[0].after.parts) == ["e3", "e2"]
+
+
+def test_the_models_next_answer_is_not_of_the_context_after(story):
+    story.says(user("one"), user("two"))
+    answer = MessageRecord(message=msgspec.Raw(msgspec.json.encode(assistant("done"))))
+    story.add(compaction("e2"), answer, cause="once")
+    assert ids(replacements(story.log)[0].after.parts) == ["e3", "e2"]
 
 
 def test_a_rewrite_removes_a_message_and_adds_it_as_it_is_shown(story):

@@ -63,8 +63,19 @@ def test_recall_is_told_by_kind_with_what_is_no_longer_named() -> None:
     symbols = structs.replace(found.kinds[0], lost=["Bucket", "take"])
     assert beyond_nothing(recall=structs.replace(found, kinds=[symbols, *found.kinds[1:]])) == [
         "   recall   3/5 still named (60%) · symbols 1/3 · commands 2/2",
-        "            symbols no longer named: Bucket · take",
+        "            symbols no longer named: 2",
+        "              Bucket",
+        "              take",
     ]
+
+
+def test_of_many_that_are_no_longer_named_the_first_are_told_each_cut_to_the_width() -> None:
+    found = recall(errors=(0, 23))
+    errors = structs.replace(found.kinds[0], lost=[f"Error {number}: {'x' * 200}" for number in range(23)])
+    shown = printed(print_metrics, metrics(recall=structs.replace(found, kinds=[errors])), width=80)
+    told = shown[shown.index("            errors no longer named: 23") + 1 :][:22]
+    assert told[0] == f"              Error 0: {'x' * 56}…"
+    assert (told[19][:22], told[20]) == ("              Error 19", "              … 3 more")
 
 
 def test_instructions_are_told_by_fate_and_those_gone_with_the_line_most_like_them() -> None:

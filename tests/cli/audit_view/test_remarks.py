@@ -39,9 +39,13 @@ def test_messages_that_no_summary_covers_come_first() -> None:
     ]
 
 
-@pytest.mark.parametrize("make", [compaction, branch_summary, rewrite])
+@pytest.mark.parametrize("make", [compaction, rewrite])
 def test_a_context_that_grew_is_told(make: Any) -> None:
     assert remarks(make(3, size=size(10, 11))) == ["the context did not get smaller"]
+
+
+def test_a_move_to_a_branch_with_more_is_no_fault() -> None:
+    assert remarks(branch_summary(3, size=size(10, 11))) == []
 
 
 @pytest.mark.parametrize("make", [compaction, branch_summary])

@@ -129,6 +129,7 @@ def test_json_of_a_move_has_its_events_and_its_plan(told: Refold) -> None:
         "session": SESSION,
         "events": [leaf(told)["id"]],
         **planned,
+        "reason": "",
         "missingSections": [],
         "troubles": [],
     }
@@ -158,6 +159,15 @@ def test_a_summary_that_is_no_utf_8_is_told(told: Refold) -> None:
 
 class TestSummarize:
     EXTRACTING = ("--summarize", "--summarizer", "extractive")
+
+    def test_where_what_is_left_holds_no_message_that_is_told(self, told: Refold) -> None:
+        told("label", SESSION, "a3", "here")
+        moved = told("go", SESSION, leaf(told)["parent"], *self.EXTRACTING)
+        assert "no summary: what is left holds no message to summarize" in moved.errors
+
+    def test_a_small_window_is_no_reason_to_summarize_nothing(self, told: Refold) -> None:
+        told("go", SESSION, "b2", *self.EXTRACTING, "--window", "8000")
+        assert leaf(told)["kind"] == "branch_summary"
 
     def test_what_is_left_is_summarized_at_the_new_leaf(self, told: Refold) -> None:
         told("go", SESSION, "b2", *self.EXTRACTING)

@@ -88,7 +88,38 @@ def test_a_folder_stands_for_the_session_files_in_it(refold: Refold, tmp_path: P
 
 def test_a_folder_without_session_files_is_told(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert refold.problem("import", "empty") == "empty: is a folder; name the session files in it"
+    problem = "empty: holds no session files; name a folder with *.jsonl files in it"
+    assert refold.problem("import", "empty") == problem
+
+
+CLAUDE_CODE = b'{"type":"mode","mode":"normal","sessionId":"s"}\n{"type":"user","sessionId":"s"}\n'
+
+
+def test_a_session_of_another_harness_is_told(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(CLAUDE_CODE)
+    problem = "a.jsonl: looks like a session of Claude Code; only pi's can be imported yet"
+    assert refold.problem("import", "a.jsonl") == problem
+
+
+def test_many_sessions_of_another_harness_in_a_folder_are_told_in_one_line(
+    refold: Refold, tmp_path: Path
+) -> None:
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    for name in ("a", "b"):
+        (folder / f"{name}.jsonl").write_bytes(CLAUDE_CODE)
+    write(folder / "c.jsonl")
+    outcome = refold("import", "sessions", "--json", code=1)
+    told = "sessions: 2 files look like sessions of Claude Code; only pi's can be imported yet"
+    assert outcome.errors.splitlines() == [f"refold: {told}"]
+    assert [each["id"] for each in outcome.json["sessions"]] == [SESSION]
+
+
+def test_a_folder_with_exports_of_opencode_alone_says_so(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "exports").mkdir()
+    (tmp_path / "exports" / "a.json").write_text('{\n "info": {"id": "ses_1"}, "messages": []\n}')
+    problem = "exports/a.json: looks like a session of opencode; only pi's can be imported yet"
+    assert refold.problem("import", "exports") == problem
 
 
 def test_an_empty_file_is_told(refold: Refold, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ class TestShow:
         shown = refold("policies", "show", "oh-my-pi", "--json").json
         assert shown["policy"] == {
             **tomllib.loads(refold("policies", "show", "oh-my-pi").out),
-            **dict.fromkeys(("recovery", "restoring")),
+            **dict.fromkeys(("recovery", "recovery_placement", "restoring")),
             "trigger": shown["policy"]["trigger"],
         }
         assert shown["warnings"] == []

@@ -38,3 +38,9 @@ def test_a_persons_own_templates_are_there(tmp_path):
     (tmp_path / "ours.md").write_text("+++\nname = 'ours'\nversion = 1\nsections = []\n+++\nSum up.\n")
     asks = parse('name = "mine"\n[prompting]\ntemplate = "ours"\n', source="here")
     assert warnings(asks, [from_folder(tmp_path)], limits=LIMITS) == []
+
+
+def test_a_summarizer_that_is_not_there_is_told():
+    mine = parse('name = "mine"\n[prompting]\nsummarizer = "nobody"\n', source="here")
+    told = "there is no summarizer 'nobody'; there are: anthropic, extractive, http, recorded"
+    assert warnings(mine, limits=LIMITS) == [told]

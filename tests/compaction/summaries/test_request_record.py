@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from compaction.summaries.request_record import request_record
 
-FIRST = {"model": "small", "usage": {"input": 90, "output": 10}}
-FAILED = {"error": "429: wait"}
-LAST = {"model": "large", "usage": {"input": 5, "output": 1}}
+FIRST = {"model": "small", "answer": "a", "usage": {"input": 90, "output": 10}}
+FAILED = {"model": "busy", "error": "429: wait"}
+LAST = {"model": "large", "answer": "b", "usage": {"input": 5, "output": 1}}
 
 
 def test_where_nobody_was_asked_there_is_nothing_to_tell():

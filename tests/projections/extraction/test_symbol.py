@@ -63,6 +63,7 @@ def test_a_plain_word_is_a_name_where_it_is_called_or_quoted(text):
         "`two words` `1234` `true` `null` `kebab-case` ``` `` `",
         "function() async() if()",
         "curl -sSfL and ps -axO, powershell -NoProfile",
+        "a ruler _____ and ____________ another",
         "-- --- ---- <!--note--> a--b",
         "diff --git",
         "1.2.3 v1.0 3.x",

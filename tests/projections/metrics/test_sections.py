@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.templates import built_in
-from eventstore.records import Compaction
+from eventstore.records import BranchSummary, Compaction
 from projections.audit import audit
 from projections.metrics.sections import OUTLINES, Sections, sections
 from tests.support.talk import user
@@ -162,6 +162,57 @@ def test_an_audit_holds_a_turns_beginning_against_a_template_where_one_was_asked
     )
     (found,) = audit(story.log, "s").compactions
     assert found.metrics.sections.template == template
+
+
+@pytest.fixture
+def recorded(story):
+    """From a summary, the templates of its requests and more of its record to what the audit says of its sections."""
+
+    def found(summary, asked, *, missing=(), template=""):
+        (said,) = story.says(user("go on"))
+        request = {"requests": [{"template": name} for name in asked]}
+        request |= {"missingSections": list(missing)} if missing else {}
+        record = Compaction(
+            summary=summary, first_kept_entry_id=said, tokens_before=9, template=template, request=request
+        )
+        story.add(record)
+        return audit(story.log, "s").compactions[0].metrics.sections
+
+    return found
+
+
+def test_a_summary_by_a_template_of_ones_own_lacks_what_its_record_says_and_no_more(recorded):
+    summary = body("## Goal", "## Rules") + SPLIT + body("## Original Request")
+    found = recorded(summary, ["ours", "turn-prefix"], missing=["Early Progress"], template="ours@1")
+    assert (found.template, found.present, found.missing) == (
+        "ours + turn-prefix",
+        ["Goal", "Rules", "Original Request"],
+        ["Early Progress"],
+    )
+
+
+def test_a_summary_without_any_heading_lacks_all_that_its_record_says(recorded):
+    found = recorded("just this", ["ours"], missing=["Goal", "Rules"], template="ours@1")
+    assert (found.template, found.missing, found.fits) == ("ours", ["Goal", "Rules"], True)
+
+
+def test_a_record_of_requests_that_tells_of_nothing_missing_says_that_nothing_is(recorded):
+    found = recorded("## Goal\nship it", ["compaction", "short"], template="compaction@1")
+    assert (found.template, found.missing, found.is_recorded) == ("compaction", [], True)
+
+
+def test_where_only_a_turns_beginning_was_asked_for_history_has_no_template(recorded):
+    summary = "No prior history." + SPLIT + "just this"
+    found = recorded(summary, ["turn-prefix"], missing=["Early Progress"], template="compaction@1")
+    assert (found.template, found.missing) == ("turn-prefix", ["Early Progress"])
+
+
+def test_a_branchs_summary_is_of_the_template_that_its_first_request_names(story):
+    (root, left) = story.says(user("root"), user("tried"))
+    request = {"requests": [{"template": "mine"}], "missingSections": ["Goal"]}
+    story.add(BranchSummary(from_id=root, summary="no good", left=left, request=request), parent=root)
+    (found,) = audit(story.log, "s").branch_summaries
+    assert (found.metrics.sections.template, found.metrics.sections.missing) == ("mine", ["Goal"])
 
 
 @given(

@@ -1,0 +1,45 @@
+"""Whose session a file looks like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.foreign import harness_of
+from tests.support.pi_files import header, said
+
+
+@pytest.mark.parametrize(
+    ("content", "harness"),
+    [
+        (b'{"type":"summary","summary":"s","leafUuid":"u"}\n', "Claude Code"),
+        (b'\n{"parentUuid":null,"type":"user","sessionId":"s"}\n', "Claude Code"),
+        (b'{"timestamp":"t","type":"session_meta","payload":{"id":"s"}}\n', "Codex"),
+        (b'{"info":{"id":"ses_1"},"messages":[]}', "opencode"),
+        (b'Exporting session: ses_1\n{\n  "info": {', "opencode"),
+        (header() + said("hello", "a", None), ""),
+        (b"", ""),
+        (b"\x00\xff{", ""),
+        (b'[1]\n{"type":5,"sessionId":"s"}\n{"type":"session_meta","payload":1}\n', ""),
+        (b'{"information":{}}', ""),
+    ],
+)
+def test_a_session_is_told_by_the_shape_of_its_beginning(
+    tmp_path: Path, content: bytes, harness: str
+) -> None:
+    (tmp_path / "file").write_bytes(content)
+    assert harness_of(str(tmp_path / "file")) == harness
+
+
+@pytest.mark.parametrize("place", ["gone", "."])
+def test_what_cannot_be_read_is_nobodys(tmp_path: Path, place: str) -> None:
+    assert harness_of(str(tmp_path / place)) == ""
+
+
+@pytest.mark.parametrize(
+    ("folder", "harness"), [("claude-code", "Claude Code"), ("codex", "Codex"), ("opencode", "opencode")]
+)
+def test_real_sessions_are_told(corpus: Path, folder: str, harness: str) -> None:
+    files = [path for path in (corpus / folder).rglob("*.json*") if path.is_file()]
+    assert {harness_of(str(path)) for path in files} == {harness}
