@@ -612,7 +612,7 @@ def test_a_failed_request_says_which_model_it_was_to(story):
     class Refusing(Scripted):
         model = "claude-of-the-test"
 
-        def summarize(self, prompt, *, is_cancelled):
+        def summarize(self, *_args, **_fields):
             raise SummarizerError("refusing", "no")
 
     with pytest.raises(AskingError):
