@@ -65,9 +65,10 @@ def command(
     """
     from cli.compacting import asker_of, policy_named, summarizing, template_sources, with_template
     from cli.interrupt import cancellable
+    from cli.output import echo_note
     from cli.planned import print_plan
     from cli.store import opened_session, resolve_leaf
-    from cli.texts import text_of
+    from cli.texts import text_of, tools_of
     from compaction.compactor import Compactor
     from compaction.cuts import KeepRecent
     from compaction.hooks import installed_hooks
@@ -83,7 +84,7 @@ def command(
         instructions=instructions,
         template=template,
         system=text_of(system) if system else "",
-        tools=tools.read() if tools else b"",
+        tools=tools_of(tools) if tools else b"",
     )
     cut = None if keep_recent is None else KeepRecent(tokens=keep_recent)
     with opened_session(ctx, session) as (log, name), cancellable(ctx) as interrupt:
@@ -105,6 +106,8 @@ def command(
                 plan = compactor.plan(snapshot, name, leaf=at, cut=cut)
             print_plan(compactor, plan, as_json=as_json)
             return
+        if instructions and all(each.name == "extractive" for each in compactor.asker.summarizers):
+            echo_note("extractive follows no instructions: it selects from the messages")
         with summarizing():
             done = compactor.compact(SessionWriter(log, name), wishes=wishes, cut=cut, leaf=at)
     _print_done(ctx, name, compactor, done, as_json=as_json)

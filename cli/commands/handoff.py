@@ -47,7 +47,7 @@ def command(
     from cli.interrupt import cancellable
     from cli.output import echo_json, echo_note, echo_text, unbroken
     from cli.store import opened_session
-    from cli.texts import text_of
+    from cli.texts import text_of, tools_of
     from compaction.handoff import hand_off
     from eventstore.writing import SessionWriter
 
@@ -60,7 +60,7 @@ def command(
                 new,
                 asker,
                 system=text_of(system) if system else "",
-                tools=tools.read() if tools else b"",
+                tools=tools_of(tools) if tools else b"",
                 instructions=instructions,
                 sources=template_sources(),
             )

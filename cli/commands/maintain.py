@@ -66,7 +66,7 @@ def command(
     from cli.output import echo_json
     from cli.settings_file import settings_in
     from cli.store import opened_session
-    from cli.texts import text_of
+    from cli.texts import text_of, tools_of
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
     from compaction.maintaining import Maintainer, Settings
@@ -82,7 +82,7 @@ def command(
     settings = settings_in(settings_file) if settings_file is not None else Settings()
     remote = settings.remote_endpoint if settings.remote_enabled else None
     sent_before = HarnessPrompt(
-        system=text_of(system) if system else "", tools=tools.read() if tools else b""
+        system=text_of(system) if system else "", tools=tools_of(tools) if tools else b""
     )
     with opened_session(ctx, session) as (log, name):
         maintainer = Maintainer(

@@ -64,10 +64,10 @@ def preset(name: str) -> Policy:
     return parse(_text_of(name), source=f"preset {name}")
 
 
-def policy_of_file(path: Path) -> Policy:
+def policy_of_file(path: str | Path) -> Policy:
     """The policy of a TOML file. Raises BadInputError."""
     try:
-        text = path.read_text("utf-8")
+        text = Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise BadInputError(str(path), reason, "name a TOML file with a policy") from None

@@ -23,6 +23,7 @@ _CONNECTING: Final = 10.0
 """Seconds."""
 _KEYS: Final = frozenset({"authorization", "x-api-key"})
 _UNAUTHORIZED: Final = 401
+_NO_KEY: Final = "none"
 _PASSING: Final = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
 """Errors by the API's names for them, as they come in the middle of an answer."""
 
@@ -59,6 +60,11 @@ class AnthropicSummarizer:
             answer = cancellable(lambda: self._asked(client, body), is_cancelled=is_cancelled, line=line)
         return self._read(answer)
 
+    @property
+    def _where(self) -> str:
+        """Where the address of the server comes from."""
+        return "ANTHROPIC_BASE_URL" if self._base_url is None else "the server's address"
+
     def _client(self, line: Line) -> anthropic.Anthropic:
         """A client that has a key. Raises SummarizerError."""
         import anthropic  # noqa: PLC0415  heavy
@@ -75,7 +81,10 @@ class AnthropicSummarizer:
         except (anthropic.AnthropicError, httpx2.InvalidURL, ValueError) as error:
             raise self._failed(str(error)) from None
         if client.credentials is None and not _KEYS & {name.lower() for name in client.default_headers}:
-            raise self._failed("no key is configured: set ANTHROPIC_API_KEY")
+            if self._base_url is None:
+                raise self._failed("no key is configured: set ANTHROPIC_API_KEY")
+            # A server of one's own may want none, but the client has to send something.
+            return client.with_options(api_key=_NO_KEY)
         return client
 
     def _asked(self, client: anthropic.Anthropic, body: bytes) -> Streamed:
@@ -104,7 +113,9 @@ class AnthropicSummarizer:
     def _read(self, answer: Streamed) -> Answer:
         """An answer that says something, or ended as it should. Raises SummarizerError."""
         if not answer.model:
-            raise self._failed("what came back is no answer of the Messages API; check ANTHROPIC_BASE_URL")
+            raise self._failed(
+                f"what came back is no answer of the Messages API, which is streamed; check {self._where}"
+            )
         if not answer.stop_reason:
             raise self._failed("the answer broke off", is_transient=True, usage=answer.usage)
         if answer.stop_reason == "refusal":

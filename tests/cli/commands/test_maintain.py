@@ -277,18 +277,12 @@ class TestTheSessionsModel:
         assert (asked["system"], asked["tools"][0]["name"]) == ("You are an agent.", "read")
         assert asked["tool_choice"] == {"type": "none"}
 
-    def test_tools_that_are_none_are_a_failure_that_is_put_down(
-        self, tight: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    def test_tools_that_are_none_are_told_before_anything_is_answered(
+        self, tight: Refold, tmp_path: Path
     ) -> None:
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
-        (tmp_path / "tools.json").write_text("nonsense")
-        (tmp_path / "live.toml").write_text(
-            (tmp_path / "tight.toml").read_text() + '[prompting]\nshape = "live-prefix"\nturn_prefix = ""\n'
-        )
-        asking = ("--summarizer", "anthropic", "--tools", "tools.json")
-        options = ("--window", "1000", "--policy", "live.toml")
-        (advice,) = tight("maintain", SESSION, *asking, *options, stdin='{"on":"after_turn"}').json_lines
-        assert advice["error"].startswith("Auto-compaction failed: ")
+        (tmp_path / "tools.json").write_text("{}")
+        problem = tight.problem("maintain", SESSION, "--tools", "tools.json", stdin='{"on":"after_turn"}')
+        assert problem.startswith("tools.json: is no list of tools; ")
 
     def test_an_answer_that_was_cut_off_is_no_case_for_another_model(self, tight: Refold) -> None:
         torn = {"role": "assistant", "content": [], "provider": "p", "model": "m", "stopReason": "length"}

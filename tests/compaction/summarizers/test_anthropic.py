@@ -69,15 +69,22 @@ def test_the_key_and_the_address_come_from_the_environment(messages_api, monkeyp
     assert "from-the-environment" in str(api.requests[0].headers)
 
 
-def test_without_a_key_nothing_is_sent_and_the_failure_names_the_variable(messages_api):
+def test_without_a_key_nothing_is_sent_and_the_failure_names_the_variable(messages_api, monkeypatch):
     api = messages_api()
-    problem = failure(api, api_key=None)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
+    problem = failure(api, base_url=None, api_key=None)
     assert str(problem) == "summarizer anthropic: no key is configured: set ANTHROPIC_API_KEY"
     assert api.requests == []
 
 
 def test_a_request_without_a_key_is_not_sent_again(messages_api):
-    assert not failure(messages_api(), api_key=None).is_transient
+    assert not failure(messages_api(), base_url=None, api_key=None).is_transient
+
+
+def test_a_server_that_is_given_by_its_address_is_asked_without_a_key(messages_api):
+    api = messages_api()
+    claude(api, api_key=None).summarize(prompt(), is_cancelled=never)
+    assert len(api.requests) == 1
 
 
 def test_a_wrong_key_is_told_in_one_line_and_not_tried_again(messages_api):
@@ -165,7 +172,7 @@ def test_a_model_that_refuses_is_not_asked_again(messages_api):
 
 def test_a_server_that_speaks_something_else_is_told_apart(messages_api):
     problem = failure(messages_api(answers({"choices": []})))
-    assert "no answer of the Messages API; check ANTHROPIC_BASE_URL" in problem.problem
+    assert "no answer of the Messages API, which is streamed; check the server's address" in problem.problem
     assert not problem.is_transient
 
 
