@@ -113,7 +113,7 @@ def test_a_chart_tells_the_value_under_the_pointer_and_leads_to_its_event(demo: 
     right = box["x"] + box["width"] * (RIGHT - 1) / WIDTH
     demo.page.mouse.move(right, box["y"] + box["height"] - 60)
     assert demo.js("document.querySelector('.context-chart .reading text').textContent.trim()").startswith(
-        "#173"
+        "#172"
     )
     demo.page.mouse.click(right, box["y"] + box["height"] - 60)
     assert demo.js("location.hash") == "#e-172"
