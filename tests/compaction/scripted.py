@@ -15,8 +15,10 @@ from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation
 from compaction.summarizers.asking import Asker
 from compaction.trigger import Trigger
+from eventstore.records import record_of
 from eventstore.views import Usage
 from projections.tokens import counter
+from tests.support.events import events
 from tests.support.talk import Story, assistant, user
 
 SMALL = Policy(name="small", trigger=Trigger(tokens=50), cut=KeepRecent(tokens=20))
@@ -64,3 +66,14 @@ def long(tokens: int) -> str:
 def turns(story: Story, *sizes: int) -> list[str]:
     """A user's message and an answer of so many tokens each; the ids."""
     return [name for size in sizes for name in story.says(user(long(size)), assistant(long(size)))]
+
+
+def kinds(story: Story) -> list[str]:
+    """The kinds of a session's events, oldest first."""
+    return [event.kind for event in events(story.log, story.session)]
+
+
+def record(story: Story, kind: str = "compaction") -> Any:
+    """What the newest event of a kind says."""
+    event = next(event for event in reversed(events(story.log, story.session)) if event.kind == kind)
+    return record_of(kind, event.body)

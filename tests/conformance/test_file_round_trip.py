@@ -73,7 +73,7 @@ files = st.builds(
 )
 
 
-def bring_all(log: EventLog, states: list[bytes]) -> None:
+def assert_all_come_back(log: EventLog, states: list[bytes]) -> None:
     """Bring the states of one file in, and hold the export against each."""
     with tempfile.TemporaryDirectory() as folder:
         for content in states:
@@ -88,7 +88,7 @@ def bring_all(log: EventLog, states: list[bytes]) -> None:
 @SETTINGS
 @given(files)
 def test_a_file_comes_back_and_adds_nothing_the_second_time(content: bytes) -> None:
-    bring_all(MemoryLog(), [content])
+    assert_all_come_back(MemoryLog(), [content])
 
 
 @SETTINGS
@@ -96,15 +96,15 @@ def test_a_file_comes_back_and_adds_nothing_the_second_time(content: bytes) -> N
 def test_a_file_comes_back_in_all_its_states(content: bytes, cuts: list[int]) -> None:
     head = content.index(b"}") + 1
     states = [content[: max(head, cut)] for cut in cuts]
-    bring_all(MemoryLog(), [*states, content])
+    assert_all_come_back(MemoryLog(), [*states, content])
 
 
 @SETTINGS
 @given(files, bodies)
 def test_a_file_that_grew_has_the_entries_of_a_whole_one(content: bytes, more: bytes) -> None:
     grown, whole = MemoryLog(), MemoryLog()
-    bring_all(grown, [content, content + more])
-    bring_all(whole, [content + more])
+    assert_all_come_back(grown, [content, content + more])
+    assert_all_come_back(whole, [content + more])
     with grown.snapshot() as snapshot:
         if len(list(snapshot.heads())) > 1:
             # A last record without a line end is another one with what follows: a changed file, and a generation.
@@ -125,7 +125,7 @@ def test_a_file_that_grew_has_the_entries_of_a_whole_one(content: bytes, more: b
 @SETTINGS
 @given(st.lists(files, min_size=2, max_size=3))
 def test_files_that_say_otherwise_of_a_session_all_come_back(contents: list[bytes]) -> None:
-    bring_all(MemoryLog(), [*contents, *contents])
+    assert_all_come_back(MemoryLog(), [*contents, *contents])
 
 
 @SETTINGS

@@ -88,6 +88,7 @@ def test_a_link_from_the_table_leads_to_its_section_and_opens_it(demo: Visit) ->
 def test_a_mark_of_the_chart_leads_to_its_section(demo: Visit) -> None:
     demo.page.click(".context-chart a[href='#r-28'] circle")
     demo.page.wait_for_function("document.querySelector('#r-28').open")
+    assert demo.js("location.hash") == "#r-28"
 
 
 def test_a_link_to_an_event_opens_it(browser: Browser, demo_file: Path) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -17,7 +15,7 @@ from tests.cli import long_talk
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 from tests.support.events import events
-from tests.support.local_http import Exchange, LocalServer
+from tests.support.local_http import LocalServer
 from tests.support.processes import Program, running
 
 COMPACT_SLOWLY = """
@@ -64,19 +62,6 @@ def refold(tmp_path: Path) -> Refold:
     refold = Refold(tmp_path / "store")
     refold("import", long_talk.write(tmp_path / "talk.jsonl"))
     return refold
-
-
-@pytest.fixture
-def patient_service() -> Iterator[LocalServer]:
-    """A service that answers nobody until two have asked."""
-    both = Barrier(2)
-
-    def reply(exchange: Exchange) -> None:
-        both.wait(timeout=60)
-        exchange.answer(200, json.dumps({"summary": "In short."}).encode())
-
-    with LocalServer(reply) as server:
-        yield server
 
 
 def compactions(refold: Refold) -> list[Any]:

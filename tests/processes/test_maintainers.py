@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -16,7 +14,7 @@ from eventstore.verify import verify
 from tests.cli import long_talk
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
-from tests.support.local_http import Exchange, LocalServer
+from tests.support.local_http import LocalServer
 
 
 @pytest.fixture
@@ -29,19 +27,6 @@ def refold(tmp_path: Path) -> Refold:
         '[cut]\npart = "keep-recent"\ntokens = 250\n[prompting]\ntemplate = "short"\nturn_prefix = ""\n'
     )
     return refold
-
-
-@pytest.fixture
-def patient_service() -> Iterator[LocalServer]:
-    """A service that answers nobody until two have asked."""
-    both = Barrier(2)
-
-    def reply(exchange: Exchange) -> None:
-        both.wait(timeout=60)
-        exchange.answer(200, json.dumps({"summary": "In short."}).encode())
-
-    with LocalServer(reply) as server:
-        yield server
 
 
 def maintained(refold: Refold, service: LocalServer, line: bytes) -> list[Any]:

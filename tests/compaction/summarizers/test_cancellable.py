@@ -78,6 +78,7 @@ def test_a_connection_that_is_gone_already_is_no_trouble(pair):
     opened(line, pair[0])
     pair[0].close()
     line.cut()
+    assert pair[1].recv(1) == b""
 
 
 def test_what_else_a_request_carries_stays(pair):

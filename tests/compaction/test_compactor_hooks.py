@@ -1,0 +1,112 @@
+"""What others may say to a compaction, and what they cannot spoil."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.hooks import Cancel, Hooks, Prompted, Supplied
+from compaction.summaries.summary import Wishes
+from compaction.summarizers import SummarizerError
+from compaction.summarizers.asking import AskingError
+from tests.compaction.scripted import (
+    Scripted,
+    compactor,
+    kinds,
+    record,
+    turns,
+)
+
+
+def raises(_plan):
+    raise ValueError("broken hook")
+
+
+def test_a_hook_may_call_a_compaction_off(story):
+    turns(story, 20, 10)
+    hooks = Hooks(name="h", before_compaction=lambda _: Cancel("not now"))
+    done = compactor(hooks=[hooks]).compact(story.writer)
+    assert (done.outcome, done.reason, kinds(story)[-1]) == ("cancelled", "not now", "decision")
+
+
+def test_a_hook_may_supply_the_summary_and_no_model_is_asked(story):
+    turns(story, 20, 10)
+    scribe = Scripted()
+    hooks = Hooks(name="h", before_compaction=lambda _: Supplied(summary="mine", preserve_data={"k": 1}))
+    compactor(scribe, hooks=[hooks]).compact(story.writer)
+    made = record(story)
+    assert (made.summary, made.from_extension, made.preserve_data, scribe.prompts) == (
+        "mine",
+        True,
+        {"k": 1},
+        [],
+    )
+
+
+def test_a_hook_may_replace_the_prompt_and_add_context(story):
+    turns(story, 20, 10)
+    scribe = Scripted()
+    hooks = Hooks(name="h", prompting=lambda _: Prompted(prompt="Sum up.", context=("from memory",)))
+    compactor(scribe, hooks=[hooks]).compact(story.writer)
+    expected = "<additional-context>\nfrom memory\n</additional-context>\n\nSum up."
+    assert scribe.prompts[0].text.endswith(expected)
+
+
+def test_a_hook_is_told_what_was_appended(story):
+    turns(story, 20, 10)
+    told = []
+    done = compactor(hooks=[Hooks(name="h", after_compaction=told.extend)]).compact(story.writer)
+    assert told == done.events
+
+
+def test_a_hook_that_raises_is_recorded_and_stops_nothing(story):
+    def raises(_plan):
+        raise ValueError("broken hook")
+
+    turns(story, 20, 10)
+    done = compactor(hooks=[Hooks(name="h", prompting=raises)]).compact(story.writer)
+    assert (done.outcome, done.troubles) == ("compacted", ["hook h, prompting: ValueError: broken hook"])
+    assert record(story, "decision").outcome == "hook failed"
+
+
+def test_a_hook_that_raises_is_recorded_though_the_summary_fails(story):
+    def fails(_prompt):
+        raise SummarizerError("scripted", "no such model")
+
+    turns(story, 20, 10)
+    with pytest.raises(AskingError):
+        compactor(Scripted(fails), hooks=[Hooks(name="h", prompting=raises)]).compact(story.writer)
+    assert record(story, "decision").outcome == "hook failed"
+
+
+def test_a_hook_that_raises_is_recorded_though_another_calls_off(story):
+    turns(story, 20, 10)
+    hooks = [
+        Hooks(name="h", before_compaction=raises),
+        Hooks(name="c", before_compaction=lambda _: Cancel("no")),
+    ]
+    done = compactor(hooks=hooks).compact(story.writer)
+    assert (done.outcome, record(story, "decision").reason) == ("cancelled", done.troubles[0])
+
+
+def test_halves_of_surrogate_pairs_in_what_hooks_and_people_say_are_replaced(story):
+    turns(story, 40, 10)
+    hook = Hooks(name="h", prompting=lambda _: Prompted(context=("\ud800",), preserve_data={"k": "\udc00"}))
+    wishes = Wishes(instructions="shorter \ud83d")
+    done = compactor(hooks=[hook]).compact(story.writer, wishes=wishes)
+    assert (done.outcome, record(story).preserve_data) == ("compacted", {"k": "\ufffd"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (Prompted(preserve_data={"k": object()}), "object"),
+        (Prompted(prompt=3), "prompt"),
+        (Prompted(context="one line"), "context"),
+        ("do it", "gives str, and not Prompted"),
+    ],
+)
+def test_an_answer_of_a_hook_that_no_record_can_hold_is_told_before_anybody_is_asked(story, answer, problem):
+    turns(story, 20, 10)
+    done = compactor(hooks=[Hooks(name="h", prompting=lambda _: answer)]).compact(story.writer)
+    assert (done.outcome, len(done.troubles)) == ("compacted", 1)
+    assert problem in done.troubles[0]

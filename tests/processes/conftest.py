@@ -1,0 +1,24 @@
+"""What two processes meet at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from threading import Barrier
+
+import pytest
+
+from tests.support.local_http import Exchange, LocalServer
+
+
+@pytest.fixture
+def patient_service() -> Iterator[LocalServer]:
+    """A service that answers nobody until two have asked."""
+    both = Barrier(2)
+
+    def reply(exchange: Exchange) -> None:
+        both.wait(timeout=60)
+        exchange.answer(200, json.dumps({"summary": "In short."}).encode())
+
+    with LocalServer(reply) as server:
+        yield server
