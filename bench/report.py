@@ -87,21 +87,22 @@ COMPARISONS: Final = (
     Comparison("sessions", "heads of 2,000 sessions", "floor", "reading their rows"),
     Comparison("audit", "audit of 2,000 events with every metric", "import", "importing them"),
     Comparison(
-        "compaction-60",
+        "compaction-60-10k",
         "cut and extractive summary, 60 messages behind 10,000 events",
         "import",
         "importing them",
         Limit(1),
     ),
     Comparison(
-        "compaction-1000", "the same, 1,000 messages behind 10,000", "import", "importing them", Limit(1)
+        "compaction-1000-10k", "the same, 1,000 messages behind 10,000", "import", "importing them", Limit(1)
     ),
     Comparison(
-        "extractive-1k", "extractive summary of all of 1,000 events", "import", "importing them", Limit(1)
+        "compaction-1000-100k", "the same behind 100,000 events", "import", "importing them", Limit(1)
     ),
+    Comparison("extractive-1k", "extractive summary of all of 1,000 events", "import", "importing them"),
     Comparison("extractive-1k", "", "prompt", "making its prompt"),
     Comparison("extractive-1k", "", "floor", "extracting what they name, text by text", Limit(1)),
-    Comparison("extractive-10k", "the same of all of 10,000", "import", "importing them", Limit(1)),
+    Comparison("extractive-10k", "the same of all of 10,000", "import", "importing them"),
     Comparison("extractive-10k", "", "prompt", "making its prompt"),
     Comparison("extractive-10k", "", "floor", "extracting what they name, text by text", Limit(1)),
 )

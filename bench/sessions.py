@@ -37,17 +37,20 @@ _LEVELS: Final = ("off", "low", "medium", "high")
 _MODELS: Final = ("claude-opus-4-5", "claude-sonnet-4-5")
 _PHRASES: Final = (
     'const session = await open("./state.json", { flags: "r+" });\n',
-    "\treturn entries.filter((entry) => entry.parentId !== null);\n",
+    "\treturn entries.filter((entry) => entry.parent00000 !== null);\n",
     "The order of events is kept — a caller sees “first” before “second”. ",
-    "A naïve sort breaks it: see `packages/agent/src/fold.ts` → line 212.\n",
+    "A naïve sort breaks it: see `packages/agent/src/fold.ts` → line 00000.\n",
     "export function fold(log: Log): Context {\n",
     "\tif (!log.leaf) throw new Error(`no leaf in ${log.path}\\n`);\n",
     "\t// Walk from the leaf to the root; the newest compaction wins.\n}\n\n",
-    "FAIL test/agent-session.test.ts > compacts → keeps the tail\n",
+    "FAIL test/agent-session-00000.test.ts > compacts → keeps the tail\n",
     "    expected 12 to be 13\n",
-    "- **Done**: extracted `bash-executor.ts` (885 lines)\n",
+    "- **Done**: extracted `runCommand00000` to `bash-executor.ts` (885 lines)\n",
     "- **Next**: wire `print-mode.ts`, then delete the old code\n",
 )
+
+_NUMBER: Final = "00000"
+"""In place of another number in each line, so that lines recur about as often as in real sessions."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -152,7 +155,9 @@ def _ids_of_first_kept(kinds: list[str], messages: int) -> dict[int, str]:
 
 def _text(number: int, size: int) -> str:
     at = number * _SPREAD % (len(_TEXT) - size)
-    return _TEXT[at : at + size]
+    before, *behind = _TEXT[at : at + size].split(_NUMBER)
+    numbered = (f"{(number * _SPREAD + place) % 100_000:05d}{rest}" for place, rest in enumerate(behind))
+    return before + "".join(numbered)
 
 
 def _size(number: int, sizes: tuple[int, ...]) -> int:

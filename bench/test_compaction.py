@@ -1,7 +1,8 @@
 """Cutting and summarizing without a model, against importing the session.
 
-A whole session is summarized as if it had never been compacted, every message of it. Beside that stand what it
-takes to make the prompt, whose digest is recorded with each summary, and to extract what the messages name.
+Beside the compaction of a context stands what no context has room for: every message of a session summarized at
+once, what it takes to make that prompt, whose digest is recorded with each summary, and to extract what the
+messages name.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ from projections.naming.holdings import Holdings
 from projections.standpoint import stand
 from projections.tokens import counter
 
-EVENTS = 10_000
+SESSIONS = {"60-10k": (10_000, 60), "1000-10k": (10_000, 1_000), "1000-100k": (100_000, 1_000)}
+"""By name, from how many events a session has to how many messages its context has."""
 LENGTHS = {"1k": 1_000, "10k": 10_000}
 ROUNDS = {"1k": 10, "10k": 5}
 
 
-@pytest.fixture(params=[60, 1000], scope="module")
-def messages(request):
+@pytest.fixture(params=SESSIONS, scope="module")
+def shape(request):
     return request.param
 
 
@@ -89,13 +91,13 @@ def extracted(texts):
     return sum(len(mentions(text)) for text in texts)
 
 
-def test_refold_cuts_and_summarizes(measure, messages, made):
-    text = measure(f"compaction-{messages}", "refold", compacted, made(EVENTS, messages), rounds=5)
+def test_refold_cuts_and_summarizes(measure, shape, made):
+    text = measure(f"compaction-{shape}", "refold", compacted, made(*SESSIONS[shape]), rounds=5)
     assert text.count("\n") > 20
 
 
-def test_the_same_session_is_imported(measure, messages, tmp_path):
-    imports(measure, f"compaction-{messages}", session_file(EVENTS, messages), tmp_path, rounds=5)
+def test_the_same_session_is_imported(measure, shape, tmp_path):
+    imports(measure, f"compaction-{shape}", session_file(*SESSIONS[shape]), tmp_path, rounds=3)
 
 
 def test_refold_summarizes_a_whole_session(measure, length, made):
