@@ -72,9 +72,9 @@ def _leaf_as_of(snapshot: Snapshot, session: str, as_of: int) -> int:
     return head.parent_seq if head.flags & Flag.OFF_PATH else as_of
 
 
-def path(snapshot: Snapshot, at: Standpoint) -> list[Event]:
-    """The entries from the root to the leaf."""
-    return [decode(frame, at.session) for frame in snapshot.path(at.session, at.leaf)]
+def path(snapshot: Snapshot, at: Standpoint, *, first: int = 1) -> list[Event]:
+    """The entries from the root to the leaf, those before number `first` left out."""
+    return [decode(frame, at.session) for frame in snapshot.path(at.session, at.leaf, first=first)]
 
 
 def entry_id(snapshot: Snapshot, session: str, seq: int) -> str | None:

@@ -68,23 +68,22 @@ def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
     It starts at the first kept entry of the compaction in effect: what that one kept stands in no summary
     yet. Without such an entry it starts behind the compaction, without a compaction at the root.
     """
-    entries = path(snapshot, at)
-    if not entries:
+    if not at.leaf:
         return Window(items=())
-    newest = entries[-1]
-    if not newest.compaction_seq:
+    in_effect = header_of(snapshot.frame(at.session, at.leaf)).compaction_seq
+    if not in_effect:
         first, summary = 1, None
     else:
-        compaction = decode(snapshot.frame(at.session, newest.compaction_seq), at.session)
+        compaction = decode(snapshot.frame(at.session, in_effect), at.session)
         first = compaction.target_seq or compaction.seq + 1
         summary = _summary(snapshot, at, compaction)
+    entries = path(snapshot, at, first=first)
     parts = parts_from(snapshot, at, first)
     open_until = _open_until(parts)
-    behind = [entry for entry in entries if entry.seq >= first]
     return Window(
-        items=tuple(_items(parts, behind, tokens.count(parts), open_until)),
+        items=tuple(_items(parts, entries, tokens.count(parts), open_until)),
         previous_summary=summary,
-        measured=_measured(entries, newest.compaction_seq),
+        measured=_measured(entries, in_effect),
         is_compacted=is_compacted(snapshot, at),
         is_open=max(open_until, default=-1) >= len(parts),
     )
