@@ -20,6 +20,7 @@ _LARGEST_INDEX: Final = 2**32 - 2
 _PRINTED_OTHERWISE: Final = (b"\\u", b"\\/", b"-0")
 """Marks of what JavaScript prints otherwise than it stands in a JSON text: escapes that it does not use, -0."""
 _decode: Final = msgspec.json.Decoder().decode
+_quoted: Final = json.JSONEncoder(ensure_ascii=False).encode
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _MOST_DIGITS: Final = 400
 """More digits than any double has before its point."""
@@ -73,8 +74,15 @@ _WHITE_SPACE: Final = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff
 
 
 def parse(text: str) -> Any:
-    """`JSON.parse(text)`: lone surrogates pass, numbers beyond all doubles are infinite. Raises ValueError."""
-    return _parser.decode(text)
+    """`JSON.parse(text)`: lone surrogates pass. Raises ValueError, and RecursionError for what is nested too deeply.
+
+    Integers have all their digits; other numbers beyond all doubles are infinite.
+    """
+    try:
+        return _decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        # Half a surrogate pair, a number beyond all doubles, or no JSON.
+        return _parser.decode(text)
 
 
 def parse_at(text: str, at: int) -> tuple[Any, int]:
@@ -118,6 +126,8 @@ def _prints_alike(value: Any) -> bool:
 
 def stringify(value: Any) -> str:
     """`JSON.stringify(value)` for what JSON decodes to: integer-like keys first, numbers as JavaScript prints them."""
+    if isinstance(value, str):
+        return _quote(value)
     printed: list[str] = []
     # No recursion, for values may be nested deeply: what is left to print, the next one last, texts as tuples.
     pending: list[Any] = [value]
@@ -187,9 +197,9 @@ def _is_index(key: str) -> bool:
 
 
 def _quote(text: str) -> str:
-    quoted = json.dumps(text, ensure_ascii=False)
+    quoted = _quoted(text)
     # Well-formed JSON.stringify escapes what has no UTF-8: lone surrogates.
-    return re.sub("[\ud800-\udfff]", lambda lone: f"\\u{ord(lone[0]):04x}", quoted)
+    return quoted if quoted.isascii() else _SURROGATE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", quoted)
 
 
 def epoch_ms(date: Any) -> int | None:

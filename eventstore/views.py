@@ -1,52 +1,60 @@
 """A message as every fold sees it, whatever harness wrote it.
 
-A format module reads its records into these; nothing above the store knows a format.
+A format module reads its records into these; nothing above the store knows a format. None of them leads back to
+itself, and a session has thousands: the garbage collector need not look at them.
 """
 
 from __future__ import annotations
+
+from functools import cached_property
 
 import msgspec
 
 from eventstore.javascript import parse
 
 
-class Text(msgspec.Struct, frozen=True):
+class Text(msgspec.Struct, frozen=True, gc=False):
     """Text that the model wrote or was sent."""
 
     text: str
 
 
-class Thinking(msgspec.Struct, frozen=True):
+class Thinking(msgspec.Struct, frozen=True, gc=False):
     """The model's reasoning; `signature` is the provider's opaque seal on it."""
 
     text: str
     signature: str = ""
 
 
-class ToolCall(msgspec.Struct, frozen=True):
+class ToolCall(msgspec.Struct, frozen=True, dict=True):
     """A call of a tool; `arguments` is the JSON text of an object, as recorded."""
 
     id: str
     name: str
     arguments: bytes = b"{}"
 
+    @cached_property
+    def decoded(self) -> object:
+        """The arguments' value, invalid UTF-8 replaced; the text itself where it is no JSON."""
+        text = self.arguments.decode("utf-8", "replace")
+        try:
+            return parse(text)
+        except (ValueError, RecursionError):
+            return text
+
     def argument(self, name: str) -> object:
         """One argument's value, None where there is none such."""
-        try:
-            decoded = parse(self.arguments.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            return None
-        return decoded.get(name) if isinstance(decoded, dict) else None
+        return self.decoded.get(name) if isinstance(self.decoded, dict) else None
 
 
-class Image(msgspec.Struct, frozen=True):
+class Image(msgspec.Struct, frozen=True, gc=False):
     """An image; `size` is the length of its base64 text."""
 
     mime: str
     size: int
 
 
-class Opaque(msgspec.Struct, frozen=True):
+class Opaque(msgspec.Struct, frozen=True, gc=False):
     """A block of a type that this view does not know; `size` is the UTF-8 length of its `data`."""
 
     type: str
@@ -56,7 +64,7 @@ class Opaque(msgspec.Struct, frozen=True):
 Block = Text | Thinking | ToolCall | Image | Opaque
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
+class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Tokens of one model call as its provider counted them, and US dollars as its harness reckoned them.
 
     `cache_write_1h` are those of `cache_write` that were written to live an hour. `total` is the context size
@@ -77,7 +85,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
         return self.input + self.cache_read + self.cache_write
 
 
-class Shell(msgspec.Struct, frozen=True, kw_only=True):
+class Shell(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A command that the person ran in the harness."""
 
     command: str
@@ -89,7 +97,7 @@ class Shell(msgspec.Struct, frozen=True, kw_only=True):
     excluded: bool = False
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One message of a session.
 
     `role` is one of `eventstore.event.ROLES`. A tool result's content is its blocks; so is a summary's text.

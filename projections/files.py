@@ -138,16 +138,9 @@ def _named(call: ToolCall) -> Iterator[str]:
 
 def _patched(call: ToolCall) -> Iterator[str]:
     """The files that a patch's headers name, wherever in the arguments it stands: Codex also hands it to its shell."""
-    for text in _texts_in(_decoded(call)):
+    for text in _texts_in(call.decoded):
         names = ((named or moved).strip() for named, moved in _PATCH_HEADER.findall(text))
         yield from (name for name in names if SCHEME not in name)
-
-
-def _decoded(call: ToolCall) -> Any:
-    try:
-        return tolerant_json(call.arguments)
-    except msgspec.DecodeError:
-        return call.arguments.decode("utf-8", "replace")
 
 
 def _texts_in(arguments: Any) -> Iterator[str]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from eventstore.formats import view_of_message
-from eventstore.formats.pi_entry import tolerant_json
 from eventstore.javascript import compact_json, cut_utf16, key_order, stringify, utf16_length
 from eventstore.views import Message, ToolCall, shell_text
 from projections.context import Part
@@ -62,7 +61,7 @@ def _lines(message: Message) -> Iterator[str]:
 
 def _call(call: ToolCall) -> str:
     """A call as pi tells it; arguments that are no object, which pi leaves out, are told as they are."""
-    arguments = tolerant_json(call.arguments)
+    arguments = call.decoded
     if not isinstance(arguments, dict):
         return f"{call.name}({compact_json(call.arguments)})"
     return f"{call.name}({', '.join(f'{key}={stringify(arguments[key])}' for key in key_order(arguments))})"

@@ -10,7 +10,6 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import view_of_event, view_of_message
-from eventstore.javascript import parse
 from eventstore.views import ToolCall
 from projections.context import Part
 from projections.files import called_files
@@ -103,8 +102,7 @@ def _writes(made: list[Made], failed: set[int]) -> dict[str | None, list[int]]:
 
 
 def _key(call: ToolCall) -> tuple[str, str]:
-    text = call.arguments.decode("utf-8", "replace")
     try:
-        return call.name, json.dumps(parse(text), sort_keys=True, separators=(",", ":"))
-    except (ValueError, RecursionError):
-        return call.name, text
+        return call.name, json.dumps(call.decoded, sort_keys=True, separators=(",", ":"))
+    except RecursionError:
+        return call.name, call.arguments.decode("utf-8", "replace")

@@ -9,7 +9,6 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import view_of_event, view_of_message
-from eventstore.javascript import parse
 from eventstore.views import Message, Text, Thinking, ToolCall
 from projections.context import Part
 from projections.extraction import Kind, commands
@@ -96,9 +95,8 @@ def holding(seq: int, event_id: str, message: Message, lines: Lines | None = Non
         elif isinstance(block, Text):
             texts.append(block.text)
         elif isinstance(block, ToolCall):
-            arguments = _arguments(block)
-            texts += _strings(arguments)
-            ran += _commands(block, arguments)
+            texts += _strings(block.decoded)
+            ran += _commands(block)
     files = [called_files(call) for call in calls]
     read = tuple(dict.fromkeys(path for paths, _ in files for path in paths))
     modified = tuple(dict.fromkeys(path for _, paths in files for path in paths))
@@ -122,11 +120,11 @@ def holding(seq: int, event_id: str, message: Message, lines: Lines | None = Non
 
 def commands_of(call: ToolCall) -> tuple[str, ...]:
     """The distinct commands that a call gives a shell, in order."""
-    return tuple(dict.fromkeys(filter(None, _commands(call, _arguments(call)))))
+    return tuple(dict.fromkeys(filter(None, _commands(call))))
 
 
-def _commands(call: ToolCall, arguments: Any) -> list[str]:
-    return commands(_script(arguments)) if call.name in SHELLS else []
+def _commands(call: ToolCall) -> list[str]:
+    return commands(_script(call.decoded)) if call.name in SHELLS else []
 
 
 def _in_order(
@@ -137,14 +135,6 @@ def _in_order(
         for kind, values in each.items():
             first.setdefault(kind, {}).update(values)
     return {kind: tuple(values) for kind, values in first.items() if values}
-
-
-def _arguments(call: ToolCall) -> Any:
-    text = call.arguments.decode("utf-8", "replace")
-    try:
-        return parse(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from eventstore.formats import view_of_message
-from eventstore.javascript import cut_utf16, key_order, parse, stringify, utf16_length
+from eventstore.javascript import cut_utf16, key_order, stringify, utf16_length
 from eventstore.views import Message, Text, Thinking, ToolCall
 from projections.context import Context, Part
 from projections.renderers.stand_ins import stand_in
@@ -70,9 +70,9 @@ def assistant_lines(message: Message, call_text: Callable[[ToolCall], str]) -> I
 
 
 def _call(call: ToolCall) -> str:
-    arguments = parse(call.arguments.decode("utf-8", "replace"))
-    names = key_order(arguments) if isinstance(arguments, dict) else ()
-    return f"{call.name}({', '.join(f'{name}={stringify(arguments[name])}' for name in names)})"
+    arguments = call.decoded if isinstance(call.decoded, dict) else {}
+    told = (f"{name}={stringify(arguments[name])}" for name in key_order(arguments))
+    return f"{call.name}({', '.join(told)})"
 
 
 def _cut(text: str) -> str:

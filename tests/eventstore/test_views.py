@@ -33,6 +33,21 @@ def test_an_argument_is_found_by_its_name_or_is_none(arguments: bytes, value: ob
     assert ToolCall("1", "read", arguments).argument("path") == value
 
 
+@pytest.mark.parametrize(
+    ("arguments", "value"),
+    [
+        (b'{"a":[1,null]}', {"a": [1, None]}),
+        (b'{"a":"\\ud83d"}', {"a": "\ud83d"}),
+        (b'{"a":1e999}', {"a": float("inf")}),
+        (b'{"a":', '{"a":'),
+        (b"\xff", "\ufffd"),
+        (b"[" * 100_000, "[" * 100_000),
+    ],
+)
+def test_arguments_are_decoded_or_else_their_text(arguments: bytes, value: object) -> None:
+    assert ToolCall("1", "read", arguments).decoded == value
+
+
 def test_what_was_sent_is_input_and_both_caches() -> None:
     assert (
         Usage(input=1, output=20, cache_read=300, cache_write=4000, cache_write_1h=5, total=9).prompt == 4301
