@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.metrics.likeness import Found, Lines, collapsed, content
+from tests.support.growth import NO_SQUARE, times_as_long
 
 
 def lines(*texts, words=()):
@@ -118,7 +117,10 @@ def test_what_stands_there_is_found_or_has_no_letter(text):
 
 
 @pytest.mark.parametrize("unit", ["never use tabs ", ",", "a not ", "n't", "and not ", "....x", "a" * 100])
-def test_a_megabyte_takes_seconds(unit):
-    started = time.process_time()
-    lines(unit * (1_000_000 // len(unit))).verbatim("use tabs")
-    assert time.process_time() - started < 20
+def test_a_large_text_is_read_in_time_that_grows_with_it(unit):
+    few = 15_000 // len(unit)
+
+    def look(text):
+        return lines(text).verbatim("use tabs")
+
+    assert times_as_long(look, unit * few, unit * few * 8) < NO_SQUARE
