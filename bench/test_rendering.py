@@ -1,4 +1,4 @@
-"""A context as the body of a request, and the check of it, beside joining and parsing the same messages."""
+"""A context as a request: rendered, checked, and both; beside joining and parsing the same messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 
 from eventstore import open_store
 from projections.context import build_context
-from projections.renderers.anthropic import render
+from projections.renderers.anthropic import Rule, render
+from projections.requests import request as request_for
 from projections.validators import validator_named
 
 MESSAGES = (60, 1000)
@@ -32,7 +33,7 @@ def context(messages, made):
 def body(context):
     rendered = render(context)
     assert validator_named("anthropic")(rendered.body) == []
-    assert rendered.repairs == ()
+    assert {repair.rule for repair in rendered.repairs} <= {Rule.FINAL_SPACE}
     return rendered.body
 
 
@@ -55,6 +56,15 @@ def test_a_plain_renderer_parses_and_prints(measure, group, context):
     measure(
         group, "json", lambda: json.dumps([json.loads(each) for each in raw], ensure_ascii=False).encode()
     )
+
+
+def test_refold_makes_a_request(measure, messages, context, body):
+    assert request_for(context).body == body
+    measure(f"request-{messages}", "refold", request_for, context)
+
+
+def test_a_renderer_alone_makes_no_check(measure, messages, context):
+    measure(f"request-{messages}", "unchecked", render, context)
 
 
 def test_refold_validates(measure, messages, body):

@@ -1,16 +1,13 @@
-"""A context as a request to an API: its body, and what is told of its repairs."""
+"""How a request to an API is shown: its body, its repairs, what its API would refuse it for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Final
 
 from cli.output import echo_json, echo_json_bytes, echo_note, echo_problem
-from cli.texts import text_of
 
 if TYPE_CHECKING:
-    from projections.context import Context
-    from projections.renderers.anthropic import Rendered
-    from projections.validators import Violation
+    from projections.requests import Request
 
 _HINTS: Final = {
     "messages": "nothing is said at this leaf: choose another with --leaf",
@@ -18,42 +15,20 @@ _HINTS: Final = {
 }
 
 
-def rendered_for_anthropic(
-    context: Context,
-    *,
-    model: str | None,
-    max_tokens: int,
-    system: BinaryIO | None,
-    tools: BinaryIO | None,
-    cache_breakpoints: int,
-) -> Rendered:
-    """The body of a Messages API request, with a system prompt and tools from files. Raises BadInputError."""
-    from projections.renderers.anthropic import render
-
-    return render(
-        context,
-        model=model,
-        max_tokens=max_tokens,
-        system=text_of(system) if system else None,
-        tools=tools.read() if tools else None,
-        cache_breakpoints=cache_breakpoints,
-    )
-
-
-def echo_request(rendered: Rendered, violations: list[Violation], *, as_json: bool) -> None:
+def echo_request(request: Request, *, as_json: bool) -> None:
     """The body on stdout, unless its API would refuse it; on stderr a line for each repair, and what is wrong."""
     if as_json:
         import msgspec
 
-        body = msgspec.Raw(rendered.body)
-        echo_json({"body": body, "repairs": rendered.repairs, "violations": violations})
+        body = msgspec.Raw(request.body)
+        echo_json({"body": body, "repairs": request.repairs, "violations": request.violations})
         return
-    for repair in rendered.repairs:
+    for repair in request.repairs:
         echo_note(f"{repair.event}: {repair.action} ({repair.rule})")
-    for violation in violations:
+    for violation in request.violations:
         where = f"{violation.path}: " if violation.path else ""
         echo_problem(
             f"the API would refuse this request: {where}{violation.problem}", _HINTS.get(violation.rule, "")
         )
-    if not violations:
-        echo_json_bytes(rendered.body)
+    if not request.violations:
+        echo_json_bytes(request.body)

@@ -78,29 +78,30 @@ def command(
 ) -> None:
     """Show what the model was sent at a leaf: messages, model, thinking level."""
     from cli.output import console, echo_json, echo_json_bytes, echo_transcript, paged
-    from cli.request import echo_request, rendered_for_anthropic
+    from cli.request import echo_request
     from cli.store import opened_session, resolve_leaf
+    from cli.texts import text_of
     from projections.context import build_context
     from projections.renderers.transcript import transcript
+    from projections.requests import request
     from projections.tokens import counter as counter_named
-    from projections.validators import validator_named
 
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)
             context = build_context(snapshot, name, leaf=at, as_of=as_of)
         if form == "anthropic":
-            rendered = rendered_for_anthropic(
+            asked = request(
                 context,
+                form,
                 model=model,
                 max_tokens=max_tokens,
-                system=system,
-                tools=tools,
+                system=text_of(system) if system else None,
+                tools=tools.read() if tools else None,
                 cache_breakpoints=cache_breakpoints,
             )
-            violations = validator_named(form)(rendered.body)
-            echo_request(rendered, violations, as_json=as_json)
-            ctx.exit(1 if violations else 0)
+            echo_request(asked, as_json=as_json)
+            ctx.exit(1 if asked.violations else 0)
         elif as_json:
             echo_json(context_json(context, counter_named(counter, log=log)))
         elif form == "pi":

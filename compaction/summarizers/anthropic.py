@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from compaction.prompts import Prompt
 from compaction.summarizers.cancellable import Line, cancellable
-from compaction.summarizers.messages_request import request_body
+from compaction.summarizers.messages_request import body_to_send
 from compaction.summarizers.messages_stream import Streamed, read
 from compaction.summarizers.prompt_cache import may_be_cached
 from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait, without_secrets
@@ -32,9 +32,10 @@ class AnthropicSummarizer:
     """Asks a model of Anthropic's, by the official client.
 
     Base URL and key come from the usual environment (`ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`) unless they
-    are given. Answers are streamed, so that long ones do not run into a timeout; the client's own retries are
-    off, for failures are to be recorded one by one. `timeout` is in seconds, for each wait. A live prefix that
-    the provider may have in its cache is read there; `now` gives epoch milliseconds.
+    are given. A request that the API would refuse is not sent. Answers are streamed, so that long ones do not
+    run into a timeout; the client's own retries are off, for failures are to be recorded one by one. `timeout`
+    is in seconds, for each wait. A live prefix that the provider may have in its cache is read there; `now`
+    gives epoch milliseconds.
     """
 
     name = "anthropic"
@@ -54,7 +55,7 @@ class AnthropicSummarizer:
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """The model's answer. Raises SummarizerError, CancelledError."""
         is_cached = may_be_cached(prompt, model=self.model, now=self._now())
-        body = request_body(prompt, self.model, is_cached=is_cached)
+        body = body_to_send(prompt, self.model, summarizer=self.name, is_cached=is_cached)
         line = Line()
         with self._client(line) as client:
             answer = cancellable(lambda: self._asked(client, body), is_cancelled=is_cancelled, line=line)

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from compaction.prompts import Prompt
+from compaction.summarizers.summarizer import SummarizerError
+from eventstore.errors import BadInputError
 from eventstore.javascript import stringify
 from projections.context import Context, Fate, Part
-from projections.renderers.anthropic import render
+from projections.requests import Request, request
 from projections.settings import Settings
+from projections.validators import Violation
 
-_STREAMED: Final = b',"stream":true'
-_NO_CALLS: Final = b',"tool_choice":{"type":"none"}'
-_CACHED: Final = b',"cache_control":{"type":"ephemeral"}'
-"""The provider reads from its cache what it has of the messages, without marks in them."""
+_TOO_LARGE: Final = "request-size"
 
 
-def request_body(prompt: Prompt, model: str, *, is_cached: bool = False) -> bytes:
-    """The JSON of a request: the prompt's text is the last user's message, behind the prefix if there is one.
+def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> Request:
+    """The request, as it is sent: the prompt's text is the last user's message, behind the prefix if there is one.
 
     A live prefix is what the context's own rendering begins with, byte for byte. `is_cached`: the provider is to
-    read it from its cache.
+    read it from its cache, without marks in it. Raises BadInputError for tools that are no JSON list of objects.
     """
-    rendered = render(
+    return request(
         Context(
             session="",
             leaf=None,
@@ -33,11 +34,35 @@ def request_body(prompt: Prompt, model: str, *, is_cached: bool = False) -> byte
         ),
         model=model,
         max_tokens=prompt.max_tokens,
-        system=prompt.system or None,
+        system=prompt.system if prompt.system.strip() else None,
         tools=prompt.tools or None,
+        forbids_tools=prompt.forbids_tools,
+        caches_messages=is_cached,
+        streams=True,
     )
-    forbidden = _NO_CALLS if prompt.tools and prompt.forbids_tools else b""
-    return b"%s%s%s%s}" % (rendered.body[:-1], forbidden, _CACHED if is_cached else b"", _STREAMED)
+
+
+def body_to_send(prompt: Prompt, model: str, *, summarizer: str, is_cached: bool = False) -> bytes:
+    """The body of the request that `summarizer` is about to send, which its API would take.
+
+    Raises SummarizerError for any other, so that nothing is sent: it names the first violation, and how many more
+    there are. One that is only too large is too long: a shorter one would pass.
+    """
+    try:
+        asked = messages_request(prompt, model, is_cached=is_cached)
+    except BadInputError as error:
+        raise SummarizerError(summarizer, f"nothing was sent: {error}") from None
+    if asked.violations:
+        is_too_long = any(violation.rule == _TOO_LARGE for violation in asked.violations)
+        raise SummarizerError(summarizer, _refusal(asked.violations), is_too_long=is_too_long)
+    return asked.body
+
+
+def _refusal(violations: Sequence[Violation]) -> str:
+    first, *others = violations
+    where = f"{first.path}: " if first.path else ""
+    more = f"; and {len(others)} more" if others else ""
+    return f"nothing was sent, for the API would refuse it: {where}{first.problem} ({first.rule}){more}"
 
 
 def _said(text: str) -> Part:

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from projections.context import Context, Fate, Part
-from projections.renderers.anthropic import Rendered, render
+from projections.renderers.anthropic import render
+from projections.renderers.rendering import Rendered
 from projections.settings import Model, Settings
 from tests.support.talk import Json
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projections.renderers.anthropic.render import Rendered, render
-from projections.renderers.anthropic.repairs import Repair, Rule
+from projections.renderers.anthropic.render import render
+from projections.renderers.anthropic.repairs import Rule
 
-__all__ = ["Rendered", "Repair", "Rule", "render"]
+__all__ = ["Rule", "render"]

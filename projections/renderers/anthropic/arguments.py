@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from eventstore.javascript import parse, stringify
+from projections.renderers.anthropic.depth import DEEPEST, is_too_deep
 from projections.renderers.anthropic.repairs import Note, Rule
 
 _LONE_SURROGATE: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
@@ -19,9 +20,12 @@ def input_json(arguments: bytes, note: Note) -> bytes:
 
     Anything else stands in an object under the name `arguments`; what no JSON reader would take is mended.
     """
+    if is_too_deep(arguments):
+        note(Rule.ARGUMENTS, f"arguments of more than {DEEPEST} levels are left out")
+        return b"{}"
     try:
         is_object = isinstance(msgspec.json.decode(arguments), dict)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return _mended(arguments, note)
     return arguments if is_object else _wrapped(arguments, note)
 
@@ -29,7 +33,7 @@ def input_json(arguments: bytes, note: Note) -> bytes:
 def _mended(arguments: bytes, note: Note) -> bytes:
     try:
         value = parse(arguments.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
+    except ValueError:
         note(Rule.ARGUMENTS, "arguments that no JSON reader takes are left out")
         return b"{}"
     note(Rule.SURROGATE, "arguments with text or numbers that cannot be sent are mended")

@@ -95,4 +95,9 @@ def tool_result_block(call_id: str, content: list[Block], *, is_error: bool) -> 
 
 def cached(json: bytes) -> bytes:
     """The JSON of a block, tool or text with a cache breakpoint behind it."""
-    return json if b'"cache_control":' in json else json[:-1] + _CACHED
+    return json if has_breakpoint(json) else json[:-1] + _CACHED
+
+
+def has_breakpoint(json: bytes) -> bool:
+    """Whether a cache breakpoint stands behind a block or tool already."""
+    return b"cache_control" in json and msgspec.json.decode(json).get("cache_control") is not None

@@ -25,15 +25,19 @@ _PREFIX: Final = -1
 """In place of a turn's number: what comes before all of them."""
 
 
-def breakpoints(turns: Sequence[Turn], most: int, *, has_tools: bool, has_system: bool) -> Breakpoints:
+def breakpoints(
+    turns: Sequence[Turn], most: int, *, has_tools: bool, has_system: bool, taken: int = 0
+) -> Breakpoints:
     """At most so many breakpoints, where the next request is likeliest to begin with the same bytes.
 
+    `taken` are set already, and count among those that the API takes.
     The API reads tools, then system prompt, then messages, so that one breakpoint behind the system prompt
     covers the tools, too. First comes the newest of the user's turns that is settled: all of this request. Then
     system prompt and tools, which other conversations share. Then the user's turns before: there the requests
     before this one ended, and theirs is found without the API looking back over more than its 20 blocks.
     """
-    wanted = set(islice(_in_order(turns, has_prefix=has_tools or has_system), min(most, MOST_BREAKPOINTS)))
+    most = max(min(most, MOST_BREAKPOINTS - taken), 0)
+    wanted = set(islice(_in_order(turns, has_prefix=has_tools or has_system), most))
     return Breakpoints(
         tools=_PREFIX in wanted and not has_system,
         system=_PREFIX in wanted and has_system,

@@ -73,6 +73,11 @@ class Contents:
                 blocks.append(Block(COMPACTION, payload.raw))
             else:
                 blocks += _native(block, payload, {} if is_failed else OF_USERS, note)
+        if is_failed and not blocks:
+            note(
+                Rule.EMPTY_ERROR, "a text stands for the error of a failed call, of which nothing is recorded"
+            )
+            return [plain_text("[the call failed, and said nothing]")]
         return blocks
 
     def of_assistant(self, number: int, note: Note) -> list[Block | Call]:
@@ -152,7 +157,7 @@ def _leave_foreign_thinking(note: Note) -> None:
 
 def _native(block: RecordedBlock, payload: Payload, shapes: Shapes, note: Note) -> list[Block]:
     """A block of the API's own, where a message of this role can hold it."""
-    handed_on = native_block(block, payload, shapes) if isinstance(block, Opaque) else None
+    handed_on = native_block(block, payload, shapes, note) if isinstance(block, Opaque) else None
     if handed_on is None:
         note(Rule.BLOCK, f"{_kind(block)} is left out")
         return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -11,19 +11,54 @@ from eventstore.payloads import Payload
 from eventstore.views import Block as RecordedBlock
 from eventstore.views import Opaque
 from projections.renderers.anthropic.blocks import Block
+from projections.renderers.anthropic.depth import is_too_deep
+from projections.renderers.anthropic.repairs import Note, Rule
 
 Shapes = Mapping[str, type[msgspec.Struct]]
 _Filled = Annotated[str, msgspec.Meta(min_length=1)]
+_Told = Annotated[str, msgspec.Meta(pattern=r"\S")]
+_ServerToolId = Annotated[str, msgspec.Meta(pattern=r"^srvtoolu_[a-zA-Z0-9_]+\Z")]
+
+
+class _Text(msgspec.Struct, tag_field="type", tag="text"):
+    text: _Told
+
+
+_Texts = Annotated[list[_Text], msgspec.Meta(min_length=1)]
+
+
+class _Pdf(msgspec.Struct, tag_field="type", tag="base64"):
+    media_type: Literal["application/pdf"]
+    data: _Filled
+
+
+class _PlainText(msgspec.Struct, tag_field="type", tag="text"):
+    media_type: Literal["text/plain"]
+    data: _Told
+
+
+class _Address(msgspec.Struct, tag_field="type", tag="url"):
+    url: _Filled
+
+
+class _File(msgspec.Struct, tag_field="type", tag="file"):
+    file_id: _Filled
+
+
+class _Content(msgspec.Struct, tag_field="type", tag="content"):
+    content: _Told | _Texts
 
 
 class _Document(msgspec.Struct):
-    source: dict[str, Any]
+    source: _Pdf | _PlainText | _Address | _File | _Content
+    title: str | None = None
+    context: str | None = None
 
 
 class _SearchResult(msgspec.Struct):
     source: _Filled
     title: _Filled
-    content: list[dict[str, Any]]
+    content: _Texts
 
 
 class _RedactedThinking(msgspec.Struct):
@@ -32,17 +67,28 @@ class _RedactedThinking(msgspec.Struct):
 
 class _Compaction(msgspec.Struct):
     content: _Filled
+    signature: str | None = None
+    encrypted_content: str | None = None
+    tool_changes: list[dict[str, Any]] | None = None
 
 
 class _ServerToolUse(msgspec.Struct):
-    id: _Filled
-    name: _Filled
+    id: _ServerToolId
+    name: Literal[
+        "web_search",
+        "web_fetch",
+        "code_execution",
+        "bash_code_execution",
+        "text_editor_code_execution",
+        "tool_search_tool_regex",
+        "tool_search_tool_bm25",
+    ]
     input: dict[str, Any]
 
 
 class _ServerToolResult(msgspec.Struct):
-    tool_use_id: _Filled
-    content: Any
+    tool_use_id: _ServerToolId
+    content: dict[str, Any] | list[Any]
 
 
 COMPACTION: Final = "compaction"
@@ -71,18 +117,42 @@ def is_compaction(block: RecordedBlock, payload: Payload) -> bool:
     return isinstance(block, Opaque) and block.type == COMPACTION and _fits(payload.raw, _Compaction)
 
 
-def native_block(block: Opaque, payload: Payload, shapes: Shapes) -> Block | None:
-    """A block as it was recorded; None for one of a type or shape that a message of this role cannot hold."""
-    fits = block.type in shapes and _fits(payload.raw, shapes[block.type])
-    return Block(block.type, payload.raw) if fits else None
+def native_block(block: Opaque, payload: Payload, shapes: Shapes, note: Note) -> Block | None:
+    """A block as it was recorded; None for one of a type or shape that a message of this role cannot hold.
+
+    Cache breakpoints in it are those of the request that it was sent in; this one has its own.
+    """
+    if block.type not in shapes or not _fits(payload.raw, shapes[block.type]):
+        return None
+    unmarked = without_breakpoints(block.type, payload.raw)
+    if unmarked != payload.raw:
+        note(Rule.CACHE_BREAKPOINTS, f"a cache breakpoint in a block of type {block.type!r} is left out")
+    return Block(block.type, unmarked)
 
 
 def _fits(raw: bytes, shape: type[msgspec.Struct]) -> bool:
+    if is_too_deep(raw):
+        return False
     try:
         msgspec.convert(msgspec.json.decode(raw), shape)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return False
     return True
+
+
+def without_breakpoints(type_: str, raw: bytes) -> bytes:
+    """A block of the API's own without cache breakpoints; what only looks like one, in a call's input, stays."""
+    if b"cache_control" not in raw:
+        return raw
+    block = msgspec.json.decode(raw)
+    holder = {"search_result": block, "document": block.get("source")}.get(type_)
+    within = holder.get("content") if isinstance(holder, dict) else None
+    marked = [
+        each for each in (block, *(within if isinstance(within, list) else ())) if "cache_control" in each
+    ]
+    for each in marked:
+        del each["cache_control"]
+    return msgspec.json.encode(block) if marked else raw
 
 
 def unpaired(blocks: Sequence[object]) -> set[int]:

@@ -13,7 +13,8 @@ from eventstore.payloads import Payload
 from eventstore.views import Block, Message, Text, ToolCall
 from projections.context import Part
 from projections.renderers.anthropic.native import is_compaction
-from projections.renderers.anthropic.repairs import Repair, Rule
+from projections.renderers.anthropic.repairs import Rule
+from projections.renderers.rendering import Repair
 
 
 class Said(msgspec.Struct, frozen=True):

@@ -10,12 +10,14 @@ import msgspec
 from eventstore.errors import BadInputError
 from eventstore.views import Message
 from projections.context import Context
-from projections.renderers.anthropic.blocks import Block, cached, quoted, text_block
+from projections.renderers.anthropic.blocks import Block, cached, has_breakpoint, quoted, text_block
 from projections.renderers.anthropic.caching import Breakpoints, breakpoints
 from projections.renderers.anthropic.contents import Author, Contents
 from projections.renderers.anthropic.conversation import Conversation, Turn
+from projections.renderers.anthropic.native import COMPACTION
 from projections.renderers.anthropic.reading import Said, said, since_compaction
-from projections.renderers.anthropic.repairs import Note, Repair, Repairs, Rule
+from projections.renderers.anthropic.repairs import Note, Repairs, Rule
+from projections.renderers.rendering import Rendered
 from projections.renderers.stand_ins import stand_in
 
 DEFAULT_MAX_TOKENS: Final = 8192
@@ -23,13 +25,6 @@ DEFAULT_MAX_TOKENS: Final = 8192
 _PROVIDER: Final = "anthropic"
 _TOLD_BY_USERS: Final = ("user", "custom")
 _NOTHING_IN_IT: Final = "left out: there is nothing in it"
-
-
-class Rendered(msgspec.Struct, frozen=True, kw_only=True):
-    """The JSON of a request's body, and what was repaired for it, in the order in which it was met."""
-
-    body: bytes
-    repairs: tuple[Repair, ...]
 
 
 def render(
@@ -40,24 +35,39 @@ def render(
     system: str | None = None,
     tools: bytes | None = None,
     cache_breakpoints: int = 0,
+    forbids_tools: bool = False,
+    caches_messages: bool = False,
+    streams: bool = False,
 ) -> Rendered:
     """The body of a request for what the model is sent at a context's leaf: same context, same bytes.
 
-    `model` is the context's unless one of Anthropic's is named. System prompt and tools (a JSON list of their
-    definitions) are not in the log. What no repair can mend is left for a validator to find: a context without
-    messages, or without a model. Raises BadInputError for tools that are no such list.
+    The options are those of `Options`; another model than the context's is one of Anthropic's. What no repair can
+    mend is left for a validator to find: a context without messages, or without a model. Raises BadInputError
+    for tools that are no JSON list of objects.
     """
     messages, left_out = since_compaction([said(part) for part in context.parts])
     repairs, author = Repairs(left_out), _author(context, model)
     turns = _turns(messages, Contents(messages, author), repairs)
     definitions = None if tools is None else _definitions(tools)
-    marks = breakpoints(turns, cache_breakpoints, has_tools=bool(definitions), has_system=bool(system))
+    marks = breakpoints(
+        turns,
+        cache_breakpoints,
+        has_tools=bool(definitions),
+        has_system=bool(system),
+        taken=caches_messages + _given(definitions or [], turns),
+    )
     fields = [b'"model":%s' % quoted(author.model, _unnoted), b'"max_tokens":%d' % max_tokens]
     if definitions is not None:
         fields.append(b'"tools":[%s]' % _joined(definitions, is_cached=marks.tools))
     if system is not None:
         fields.append(b'"system":' + _system(system, is_cached=marks.system))
     fields.append(b'"messages":[%s]' % b",".join(_messages(turns, marks)))
+    if definitions and forbids_tools:
+        fields.append(b'"tool_choice":{"type":"none"}')
+    if caches_messages:
+        fields.append(b'"cache_control":{"type":"ephemeral"}')
+    if streams:
+        fields.append(b'"stream":true')
     return Rendered(body=b"{%s}" % b",".join(fields), repairs=tuple(repairs.made))
 
 
@@ -110,6 +120,12 @@ def _definitions(tools: bytes) -> list[bytes]:
             "tools", f"no JSON list of objects ({error})", "give a list of definitions"
         ) from None
     return [bytes(tool) for tool in msgspec.json.decode(tools, type=list[msgspec.Raw])]
+
+
+def _given(definitions: list[bytes], turns: list[Turn]) -> int:
+    """How many cache breakpoints came with the tools, and with a compaction block, which goes back as it is."""
+    compaction = [block.json for turn in turns[:1] for block in turn.others[:1] if block.type == COMPACTION]
+    return sum(map(has_breakpoint, [*definitions, *compaction]))
 
 
 def _system(text: str, *, is_cached: bool) -> bytes:

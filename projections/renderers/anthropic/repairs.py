@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
-import msgspec
+from projections.renderers.rendering import Repair
 
 
 class Rule(StrEnum):
@@ -47,6 +47,8 @@ class Rule(StrEnum):
     """A call has one result."""
     RESULT_ORDER = "result-order"
     """Results come first in their message."""
+    EMPTY_ERROR = "empty-error"
+    """A failed call's result says something."""
     IMAGE_IN_ERROR = "image-in-error"
     """A failed call's result is text."""
     IMAGE_TYPE = "image-type"
@@ -59,14 +61,8 @@ class Rule(StrEnum):
     """A request has at most 100 images, of 24 MB together."""
     COMPACTION_BLOCK = "compaction-block"
     """There is one compaction block, and it stands first."""
-
-
-class Repair(msgspec.Struct, frozen=True, kw_only=True):
-    """One change: by which rule, to the message of which event (its id), and what was done."""
-
-    rule: Rule
-    event: str
-    action: str
+    CACHE_BREAKPOINTS = "cache-breakpoints"
+    """A request has four cache breakpoints at most: its own."""
 
 
 Note = Callable[[Rule, str], None]

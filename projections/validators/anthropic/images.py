@@ -39,10 +39,19 @@ def check_images(turns: Sequence[Turn]) -> Iterator[Violation]:
 def _images(turns: Sequence[Turn]) -> Iterator[Located]:
     for turn in turns:
         for located in turn.blocks:
-            if located.type == "image":
-                yield located
-            elif located.type == "tool_result":
-                yield from (each for each in inner(located) if each.type == "image")
+            yield from _images_in(located)
+
+
+def _images_in(located: Located) -> Iterator[Located]:
+    """The images that a block is or holds, in results and in documents."""
+    if located.type == "image":
+        yield located
+    elif located.type == "tool_result":
+        for each in inner(located):
+            yield from _images_in(each)
+    elif located.type == "document":
+        source = Located(f"{located.path}.source", located.block["source"])
+        yield from (each for each in inner(source) if each.type == "image")
 
 
 def _check_source(path: str, source: dict[str, Any], pixels: int) -> Iterator[Violation]:

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
-from projections.validators.anthropic.blocks import THINKING, Turn, inner
+from projections.validators.anthropic.fields import OF_BODIES, says_something
 from projections.validators.anthropic.rules import Rule
 from projections.validators.violation import Violation
 
-_MOST_BREAKPOINTS: Final = 4
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 
+_CHOICES: Final = ("auto", "any", "tool", "none")
+
+
+def check_fields(body: dict[str, Any]) -> Iterator[Violation]:
+    """What is said is what the API knows."""
+    for name in body:
+        if name not in OF_BODIES:
+            yield Violation(rule=Rule.FIELDS, path=name[:80], problem="there is no such field")
+    if body.get("compaction") is not None and body.get("context_management") is not None:
+        problem = "there can be no context_management beside it"
+        yield Violation(rule=Rule.FIELDS, path="compaction", problem=problem)
+
+
 def check_settings(body: dict[str, Any]) -> Iterator[Violation]:
-    """A model is named, and how much it may write."""
+    """A model is named, and how much it may write, and whether in events."""
     model, most = body.get("model"), body.get("max_tokens")
     if not isinstance(model, str) or not model.strip():
         yield Violation(rule=Rule.MODEL, path="model", problem="no model is named")
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
         yield Violation(rule=Rule.MAX_TOKENS, path="max_tokens", problem="it is no integer, or below 0")
+    if not isinstance(body.get("stream", False), bool):
+        yield Violation(rule=Rule.STREAM, path="stream", problem="it is not true or false")
 
 
 def check_system(body: dict[str, Any]) -> Iterator[Violation]:
@@ -29,16 +43,13 @@ def check_system(body: dict[str, Any]) -> Iterator[Violation]:
     if system is None and "system" not in body:
         return
     blocks = [{"type": "text", "text": system}] if isinstance(system, str) else system
-    if not isinstance(blocks, list) or not all(map(_says_something, blocks)):
+    if not isinstance(blocks, list) or not all(map(_is_prompt, blocks)):
         problem = "it is no text and no list of text blocks, or some of it is blank"
         yield Violation(rule=Rule.SYSTEM, path="system", problem=problem)
 
 
-def _says_something(block: Any) -> bool:
-    if not isinstance(block, dict) or block.get("type") != "text":
-        return False
-    text = block.get("text")
-    return isinstance(text, str) and bool(text.strip())
+def _is_prompt(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "text" and says_something(block.get("text"))
 
 
 def check_tools(body: dict[str, Any]) -> Iterator[Violation]:
@@ -73,24 +84,18 @@ def _wrong_with(tool: Any, names: set[str]) -> str:
     return ""
 
 
-def check_cache(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[Violation]:
-    """Cache breakpoints are four at most, and none is on thinking."""
-    marked = [item for name in ("tools", "system") for item in _items(body.get(name)) if _is_marked(item)]
-    count = len(marked)
-    for turn in turns:
-        for located in turn.blocks:
-            within = inner(located) if located.type == "tool_result" else []
-            count += sum(_is_marked(each.block) for each in (located, *within))
-            if located.type in THINKING and _is_marked(located.block):
-                problem = "there can be no breakpoint on thinking"
-                yield Violation(rule=Rule.CACHE_BREAKPOINTS, path=located.path, problem=problem)
-    if count > _MOST_BREAKPOINTS:
-        yield Violation(rule=Rule.CACHE_BREAKPOINTS, path="", problem=f"there are {count} breakpoints")
-
-
-def _items(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _is_marked(item: Any) -> bool:
-    return isinstance(item, dict) and item.get("cache_control") is not None
+def check_tool_choice(body: dict[str, Any]) -> Iterator[Violation]:
+    """The model is told which tools to call only where there are some."""
+    if "tool_choice" not in body:
+        return
+    choice, tools = body["tool_choice"], body.get("tools")
+    names = [tool.get("name") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    problem = ""
+    if not isinstance(choice, dict) or choice.get("type") not in _CHOICES:
+        problem = f"its type is none of {', '.join(_CHOICES)}"
+    elif not tools:
+        problem = "there are no tools"
+    elif choice["type"] == "tool" and (not choice.get("name") or choice["name"] not in names):
+        problem = "no tool has this name"
+    if problem:
+        yield Violation(rule=Rule.TOOL_CHOICE, path="tool_choice", problem=problem)

@@ -7,18 +7,26 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from projections.validators.anthropic.blocks import SERVER_RESULTS, Located, Turn
+from projections.validators.anthropic.blocks import Located, Turn
+from projections.validators.anthropic.fields import SERVER_RESULTS
 from projections.validators.anthropic.rules import Rule
 from projections.validators.violation import Violation
 
 _CALL_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_SERVER_TOOL_ID: Final = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
+_SERVER_TOOLS: Final = frozenset(
+    """
+    web_search web_fetch code_execution bash_code_execution text_editor_code_execution
+    tool_search_tool_regex tool_search_tool_bm25
+    """.split()
+)
 
 
 def check_order(turns: Sequence[Turn]) -> Iterator[Violation]:
     """The user begins, then both speak in turn."""
     first = turns[0]
-    if first.role != "user" and first.blocks[0].type != "compaction":
+    if first.role != "user" and not _stands_for_what_came_before(first.blocks[0]):
         yield Violation(
             rule=Rule.FIRST_MESSAGE, path=first.path, problem="the first message is the assistant's"
         )
@@ -26,6 +34,10 @@ def check_order(turns: Sequence[Turn]) -> Iterator[Violation]:
         if turn.role == before.role:
             problem = f"two messages of the {turn.role}'s follow each other"
             yield Violation(rule=Rule.ALTERNATION, path=turn.path, problem=problem)
+
+
+def _stands_for_what_came_before(first: Located) -> bool:
+    return first.type == "compaction" and bool(first.block["content"])
 
 
 def check_names(turns: Sequence[Turn]) -> Iterator[Violation]:
@@ -78,18 +90,37 @@ def _answers(turn: Turn, before: Turn | None) -> Iterator[Violation]:
             yield Violation(rule=Rule.RESULT_ORDER, path=result.path, problem=problem)
 
 
+def check_errors(turns: Sequence[Turn]) -> Iterator[Violation]:
+    """A failed call's result says something."""
+    for turn in turns:
+        for result in _of_type(turn, "tool_result"):
+            if result.block.get("is_error") and not result.block.get("content"):
+                problem = "a failed call's result is empty"
+                yield Violation(rule=Rule.EMPTY_ERROR, path=result.path, problem=problem)
+
+
 def check_server_tools(turns: Sequence[Turn]) -> Iterator[Violation]:
-    """A server tool's call and its result stand in one message, the call first."""
+    """A server tool's call and its result stand in one message, the call first; ids and names are the API's."""
     for turn in turns:
         waiting: dict[str, str] = {}
         for located in turn.blocks:
             if located.type == "server_tool_use":
+                yield from _spelling(located)
                 waiting[located.block["id"]] = located.path
             elif located.type in SERVER_RESULTS and not waiting.pop(located.block["tool_use_id"], ""):
                 problem = "no server tool's call before it has this id"
                 yield Violation(rule=Rule.SERVER_TOOL, path=located.path, problem=problem)
         for path in waiting.values():
             yield Violation(rule=Rule.SERVER_TOOL, path=path, problem="its result is not in the same message")
+
+
+def _spelling(call: Located) -> Iterator[Violation]:
+    if not _SERVER_TOOL_ID.fullmatch(call.block["id"]):
+        problem = "no server tool's call has such an id"
+        yield Violation(rule=Rule.SERVER_TOOL, path=f"{call.path}.id", problem=problem)
+    if call.block["name"] not in _SERVER_TOOLS:
+        problem = "no server tool has this name"
+        yield Violation(rule=Rule.SERVER_TOOL, path=f"{call.path}.name", problem=problem)
 
 
 def _of_type(turn: Turn | None, type_: str) -> list[Located]:

@@ -8,11 +8,19 @@ from typing import Any, Final
 import msgspec
 
 from projections.validators.anthropic.blocks import turns
+from projections.validators.anthropic.cache import check_cache
 from projections.validators.anthropic.images import check_images
-from projections.validators.anthropic.request import check_cache, check_settings, check_system, check_tools
+from projections.validators.anthropic.request import (
+    check_fields,
+    check_settings,
+    check_system,
+    check_tool_choice,
+    check_tools,
+)
 from projections.validators.anthropic.rules import Rule
 from projections.validators.anthropic.texts import check_compaction, check_texts, check_thinking
 from projections.validators.anthropic.turns import (
+    check_errors,
     check_names,
     check_order,
     check_results,
@@ -21,12 +29,13 @@ from projections.validators.anthropic.turns import (
 from projections.validators.violation import Violation
 
 _LARGEST_BODY: Final = 32 * 1024 * 1024
-_OF_REQUESTS: Final = (check_settings, check_system, check_tools)
+_OF_REQUESTS: Final = (check_fields, check_settings, check_system, check_tools, check_tool_choice)
 _OF_MESSAGES: Final = (
     check_order,
     check_texts,
     check_names,
     check_results,
+    check_errors,
     check_server_tools,
     check_thinking,
     check_compaction,
@@ -41,10 +50,10 @@ def validate(body: bytes | dict[str, Any]) -> list[Violation]:
     service knows: whether a model, a file or a signature exists, how many tokens fit, which models refuse to go
     on with a message that the assistant began.
     """
-    encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
     try:
+        encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
         decoded = msgspec.json.decode(encoded)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         return [Violation(rule=Rule.JSON, path="", problem=f"it cannot be read ({error})")]
     if not isinstance(decoded, dict):
         return [Violation(rule=Rule.JSON, path="", problem="it is no object")]

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.summarizers.messages_request import request_body
+from compaction.summarizers import SummarizerError
+from compaction.summarizers.asking import AskingError, ask
+from compaction.summarizers.messages_request import body_to_send, messages_request
 from projections.renderers.anthropic import render
 from projections.settings import Model
 from projections.validators import validator_named
-from tests.compaction.summarizers.asked import MODEL, claude, live, never, prompt
+from tests.compaction.summarizers.asked import MODEL, Saying, asker, claude, live, never, prompt
 from tests.support.contexts import context_of
 from tests.support.messages_api import says
 from tests.support.talk import assistant, call, image, result, shell, thinking, user
@@ -109,13 +111,14 @@ def test_tools_may_be_forbidden(arrived):
     assert problems(body) == []
 
 
+def test_what_is_sent_is_byte_for_byte_what_was_checked(arrived):
+    sent = live(*TALK, tools=TOOLS, forbids_tools=True)
+    assert arrived(sent) == messages_request(sent, MODEL).body
+
+
 def test_without_tools_nothing_is_said_of_them(arrived):
     body = json.loads(arrived(live(*TALK, forbids_tools=True)))
     assert not {"tools", "tool_choice"} & set(body)
-
-
-def test_an_empty_system_prompt_is_none(arrived):
-    assert "system" not in json.loads(arrived(live(user("build it"), system="")))
 
 
 def test_images_go_along_as_the_renderer_has_them(arrived):
@@ -129,8 +132,8 @@ def test_halves_of_surrogate_pairs_do_not_break_a_request(arrived):
 
 @given(st.text(st.characters(codec=None)), st.text(st.characters(codec=None), min_size=1))
 def test_any_text_makes_a_valid_request(said, system):
-    body = request_body(prompt("short", user(said), system=system + "."), MODEL)
-    assert problems(body) == []
+    asked = messages_request(prompt("short", user(said), system=system + "."), MODEL)
+    assert asked.violations == ()
 
 
 @given(said=st.one_of(good_talk(), any_talk, compacted_talk), data=st.data())
@@ -138,7 +141,7 @@ def test_a_live_prefix_of_any_talk_cut_anywhere_is_a_valid_request(said, data):
     until = data.draw(st.integers(0, len(said)))
     tools, forbids = data.draw(st.sampled_from([(b"", False), (TOOLS, False), (TOOLS, True)]))
     sent = live(*said[:until], tools=tools, forbids_tools=forbids)
-    assert problems(request_body(sent, MODEL)) == []
+    assert messages_request(sent, MODEL).violations == ()
 
 
 @given(said=st.one_of(good_talk(), any_talk), data=st.data())
@@ -146,4 +149,62 @@ def test_a_turn_that_is_parted_anywhere_is_a_valid_request_behind_its_summary(sa
     first = data.draw(st.integers(0, len(said)))
     until = data.draw(st.integers(first, len(said)))
     summary = {"role": "compactionSummary", "summary": "all of it", "tokensBefore": 9}
-    assert problems(request_body(live(summary, *said[first:until], tools=TOOLS), MODEL)) == []
+    assert messages_request(live(summary, *said[first:until], tools=TOOLS), MODEL).violations == ()
+
+
+REFUSED = [
+    (
+        {"tools": b'[{"name":"a b","input_schema":{"type":"object"}}]'},
+        "tools[0]: no tool has such a name (tools)",
+    ),
+    (
+        {"tools": b'[{"name":"a"},{"name":"b"}]'},
+        "tools[0]: its input_schema is not that of an object (tools); and 1 more",
+    ),
+    ({"max_tokens": -1}, "max_tokens: it is no integer, or below 0 (max-tokens)"),
+]
+
+
+@pytest.mark.parametrize(("options", "problem"), REFUSED)
+def test_a_request_that_the_api_would_refuse_is_not_sent_and_the_failure_says_why(
+    messages_api, options, problem
+):
+    api = messages_api(says("Done."))
+    with pytest.raises(SummarizerError) as raised:
+        claude(api).summarize(live(*TALK, **options), is_cancelled=never)
+    assert raised.value.problem == f"nothing was sent, for the API would refuse it: {problem}"
+    assert (raised.value.is_transient, raised.value.is_too_long) == (False, False)
+    assert api.requests == []
+
+
+def test_tools_that_are_no_list_are_a_failure_before_anything_is_sent(messages_api):
+    api = messages_api(says("Done."))
+    with pytest.raises(SummarizerError, match="nothing was sent: tools: no JSON list of objects"):
+        claude(api).summarize(live(*TALK, tools=b"{"), is_cancelled=never)
+    assert api.requests == []
+
+
+def test_a_request_of_more_than_32_mb_is_too_long_before_it_is_sent():
+    with pytest.raises(SummarizerError, match="more than 32 MB") as raised:
+        body_to_send(prompt("short", system="x" * 33 * 2**20), MODEL, summarizer="anthropic")
+    assert raised.value.is_too_long
+
+
+def test_a_request_that_was_not_sent_is_an_attempt_that_failed_and_is_recorded(messages_api):
+    asked = asker(claude(messages_api(says("Done."))))
+    with pytest.raises(AskingError) as raised:
+        ask(live(*TALK, max_tokens=-1), asked)
+    (record,) = raised.value.requests
+    assert (record["summarizer"], record["model"], record["attempt"]) == ("anthropic", MODEL, 1)
+    assert "max_tokens: it is no integer" in record["error"]
+
+
+def test_after_a_request_that_its_api_would_refuse_the_next_summarizer_is_asked(messages_api):
+    said = ask(live(*TALK, max_tokens=-1), asker(claude(messages_api()), Saying("Done.")))
+    assert said.text == "Done."
+    assert [request["summarizer"] for request in said.requests] == ["anthropic", "saying"]
+
+
+@pytest.mark.parametrize("system", ["", " \n"])
+def test_a_system_prompt_that_says_nothing_is_none(arrived, system):
+    assert "system" not in json.loads(arrived(live(user("build it"), system=system)))

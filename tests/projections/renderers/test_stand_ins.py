@@ -29,6 +29,16 @@ def test_the_two_summaries_say_which_they_are():
     assert compaction != branch
 
 
+def test_a_summary_stands_as_its_record_says():
+    placed = {"role": "compactionSummary", "summary": "all of it", "placement": "compacted"}
+    assert told(placed) == "[Compacted]\n\nall of it"
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "toolResult", "custom"])
+def test_a_message_that_is_no_summary_stands_for_itself_whatever_its_fields_say(role):
+    assert told({"role": role, "content": "hi", "placement": "compacted"}) is None
+
+
 def test_a_command_is_told_with_its_output():
     assert told(shell("make", "done")) == "Ran `make`\n```\ndone\n```"
 

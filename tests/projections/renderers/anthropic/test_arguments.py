@@ -48,6 +48,19 @@ def test_what_cannot_be_sent_and_is_no_object_is_both():
     assert given(b'"\\ud83d"') == ('{"arguments":"\ufffd"}'.encode(), ["surrogate", "arguments"])
 
 
+def nested(levels):
+    return b'{"a":%s"{["%s}' % (b"[" * (levels - 1), b"]" * (levels - 1))
+
+
+def test_an_object_of_100_levels_stays_byte_for_byte():
+    assert given(nested(100)) == (nested(100), [])
+
+
+@pytest.mark.parametrize("levels", [101, 900, 100_000])
+def test_an_object_of_more_levels_is_left_out_whatever_the_callers_stack_holds(levels):
+    assert given(nested(levels)) == (b"{}", ["arguments"])
+
+
 @pytest.mark.parametrize("arguments", [b"{", b"", b'{"a":' + b"[" * 100_000])
 def test_what_no_reader_takes_is_left_out(arguments):
     assert given(arguments) == (b"{}", ["arguments"])

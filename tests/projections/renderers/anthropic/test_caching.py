@@ -71,3 +71,23 @@ def test_a_breakpoint_stands_behind_an_answer_that_nobody_waits_for_any_more():
 
 def test_no_tools_and_no_system_prompt_leave_the_breakpoint_to_messages():
     assert marked(*TALK, cache_breakpoints=2, tools=b"[]") == [4, 6]
+
+
+def test_breakpoints_that_tools_came_with_count_among_the_four():
+    tools = TOOLS.replace(b'{"name":"read"', b'{"cache_control":{"type":"ephemeral"},"name":"read"')
+    assert marked(*TALK, system="x", tools=tools, cache_breakpoints=4) == ["system", 4, 6]
+
+
+def test_the_one_that_the_api_sets_itself_counts_among_the_four():
+    assert marked(*TALK, system="x", cache_breakpoints=4, caches_messages=True) == ["system", 4, 6]
+
+
+def test_the_one_on_a_compaction_block_counts_among_the_four():
+    block = {"type": "compaction", "content": "all of it", "cache_control": CACHED}
+    talk = [assistant(block, "so"), *TALK]
+    assert len(marked(*talk, cache_breakpoints=4)) == 3
+
+
+def test_a_tool_that_takes_cache_control_as_a_property_can_have_a_breakpoint():
+    tools = b'[{"name":"read","input_schema":{"type":"object","properties":{"cache_control":{}}}}]'
+    assert "tools" in marked(user("one"), tools=tools, cache_breakpoints=2)

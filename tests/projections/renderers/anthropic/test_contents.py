@@ -169,3 +169,23 @@ def test_an_image_in_a_failed_calls_result_becomes_text():
     talk = [user("a"), assistant(call("bash")), result("no", image(), is_error=True)]
     assert sent(*talk)[2]["content"][0]["content"] == [text("no"), text("[image left out: the call failed]")]
     assert repaired(*talk) == [("image-in-error", "e3")]
+
+
+@pytest.mark.parametrize("content", [[], [text(" ")], ""])
+def test_a_failed_call_that_said_nothing_gets_a_text(content):
+    talk = [user("a"), assistant(call("bash")), {**result(is_error=True), "content": content}]
+    assert sent(*talk)[2]["content"] == [
+        {
+            "type": "tool_result",
+            "tool_use_id": "c1",
+            "content": [text("[the call failed, and said nothing]")],
+            "is_error": True,
+        }
+    ]
+    assert repaired(*talk)[-1] == ("empty-error", "e3")
+
+
+def test_a_call_that_went_well_and_said_nothing_has_a_result_without_content():
+    talk = [user("a"), assistant(call("bash")), result()]
+    assert sent(*talk)[2]["content"] == [{"type": "tool_result", "tool_use_id": "c1"}]
+    assert repaired(*talk) == []

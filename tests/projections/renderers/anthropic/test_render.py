@@ -10,7 +10,8 @@ import pytest
 from eventstore.errors import BadInputError
 from eventstore.records import ModelChange
 from projections.context import build_context
-from projections.renderers.anthropic import Repair, Rule, render
+from projections.renderers.anthropic import Rule, render
+from projections.renderers.rendering import Repair
 from projections.settings import Model
 from tests.support.contexts import body_of, context_of
 from tests.support.talk import assistant, text, thinking, user

@@ -29,12 +29,20 @@ def picture(data: str = base64(png()), media_type: str = "image/png") -> Json:
     return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
+def drawn(*images: Json) -> Json:
+    return {"type": "document", "source": {"type": "content", "content": list(images)}}
+
+
 def thought(signature: str = "seal") -> Json:
     return {"type": "thinking", "thinking": "hm", "signature": signature}
 
 
 def cached(block: Json) -> Json:
     return {**block, "cache_control": {"type": "ephemeral"}}
+
+
+def lasting(block: Json) -> Json:
+    return {**block, "cache_control": {"type": "ephemeral", "ttl": "1h"}}
 
 
 def user(*content: Json) -> Json:
@@ -45,11 +53,19 @@ def assistant(*content: Json) -> Json:
     return {"role": "assistant", "content": list(content)}
 
 
-SEARCH = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
-FOUND = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+FOUND = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
 COMPACTION = {"type": "compaction", "content": "what was said", "signature": "seal"}
 HIDDEN = {"type": "redacted_thinking", "data": "encrypted"}
 DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "d"}}
+SOURCES: list[Json] = [
+    {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="},
+    {"type": "url", "url": "https://x"},
+    {"type": "file", "file_id": "f1"},
+    {"type": "content", "content": "c"},
+    {"type": "content", "content": [text("c"), picture()]},
+]
+FOUND_TEXT = {"type": "search_result", "source": "s", "title": "t", "content": [text("x")]}
 
 TALK = [
     user(text("hi"), picture(), DOCUMENT),
@@ -92,6 +108,18 @@ def rules(of: Any) -> set[str]:
         body(user(*[cached(text("a"))] * 4)),
         body(user(text("hi")), system="Be brief."),
         body(user(text("hi")), tools=[]),
+        body(user(text("hi")), tools=TOOLS, tool_choice={"type": "none"}, stream=True),
+        body(user(text("hi")), tools=TOOLS, tool_choice={"type": "tool", "name": "bash"}, stream=False),
+        body(
+            user(text("hi")), thinking={"type": "adaptive"}, metadata={"user_id": "u"}, stop_sequences=["x"]
+        ),
+        body(user(text("hi")), compaction={"type": "summarize"}, context_management=None),
+        body(user(*[cached(text("a"))] * 3), cache_control={"type": "ephemeral"}),
+        body(user(lasting(text("a")), cached(text("b"))), system=[lasting(text("Be brief."))]),
+        body(user(text("hi")), assistant(used()), user(answered(is_error=False))),
+        body(user(text("hi")), assistant(used()), user({**answered(is_error=True), "content": "no"})),
+        *(body(user({"type": "document", "source": source})) for source in SOURCES),
+        body(assistant({**COMPACTION, "encrypted_content": None, "tool_changes": []}), user(text("hi"))),
     ],
 )
 def test_a_body_that_breaks_no_rule_is_not_found_fault_with(valid: Json) -> None:
@@ -115,6 +143,22 @@ def call_of(call: Json) -> Json:
 
 LARGE = picture(base64(png(size=5 * 2**20 * 3 // 4)))
 
+UNREADABLE: list[Any] = [
+    {},
+    "https://x",
+    {"type": "video", "data": "d"},
+    {"type": "text", "media_type": "text/plain", "data": " "},
+    {"type": "text", "media_type": "text/html", "data": "d"},
+    {"type": "base64", "media_type": "image/png", "data": "d"},
+    {"type": "url"},
+    {"type": "file", "file_id": ""},
+    {"type": "content", "content": ""},
+    {"type": "content", "content": []},
+    {"type": "content", "content": [text(" ")]},
+    {"type": "content", "content": [{"type": "image"}]},
+    {"type": "content", "content": [used()]},
+]
+
 BROKEN: list[tuple[Rule, Any]] = [
     (Rule.JSON, b"{"),
     (Rule.JSON, b"[]"),
@@ -122,6 +166,20 @@ BROKEN: list[tuple[Rule, Any]] = [
     (Rule.JSON, b'{"model":"\xff"}'),
     (Rule.JSON, b"[" * 100_000),
     (Rule.REQUEST_SIZE, body(user(text("x" * 32 * 2**20)))),
+    (Rule.JSON, {**WHOLE, "metadata": {"when": object()}}),
+    (Rule.JSON, {**WHOLE, "metadata": {"share": float("nan")}}),
+    (Rule.FIELDS, {**WHOLE, "session": "s"}),
+    (Rule.FIELDS, body({**user(text("hi")), "timestamp": 1})),
+    (Rule.FIELDS, {**WHOLE, "compaction": {"type": "summarize"}, "context_management": {"edits": []}}),
+    (Rule.STREAM, {**WHOLE, "stream": "yes"}),
+    (Rule.STREAM, {**WHOLE, "stream": None}),
+    (Rule.TOOL_CHOICE, {**WHOLE, "tool_choice": "none"}),
+    (Rule.TOOL_CHOICE, {**WHOLE, "tool_choice": {"type": "some"}}),
+    (Rule.TOOL_CHOICE, {**WHOLE, "tool_choice": {"type": ["none"]}}),
+    (Rule.TOOL_CHOICE, {**WHOLE, "tool_choice": {"type": "tool"}}),
+    (Rule.TOOL_CHOICE, {**WHOLE, "tool_choice": {"type": "tool", "name": "write"}}),
+    (Rule.TOOL_CHOICE, body(user(text("hi")), tool_choice={"type": "none"})),
+    (Rule.TOOL_CHOICE, body(user(text("hi")), tools=[], tool_choice={"type": "none"})),
     (Rule.MODEL, without(WHOLE, "model")),
     (Rule.MODEL, {**WHOLE, "model": ""}),
     (Rule.MODEL, {**WHOLE, "model": 7}),
@@ -147,6 +205,7 @@ BROKEN: list[tuple[Rule, Any]] = [
     (Rule.ROLE, body(user(text("hi")), {"role": "system", "content": "Be brief."})),
     (Rule.ROLE, body({"content": "hi"})),
     (Rule.FIRST_MESSAGE, body(assistant(text("hi")), user(text("hi")))),
+    (Rule.FIRST_MESSAGE, body(assistant({**COMPACTION, "content": None}, text("so")), user(text("hi")))),
     (Rule.ALTERNATION, body(user(text("hi")), user(text("hi")))),
     (Rule.ALTERNATION, body(user(text("hi")), assistant(text("a")), assistant(text("b")))),
     (Rule.CONTENT, body({"role": "user", "content": ""})),
@@ -170,6 +229,15 @@ BROKEN: list[tuple[Rule, Any]] = [
     (Rule.BLOCK_SHAPE, talk({"type": "thinking", "thinking": "hm", "thinkingSignature": "s"}, text("hi"))),
     (Rule.BLOCK_SHAPE, body(user(text("hi")), assistant(used()), user(answered("c1", is_error="yes")))),
     (Rule.BLOCK_SHAPE, body(user({**COMPACTION, "content": ""}))),
+    (Rule.BLOCK_SHAPE, body(assistant({**COMPACTION, "signature": 7}, text("so")), user(text("hi")))),
+    (Rule.BLOCK_SHAPE, body(assistant({**COMPACTION, "tool_changes": "none"}), user(text("hi")))),
+    (Rule.BLOCK_SHAPE, body(user({**DOCUMENT, "title": 7}))),
+    *((Rule.BLOCK_SHAPE, body(user({"type": "document", "source": source}))) for source in UNREADABLE),
+    (Rule.BLOCK_SHAPE, body(user({**FOUND_TEXT, "content": []}))),
+    (Rule.BLOCK_SHAPE, body(user({**FOUND_TEXT, "content": [text(" ")]}))),
+    (Rule.BLOCK_SHAPE, body(user({**FOUND_TEXT, "content": [picture()]}))),
+    (Rule.BLOCK_SHAPE, body(user({**FOUND_TEXT, "source": ""}))),
+    (Rule.BLOCK_SHAPE, talk(SEARCH, {**FOUND, "content": "none"}, text("hi"))),
     (Rule.BLANK_TEXT, body(user(text("")))),
     (Rule.BLANK_TEXT, body(user(text(" \n")))),
     (Rule.BLANK_TEXT, body({"role": "user", "content": " "})),
@@ -196,6 +264,15 @@ BROKEN: list[tuple[Rule, Any]] = [
         Rule.RESULT_ORDER,
         body(user(text("hi")), assistant(used(), used("c2")), user(answered(), text("a"), answered("c2"))),
     ),
+    (Rule.EMPTY_ERROR, body(user(text("hi")), assistant(used()), user(answered(is_error=True)))),
+    (
+        Rule.EMPTY_ERROR,
+        body(user(text("hi")), assistant(used()), user({**answered(is_error=True), "content": ""})),
+    ),
+    (
+        Rule.EMPTY_ERROR,
+        body(user(text("hi")), assistant(used()), user(without(answered(is_error=True), "content"))),
+    ),
     (
         Rule.IMAGE_IN_ERROR,
         body(user(text("hi")), assistant(used()), user(answered("c1", picture(), is_error=True))),
@@ -210,7 +287,9 @@ BROKEN: list[tuple[Rule, Any]] = [
     (Rule.IMAGE_SIZE, body(user(picture(base64(png(8001, 1)))))),
     (Rule.IMAGE_SIZE, body(user(*[picture()] * 20, picture(base64(png(1, 2001)))))),
     (Rule.IMAGE_SIZE, body(user(text("hi")), assistant(used()), user(answered("c1", LARGE)))),
+    (Rule.IMAGE_SIZE, body(user(text("hi")), assistant(used()), user(answered("c1", drawn(LARGE))))),
     (Rule.IMAGE_COUNT, body(user(*[picture()] * 101))),
+    (Rule.IMAGE_COUNT, body(user(*[picture()] * 100, drawn(picture())))),
     (Rule.UNSIGNED_THINKING, talk(thought(""), text("hi"))),
     (Rule.UNSIGNED_THINKING, talk({**HIDDEN, "data": ""}, text("hi"))),
     (Rule.FINAL_THINKING, talk(text("hi"), thought())),
@@ -221,7 +300,23 @@ BROKEN: list[tuple[Rule, Any]] = [
     (Rule.SERVER_TOOL, talk(SEARCH, text("hi"))),
     (Rule.SERVER_TOOL, talk(FOUND, text("hi"))),
     (Rule.SERVER_TOOL, talk(FOUND, SEARCH, text("hi"))),
+    (Rule.SERVER_TOOL, talk({**SEARCH, "id": "call_1"}, {**FOUND, "tool_use_id": "call_1"}, text("hi"))),
+    (Rule.SERVER_TOOL, talk({**SEARCH, "name": "read_minds"}, FOUND, text("hi"))),
     (Rule.CACHE_BREAKPOINTS, body(user(*[cached(text("a"))] * 5))),
+    (Rule.CACHE_BREAKPOINTS, body(user(*[cached(text("a"))] * 4), cache_control={"type": "ephemeral"})),
+    (Rule.CACHE_BREAKPOINTS, body(user(cached(text("a")), lasting(text("b"))))),
+    (Rule.CACHE_BREAKPOINTS, body(user(lasting(text("b"))), system=[cached(text("Be brief."))])),
+    (Rule.CACHE_BREAKPOINTS, body(user({**text("a"), "cache_control": {"type": "forever"}}))),
+    (Rule.CACHE_BREAKPOINTS, body(user({**text("a"), "cache_control": True}))),
+    (
+        Rule.CACHE_BREAKPOINTS,
+        body(user({**text("a"), "cache_control": {"type": "ephemeral", "ttl": "1d"}})),
+    ),
+    (Rule.CACHE_BREAKPOINTS, body(user({**FOUND_TEXT, "content": [cached(text("a"))] * 5}))),
+    (
+        Rule.CACHE_BREAKPOINTS,
+        body(user({**DOCUMENT, "source": {"type": "content", "content": [cached(text("a"))] * 5}})),
+    ),
     (
         Rule.CACHE_BREAKPOINTS,
         body(

@@ -1,0 +1,39 @@
+"""How a summary stands in a request, by the name that its record has."""
+
+from __future__ import annotations
+
+import pytest
+
+from projections.placements import PLACEMENTS, placement_of
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "summary",
+            "Earlier parts of this conversation were replaced by this summary:\n\n<summary>\nso far\n</summary>",
+        ),
+        (
+            "prior-conversation-summary",
+            "<prior-conversation-summary>\nso far\n</prior-conversation-summary>",
+        ),
+        ("compacted", "[Compacted]\n\nso far"),
+        ("reactive-compact", "[Reactive compact]\n\nso far"),
+    ],
+)
+def test_each_placement_tells_a_summary_in_its_way(name, told):
+    assert placement_of(name).told("so far") == told
+
+
+def test_a_placement_goes_by_its_name():
+    assert {name: each.name for name, each in PLACEMENTS.items()} == {name: name for name in PLACEMENTS}
+
+
+@pytest.mark.parametrize("name", ["", "of-a-later-version"])
+def test_a_record_that_names_none_or_one_that_nobody_knows_here_stands_as_in_pi(name):
+    assert placement_of(name) is PLACEMENTS["summary"]
+
+
+def test_what_a_summary_says_is_told_as_it_is():
+    assert all("{0} %s {" in each.told("{0} %s {") for each in PLACEMENTS.values())
