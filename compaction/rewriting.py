@@ -109,9 +109,9 @@ def record_rewrite(writer: SessionWriter, *, targets: Sequence[Shown], reason: s
     """Show messages of the context otherwise from here on, and give the new entry's id.
 
     The tokens that it saves are what the context shrinks by. Raises NotFoundError for a target that the
-    context does not show, BadInputError for a message without content to rewrite (a shell command, a
-    summary), a block that it does not have or a span that ends before it begins, VersionConflictError where
-    somebody appended in the meantime.
+    context does not show, BadInputError for a summary, which has no content to rewrite, a block that a message
+    does not have (a shell command has none, but an output) or a span that ends before it begins,
+    VersionConflictError where somebody appended in the meantime.
     """
     with writer.log.snapshot() as snapshot:
         version = snapshot.head(writer.session).version
@@ -157,7 +157,7 @@ def _check_target(parts: Mapping[str, Part], places: Mapping[str, int], shown: S
         return
     message = view_of_message(parts[shown.target].raw)
     role = parts[shown.target].role
-    if message.shell is not None or role in ("compactionSummary", "branchSummary"):
+    if role in ("compactionSummary", "branchSummary"):
         raise BadInputError(where, f"a {role} has no content to rewrite", "name another message")
     if shown.block is not None and not 0 <= shown.block < len(message.blocks):
         problem = f"has no block {shown.block}, but {len(message.blocks)} blocks"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from itertools import chain
+from typing import Final
 
 import msgspec
 
@@ -30,6 +31,7 @@ from eventstore.undo import in_effect
 from eventstore.verify import check_event
 from projections.continuation import continues, continues_as
 from projections.memo import Memo
+from projections.rewrites import NO_REWRITES, Rewrites
 from projections.rules import rules_named
 from projections.rules.rules import HarnessRules, ShowEntry
 from projections.settings import Settings, encoded, settings_at, settings_json
@@ -68,6 +70,17 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     def continues(self) -> bool:
         """Whether it goes on after a compaction, so that no person said it."""
         return self.fate is Fate.INJECTED and continues_as(self.role, self.raw)
+
+    def shown_otherwise(self, raw: bytes) -> Part:
+        """The same entry's part with what a rewrite makes of its message."""
+        role, utf16, utf8 = _told(raw, self.role)
+        return msgspec.structs.replace(self, raw=raw, role=role, fate=Fate.REWRITTEN, utf16=utf16, utf8=utf8)
+
+
+def _told(raw: bytes, role: str) -> tuple[str, int, int]:
+    """The role of a message that is not the event's own, and its estimates; `role` where its own is unknown."""
+    view = view_of_message(raw)
+    return (view.role if view.role in ROLES else role, *estimates(view))
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,15 +229,11 @@ def _shown(
     """The messages of a context with the frames they come from and their fates."""
     leaf = snapshot.frame(at.session, at.leaf) if at.leaf else None
     compaction, frames, is_overlaid = _selected(snapshot, at, leaf, first)
-    rewrites, spans = dict[str, list[Shown]](), dict[str, _Span]()
-    observed: dict[int, list[bytes]] = {}
+    rewrites, observed = NO_REWRITES, dict[int, list[bytes]]()
     if is_overlaid:
         if at.has_observed:
             observed = observed_rewrites(snapshot, at.session, as_of=at.as_of)
-        effective = in_effect(reversed(list(frames)), lambda seq: snapshot.frame(at.session, seq))
-        frames = reversed([frame for frame, head in effective if not _collect(frame, head, rewrites, spans)])
-        if spans:
-            frames = _unhidden(list(frames), spans)
+        rewrites, frames = _rewrites_among(snapshot, at, frames)
     if compaction is not None:
         changed = observed.get(header_of(compaction).seq)
         summary = harness.summary(changed[-1], time_of(compaction)) if changed else None
@@ -233,22 +242,42 @@ def _shown(
             summary or _summary(compaction, harness),
             Fate.REWRITTEN if summary else Fate.SUMMARY,
         )
-    for frame in frames:
-        head = header_of(frame)
-        if spans and (span := spans.get(names_of(frame, head)[0])):
-            yield frame, _standing_for(span, time_of(frame), harness), Fate.REWRITTEN
+    for frame, span in rewrites.visible(frames, _id_of):
+        if span:
+            yield frame, span.message(harness, time_of(frame)), Fate.REWRITTEN
             continue
+        head = header_of(frame)
         changed = observed.get(head.seq)
         message = _message_of(frame, head, changed or (), harness)
         if message is None:
             continue
-        changes = rewrites.get(names_of(frame, head)[0]) if rewrites else None
+        changes = rewrites.changes.get(names_of(frame, head)[0]) if rewrites.changes else None
         if changes and changed:
             yield frame, harness.rewrite(message, changes), Fate.REWRITTEN
         elif changes:
             yield frame, _rewritten(frame, message, changes, harness), Fate.REWRITTEN
         else:
             yield frame, message, Fate.REWRITTEN if changed else _fate(frame, head)
+
+
+def _rewrites_among(
+    snapshot: Snapshot, at: Standpoint, path: Iterable[Buffer]
+) -> tuple[Rewrites, Iterator[Buffer]]:
+    """The rewrites in effect on a path, and its other entries that are."""
+    newest_first: list[list[Shown]] = []
+    others: list[Buffer] = []
+    for frame, head in in_effect(reversed(list(path)), lambda seq: snapshot.frame(at.session, seq)):
+        if head.kind == REWRITE:
+            record = record_of("rewrite", body_of(frame))
+            assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
+            newest_first.append(record.targets)
+        else:
+            others.append(frame)
+    return Rewrites(chain.from_iterable(reversed(newest_first))), reversed(others)
+
+
+def _id_of(frame: Buffer) -> str:
+    return names_of(frame, header_of(frame))[0]
 
 
 def _fate(frame: Buffer, head: Header) -> Fate:
@@ -271,55 +300,6 @@ def _rewritten(frame: Buffer, message: bytes, changes: list[Shown], harness: Har
 
 
 _REWRITTEN: Final = Memo[bytes]()
-
-
-class _Span(NamedTuple):
-    """A message that stands for several, and what later rewrites show of it."""
-
-    shown: Shown
-    changes: list[Shown]
-
-
-def _standing_for(span: _Span, time: int | None, harness: HarnessRules) -> bytes:
-    message = harness.placeholder(span.shown.shown, time)
-    return harness.rewrite(message, span.changes) if span.changes else message
-
-
-def _collect(frame: Buffer, head: Header, rewrites: dict[str, list[Shown]], spans: dict[str, _Span]) -> bool:
-    """Whether a frame is a rewrite; if so, what it shows is added by entry. Met newest first, kept oldest first.
-
-    Of spans with the same target, the newest counts.
-    """
-    if head.kind != REWRITE:
-        return False
-    record = record_of("rewrite", body_of(frame))
-    assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
-    for shown in reversed(record.targets):
-        if shown.through:
-            spans.setdefault(shown.target, _Span(shown, list(rewrites.get(shown.target, ()))))
-        else:
-            rewrites.setdefault(shown.target, []).insert(0, shown)
-    return True
-
-
-def _unhidden(frames: list[Buffer], spans: dict[str, _Span]) -> Iterator[Buffer]:
-    """The frames without those that a span stands for, its target apart.
-
-    A span that does not end at its target or behind it, or begins inside another, is struck from `spans`.
-    """
-    places = {names_of(frame, header_of(frame))[0]: place for place, frame in enumerate(frames)}
-    visible = 0
-    for place, frame in enumerate(frames):
-        event_id = names_of(frame, header_of(frame))[0]
-        span = spans.get(event_id)
-        if place < visible:
-            spans.pop(event_id, None)
-            continue
-        if span and (end := places.get(span.shown.through, -1)) >= place:
-            visible = end + 1
-        else:
-            spans.pop(event_id, None)
-        yield frame
 
 
 def _summary(compaction: Buffer, harness: HarnessRules) -> bytes:
@@ -360,12 +340,11 @@ def _from_record(frame: Buffer, show: ShowEntry) -> bytes | None:
 def _part(frame: Buffer, raw: bytes, fate: Fate) -> Part:
     head = header_of(frame)
     event_id, _ = names_of(frame, head)
-    utf16, utf8 = head.utf16, head.utf8
-    role = "compactionSummary" if head.kind == COMPACTION else ROLES[head.role]
+    role, utf16, utf8 = ROLES[head.role], head.utf16, head.utf8
+    if head.kind == COMPACTION:
+        role = "compactionSummary"
     if fate is Fate.REWRITTEN:
-        view = view_of_message(raw)
-        utf16, utf8 = estimates(view)
-        role = view.role if view.role in ROLES else role
+        role, utf16, utf8 = _told(raw, role)
     return Part(
         seq=head.seq,
         id=event_id,

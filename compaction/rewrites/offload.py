@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compaction.part import Count, PolicyPart
 from compaction.rewrites.sized_context import SizedContext, SizedMessage
 from eventstore.records import Shown
@@ -19,10 +21,13 @@ class Offload(PolicyPart, frozen=True, tag="offload"):
 
     def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
-        newest = _newest_results(context)
-        total = sum(each.characters for each in newest)
+        return self.shortened(context, _newest_results(context))
+
+    def shortened(self, context: SizedContext, outputs: Sequence[SizedMessage]) -> list[Shown]:
+        """What to show of these outputs, so that they have no more than `characters` together, if they can."""
+        total = sum(each.characters for each in outputs)
         shown: list[Shown] = []
-        for each in sorted(newest, key=lambda each: each.characters, reverse=True):
+        for each in sorted(outputs, key=lambda each: each.characters, reverse=True):
             if total <= self.characters:
                 break
             marker = self._marker(context, each)
@@ -36,7 +41,7 @@ class Offload(PolicyPart, frozen=True, tag="offload"):
             f'<persisted-output session="{context.session}" event="{each.id}" characters="0-{each.characters}">\n'
             f"The whole output, {each.characters} characters, is in the log "
             f"(refold show '{context.session}' {each.id}). It begins:\n"
-            f"{each.message.text[: self.preview]}\n</persisted-output>"
+            f"{(each.output or '')[: self.preview]}\n</persisted-output>"
         )
 
 

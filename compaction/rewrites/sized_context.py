@@ -43,8 +43,17 @@ class SizedMessage(msgspec.Struct, frozen=True, kw_only=True):
         return self.part.fate is Fate.REWRITTEN
 
     @property
+    def output(self) -> str | None:
+        """What a tool gave, or a command that the person ran; None for messages that hold no output."""
+        if self.message.shell is not None:
+            return self.message.shell.output
+        return self.message.text if self.is_result else None
+
+    @property
     def characters(self) -> int:
-        """The length of its text."""
+        """The length of its output, of other messages that of their text."""
+        if self.message.shell is not None:
+            return len(self.message.shell.output)
         return sum(map(len, fragments(self.message)))
 
 
@@ -65,6 +74,11 @@ class SizedContext(msgspec.Struct, frozen=True, kw_only=True):
     def results(self) -> list[SizedMessage]:
         """The tools' results, oldest first."""
         return [each for each in self.messages if each.is_result]
+
+    @property
+    def outputs(self) -> list[SizedMessage]:
+        """The tools' results, and the commands that the person ran, oldest first."""
+        return [each for each in self.messages if each.output is not None]
 
 
 def sized(

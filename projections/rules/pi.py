@@ -88,9 +88,12 @@ def show_migrated(record: bytes, _time: int | None) -> bytes | None:
 def rewrite(message: bytes, shown: Sequence[Shown]) -> bytes:
     """A message whose content, or some blocks of it, show another text. What else it says stays as it was.
 
-    A block that is not there changes nothing.
+    Of a command that the person ran that is its output. A block that is not there changes nothing.
     """
     decoded = tolerant_json(message)
+    if decoded.get("role") in _COMMANDS:
+        outputs = [change.shown for change in shown if change.block is None]
+        return _encode({**decoded, "output": outputs[-1]} if outputs else decoded)
     content = decoded.get("content")
     for change in shown:
         block = {"type": "text", "text": change.shown}
@@ -99,6 +102,10 @@ def rewrite(message: bytes, shown: Sequence[Shown]) -> bytes:
         elif isinstance(content, list) and 0 <= change.block < len(content):
             content = [*content[: change.block], block, *content[change.block + 1 :]]
     return _encode(decoded if content is None else {**decoded, "content": content})
+
+
+_COMMANDS: Final = ("bashExecution", "pythonExecution")
+"""Roles of messages that have an output in place of content."""
 
 
 def placeholder(text: str, time: int | None) -> bytes:

@@ -7,17 +7,22 @@ from threading import Thread
 import pytest
 
 from compaction import record_compaction
+from compaction.prompts import serialized
 from compaction.rewrites import Mask, Micro, Snip
 from compaction.rewriting import record_rewrite, record_rewrites
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
+from eventstore.formats import view_of_message
 from eventstore.records import CustomMessage, Link, Shown, Undone, record_of
+from eventstore.views import shell_text
 from eventstore.writing import SessionWriter
 from projections.context import build_context, context_json
+from projections.renderers.transcript import transcript
+from projections.requests import request
 from projections.tokens import counter
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import long
 from tests.support.events import version
-from tests.support.talk import assistant, call, image, result, texts_of, user
+from tests.support.talk import assistant, call, image, result, shell, texts_of, user
 
 TOKENS = counter("utf16/4")
 
@@ -234,10 +239,28 @@ def test_a_block_that_a_message_does_not_have_is_refused(story, block):
         rewrite(story, Shown(target=target, shown="short", block=block))
 
 
-def test_a_shell_command_has_no_content_to_rewrite(story):
-    (target,) = story.says({"role": "bashExecution", "command": "ls", "output": "a", "exitCode": 0})
-    with pytest.raises(BadInputError, match="no content to rewrite"):
-        rewrite(story, Shown(target=target, shown="short"))
+def test_of_a_command_that_the_person_ran_the_output_is_rewritten(story):
+    (target,) = story.says(shell("ls", long(10)))
+    record = rewrite(story, Shown(target=target, shown="short"))
+    (part,) = build_context(story.log, "s").parts
+    assert shell_text(view_of_message(part.raw).shell) == "Ran `ls`\n```\nshort\n```"
+    assert (part.fate, part.role) == ("rewritten", "bashExecution")
+    assert (record.tokens_saved, size(story)) == (9, 2)
+
+
+def test_a_rewritten_command_is_told_to_a_model_and_in_a_transcript_as_it_is_shown(story):
+    (target,) = story.says(shell("ls", "the whole output"))
+    rewrite(story, Shown(target=target, shown="short"))
+    context = build_context(story.log, "s")
+    for told in (request(context, model="m").body.decode(), transcript(context), serialized(context.parts)):
+        assert "short" in told
+        assert "the whole output" not in told
+
+
+def test_a_command_that_the_person_ran_has_no_blocks(story):
+    (target,) = story.says(shell("ls", "a"))
+    with pytest.raises(BadInputError, match="has no block 0, but 0 blocks"):
+        rewrite(story, Shown(target=target, shown="short", block=0))
 
 
 def test_a_span_saves_what_it_hides_less_its_own_text(story):

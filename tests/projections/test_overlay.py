@@ -13,7 +13,7 @@ from projections.context import build_context
 from projections.overlay import overlaid
 from tests.support.events import NOW
 from tests.support.native import native_events
-from tests.support.talk import Story
+from tests.support.talk import Story, shell
 
 
 def told(parts):
@@ -41,3 +41,17 @@ def test_a_context_without_targets_stays_as_it_is(story):
     story.says({"role": "user", "content": "one"})
     parts = build_context(story.log, "s").parts
     assert overlaid(parts, []) == parts
+
+
+def test_a_message_of_an_unknown_role_is_counted_as_the_context_counts_it(story):
+    (target,) = story.says({"role": "observer", "content": "a long report"})
+    shown = [Shown(target=target, shown="short")]
+    (before,) = overlaid(build_context(story.log, "s").parts, shown)
+    story.add(Rewrite(reason="prune", targets=shown))
+    assert (before,) == build_context(story.log, "s").parts
+
+
+def test_a_command_that_the_person_ran_shows_another_output(story):
+    (target,) = story.says(shell("ls", "long"))
+    (part,) = overlaid(build_context(story.log, "s").parts, [Shown(target=target, shown="short")])
+    assert json.loads(part.raw)["output"] == "short"

@@ -79,16 +79,25 @@ _any_call = st.builds(
     st.sampled_from(["read", "read", "mcp:read", "", "n" * 130]),
     st.one_of(_json, st.dictionaries(_any_text, _json, max_size=2)),
 )
+_MARK = {"cache_control": {"type": "ephemeral"}}
+_MARKED = {"type": "text", "text": "found", **_MARK}
 _native = st.sampled_from(
     [
         {"type": "video", "data": "x"},
         {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "d"}},
         {"type": "document"},
+        {"type": "document", "source": {}},
+        {"type": "document", "source": {"type": "content", "content": [_MARKED]}, **_MARK},
         {"type": "search_result", "source": "s", "title": "t", "content": []},
+        {"type": "search_result", "source": "s", "title": "t", "content": [_MARKED], **_MARK},
         {"type": "redacted_thinking", "data": "encrypted"},
         {"type": "compaction", "content": None},
-        {"type": "server_tool_use", "id": "srv1", "name": "web_search", "input": {}},
-        {"type": "web_search_tool_result", "tool_use_id": "srv1", "content": []},
+        {"type": "redacted_thinking", "data": "encrypted", **_MARK},
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}, **_MARK},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+        {"type": "server_tool_use", "id": "call_1", "name": "web_search", "input": {}},
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "read_minds", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "call_1", "content": []},
         {"data": "no type"},
     ]
 )
@@ -155,16 +164,17 @@ any_talk: st.SearchStrategy[list[Json]] = st.lists(
 
 
 _compacted = st.builds(
-    lambda message, place: {
+    lambda message, place, mark: {
         **message,
         "content": [
             *message["content"][:place],
-            {"type": "compaction", "content": "all of it"},
+            {"type": "compaction", "content": "all of it", **mark},
             *message["content"][place:],
         ],
     },
     _any_message.filter(lambda message: isinstance(message.get("content"), list)),
     st.integers(0, 2),
+    st.sampled_from([{}, _MARK]),
 )
 compacted_talk: st.SearchStrategy[list[Json]] = st.tuples(any_talk, _compacted, any_talk).map(
     lambda pieces: [*pieces[0], pieces[1], *pieces[2]]

@@ -108,6 +108,17 @@ def test_a_rewrite_keeps_the_shape_of_what_it_rewrites(content, block, expected)
     assert json.loads(rewrite(message, [shown("short", block)]))["content"] == expected
 
 
+@pytest.mark.parametrize("role", ["bashExecution", "pythonExecution"])
+def test_a_rewrite_of_a_command_shows_another_output_in_its_place(role):
+    message = b'{"role":"%s","command":"ls","output":"long","exitCode":0}' % role.encode()
+    assert rewrite(message, [shown("first"), shown("short")]) == message.replace(b"long", b"short")
+
+
+def test_a_rewrite_of_a_block_of_a_command_which_has_none_changes_nothing():
+    message = b'{"role":"bashExecution","command":"ls","output":"long"}'
+    assert rewrite(message, [shown("short", 0)]) == message
+
+
 def test_a_rewrite_of_a_block_of_a_message_without_content_leaves_it_without():
     summary = b'{"role":"branchSummary","summary":"tried"}'
     assert rewrite(summary, [Shown(target="e1", shown="shorter", block=0)]) == summary
