@@ -31,11 +31,15 @@ class Change(StrEnum):
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One message: tokens in the first context and in the second, None where it is not in one."""
+    """One message: tokens in the first context and in the second, None where it is not in one.
+
+    `continues`: it goes on after a compaction, and no person said it.
+    """
 
     event: str
     seq: int
     role: str
+    continues: bool
     change: Change
     tokens_before: int | None
     tokens_after: int | None
@@ -92,6 +96,7 @@ def diff(
                 event=parts[seq].id,
                 seq=seq,
                 role=parts[seq].role,
+                continues=parts[seq].continues,
                 change=change(seq),
                 tokens_before=old.get(seq),
                 tokens_after=new.get(seq),

@@ -47,6 +47,7 @@ def _print(found: Diff, note: str, *, show_all: bool) -> None:
     from rich.text import Text
 
     from cli.output import console, counted, paged, table, thousands, unbroken
+    from projections.summary_line import CONTINUATION
 
     colours = {
         "kept": "dim",
@@ -67,7 +68,7 @@ def _print(found: Diff, note: str, *, show_all: bool) -> None:
             listing.add_row(
                 str(each.seq),
                 unbroken(each.event),
-                each.role,
+                CONTINUATION if each.continues else each.role,
                 Text(each.change, style=colours[each.change]),
                 thousands(each.tokens_before),
                 thousands(each.tokens_after),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import Raw
 
 from eventstore.errors import NotFoundError
-from eventstore.records import BranchSummary, Compaction, CustomMessage, Rewrite, Shown, Undone
+from eventstore.records import BranchSummary, Compaction, CustomMessage, MessageRecord, Rewrite, Shown, Undone
+from projections.continuation import MARK
 from projections.diff import Change, diff
 from projections.standpoint import ROOT
-from tests.support.talk import user
+from tests.support.talk import shell, user
 
 
 def changes(log, first, second):
@@ -122,3 +124,20 @@ def test_a_leaf_that_is_not_there_is_not_found(story):
     (one,) = story.says(user("one"))
     with pytest.raises(NotFoundError, match="no event 'ghost'"):
         diff(story.log, "s", one, "ghost")
+
+
+def test_a_command_that_the_person_ran_is_rewritten_where_its_output_is(story):
+    (one,) = story.says(shell("ls", "x" * 396))
+    after = story.add(Rewrite(reason="offload", targets=[Shown(target=one, shown="x" * 36)]))
+    (found,) = diff(story.log, "s", one, after).changes
+    assert (found.change, found.tokens_before, found.tokens_after) == (Change.REWRITTEN, 100, 10)
+
+
+def test_what_goes_on_after_a_compaction_says_so(story):
+    one = story.add(
+        MessageRecord(message=Raw(b'{"role":"user","content":"continue"}'), metadata={MARK: True})
+    )
+    two = story.add(CustomMessage(custom_type=MARK, content="go on", display=False))
+    (three,) = story.says(user("continue"))
+    found = diff(story.log, "s", ROOT, three).changes
+    assert {each.event: each.continues for each in found} == {one: True, two: True, three: False}

@@ -5,6 +5,7 @@ import pytest
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 from tests.support.pi_files import line
+from tests.support.talk import user
 
 
 def changes(refold: Refold, first: str, second: str) -> dict[str, str]:
@@ -45,6 +46,7 @@ def test_json_tells_tokens_before_and_after(told: Refold) -> None:
     assert rows["r3"] == {
         "seq": 6,
         "role": "toolResult",
+        "continues": False,
         "change": "summarized",
         "tokensBefore": 1000,
         "tokensAfter": None,
@@ -108,3 +110,29 @@ def test_all_lists_what_was_kept_too(told: Refold) -> None:
 @pytest.mark.parametrize("name", ["nope", "#17", "#99"])
 def test_what_is_no_entry_is_told(told: Refold, name: str) -> None:
     assert told.problem("diff", SESSION, "root", name).startswith(("no event ", "no entry "))
+
+
+def test_what_goes_on_after_a_compaction_is_no_users(refold: Refold) -> None:
+    on = {
+        "type": "message",
+        "id": "e2",
+        "message": {"role": "user", "content": "continue"},
+        "metadata": {"compaction_continue": True},
+    }
+    custom = {"type": "custom_message", "id": "e3", "customType": "compaction_continue", "content": "go on"}
+    refold(
+        "append",
+        "s",
+        stdin=line({"type": "message", "id": "e1", "message": user("hi")}) + line(on) + line(custom),
+    )
+    shown = [row.split() for row in refold("diff", "s", "e1", "e3").lines[1:3]]
+    assert shown == [
+        ["2", "e2", "continuation", "new", "-", "2"],
+        ["3", "e3", "continuation", "new", "-", "2"],
+    ]
+    found = refold("diff", "s", "e1", "e3", "--json").json
+    assert [(each["role"], each["continues"]) for each in found["changes"]] == [
+        ("user", False),
+        ("user", True),
+        ("custom", True),
+    ]
