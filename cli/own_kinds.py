@@ -34,7 +34,7 @@ class Begin(Protocol):
 class Show(Protocol):
     """Prints one, or what is wrong with it."""
 
-    def __call__(self, name: str, *, is_check: bool, as_json: bool) -> None: ...
+    def __call__(self, ctx: click.Context, name: str, *, is_check: bool, as_json: bool) -> None: ...
 
 
 def acting(*, origin_help: str) -> Decorator:
@@ -66,4 +66,4 @@ def act(ctx: click.Context, asked: Asked, *, listing: Listing, begin: Begin, sho
     elif action == "new":
         begin(name, origin, as_json=as_json)
     else:
-        show(name, is_check=action == "check", as_json=as_json)
+        show(ctx, name, is_check=action == "check", as_json=as_json)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
-from compaction.continuation import Continued, continuation
+from compaction.continuations import CONTINUATIONS, NONE, Continued, Situation
+from compaction.part import Limits
 from compaction.plan import Plan
-from compaction.policies import Placement, Policy
+from compaction.policies import Policy
+from compaction.reason import Reason
 from compaction.restore import fewer, restored
 from compaction.rewrites import Evict, Offload, shown_after, sized
 from compaction.summaries.file_tags import with_file_tags
@@ -22,8 +24,6 @@ from projections.prospect import Prospect
 from projections.standpoint import Standpoint, path, stand
 from projections.tokens import Counter
 
-Reason = Literal["manual", "tool", "overflow", "incomplete", "threshold", "idle"]
-"""Why a session is compacted."""
 _PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)
 """How many characters results that have to shrink may show of themselves: the most with which they fit."""
 
@@ -63,20 +63,21 @@ def compose_compaction(
     draft: Draft,
     *,
     policy: Policy,
+    limits: Limits,
     tokens: Counter,
     parent: str | Parent | None,
 ) -> CompactionAppend:
     """What is appended below `parent`, `here`, for a plan that was made `at` the same leaf, or one before it.
 
-    Messages that have come since are kept. Files that are shown again are as few as leave a gain.
+    Messages that have come since are kept. Files that are shown again are as few as leave a gain, and a context that
+    is not too large at once for a model of these limits.
     """
     plan = draft.plan
     before, entries = context_at(snapshot, here).parts, path(snapshot, here)
     come_since = [entry.id for entry in entries if entry.seq > at.leaf]
     kept = {*plan.cut.kept, *come_since}
-    continued = continuation(
-        policy.continuation if draft.continues else "none", before, kept, entries=entries
-    )
+    follows = CONTINUATIONS[policy.continuation] if draft.continues else NONE
+    continued = follows.after(Situation(before=before, kept=kept, entries=entries))
     overlays = [*_shrunk(at.session, plan, tokens), *_evicted(at.session, before, kept, continued, tokens)]
     shown_again: list[CustomMessage] = []
     if policy.restoring:
@@ -98,7 +99,8 @@ def compose_compaction(
     while True:
         more: list[Record] = [*overlays, *shown_again, *going_on]
         after = size_after(snapshot, here.session, [compaction, *more], parent=parent, tokens=tokens)
-        if after < compaction.tokens_before or not shown_again:
+        is_small = after < compaction.tokens_before and not policy.trigger.fires(after, limits)
+        if is_small or not shown_again:
             break
         shown_again = fewer(shown_again)
     return CompactionAppend(
@@ -142,22 +144,23 @@ def size_after(
     return sum(tokens.count(context_at(prospect, stand(prospect, session)).parts))
 
 
-def _placement(draft: Draft, policy: Policy) -> Placement:
+def _placement(draft: Draft, policy: Policy) -> str:
     after_refusal = policy.recovery_placement if draft.reason == "overflow" else None
     return after_refusal or policy.placement
 
 
 def _shrunk(session: str, plan: Plan, tokens: Counter) -> list[Record]:
-    """A rewrite of the largest results of what is kept, so that it fits its budget if it can."""
+    """A rewrite of the largest outputs of what is kept, so that it fits its budget if it can."""
     budget = plan.cut.shrinks_to
     if budget is None:
         return []
     seen = sized(session, plan.kept, tokens)
-    others = sum(each.tokens for each in seen.messages if not each.is_result)
-    room = max(budget - others, 0) * sum(each.characters for each in seen.results)
-    characters = room // max(sum(each.tokens for each in seen.results), 1)
+    outputs = seen.outputs
+    others = sum(each.tokens for each in seen.messages) - sum(each.tokens for each in outputs)
+    room = max(budget - others, 0) * sum(each.characters for each in outputs)
+    characters = room // max(sum(each.tokens for each in outputs), 1)
     for preview in _PREVIEWS:
-        targets = Offload(characters=characters, preview=preview).plan(seen)
+        targets = Offload(characters=characters, preview=preview).shortened(seen, outputs)
         if sum(each.tokens for each in shown_after(seen, targets, tokens).messages) <= budget:
             break
     return [Rewrite(reason="offload", targets=targets)] if targets else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, get_args
 
 import msgspec
@@ -14,24 +14,17 @@ from cli.maintaining import Happened
 from cli.settings_file import settings_of
 from cli.toml_text import toml_text
 from compaction import rewrites
+from compaction.continuations import CONTINUATIONS
 from compaction.cuts import AnyCut
 from compaction.maintaining import Promotion, Settings
 from compaction.maintaining.advice import Do
 from compaction.maintaining.compact_tool import DONE
 from compaction.maintaining.settings import BranchSummaries
-from compaction.policies import (
-    Continuation,
-    Placement,
-    Policy,
-    Prompting,
-    Restoring,
-    parse,
-    preset,
-    preset_names,
-)
+from compaction.policies import Policy, Prompting, Restoring, parse, preset, preset_names
 from compaction.rewrites import AnyRewrite
 from compaction.summarizers.registry import SUMMARIZERS
 from compaction.trigger import Trigger
+from projections.placements import PLACEMENTS
 from tests.cli.running import PROJECT
 
 PAGE: Final = (PROJECT / "docs" / "policies.md").read_text("utf-8")
@@ -115,12 +108,12 @@ def test_what_rewrites_show_is_in_the_page() -> None:
 @pytest.mark.parametrize(
     ("section", "heading", "choices"),
     [
-        ("Placement", "placement", get_args(Placement)),
-        ("Continuation", "continuation", get_args(Continuation)),
+        ("Placement", "placement", PLACEMENTS),
+        ("Continuation", "continuation", CONTINUATIONS),
         ("While a harness runs", "`do`", get_args(Do)),
     ],
 )
-def test_every_choice_is_a_row_of_its_table(section: str, heading: str, choices: tuple[str, ...]) -> None:
+def test_every_choice_is_a_row_of_its_table(section: str, heading: str, choices: Iterable[str]) -> None:
     assert list(rows(section, heading)) == list(choices)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -10,20 +11,32 @@ from cli.compacting import DEFAULT_WINDOW
 from cli.own_kinds import Asked, act, acting
 
 if TYPE_CHECKING:
+    from compaction.part import Limits
     from compaction.policies import Policy
 
 
 @click.command("policies", epilog="Example:  refold policies show oh-my-pi")
 @acting(origin_help="With new: the policy that it extends.  [default: pi]")
+@click.option(
+    "--window",
+    type=click.IntRange(1),
+    metavar="TOKENS",
+    help=f"With check: how much the model takes.  [default: {DEFAULT_WINDOW}]",
+)
 @click.pass_context
-def command(ctx: click.Context, **asked: Unpack[Asked]) -> None:
+def command(ctx: click.Context, *, window: int | None, **asked: Unpack[Asked]) -> None:
     """List the policies, show one, begin one of your own, or check it.
 
     A policy of your own is a TOML file: `extends` names one that comes with refold, and what else it says
     takes the place of what that one says. It is kept as NAME.toml in the folder `policies` of REFOLD_CONFIG,
     or of the platform's folder for settings.
     """
-    act(ctx, asked, listing=_list, begin=_new, show=_show)
+    from compaction.part import Limits
+
+    if window is not None and asked["action"] != "check":
+        raise click.UsageError(f"--window goes with '{ctx.info_name} check'", ctx)
+    limits = Limits(window=window or DEFAULT_WINDOW)
+    act(ctx, asked, listing=_list, begin=_new, show=partial(_show, limits=limits))
 
 
 def _list(ctx: click.Context, *, as_json: bool) -> None:
@@ -68,9 +81,14 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     from cli.output import echo_json, echo_text, unbroken
     from cli.own_files import POLICIES
     from cli.toml_text import toml_text
-    from compaction.policies import preset
+    from compaction.policies import preset, preset_names
+    from eventstore.errors import BadInputError, NotFoundError
 
-    origin = origin or "pi"
+    origin, extensible = origin or "pi", f"extend one of {', '.join(preset_names())}"
+    if origin not in preset_names():
+        if POLICIES.find(origin) is not None:
+            raise BadInputError(f"policy {origin!r}", "is your own", extensible)
+        raise NotFoundError("policy", origin, extensible)
     own = toml_text({"name": name, "extends": origin, "description": ""})
     path = POLICIES.add(name, f"{own}\n{_commented(preset(origin))}")
     if as_json:
@@ -92,22 +110,32 @@ def _commented(policy: Policy) -> str:
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 
-def _show(name: str, *, is_check: bool, as_json: bool) -> None:
+def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limits: Limits) -> None:
     from cli.compacting import policy_named, template_sources
-    from cli.output import echo_json, echo_note, echo_text, unbroken
-    from compaction.part import Limits
-    from compaction.policies import warnings
+    from cli.output import echo_json, echo_note, echo_problem, echo_text, unbroken
+    from compaction.policies import FaultyPolicyError, unresolved, warnings
 
-    policy = policy_named(name)
-    found = warnings(policy, template_sources(), limits=Limits(window=DEFAULT_WINDOW))
+    policy, found = None, list[str]()
+    try:
+        policy = policy_named(name)
+        source, faults, prompting = f"policy {policy.name}", [], policy.prompting
+        found = warnings(policy, limits=limits)
+    except FaultyPolicyError as error:
+        source, faults, prompting = error.source, [*error.faults], error.prompting
+    faults += unresolved(prompting, template_sources())
+    problems = [f"{source}: {fault}" for fault in faults]
     if as_json:
-        echo_json({"policy": policy, "warnings": found})
-    elif is_check:
-        echo_text(f"{unbroken(policy.name)} is a policy: {_in_short(policy)}")
-    else:
+        echo_json({"policy": policy, "warnings": found, "problems": problems})
+    elif policy is not None and not is_check:
         echo_text(_toml(policy).rstrip())
+    elif policy is not None and not problems:
+        echo_text(f"{unbroken(policy.name)} is a policy: {_in_short(policy, limits)}")
+    for problem in problems:
+        echo_problem(problem)
     for warning in found:
         echo_note(warning)
+    if problems:
+        ctx.exit(1)
 
 
 def _toml(policy: Policy) -> str:
@@ -118,14 +146,13 @@ def _toml(policy: Policy) -> str:
     return toml_text(msgspec.to_builtins(policy))
 
 
-def _in_short(policy: Policy) -> str:
-    """When a policy acts, for the usual window, and by which parts."""
+def _in_short(policy: Policy, limits: Limits) -> str:
+    """When a policy acts, and by which parts."""
     from cli.compacting import part_name
-    from compaction.part import Limits
 
-    threshold = policy.trigger.threshold(Limits(window=DEFAULT_WINDOW))
+    threshold = policy.trigger.threshold(limits)
     sign = "from" if policy.trigger.inclusive else "over"
     parts = [part_name(part) for part in policy.rewrites]
     parts += [f"{part_name(policy.cut)} with template {policy.prompting.template}"] if policy.cut else []
     acts = ", then ".join(parts) or "nothing happens"
-    return f"{sign} {threshold:,} of {DEFAULT_WINDOW:,} tokens, {acts}"
+    return f"{sign} {threshold:,} of {limits.window:,} tokens, {acts}"

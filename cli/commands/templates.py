@@ -57,37 +57,49 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
 def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     from cli.output import echo_json, echo_text, unbroken
     from cli.own_files import TEMPLATES
-    from compaction.templates import built_in_names, built_in_text
+    from compaction.templates import built_in_names, built_in_text, renamed
     from eventstore.errors import NotFoundError
 
     if origin is None and name not in built_in_names():
         raise NotFoundError("template", name, "name the one to begin from with --from, such as compaction")
-    begun = built_in_text(origin or name)
-    path = TEMPLATES.add(name, begun.replace(f'name = "{origin}"', f'name = "{name}"', 1))
+    begun = built_in_text(name) if origin is None else renamed(_text_of(origin), name)
+    path = TEMPLATES.add(name, begun)
     if as_json:
         echo_json({"template": name, "path": str(path)})
     else:
         echo_text(f"edit {unbroken(str(path))}, then: refold templates check {unbroken(name)}")
 
 
-def _show(name: str, *, is_check: bool, as_json: bool) -> None:
+def _text_of(name: str) -> str:
+    """The file of a person's own template, or of one that comes with refold; one of a package as a file has it."""
+    from cli.compacting import template_sources
+    from cli.own_files import TEMPLATES
+    from compaction.templates import built_in_text, find
+
+    template, own = find(name, template_sources()), TEMPLATES.find(name)
+    if own is not None and template.source == str(own):
+        return own.read_text("utf-8")
+    return built_in_text(name) if template.source == "built-in" else _file(template)
+
+
+def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool) -> None:
     from cli.compacting import template_of_file, template_sources
     from cli.output import echo_json, echo_note, echo_text, unbroken
     from cli.own_files import TEMPLATES
-    from compaction.templates import dropped_sections, find
+    from compaction.templates import find, warnings
 
+    del ctx
     template = template_of_file(name) if TEMPLATES.is_path(name) else find(name, template_sources())
-    dropped = dropped_sections(template)
-    warnings = [f"the template drops sections: {', '.join(dropped)}"] if dropped else []
+    found = warnings(template)
     if as_json:
-        more = {"strip": template.strip, "text": template.text, "warnings": warnings}
+        more = {"strip": template.strip, "text": template.text, "warnings": found}
         echo_json({**_json(template), **more})
     elif is_check:
         asks = f"asks for {', '.join(template.sections)}" if template.sections else "asks for no sections"
         echo_text(unbroken(f"{template.name} is a template, version {template.version}: {asks}"))
     else:
         echo_text(_file(template))
-    for warning in warnings:
+    for warning in found:
         echo_note(warning)
 
 

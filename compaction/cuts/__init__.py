@@ -1,6 +1,6 @@
 """Where a compaction parts the messages since the last one: what a summary stands for, and what stays.
 
-Adding a cut: a module with its part, its name in `AnyCut`, its tests, its docs.
+Adding a cut: a module with its part, a `CutPart` with a method `cut`; its name in `AnyCut`; its tests, its docs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,35 @@
-"""Where a window is parted into what a summary stands for and what stays."""
+"""Where a window is parted into what a summary stands for and what stays, and the parts that say so."""
 
 from __future__ import annotations
+
+from typing import Self
 
 import msgspec
 
 from compaction.cuts.window import Window
+from compaction.part import Limits, PolicyPart
+
+
+class CutPart(PolicyPart, frozen=True):
+    """A cut that a policy names; its method `cut` gives the `Cut` of a window, None where nothing is to summarize.
+
+    What a person may set of cuts of any sort is asked of each of them.
+    """
+
+    def most_kept(self, limits: Limits) -> int | None:
+        """How many tokens it keeps at most, None where that depends on the messages."""
+        del limits
+        return None
+
+    def keeping(self, tokens: int) -> Self | None:
+        """The same cut with so many tokens to keep; None for one that keeps otherwise."""
+        del tokens
+        return None
+
+    def reserving(self, tokens: int) -> Self:
+        """The same cut with so many tokens of the window that stay free, if it heeds them."""
+        del tokens
+        return self
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -12,7 +37,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     `first_kept` is the entry from which on a record says that it keeps, "" where nothing is kept. `quoted` are
     messages of the prefix that go into the summary word for word. `shrinks_to`: what is kept is larger than it
-    may be, and its largest results have to be shown shorter, until it has so many tokens.
+    may be, and its largest outputs have to be shown shorter, until it has so many tokens.
     """
 
     first_kept: str

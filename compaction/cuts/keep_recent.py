@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from itertools import accumulate
+from typing import Self
 
-from compaction.cuts.cut import Cut, cut_at
+import msgspec
+
+from compaction.cuts.cut import Cut, CutPart, cut_at
 from compaction.cuts.window import Window
-from compaction.part import Limits, PolicyPart, Positive
+from compaction.part import Limits, Positive
 
 
-class KeepRecent(PolicyPart, frozen=True, tag="keep-recent"):
+class KeepRecent(CutPart, frozen=True, tag="keep-recent"):
     """Keep about `tokens`, from the oldest place on where a cut is valid.
 
     The newest group is kept even if it alone is too large. So does oh-my-pi 18; unlike pi 0.73 it never lands
@@ -19,6 +22,13 @@ class KeepRecent(PolicyPart, frozen=True, tag="keep-recent"):
 
     tokens: Positive = 20_000
     adapts: bool = False
+
+    def most_kept(self, limits: Limits) -> int:
+        del limits
+        return self.tokens
+
+    def keeping(self, tokens: int) -> Self:
+        return msgspec.structs.replace(self, tokens=tokens)
 
     def cut(self, window: Window, limits: Limits) -> Cut | None:
         """The cut of a window; None: nothing to summarize."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from compaction.cuts.cut import Cut, cut_at
+from compaction.cuts.cut import Cut, CutPart, cut_at
 from compaction.cuts.window import Window
-from compaction.part import Count, Limits, PolicyPart
+from compaction.part import Count, Limits
 
 
-class LastMessages(PolicyPart, frozen=True, tag="last-messages"):
+class LastMessages(CutPart, frozen=True, tag="last-messages"):
     """Keep about the last `messages`: from the nearest place at or before where a cut is valid.
 
     0 keeps nothing, but an answer whose calls are in flight, so that their results find it. The four-layer

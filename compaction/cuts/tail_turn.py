@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from itertools import accumulate
+from typing import Self
 
 import msgspec
 
-from compaction.cuts.cut import Cut, cut_at
+from compaction.cuts.cut import Cut, CutPart, cut_at
 from compaction.cuts.window import Window
-from compaction.part import Count, Limits, PolicyPart, Positive, Share
+from compaction.part import Count, Limits, Positive, Share
 
 
-class TailTurn(PolicyPart, frozen=True, tag="tail-turn"):
+class TailTurn(CutPart, frozen=True, tag="tail-turn"):
     """Keep at most the last `turns` turns, as many as fit a share of what the model can use.
 
     The budget is `share` of the window less `reserved`, at least `least` and at most `most` tokens: opencode's
     rule. The first turn that does not fit is parted at a group; its first message goes into the summary word
     for word, so that the newest order stays in sight. The newest group is kept in any case; where it
-    alone is over the budget, its largest results are shown shorter.
+    alone is over the budget, its largest results and shell outputs are shown shorter.
     """
 
     turns: Positive = 2
@@ -30,6 +31,12 @@ class TailTurn(PolicyPart, frozen=True, tag="tail-turn"):
         """Tokens that the tail may have."""
         usable = max(limits.window - self.reserved, 0)
         return min(max(int(usable * self.share), self.least), self.most)
+
+    def most_kept(self, limits: Limits) -> int:
+        return self.budget(limits)
+
+    def reserving(self, tokens: int) -> Self:
+        return msgspec.structs.replace(self, reserved=tokens)
 
     def cut(self, window: Window, limits: Limits) -> Cut | None:
         """The cut of a window; None: nothing to summarize."""

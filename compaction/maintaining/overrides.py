@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from compaction.compactor import Compactor
-from compaction.cuts import AnyCut, KeepRecent, TailTurn
+from compaction.cuts import AnyCut, KeepRecent
 from compaction.maintaining.settings import Settings
 from compaction.policies import Policy, Prompting
 from compaction.summarizers.asking import Asker
@@ -51,18 +51,16 @@ def _trigger(trigger: Trigger, settings: Settings) -> Trigger:
         )
     if settings.reserve_tokens is None:
         return trigger
-    return msgspec.structs.replace(trigger, reserve=settings.reserve_tokens)
+    return msgspec.structs.replace(trigger, reserve=settings.reserve_tokens, gives_way=False)
 
 
 def _cut(cut: AnyCut | None, settings: Settings) -> AnyCut | None:
     keep, reserve = settings.keep_recent_tokens, settings.reserve_tokens
-    if isinstance(cut, KeepRecent) and keep is not None:
-        return msgspec.structs.replace(cut, tokens=keep)
-    if cut is not None and keep is not None:
-        return KeepRecent(tokens=keep)
-    if isinstance(cut, TailTurn) and reserve is not None:
-        return msgspec.structs.replace(cut, reserved=reserve)
-    return cut
+    if cut is None:
+        return None
+    if keep is not None:
+        return cut.keeping(keep) or KeepRecent(tokens=keep)
+    return cut if reserve is None else cut.reserving(reserve)
 
 
 def _prompting(prompting: Prompting, settings: Settings) -> Prompting:

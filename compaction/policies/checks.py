@@ -1,42 +1,59 @@
-"""What a policy says that cannot be meant."""
+"""What of a policy leads nowhere, or cannot be meant."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
+from compaction.faults import Fault
 from compaction.part import Limits
-from compaction.policies.policy import Policy
+from compaction.policies.policy import Policy, Prompting
 from compaction.summarizers.registry import SUMMARIZERS
 from compaction.templates import Source, find
-from eventstore.errors import NotFoundError
+from eventstore.errors import BadInputError, NotFoundError
+
+_SUMMARIES: Final = ("template", "update")
+_PARTS: Final = (*_SUMMARIES, "turn_prefix", "short")
 
 
-def warnings(policy: Policy, sources: Sequence[Source] = (), *, limits: Limits) -> list[str]:
-    """A line for each thing of a policy that cannot be meant: a trigger by these limits, a template, a summarizer.
+def unresolved(prompting: Prompting, sources: Sequence[Source] = ()) -> list[Fault]:
+    """A fault for each name that leads to nothing: of a template that is not there or is broken, of a summarizer.
 
-    `sources` are where templates are looked for before those that come with refold. Raises BadInputError for a
-    template that is broken.
+    `sources` are where templates are looked for before those that come with refold.
     """
-    return [*_of_trigger(policy, limits), *_of_templates(policy, sources), *_of_summarizer(policy)]
+    return [*unresolved_templates(prompting, sources), *_summarizer(prompting)]
 
 
-def _of_trigger(policy: Policy, limits: Limits) -> list[str]:
-    if policy.trigger.threshold(limits) > 1:
+def unresolved_templates(
+    prompting: Prompting, sources: Sequence[Source], *, instead: str = ""
+) -> list[Fault]:
+    """The same of templates alone; `instead` is one that is used in place of those of summaries, "" for none."""
+    names = {key: getattr(prompting, key) for key in _PARTS if key not in _SUMMARIES or not instead}
+    return [fault for key, name in names.items() if name for fault in _template(key, name, sources)]
+
+
+def warnings(policy: Policy, *, limits: Limits) -> list[str]:
+    """A line for each thing of a policy that cannot be meant for a model of these limits."""
+    trigger, window = policy.trigger, f"for a window of {limits.window:,} tokens"
+    if trigger.leaves_nothing(limits):
+        return [f"{window} every context is too large: lower what its trigger keeps free"]
+    threshold, kept = trigger.threshold(limits), policy.cut.most_kept(limits) if policy.cut else None
+    if kept is None or kept < threshold:
         return []
-    return [f"for a window of {limits.window:,} tokens every context is too large: see its trigger"]
+    return [f"{window} it keeps up to {kept:,}, and acts at {threshold:,}: lower what its cut keeps"]
 
 
-def _of_summarizer(policy: Policy) -> list[str]:
-    name = policy.prompting.summarizer
-    if not name or name in SUMMARIZERS:
-        return []
-    return [f"there is no summarizer {name!r}; there are: {', '.join(SUMMARIZERS)}"]
+def _template(key: str, name: str, sources: Sequence[Source]) -> Iterator[Fault]:
+    try:
+        find(name, sources)
+    except NotFoundError as error:
+        yield Fault(f"[prompting] {key}", f"there is no template {name!r}", error.remedy)
+    except BadInputError as error:
+        yield Fault(f"[prompting] {key}", f"{error.source}: {error.problem}", error.remedy)
 
 
-def _of_templates(policy: Policy, sources: Sequence[Source]) -> Iterable[str]:
-    prompting = policy.prompting
-    for name in (prompting.template, prompting.update, prompting.turn_prefix, prompting.short):
-        try:
-            find(name, sources) if name else None
-        except NotFoundError:
-            yield f"there is no template {name!r}: see 'refold templates'"
+def _summarizer(prompting: Prompting) -> Iterator[Fault]:
+    name = prompting.summarizer
+    if name and name not in SUMMARIZERS:
+        there_are = f"there are: {', '.join(SUMMARIZERS)}"
+        yield Fault("[prompting] summarizer", f"there is no summarizer {name!r}", there_are)

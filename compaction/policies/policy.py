@@ -6,22 +6,23 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from compaction.continuations import CONTINUATIONS
 from compaction.cuts import AnyCut
+from compaction.faults import known, one_of
 from compaction.part import Count, PolicyPart, Positive
 from compaction.rewrites import AnyRewrite
 from compaction.trigger import DEFAULT_RESERVE, Trigger
+from projections.placements import PLACEMENTS
 from projections.tokens import CounterName
 
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 """What something is called; nothing goes by no name."""
 
-Placement = Literal["summary", "prior-conversation-summary", "compacted", "reactive-compact"]
-"""How a summary stands in a request: a user's message with `<summary>`, a system message with
-`<prior-conversation-summary>`, a user's message that begins `[Compacted]` or `[Reactive compact]`."""
+PlacementName = Annotated[str, msgspec.Meta(extra=one_of("placement", PLACEMENTS))]
+"""How a summary stands in a request."""
 
-Continuation = Literal["none", "auto-continue", "replay"]
-"""What follows a compaction that nobody asked for: nothing; a word to go on; or, if the newest request is
-unanswered and gone, that request again."""
+ContinuationName = Annotated[str, msgspec.Meta(extra=one_of("continuation", CONTINUATIONS))]
+"""What follows a compaction that nobody asked for."""
 
 
 class Prompting(PolicyPart, frozen=True, tag="prompting"):
@@ -63,7 +64,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     no summary is made. After a request was refused for its length, `recovery` stands in for `cut` and
     `recovery_placement` for `placement` (None: as ever). `memory` is the type of `custom` entries that hold notes
     on the session (`text`): the newest since the compaction before is taken for a summary, and no model is asked.
-    `counter` estimates tokens.
+    `counter` estimates tokens. Raises ValueError for a placement or a continuation that there is not.
     """
 
     name: Name
@@ -75,8 +76,14 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     cut: AnyCut | None = None
     recovery: AnyCut | None = None
     prompting: Prompting = Prompting()
-    placement: Placement = "summary"
-    recovery_placement: Placement | None = None
-    continuation: Continuation = "none"
+    placement: PlacementName = "summary"
+    recovery_placement: PlacementName | None = None
+    continuation: ContinuationName = "none"
     restoring: Restoring | None = None
     memory: str = ""
+
+    def __post_init__(self) -> None:
+        known("placement", self.placement, PLACEMENTS)
+        if self.recovery_placement is not None:
+            known("placement", self.recovery_placement, PLACEMENTS)
+        known("continuation", self.continuation, CONTINUATIONS)

@@ -5,7 +5,7 @@ Adding a template: a file in `texts`, its docs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Final
 
@@ -15,9 +15,18 @@ from compaction.templates.sources import (
     from_folder,
     from_plugins,
     from_session,
+    names_in,
     with_session,
 )
-from compaction.templates.template import Template, missing_sections, parse, stripped, with_text
+from compaction.templates.template import (
+    Template,
+    headings,
+    missing_sections,
+    parse,
+    renamed,
+    stripped,
+    with_text,
+)
 from eventstore.errors import BadInputError, NotFoundError
 
 __all__ = [
@@ -26,14 +35,15 @@ __all__ = [
     "built_in",
     "built_in_names",
     "built_in_text",
-    "dropped_sections",
     "find",
     "from_folder",
     "from_plugins",
     "from_session",
     "missing_sections",
     "parse",
+    "renamed",
     "stripped",
+    "warnings",
     "with_session",
     "with_text",
 ]
@@ -41,7 +51,7 @@ __all__ = [
 _TEXTS: Final = files("compaction.templates") / "texts"
 
 
-def find(name: str, sources: Iterable[Source]) -> Template:
+def find(name: str, sources: Sequence[Source]) -> Template:
     """The template of the first source that has it, else the one that comes with refold.
 
     Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
@@ -53,7 +63,8 @@ def find(name: str, sources: Iterable[Source]) -> Template:
                 where, advice = f"template {found.source}", f'write name = "{name}" there'
                 raise BadInputError(where, f"its front matter calls it {found.name!r}", advice)
             return found
-    raise NotFoundError("template", name, f"there are: {', '.join(built_in_names())}")
+    names = sorted({*built_in_names(), *names_in(sources)})
+    raise NotFoundError("template", name, f"there are: {', '.join(names)}")
 
 
 def built_in_names() -> list[str]:
@@ -73,7 +84,28 @@ def built_in(name: str) -> Template | None:
     return parse(built_in_text(name), source="built-in") if name in built_in_names() else None
 
 
-def dropped_sections(template: Template) -> list[str]:
-    """The sections that the template of this name that comes with refold asks for, and this one does not."""
+def warnings(template: Template) -> list[str]:
+    """A line for each way in which a template may not get the answers that it should.
+
+    It drops sections of the one of its name that comes with refold, for which readers of summaries may look. Its prompt
+    does not ask for a section that answers have to have, or asks for one that nobody misses if it lacks; but for those
+    that the templates that come with refold leave to the answer, too.
+    """
     original = built_in(template.name)
-    return [section for section in original.sections if section not in template.sections] if original else []
+    asked = headings(template.text)
+    found = {
+        "the template drops sections": [
+            each for each in (original.sections if original else ()) if each not in template.sections
+        ],
+        "its prompt has no headings for its sections": missing_sections(template.text, template.sections),
+        "its sections lack headings of its prompt": [
+            each for each in asked if each not in (*template.sections, *_optional())
+        ],
+    }
+    return [f"{problem}: {', '.join(each)}" for problem, each in found.items() if each]
+
+
+def _optional() -> set[str]:
+    """Headings of templates that come with refold which an answer may leave out."""
+    templates = [parse(built_in_text(name), source="built-in") for name in built_in_names()]
+    return {each for one in templates for each in headings(one.text) if each not in one.sections}

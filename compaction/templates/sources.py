@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -31,6 +31,9 @@ class _Folder(msgspec.Struct, frozen=True):
 
     path: Path
 
+    def names(self) -> list[str]:
+        return [file.stem for file in self.path.glob(f"*{SUFFIX}") if file.is_file()]
+
     def __call__(self, name: str) -> Template | None:
         file = self.path / f"{name}{SUFFIX}"
         if Path(name).name != name or not file.is_file():
@@ -42,6 +45,26 @@ class _Folder(msgspec.Struct, frozen=True):
         except OSError as error:
             problem = error.strerror or str(error)
             raise BadInputError(f"template {file}", problem, "make it readable") from None
+
+
+class _Session(msgspec.Struct, frozen=True):
+    """A session's own templates: of each name the event that has it, and its text."""
+
+    texts: Mapping[str, tuple[str, Any]]
+
+    def names(self) -> list[str]:
+        return list(self.texts)
+
+    def __call__(self, name: str) -> Template | None:
+        if name not in self.texts:
+            return None
+        event, text = self.texts[name]
+        return _parsed(text, f"session, event {event}")
+
+
+def names_in(sources: Iterable[Source]) -> set[str]:
+    """The names of the templates in folders and sessions; those of packages nobody knows before asking."""
+    return {name for each in sources if isinstance(each, _Folder | _Session) for name in each.names()}
 
 
 def with_session(sources: Sequence[Source], snapshot: Snapshot, at: Standpoint) -> list[Source]:
@@ -64,8 +87,9 @@ def from_session(snapshot: Snapshot, at: Standpoint) -> Source:
         record = tolerant_json(entry.body) if entry.kind == "custom" else {}
         data = record.get("data")
         if record.get("customType") == IN_SESSION and isinstance(data, dict):
-            texts[str(data.get("name"))] = (entry.id, data.get("text"))
-    return partial(_of_session, texts)
+            name = data.get("name")
+            texts |= {name: (entry.id, data.get("text"))} if isinstance(name, str) else {}
+    return _Session(texts)
 
 
 def from_folder(folder: Path) -> Source:
@@ -81,13 +105,6 @@ def _of_plugin(point: EntryPoint, name: str) -> Template | None:
         problem = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise BadInputError(f"template {source}", problem, "mend or uninstall the package") from None
     return None if text is None else _parsed(text, source)
-
-
-def _of_session(texts: dict[str, tuple[str, Any]], name: str) -> Template | None:
-    if name not in texts:
-        return None
-    event, text = texts[name]
-    return _parsed(text, f"session, event {event}")
 
 
 def _parsed(text: Any, source: str) -> Template:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
+from compaction.faults import faults
 from eventstore.errors import BadInputError
 
 FENCE: Final = "+++"
 _FRONT_MATTER: Final = re.compile(
     r"\A\ufeff?\+\+\+[ \t]*\n(?P<toml>.*?)^\+\+\+[ \t]*$\n?", re.DOTALL | re.MULTILINE
 )
+_NAME: Final = re.compile(r"""^[ \t]*["']?name["']?[ \t]*=.*$""", re.MULTILINE)
 _TAG: Final = re.compile(r"[a-z][a-z0-9_-]*", re.IGNORECASE)
 _SUMMARY, _END_OF_SUMMARY = "<summary>", "</summary>"
 
@@ -22,7 +25,7 @@ _SUMMARY, _END_OF_SUMMARY = "<summary>", "</summary>"
 class _Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     version: int
-    sections: list[str] = []
+    sections: tuple[str, ...] = ()
     strip: str = ""
 
 
@@ -58,7 +61,7 @@ def parse(text: str, *, source: str) -> Template:
     return Template(
         name=front.name,
         version=front.version,
-        sections=tuple(front.sections),
+        sections=front.sections,
         strip=front.strip,
         text=body,
         source=source,
@@ -69,6 +72,16 @@ def parse(text: str, *, source: str) -> Template:
 def with_text(template: Template, text: str, *, source: str) -> Template:
     """A template with another prompt, by whoever wrote that: name and version stay, the digest is the text's."""
     return msgspec.structs.replace(template, text=text, source=source, digest=_digest(text))
+
+
+def renamed(text: str, name: str) -> str:
+    """A template's text by another name; all else stays as it stands. For texts that are templates."""
+    return _NAME.sub(lambda _: f"name = {msgspec.json.encode(name).decode()}", text, count=1)
+
+
+def headings(text: str) -> list[str]:
+    """What stands in a text as lines `## Heading`."""
+    return [line[3:].rstrip() for line in text.splitlines() if line.startswith("## ")]
 
 
 def missing_sections(answer: str, sections: Sequence[str]) -> list[str]:
@@ -106,12 +119,13 @@ def _without(answer: str, tag: str) -> str:
 
 def _front(toml: str, source: str) -> _Front:
     try:
-        front = msgspec.toml.decode(toml, type=_Front)
-    except msgspec.ValidationError as error:
-        problem = f"front matter: {str(error).removeprefix('Object ')}"
-        raise _bad(source, problem, "its keys are name, version, sections and strip") from None
-    except msgspec.DecodeError as error:
+        given = tomllib.loads(toml)
+    except tomllib.TOMLDecodeError as error:
         raise _bad(source, f"front matter: {error}", "correct the TOML") from None
+    wrong = next(iter(faults(given, _Front)), None)
+    if wrong is not None:
+        raise _bad(source, f"front matter: {wrong.said}", wrong.remedy)
+    front = msgspec.convert(given, _Front)
     if not front.name.strip():
         raise _bad(source, "its name is empty", "name it")
     if front.version < 1:

@@ -7,11 +7,13 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
+from compaction.continuations import CONTINUATIONS
 from compaction.cuts import KeepRecent, LastMessages, TailTurn
 from compaction.policies import Policy, Restoring
 from compaction.rewrites import Evict, Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
 from eventstore import NewEvent
 from eventstore.records import BranchSummary, Compaction, ModelChange, Record, Rewrite, Shown, Undone, compose
+from projections.placements import PLACEMENTS
 from tests.support.native import message, native_events
 from tests.support.talk import Json, assistant, call, image, result, text, thinking, user
 from tests.support.wild_talk import any_talk, good_talk
@@ -65,8 +67,8 @@ policies: st.SearchStrategy[Policy] = st.builds(
     name=st.just("any"),
     rewrites=_rewrites,
     cut=cuts,
-    placement=st.sampled_from(["summary", "prior-conversation-summary", "compacted"]),
-    continuation=st.sampled_from(["none", "auto-continue", "replay"]),
+    placement=st.sampled_from(list(PLACEMENTS)),
+    continuation=st.sampled_from(list(CONTINUATIONS)),
     restoring=st.none() | st.builds(Restoring, files=st.integers(0, 3), tokens_a_file=st.integers(0, 9)),
 )
 """Policies of any parts."""

@@ -10,6 +10,7 @@ from compaction.part import Limits
 from compaction.plan import plan_compaction
 from compaction.policies import Restoring
 from compaction.summaries.summary import Summary
+from compaction.trigger import Trigger
 from eventstore.event import Parent
 from eventstore.records import FileOperations
 from projections.context import build_context
@@ -17,9 +18,10 @@ from projections.standpoint import stand
 from projections.tokens import counter
 from tests.compaction.scripted import long, policy, turns
 from tests.support.events import version
-from tests.support.talk import assistant, call, image, result, text, user
+from tests.support.talk import assistant, call, image, result, shell, text, user
 
 TOKENS = counter("utf16/4")
+LIMITS = Limits(window=200_000)
 FILES = FileOperations(read_files=["a.py"], modified_files=[])
 
 
@@ -27,9 +29,11 @@ def change(story, chosen, summary="so far", **made):
     """What a policy would append to a session as it stands."""
     with story.log.snapshot() as snapshot:
         at = stand(snapshot, "s")
-        plan = plan_compaction(snapshot, at, chosen, limits=Limits(window=200_000), tokens=TOKENS)
+        plan = plan_compaction(snapshot, at, chosen, limits=LIMITS, tokens=TOKENS)
         done = Draft(plan=plan, summary=Summary(text=summary), **{"reason": "threshold", **made})
-        return compose_compaction(snapshot, at, at, done, policy=chosen, tokens=TOKENS, parent=Parent.LEAF)
+        return compose_compaction(
+            snapshot, at, at, done, policy=chosen, limits=LIMITS, tokens=TOKENS, parent=Parent.LEAF
+        )
 
 
 def kinds(found):
@@ -66,9 +70,30 @@ def test_the_compaction_comes_first_then_what_gives_way_then_what_is_shown_again
     assert kinds(found) == ["compaction", "rewrite", "custom_message", "message"]
 
 
+@pytest.mark.parametrize(
+    ("threshold", "files", "size"), [(69, 2, 69), (68, 1, 50), (50, 1, 50), (49, 0, 31), (9, 0, 31)]
+)
+def test_no_more_is_shown_again_than_what_leaves_a_context_that_is_small_enough(
+    story, threshold, files, size
+):
+    for name in ("a.py", "b.py"):
+        story.says(assistant(call("read", path=name)), result(long(12), tool="read"))
+    turns(story, 20, 10)
+    found = change(story, policy(trigger=Trigger(tokens=threshold), restoring=Restoring()))
+    assert (kinds(found), found.tokens_after) == (["compaction", *["custom_message"] * files], size)
+
+
 def test_what_is_too_large_to_be_kept_is_shown_shorter(story):
     turns(story, 100)
     story.says(user("go"), assistant(call("bash")), result(long(100_000)))
+    found = change(story, policy(cut=TailTurn()))
+    assert [record.reason for record in found.records[1:]] == ["offload"]
+    assert found.tokens_after < 8_000
+
+
+def test_a_commands_output_that_is_too_large_to_be_kept_is_shown_shorter(story):
+    turns(story, 100)
+    story.says(shell("cat a.log", long(100_000)))
     found = change(story, policy(cut=TailTurn()))
     assert [record.reason for record in found.records[1:]] == ["offload"]
     assert found.tokens_after < 8_000

@@ -18,7 +18,7 @@ from compaction.part import Limits
 from compaction.policies import Prompting, preset, preset_names
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.asking import Asker
-from compaction.summarizers.messages_request import request_body
+from compaction.summarizers.messages_request import messages_request
 from compaction.undo import undo
 from eventstore.formats import view_of_message
 from eventstore.memory_log import MemoryLog
@@ -327,7 +327,7 @@ def test_every_request_for_a_summary_is_one_that_the_api_takes(shape, data, appe
     scribe = Scripted(lambda _: "s")
     compacted(msgspec.structs.replace(policy, prompting=asking), writer, scribe=scribe)
     for prompt in scribe.prompts:
-        assert validate(request_body(prompt, "claude-x")) == []
+        assert messages_request(prompt, "claude-x").violations == ()
 
 
 @bites("compacted")

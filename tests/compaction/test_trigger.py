@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from compaction import policies
@@ -78,3 +79,43 @@ def test_a_reserve_that_nobody_chose_is_15_percent_where_it_would_leave_nothing(
 
 def test_a_threshold_in_tokens_is_at_least_1_in_the_smallest_window():
     assert Trigger(tokens=5).threshold(Limits(window=1)) == 1
+
+
+SMALL = Limits(window=16_000)
+
+
+@pytest.mark.parametrize("name", policies.preset_names())
+def test_every_preset_leaves_a_small_window_85_percent(name):
+    assert policies.preset(name).trigger.threshold(SMALL) == 13_600
+
+
+@pytest.mark.parametrize(
+    ("trigger", "window", "threshold"),
+    [
+        (OPENCODE, 20_000, 17_000),
+        (OPENCODE, 20_001, 1),
+        (LAYERED, 33_000, 28_050),
+        (LAYERED, 34_000, 1_000),
+    ],
+)
+def test_what_stays_free_gives_way_where_it_would_leave_nothing(trigger, window, threshold):
+    gives_way = msgspec.structs.replace(trigger, gives_way=True)
+    assert gives_way.threshold(Limits(window=window)) == threshold
+
+
+@pytest.mark.parametrize(
+    ("trigger", "leaves_nothing"),
+    [
+        (PI, False),
+        (OPENCODE, True),
+        (LAYERED, True),
+        (msgspec.structs.replace(OPENCODE, gives_way=True), False),
+        (msgspec.structs.replace(OPENCODE, tokens=1), False),
+        (msgspec.structs.replace(OPENCODE, percent=50), False),
+        (Trigger(reserve=15_999), False),
+        (Trigger(reserve=16_000), True),
+        (Trigger(share=1.0), True),
+    ],
+)
+def test_a_trigger_leaves_nothing_where_all_of_the_window_has_to_stay_free(trigger, leaves_nothing):
+    assert trigger.leaves_nothing(SMALL) == leaves_nothing

@@ -1,10 +1,11 @@
-"""Every policy on a real session: smaller, valid, and taken back to the byte."""
+"""Every policy on every real session of pi's, in its course and at its end: smaller, valid, taken back to the byte."""
 
 from __future__ import annotations
 
 import pytest
 
 from compaction.compactor import Compactor
+from compaction.navigation.navigate import move_to
 from compaction.part import Limits
 from compaction.policies import preset, preset_names
 from compaction.rewriting import record_rewrites
@@ -15,19 +16,39 @@ from eventstore.importing import import_file
 from eventstore.writing import SessionWriter
 from projections.context import build_context, context_json
 from projections.renderers.anthropic import render
+from projections.standpoint import path, stand
 from projections.tokens import counter
 from projections.validators.anthropic import validate
+
+FILES = ("pi-mono-before-compaction.v1", "pi-mono-before-compaction.v3", "pi-mono-large-session.v1")
+SHARES = (0.3, 0.6, 1.0)
+"""How much of a session has happened."""
 
 
 def size(store, session):
     return sum(part.utf16 for part in build_context(store, session).parts)
 
 
+def stands_at(store, session, share):
+    """Go back in a session to where so much of it had happened."""
+    with store.snapshot() as snapshot:
+        entries = path(snapshot, stand(snapshot, session))
+    writer = SessionWriter(store, session)
+    if share < 1:
+        move_to(writer, entries[int(share * len(entries))].id)
+    return writer
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("name", preset_names())
-def test_a_policy_makes_a_real_context_smaller_and_valid_and_is_undone_to_the_byte(store, corpus, name):
-    session = import_file(store, corpus / "pi/pi-mono-before-compaction.v3.jsonl").id
+def test_a_policy_makes_a_real_context_smaller_and_valid_and_is_undone_to_the_byte(
+    store, corpus, name, file, share
+):
+    session = import_file(store, corpus / f"pi/{file}.jsonl").id
+    writer = stands_at(store, session, share)
     before, bytes_before = size(store, session), context_json(store, session)
-    policy, writer, tokens = preset(name), SessionWriter(store, session), counter("utf16/4")
+    policy, tokens = preset(name), counter("utf16/4")
     made = [record_rewrites(writer, policy.rewrites, tokens=tokens, is_compacting=True).events]
     asker = Asker(summarizers=[ExtractiveSummarizer()])
     compactor = Compactor(policy=policy, asker=asker, limits=Limits(window=200_000), tokens=tokens)

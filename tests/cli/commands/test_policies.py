@@ -57,7 +57,7 @@ class TestShow:
             **dict.fromkeys(("recovery", "recovery_placement", "restoring")),
             "trigger": shown["policy"]["trigger"],
         }
-        assert shown["warnings"] == []
+        assert (shown["warnings"], shown["problems"]) == ([], [])
 
     def test_a_policy_may_be_a_file(self, refold: Refold, tmp_path: Path) -> None:
         (tmp_path / "x.toml").write_text('name = "anything"\nextends = "mask"\n')
@@ -98,7 +98,16 @@ class TestNew:
         assert not refold.config.exists()
 
     def test_an_unknown_origin_is_told(self, refold: Refold) -> None:
-        assert refold.problem("policies", "new", "mine", "--from", "nope").startswith("no policy 'nope'; ")
+        assert refold.problem("policies", "new", "mine", "--from", "nope") == (
+            "no policy 'nope'; extend one of layered, mask, oh-my-pi, opencode, pi"
+        )
+
+    def test_one_of_ones_own_is_nothing_to_extend(self, refold: Refold, own: Path) -> None:
+        (own / "first.toml").write_text('name = "first"\n')
+        assert refold.problem("policies", "new", "mine", "--from", "first") == (
+            "policy 'first': is your own; extend one of layered, mask, oh-my-pi, opencode, pi"
+        )
+        assert not (own / "mine.toml").exists()
 
 
 class TestCheck:
@@ -129,38 +138,64 @@ class TestCheck:
             "x is a policy: over 183,616 of 200,000 tokens, nothing happens"
         ]
 
-    @pytest.mark.parametrize(
-        ("written", "warning"),
-        [
-            ("[trigger]\nreserve = 300_000", "for a window of 200,000 tokens every context is too large"),
-            ('[prompting]\ntemplate = "nope"', "there is no template 'nope'"),
-        ],
-    )
-    def test_what_cannot_be_meant_is_a_warning(
-        self, refold: Refold, tmp_path: Path, written: str, warning: str
-    ) -> None:
-        (tmp_path / "x.toml").write_text(f'name = "x"\nextends = "pi"\n{written}\n')
-        checked = refold("policies", "check", "x.toml")
-        assert checked.errors.startswith(f"refold: note: {warning}")
-        assert len(refold("policies", "check", "x.toml", "--json").json["warnings"]) == 1
+    def test_what_cannot_be_meant_is_a_warning(self, refold: Refold, tmp_path: Path) -> None:
+        (tmp_path / "x.toml").write_text('name = "x"\nextends = "pi"\n[trigger]\nreserve = 300_000\n')
+        told = "for a window of 200,000 tokens every context is too large: lower what its trigger keeps free"
+        assert refold("policies", "check", "x.toml").errors == f"refold: note: {told}\n"
+        assert refold("policies", "check", "x.toml", "--json").json["warnings"] == [told]
 
-    @pytest.mark.parametrize(
-        ("written", "problem"),
-        [
-            ("[[[", "correct the TOML"),
-            ('name = "x"\nextends = "nope"', "extends 'nope'; extend one of layered, "),
-            ('name = "x"\nkeep = 5', "unknown field `keep`"),
-            ('name = "x"\n[cut]\npart = "keep-recent"\ntokens = "many"', "`$.cut.tokens`"),
-            ('name = "x"\n[cut]\npart = "keep-all"', "keep-all"),
-            ('name = "x"\ncut = "nothing"', "`$.cut`"),
-            ('name = "x"\n[prompting]\nmodels = "small"', "`$.prompting.models`"),
-        ],
-    )
-    def test_what_is_wrong_with_a_file_is_named(
-        self, refold: Refold, tmp_path: Path, written: str, problem: str
+    def test_it_is_checked_for_a_model_of_any_size(self, refold: Refold) -> None:
+        checked = refold("policies", "check", "pi", "--window", "16000")
+        assert checked.lines == [
+            "pi is a policy: over 13,600 of 16,000 tokens, keep-recent with template compaction"
+        ]
+        assert checked.errors == (
+            "refold: note: for a window of 16,000 tokens it keeps up to 20,000, and acts at 13,600: "
+            "lower what its cut keeps\n"
+        )
+
+    @pytest.mark.parametrize("name", ["opencode", "layered"])
+    def test_no_preset_acts_at_every_turn_in_a_small_window(self, refold: Refold, name: str) -> None:
+        checked = refold("policies", "check", name, "--window", "16000")
+        assert " 13,600 of 16,000 tokens, " in checked.out
+        assert checked.errors == ""
+
+    def test_everything_that_is_wrong_with_a_file_is_told_a_line_each(
+        self, refold: Refold, tmp_path: Path
     ) -> None:
-        (tmp_path / "x.toml").write_text(written)
-        assert problem in refold.problem("policies", "check", "x.toml")
+        (tmp_path / "x.toml").write_text(
+            'name = "x"\nextends = "pie"\nplacement = "below"\n[cut]\npart = "keep-recent"\ntokns = 1\n'
+            '[prompting]\ntemplate = "nope"\nreserve = "all"\nsummarizer = "nobody"\n'
+        )
+        checked = refold("policies", "check", "x.toml", code=1)
+        told = [line.removeprefix("refold: policy x.toml: ") for line in checked.errors.splitlines()]
+        assert [line.partition(": ")[0] for line in told] == [
+            "extends",
+            "placement",
+            "[cut] tokns",
+            "[prompting] reserve",
+            "[prompting] template",
+            "[prompting] summarizer",
+        ]
+        assert told[2] == "[cut] tokns: there is no such key; did you mean tokens?"
+        assert checked.out == ""
+        found = refold("policies", "check", "x.toml", "--json", code=1).json
+        assert (found["policy"], found["warnings"], len(found["problems"])) == (None, [], 6)
+
+    def test_a_template_that_is_not_there_is_a_fault(self, refold: Refold, own: Path) -> None:
+        (own / "mine.toml").write_text('name = "mine"\n[prompting]\nshort = "nope"\n')
+        assert refold.problem("policies", "check", "mine").startswith(
+            "policy mine: [prompting] short: there is no template 'nope'; there are: branch, "
+        )
+        assert refold("policies", "check", "mine", "--json", code=1).json["policy"]["name"] == "mine"
+
+    def test_what_is_shown_has_the_same_faults(self, refold: Refold, own: Path) -> None:
+        (own / "mine.toml").write_text('name = "mine"\n[prompting]\nshort = "nope"\n')
+        assert refold("policies", "show", "mine", code=1).lines[0] == 'name = "mine"'
+
+    def test_what_is_no_toml_is_told(self, refold: Refold, tmp_path: Path) -> None:
+        (tmp_path / "x.toml").write_text("[[[")
+        assert "correct the TOML" in refold.problem("policies", "check", "x.toml")
 
     def test_ones_own_has_to_call_itself_by_its_name(self, refold: Refold, own: Path) -> None:
         (own / "mine.toml").write_text('extends = "pi"\n')
@@ -177,6 +212,7 @@ class TestCheck:
     [
         (["show"], "'policies show' needs a name"),
         (["list", "--from", "pi"], "--from goes with 'policies new'"),
+        (["show", "pi", "--window", "9"], "--window goes with 'policies check'"),
         (["rewrite", "x"], "Invalid value for '[list|show|new|check]'"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from compaction.templates import built_in, built_in_names, parse
 from tests.cli.running import Refold
 
-OWN = '+++\nname = "{name}"\nversion = 7\nsections = ["Goal"]\n+++\nSay the goal.\n'
+OWN = '+++\nname = "{name}"\nversion = 7\nsections = ["Goal"]\n+++\nSay the goal.\n\n## Goal\n'
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ class TestShow:
 
     def test_a_template_may_be_a_file(self, refold: Refold, tmp_path: Path) -> None:
         (tmp_path / "x.md").write_text(OWN.format(name="anything"))
-        assert refold("templates", "show", "x.md").lines[-1] == "Say the goal."
+        assert refold("templates", "show", "x.md").lines[-3] == "Say the goal."
 
     def test_one_that_is_not_there_is_told(self, refold: Refold) -> None:
         assert refold.problem("templates", "show", "nope").startswith(
@@ -85,6 +85,31 @@ class TestNew:
         original = built_in("branch")
         assert original is not None
         assert refold("templates", "show", "mine", "--json").json["text"] == original.text
+
+    @pytest.mark.parametrize("quote", ['"', "'"])
+    def test_one_may_begin_as_another_of_ones_own(self, refold: Refold, own: Path, quote: str) -> None:
+        first = OWN.format(name="first").replace('"first"', f"{quote}first{quote}  # ours")
+        (own / "first.md").write_text(first)
+        path = Path(refold("templates", "new", "second", "--from", "first", "--json").json["path"])
+        assert path.read_text() == OWN.format(name="second")
+        assert refold("templates", "check", "second").errors == ""
+
+    def test_ones_own_leads_before_refolds_of_its_name(self, refold: Refold, own: Path) -> None:
+        (own / "branch.md").write_text(OWN.format(name="branch"))
+        refold("templates", "new", "mine", "--from", "branch")
+        assert (own / "mine.md").read_text() == OWN.format(name="mine")
+
+    def test_one_that_is_not_there_is_told_with_ones_own(self, refold: Refold, own: Path) -> None:
+        (own / "first.md").write_text(OWN.format(name="first"))
+        problem = refold.problem("templates", "new", "mine", "--from", "frist")
+        assert problem.startswith(
+            "no template 'frist'; there are: branch, compaction, compaction-update, first,"
+        )
+
+    def test_one_that_is_broken_begins_nothing(self, refold: Refold, own: Path) -> None:
+        (own / "first.md").write_text("no front matter")
+        assert "it has no front matter" in refold.problem("templates", "new", "mine", "--from", "first")
+        assert not (own / "mine.md").exists()
 
     def test_a_new_name_needs_one_to_begin_from(self, refold: Refold) -> None:
         assert refold.problem("templates", "new", "mine") == (
@@ -116,8 +141,27 @@ class TestCheck:
 
     def test_sections_that_it_adds_are_none(self, refold: Refold, own: Path) -> None:
         more = refold("templates", "show", "short").out.replace("sections = []", 'sections = ["Mood"]')
-        (own / "short.md").write_text(more)
+        (own / "short.md").write_text(f"{more}\n## Mood\n")
         assert refold("templates", "check", "short").errors == ""
+
+    @pytest.mark.parametrize(
+        ("sections", "heading", "warning"),
+        [
+            ('"Goal", "Mood"', "## Goal", "its prompt has no headings for its sections: Mood"),
+            ('"Goal"', "## Goal\n\n## Mood", "its sections lack headings of its prompt: Mood"),
+        ],
+    )
+    def test_sections_and_prompt_that_differ_are_a_warning(
+        self, refold: Refold, own: Path, sections: str, heading: str, warning: str
+    ) -> None:
+        front = f'+++\nname = "mine"\nversion = 1\nsections = [{sections}]\n+++\n'
+        (own / "mine.md").write_text(f"{front}Say it.\n\n{heading}\n")
+        assert refold("templates", "check", "mine").errors == f"refold: note: {warning}\n"
+        assert refold("templates", "check", "mine", "--json").json["warnings"] == [warning]
+
+    @pytest.mark.parametrize("name", built_in_names())
+    def test_of_refolds_own_nothing_is_to_be_warned(self, refold: Refold, name: str) -> None:
+        assert refold("templates", "check", name).errors == ""
 
     @pytest.mark.parametrize(
         ("written", "problem"),

@@ -64,6 +64,12 @@ def test_a_reserve_that_is_set_stays_free(name, expected):
     assert threshold(name, reserve_tokens=50_000) == expected
 
 
+@pytest.mark.parametrize("name", ["opencode", "layered"])
+def test_a_reserve_that_is_set_gives_no_way(name):
+    set_so = policy_with(preset(name), Settings(reserve_tokens=16_000)).trigger
+    assert set_so.leaves_nothing(Limits(window=16_000))
+
+
 def test_a_reserve_that_is_set_bounds_answers_too():
     assert policy_with(preset("pi"), Settings(reserve_tokens=1_000)).prompting.reserve == 1_000
 
@@ -122,7 +128,7 @@ def test_settings_have_oh_my_pis_defaults():
         "most_failures": 3,
         "subtracts_savings": True,
         "promotion": None,
-        "branch_summary": {"enabled": False, "reserve_tokens": 16_384},
+        "branch_summary": {"enabled": False, "reserve_tokens": None},
     }
 
 

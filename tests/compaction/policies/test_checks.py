@@ -1,16 +1,24 @@
-"""What a policy says that cannot be meant."""
+"""What of a policy leads nowhere, or cannot be meant."""
 
 from __future__ import annotations
 
 import pytest
 
 from compaction.part import Limits
-from compaction.policies import Prompting, parse, preset, preset_names, warnings
+from compaction.policies import (
+    Prompting,
+    preset,
+    preset_names,
+    unresolved,
+    unresolved_templates,
+    warnings,
+)
 from compaction.templates import from_folder
 from compaction.trigger import Trigger
 from tests.compaction.scripted import policy
 
 LIMITS = Limits(window=200_000)
+OURS = "+++\nname = 'ours'\nversion = 1\nsections = []\n+++\nSum up.\n"
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -21,26 +29,61 @@ def test_presets_can_be_meant(name):
 def test_a_trigger_that_always_fires_is_told_with_the_window():
     always = policy(trigger=Trigger(reserve=200_000))
     assert warnings(always, limits=LIMITS) == [
-        "for a window of 200,000 tokens every context is too large: see its trigger"
+        "for a window of 200,000 tokens every context is too large: lower what its trigger keeps free"
     ]
     assert warnings(always, limits=Limits(window=300_000)) == []
 
 
-def test_each_template_that_is_not_there_is_told():
-    asks = policy(prompting=Prompting(template="ours", update="", short="shorter"))
-    assert warnings(asks, limits=LIMITS) == [
-        "there is no template 'ours': see 'refold templates'",
-        "there is no template 'shorter': see 'refold templates'",
+def test_a_cut_that_keeps_more_than_what_is_too_large_is_told():
+    assert warnings(preset("pi"), limits=Limits(window=36_384)) == [
+        "for a window of 36,384 tokens it keeps up to 20,000, and acts at 20,000: lower what its cut keeps"
     ]
+    assert warnings(preset("pi"), limits=Limits(window=36_385)) == []
+
+
+@pytest.mark.parametrize("name", ["layered", "mask", "opencode"])
+def test_a_small_window_is_none_of_the_matter_where_little_or_nothing_is_kept(name):
+    assert warnings(preset(name), limits=Limits(window=16_000)) == []
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_presets_name_what_there_is(name):
+    assert unresolved(preset(name).prompting) == []
+
+
+def test_each_template_that_is_not_there_is_told_by_its_key_with_those_that_are(tmp_path):
+    (tmp_path / "mine.md").write_text(OURS.replace("ours", "mine"))
+    first, second = unresolved(
+        Prompting(template="ours", update="", short="shorter"), [from_folder(tmp_path)]
+    )
+    assert str(first) == (
+        "[prompting] template: there is no template 'ours'; there are: branch, compaction, compaction-update, "
+        "five-sections, handoff, mine, nine-sections, short, system, turn-prefix"
+    )
+    assert (second.where, second.problem) == ("[prompting] short", "there is no template 'shorter'")
 
 
 def test_a_persons_own_templates_are_there(tmp_path):
-    (tmp_path / "ours.md").write_text("+++\nname = 'ours'\nversion = 1\nsections = []\n+++\nSum up.\n")
-    asks = parse('name = "mine"\n[prompting]\ntemplate = "ours"\n', source="here")
-    assert warnings(asks, [from_folder(tmp_path)], limits=LIMITS) == []
+    (tmp_path / "ours.md").write_text(OURS)
+    assert unresolved(Prompting(template="ours"), [from_folder(tmp_path)]) == []
+
+
+def test_a_template_that_is_broken_is_told_by_its_file(tmp_path):
+    (tmp_path / "ours.md").write_text("Sum up.")
+    (fault,) = unresolved(Prompting(template="ours"), [from_folder(tmp_path)])
+    assert fault.where == "[prompting] template"
+    assert fault.problem == f"template {tmp_path / 'ours.md'}: it has no front matter"
+
+
+def test_a_template_that_a_person_names_stands_in_for_those_of_whole_summaries_only():
+    asks = Prompting(template="a", update="b", turn_prefix="c", short="d")
+    found = [fault.where for fault in unresolved_templates(asks, [], instead="compaction")]
+    assert found == ["[prompting] turn_prefix", "[prompting] short"]
 
 
 def test_a_summarizer_that_is_not_there_is_told():
-    mine = parse('name = "mine"\n[prompting]\nsummarizer = "nobody"\n', source="here")
-    told = "there is no summarizer 'nobody'; there are: anthropic, extractive, http, recorded"
-    assert warnings(mine, limits=LIMITS) == [told]
+    (fault,) = unresolved(Prompting(summarizer="nobody"))
+    assert str(fault) == (
+        "[prompting] summarizer: there is no summarizer 'nobody'; "
+        "there are: anthropic, extractive, http, recorded"
+    )

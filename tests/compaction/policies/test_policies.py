@@ -1,13 +1,12 @@
-"""Policies as data: presets, a person's own, and what is wrong with one."""
+"""Policies by name: presets, and a person's own."""
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent, LastMessages, TailTurn
 from compaction.part import Limits
-from compaction.policies import find, parse, policy_of_file, preset, preset_names
+from compaction.policies import find, preset, preset_names
 from compaction.rewrites import Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
 from eventstore.errors import BadInputError, NotFoundError
 
@@ -83,91 +82,6 @@ def test_a_policy_that_is_not_there_is_told_with_those_that_are():
         preset("ohmypi")
 
 
-def test_a_policy_of_ones_own_takes_parts_of_any_preset():
-    own = parse(
-        'name = "mine"\n[cut]\npart = "tail-turn"\nturns = 1\n[[rewrites]]\npart = "micro"\nkeep = 5\n',
-        source="x",
-    )
-    assert (own.cut, own.rewrites) == (TailTurn(turns=1), (Micro(keep=5),))
-
-
-def test_a_policy_may_extend_a_preset():
-    own = parse('extends = "oh-my-pi"\nname = "mine"\n[cut]\npart = "keep-recent"\ntokens = 5\n', source="x")
-    assert (own.cut, own.rewrites) == (KeepRecent(tokens=5), preset("oh-my-pi").rewrites)
-
-
-@pytest.mark.parametrize("part", ["cut", "recovery", "restoring"])
-def test_a_part_of_the_preset_may_be_taken_out(part):
-    assert getattr(preset("layered"), part) is not None
-    own = parse(f'extends = "layered"\nname = "mine"\n{part} = "none"\n', source="x")
-    assert msgspec.structs.replace(
-        own, **{part: getattr(preset("layered"), part)}
-    ) == msgspec.structs.replace(preset("layered"), name="mine")
-    assert getattr(own, part) is None
-
-
-def test_all_rewrites_of_the_preset_may_be_taken_out():
-    assert parse('extends = "oh-my-pi"\nname = "mine"\nrewrites = []\n', source="x").rewrites == ()
-
-
-def test_a_policy_may_name_the_models_that_write_its_summaries():
-    own = parse('name = "mine"\n[prompting]\nmodels = ["small", "large"]\n', source="x")
-    assert own.prompting.models == ("small", "large")
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("name = ", "Invalid value"),
-        ("name = 3", r"Expected `str`, got `int` - at `\$\.name`"),
-        ('name = "x"\nsummarise = true', "unknown field `summarise`"),
-        ('name = "x"\n[cut]\npart = "keep-all"', r"Invalid value 'keep-all' - at `\$\.cut\.part`"),
-        ('name = "x"\n[cut]\npart = "keep-recent"\ntokens = "many"', r"at `\$\.cut\.tokens`"),
-        (
-            'name = "x"\n[[rewrites]]\npart = "micro"\nkep = 3',
-            r"unknown field `kep` - at `\$\.rewrites\[0\]`",
-        ),
-        ('extends = "claude"\nname = "x"', "extends 'claude'"),
-        ('name = "x"\ncut = "nothing"', r"Expected `object \| null`, got `str` - at `\$\.cut`"),
-        ('name = "x"\ntrigger = "none"', r"Expected `object`, got `str` - at `\$\.trigger`"),
-        ('name = "x"\nrewrites = "none"', r"Expected `array`, got `str` - at `\$\.rewrites`"),
-        ('name = "x"\n[prompting]\nmodels = "small"', r"got `str` - at `\$\.prompting\.models`"),
-        ('name = "x"\n[prompting]\nmodels = [""]', r"length >= 1 - at `\$\.prompting\.models\[0\]`"),
-        ("", "missing required field `name`"),
-        ('name = ""', r"length >= 1 - at `\$\.name`"),
-        (
-            'extends = "pi"\nname = "x"\n[cut]\npart = "keep-recent"\ntokens = 0',
-            r">= 1 - at `\$\.cut\.tokens`",
-        ),
-        ('extends = "opencode"\nname = "x"\n[cut]\npart = "tail-turn"\nturns = 0', r"at `\$\.cut\.turns`"),
-        ('extends = "opencode"\nname = "x"\n[cut]\npart = "tail-turn"\nshare = 1.5', r"at `\$\.cut\.share`"),
-        ('name = "x"\n[trigger]\npart = "threshold"\nreserve = -1', r"at `\$\.trigger\.reserve`"),
-        ('name = "x"\n[[rewrites]]\npart = "mask"\nkeep_observations = -3', r">= 0 - at `\$\.rewrites\[0\]"),
-        ('name = "x"\n[[rewrites]]\npart = "snip"\nhead = 0', r">= 1 - at `\$\.rewrites\[0\]\.head`"),
-        (
-            'name = "x"\n[[rewrites]]\npart = "snip"\nlongest = 3\nhead = 3',
-            r"`head` \(3\) has to be less than `longest` \(3\)",
-        ),
-    ],
-)
-def test_what_is_wrong_with_a_policy_is_told_by_its_key(text, problem):
-    with pytest.raises(BadInputError, match=problem) as caught:
-        parse(text, source="mine.toml")
-    assert "policy mine.toml" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_policy_is_read_from_a_file(tmp_path):
-    file = tmp_path / "mine.toml"
-    file.write_text('name = "mine"')
-    assert policy_of_file(file).name == "mine"
-
-
-def test_a_file_that_is_not_there_is_told_by_its_name(tmp_path):
-    with pytest.raises(BadInputError, match=r"nothing\.toml: No such file"):
-        policy_of_file(tmp_path / "nothing.toml")
-
-
 def own(folder, name, text):
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.toml").write_text(text)
@@ -185,6 +99,14 @@ def test_what_no_folder_has_comes_with_refold_or_is_not_there(tmp_path):
     assert find("pi", [tmp_path]) == find("pi") == preset("pi")
     with pytest.raises(NotFoundError, match="no policy 'mine'"):
         find("mine", [tmp_path])
+
+
+def test_a_policy_that_is_not_there_is_told_with_a_persons_own_ones(tmp_path):
+    own(tmp_path / "a", "mine", 'name = "mine"')
+    with pytest.raises(
+        NotFoundError, match="there are: layered, mask, mine, oh-my-pi, opencode, pi; or give a"
+    ):
+        find("mien", [tmp_path / "a", tmp_path / "nowhere"])
 
 
 def test_a_name_leads_out_of_no_folder(tmp_path):

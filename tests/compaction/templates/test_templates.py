@@ -10,11 +10,12 @@ from compaction.templates import (
     built_in,
     built_in_names,
     built_in_text,
-    dropped_sections,
     find,
     from_folder,
     missing_sections,
     parse,
+    renamed,
+    warnings,
 )
 from eventstore.errors import BadInputError, NotFoundError
 
@@ -146,19 +147,57 @@ def test_a_template_that_goes_by_another_name_inside_is_told(tmp_path):
         find("compaction", [from_folder(tmp_path)])
 
 
-def own(*sections):
+def own(*sections, asked=None, name="turn-prefix"):
+    """A template with these sections, whose prompt asks for them, or for others."""
     listed = ", ".join(f'"{section}"' for section in sections)
-    return parse(f'+++\nname = "turn-prefix"\nversion = 1\nsections = [{listed}]\n+++\nx', source="mine")
+    prompt = "\n".join(f"## {each}" for each in (sections if asked is None else asked))
+    return parse(f'+++\nname = "{name}"\nversion = 1\nsections = [{listed}]\n+++\nx\n{prompt}', source="mine")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_of_those_that_come_with_refold_nothing_is_to_be_warned(name):
+    assert warnings(built_in(name)) == []
 
 
 def test_sections_that_were_dropped_are_told():
-    assert dropped_sections(own("Early Progress")) == ["Original Request", "Context for Suffix"]
+    assert warnings(own("Early Progress")) == [
+        "the template drops sections: Original Request, Context for Suffix"
+    ]
 
 
 def test_sections_that_were_added_are_fine():
-    assert dropped_sections(own(*SECTIONS["turn-prefix"], "Open Questions")) == []
+    assert warnings(own(*SECTIONS["turn-prefix"], "Open Questions")) == []
 
 
 def test_a_template_of_another_name_drops_nothing():
-    template = parse('+++\nname = "mine"\nversion = 1\n+++\nx', source="mine")
-    assert dropped_sections(template) == []
+    assert warnings(own(name="mine")) == []
+
+
+def test_sections_that_the_prompt_does_not_ask_for_are_told():
+    assert warnings(own("Goal", "Mood", "Next Steps", asked=["Goal"], name="mine")) == [
+        "its prompt has no headings for its sections: Mood, Next Steps"
+    ]
+
+
+def test_headings_that_are_no_sections_are_told():
+    assert warnings(own("Goal", asked=["Goal", "Mood", "Tone"], name="mine")) == [
+        "its sections lack headings of its prompt: Mood, Tone"
+    ]
+
+
+def test_headings_that_refolds_own_templates_leave_to_the_answer_are_fine():
+    assert warnings(own("Goal", asked=["Goal", "Additional Notes"], name="mine")) == []
+
+
+@pytest.mark.parametrize("front", ['name = "mine"', "name = 'mine'", '"name"="mine"  # of mine'])
+def test_a_template_goes_by_another_name_and_all_else_stays(front):
+    text = f'+++\nversion = 1\n{front}\nsections = ["Goal"]\n+++\nname = "mine"\n## Goal\n'
+    other = renamed(text, "y\\o")
+    assert parse(other, source="x").name == "y\\o"
+    assert other.replace('name = "y\\\\o"', front, 1) == text
+
+
+def test_a_template_that_is_not_there_is_told_with_a_persons_own_ones(tmp_path):
+    (tmp_path / "mine.md").write_text("broken, but there")
+    with pytest.raises(NotFoundError, match="handoff, mine, nine-sections"):
+        find("mien", [from_folder(tmp_path), from_folder(tmp_path / "nowhere")])

@@ -1,4 +1,4 @@
-"""What follows an automatic compaction: the newest request, its text, or a word to go on."""
+"""opencode's way to go on: the newest request, its text, or a word to go on."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ import json
 import msgspec
 import pytest
 
-from compaction.continuation import continuation
+from compaction.continuations.replay import REPLAY
 from eventstore.records import CustomMessage, MessageRecord, Rewrite, Shown
-from projections.context import build_context
-from projections.standpoint import path, stand
+from tests.compaction.continuations.situations import situation
 from tests.support.pi_files import line
 from tests.support.talk import assistant, call, image, result, text, user
 
 
-def chosen(story, way="replay", kept=()):
-    with story.log.snapshot() as snapshot:
-        entries = path(snapshot, stand(snapshot, "s"))
-    return continuation(way, build_context(story.log, "s").parts, set(kept), entries=entries)
+def chosen(story, kept=()):
+    return REPLAY.after(situation(story, kept))
 
 
 def said(continued):
@@ -108,16 +105,17 @@ def test_messages_of_other_harnesses_that_went_on_are_recognised(story, form):
     assert chosen(story).branch == "mid-task"
 
 
-def test_a_policy_may_go_on_in_any_case_as_the_agent(story):
-    story.says(user("do b"))
-    found = chosen(story, "auto-continue")
-    assert (found.branch, found.record.custom_type, found.record.display) == (
-        "auto-continue",
-        "compaction_continue",
-        False,
-    )
-
-
-def test_a_policy_may_go_on_with_nothing(story):
-    story.says(user("do b"))
-    assert chosen(story, "none").record is None
+@pytest.mark.parametrize(
+    ("reason", "is_due"),
+    [
+        ("threshold", True),
+        ("overflow", True),
+        ("incomplete", True),
+        ("idle", False),
+        ("manual", False),
+        ("tool", False),
+    ],
+)
+@pytest.mark.parametrize("is_after_turn", [True, False])
+def test_it_is_due_after_all_that_nobody_asked_for_but_an_idle_sessions(reason, is_due, is_after_turn):
+    assert REPLAY.is_due(reason, is_after_turn=is_after_turn) == is_due

@@ -1,0 +1,50 @@
+"""What follows a compaction that nobody asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
+from compaction.reason import Reason
+from eventstore.event import Event
+from eventstore.records import CustomMessage, MessageRecord
+from projections.context import Part
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """A compaction at hand: the messages `before` it, of which those in `kept` stay, and the `entries` of the path."""
+
+    before: Sequence[Part]
+    kept: AbstractSet[str]
+    entries: Sequence[Event]
+
+
+class Continued(msgspec.Struct, frozen=True, kw_only=True):
+    """Which of its ways a continuation took, and why; `record` is the message to append, None for none.
+
+    `evicts`: images in what was kept have to give way, too.
+    """
+
+    branch: str
+    reason: str
+    record: MessageRecord | CustomMessage | None = None
+    evicts: bool = False
+
+
+class Continuation(msgspec.Struct, frozen=True, kw_only=True):
+    """A way to go on after a compaction.
+
+    `name` is what policies call it; `after` gives what follows. It is due for `reasons`, with `only_after_turn` only
+    where no request is on its way.
+    """
+
+    name: str
+    after: Callable[[Situation], Continued]
+    reasons: frozenset[Reason]
+    only_after_turn: bool = False
+
+    def is_due(self, reason: Reason, *, is_after_turn: bool) -> bool:
+        """Whether it follows a compaction that nobody asked for; `is_after_turn`: a turn has just ended."""
+        return reason in self.reasons and (is_after_turn or not self.only_after_turn)

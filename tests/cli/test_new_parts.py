@@ -1,0 +1,241 @@
+"""A part of any kind is added by a file of its own and lines in its registry, and works from a policy to a request.
+
+Each is added to a copy of the program.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.cli.long_talk import SESSION
+from tests.cli.running import PROJECT, Outcome, Refold
+
+PACKAGES = ("eventstore", "projections", "compaction", "cli")
+CUT = '[cut]\npart = "keep-recent"\ntokens = 250\n'
+
+
+class Addition(msgspec.Struct, frozen=True, kw_only=True):
+    """A new part: its file and that file's text, and what becomes of which texts of its registry."""
+
+    file: str
+    text: str
+    registry: str = ""
+    lines: dict[str, str] = {}
+
+
+REWRITE = Addition(
+    file="compaction/rewrites/hush.py",
+    text="""
+from compaction.part import PolicyPart
+from eventstore.records import Shown
+
+class Hush(PolicyPart, frozen=True, tag="hush"):
+    word: str = "[hush]"
+
+    def plan(self, context):
+        return [Shown(target=each.id, shown=self.word) for each in context.results if not each.is_rewritten]
+""",
+    registry="compaction/rewrites/__init__.py",
+    lines={
+        "from compaction.rewrites.mask": "from compaction.rewrites.hush import Hush\nfrom compaction.rewrites.mask",
+        "AnyRewrite = ": "AnyRewrite = Hush | ",
+    },
+)
+NEW_CUT = Addition(
+    file="compaction/cuts/last_word.py",
+    text="""
+from compaction.cuts.cut import CutPart, cut_at
+
+class LastWord(CutPart, frozen=True, tag="last-word"):
+    def cut(self, window, limits):
+        return None if window.is_compacted else cut_at(window, len(window.items) - 1)
+""",
+    registry="compaction/cuts/__init__.py",
+    lines={
+        "from compaction.cuts.tail_turn": (
+            "from compaction.cuts.last_word import LastWord\nfrom compaction.cuts.tail_turn"
+        ),
+        "AnyCut = ": "AnyCut = LastWord | ",
+    },
+)
+PLACEMENT = Addition(
+    file="projections/placements/loud.py",
+    text="""
+from projections.placements.placement import Placement
+
+LOUD = Placement(name="loud", told=lambda summary: f"HEAR, HEAR\\n\\n{summary}")
+""",
+    registry="projections/placements/__init__.py",
+    lines={
+        "from projections.placements.placement": (
+            "from projections.placements.loud import LOUD\nfrom projections.placements.placement"
+        ),
+        "for each in (": "for each in (LOUD, ",
+    },
+)
+CONTINUATION = Addition(
+    file="compaction/continuations/nudge.py",
+    text="""
+from compaction.continuations.continuation import Continuation, Continued
+from eventstore.records import CustomMessage
+
+NUDGE = Continuation(
+    name="nudge",
+    after=lambda situation: Continued(
+        branch="nudged",
+        reason=f"{len(situation.kept)} messages stay",
+        record=CustomMessage(custom_type="compaction_continue", content="Well?", display=False),
+    ),
+    reasons=frozenset({"threshold"}),
+)
+""",
+    registry="compaction/continuations/__init__.py",
+    lines={
+        "from compaction.continuations.replay": (
+            "from compaction.continuations.nudge import NUDGE\nfrom compaction.continuations.replay"
+        ),
+        "for each in (": "for each in (NUDGE, ",
+    },
+)
+SUMMARIZER = Addition(
+    file="compaction/summarizers/parrot.py",
+    text="""
+from compaction.summarizers.summarizer import Answer
+
+class Parrot:
+    name = "parrot"
+
+    def summarize(self, prompt, *, is_cancelled):
+        return Answer(text="\\n".join(f"## {each}\\nA cracker." for each in prompt.template.sections), model="p")
+""",
+    registry="compaction/summarizers/registry.py",
+    lines={
+        "from compaction.summarizers.summarizer": (
+            "from compaction.summarizers.parrot import Parrot\nfrom compaction.summarizers.summarizer"
+        ),
+        '"recorded": Kind': '"parrot": Kind(make=lambda _: Parrot()),\n    "recorded": Kind',
+    },
+)
+TEMPLATE = Addition(
+    file="compaction/templates/texts/limerick.md",
+    text='+++\nname = "limerick"\nversion = 4\nsections = ["Rhyme"]\n+++\nSum up in verse.\n\n## Rhyme\n',
+)
+PRESET = Addition(
+    file="compaction/policies/presets/frugal.toml",
+    text=f'name = "frugal"\n[trigger]\nreserve = 300\n{CUT}',
+)
+
+
+class Extended:
+    """The program with a part more, and a session that is due for a compaction."""
+
+    def __init__(self, refold: Refold, root: Path) -> None:
+        self._refold, self._root = refold, root
+
+    def add(self, part: Addition) -> None:
+        for package in PACKAGES:
+            shutil.copytree(
+                PROJECT / package, self._root / package, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        (self._root / part.file).write_text(part.text)
+        if part.registry:
+            registry = self._root / part.registry
+            text = registry.read_text()
+            for old, new in part.lines.items():
+                assert text.count(old) == 1
+                text = text.replace(old, new)
+            registry.write_text(text)
+
+    def runs(self, *arguments: str, stdin: bytes = b"") -> Outcome:
+        return self._refold.program(
+            *arguments, stdin=stdin, PYTHONPATH=str(self._root), PYTHONDONTWRITEBYTECODE="1"
+        )
+
+    def maintains(self, policy: str, *options: str, summarizer: str = "extractive") -> list[Any]:
+        """What a turn's end appended under a policy, in a window of 1,000 tokens; "" asks the policy's summarizer."""
+        options = (*options, "--summarizer", summarizer) if summarizer else options
+        told = self.runs(
+            *("maintain", SESSION, "--policy", policy, "--window", "1000", *options),
+            stdin=b'{"on":"after_turn"}\n',
+        )
+        (advice,) = told.json_lines
+        assert advice["error"] is None
+        events = [self.runs("show", SESSION, event, "--json").json for event in advice["events"]]
+        return [event["record"] for event in events if event["kind"] != "decision"]
+
+    def says(self) -> list[str]:
+        """The messages of the request that comes next."""
+        body = self.runs("context", SESSION, "--format", "anthropic").json
+        return [str(message["content"]) for message in body["messages"]]
+
+
+@pytest.fixture
+def extended(talked: Refold, tmp_path: Path) -> Extended:
+    return Extended(talked, tmp_path / "program")
+
+
+def policy(folder: Path, text: str) -> str:
+    (folder / "mine.toml").write_text(f'name = "mine"\n{text}')
+    return "mine.toml"
+
+
+def test_a_rewrite(extended: Extended, tmp_path: Path) -> None:
+    extended.add(REWRITE)
+    mine = policy(tmp_path, '[trigger]\ntokens = 1_050\n[[rewrites]]\npart = "hush"\nword = "[still]"\n')
+    (record,) = extended.maintains(mine)
+    assert (record["reason"], record["targets"][0]["target"]) == ("hush", "r1")
+    assert "[still]" in extended.says()[2]
+
+
+def test_a_cut_also_where_a_person_sets_what_is_kept(extended: Extended, tmp_path: Path) -> None:
+    extended.add(NEW_CUT)
+    mine = policy(tmp_path, '[trigger]\nreserve = 300\n[cut]\npart = "last-word"\n')
+    (tmp_path / "settings.toml").write_text("reserve_tokens = 400\n")
+    (record,) = extended.maintains(mine, "--settings", "settings.toml")
+    assert (record["firstKeptEntryId"], record["policy"]) == ("a5", "mine")
+    assert "Answer 5." in extended.says()[-1]
+
+
+def test_a_placement(extended: Extended, tmp_path: Path) -> None:
+    extended.add(PLACEMENT)
+    (record,) = extended.maintains(policy(tmp_path, f'placement = "loud"\n[trigger]\nreserve = 300\n{CUT}'))
+    assert record["placement"] == "loud"
+    assert "HEAR, HEAR" in extended.says()[0]
+
+
+def test_a_continuation(extended: Extended, tmp_path: Path) -> None:
+    extended.add(CONTINUATION)
+    record, message = extended.maintains(
+        policy(tmp_path, f'continuation = "nudge"\n[trigger]\nreserve = 300\n{CUT}')
+    )
+    assert record["continuation"] == {"branch": "nudged", "reason": "2 messages stay"}
+    assert message["content"] == "Well?"
+    assert "Well?" in extended.says()[-1]
+
+
+def test_a_summarizer(extended: Extended, tmp_path: Path) -> None:
+    extended.add(SUMMARIZER)
+    mine = policy(tmp_path, f'[trigger]\nreserve = 300\n{CUT}[prompting]\nsummarizer = "parrot"\n')
+    (record,) = extended.maintains(mine, summarizer="")
+    assert record["request"]["requests"][0]["summarizer"] == "parrot"
+    assert "A cracker." in extended.says()[0]
+
+
+def test_a_template(extended: Extended, tmp_path: Path) -> None:
+    extended.add(TEMPLATE)
+    mine = policy(tmp_path, f'[trigger]\nreserve = 300\n{CUT}[prompting]\ntemplate = "limerick"\n')
+    (record,) = extended.maintains(mine)
+    assert record["template"] == "limerick@4"
+    assert "## Rhyme" in extended.says()[0]
+
+
+def test_a_preset(extended: Extended) -> None:
+    extended.add(PRESET)
+    (record,) = extended.maintains("frugal")
+    assert record["policy"] == "frugal"
+    assert "<summary>" in extended.says()[0]

@@ -1,0 +1,17 @@
+"""A session that has just been told, as continuations see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from compaction.continuations import Situation
+from projections.context import build_context
+from projections.standpoint import path, stand
+from tests.support.talk import Story
+
+
+def situation(story: Story, kept: Iterable[str] = ()) -> Situation:
+    """A story before a compaction that keeps these of its messages."""
+    with story.log.snapshot() as snapshot:
+        entries = path(snapshot, stand(snapshot, story.session))
+    return Situation(before=build_context(story.log, story.session).parts, kept=set(kept), entries=entries)
