@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
@@ -119,13 +118,14 @@ def asker_of(
     session: str = "",
     remote: str | None = None,
 ) -> Asker:
-    """How the chosen summarizer is asked; without a choice, who it is gets said on stderr.
+    """How the chosen summarizer is asked, which is told on stderr; without a choice, so is who it is.
 
     `session` is the one at hand, `remote` the address of a service that is asked before, if one is. Summarizer and
     models are those of the options, else those that the policy names. Raises UsageError for options that say nothing
     to the summarizer, NotFoundError for a policy's that there is not, BadInputError for http without an address.
     """
     from cli.output import echo_note
+    from cli.waiting import Waiting
     from compaction.summarizers.asking import Asker
     from compaction.summarizers.registry import SUMMARIZERS, Choice, default_summarizer, summarizer_named
     from eventstore.errors import NotFoundError
@@ -153,21 +153,8 @@ def asker_of(
             for model in models or ("",)
         ],
         is_cancelled=is_cancelled,
+        onlooker=Waiting(),
     )
-
-
-@contextmanager
-def summarizing() -> Iterator[None]:
-    """On a terminal, a sign of life while somebody writes."""
-    import sys
-
-    if not sys.stderr.isatty():
-        yield
-        return
-    from cli.output import error_console
-
-    with error_console().status("summarizing"):
-        yield
 
 
 def new_session_name() -> str:

@@ -6,14 +6,17 @@ from typing import Final
 
 import msgspec
 
+from compaction.attempts import attempt_of
 from compaction.compactor import Compacted
 from compaction.maintaining import Advice, Maintainer
 from compaction.summaries.summary import Wishes
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.writing import SessionWriter
 
+_ON: Final = "on"
 
-class _Happened(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="on"):
+
+class _Happened(msgspec.Struct, frozen=True, kw_only=True, tag_field=_ON):
     """Something that a harness tells."""
 
 
@@ -46,25 +49,54 @@ class Compact(_Happened, frozen=True, tag="compact"):
     instructions: str = ""
 
 
-Happened = BeforeRequest | AfterTurn | Failed | Idle | Compact
+class Abort(_Happened, frozen=True, tag="abort"):
+    """What runs is called off."""
+
+
+Happened = BeforeRequest | AfterTurn | Failed | Idle | Compact | Abort
 _happened: Final = msgspec.json.Decoder(Happened)
+_fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def answer(maintainer: Maintainer, writer: SessionWriter, line: bytes, number: int) -> Advice:
+class Answer(Advice, frozen=True, kw_only=True, rename="camel"):
+    """What to do, and which fields of the line nobody has looked at."""
+
+    ignored: tuple[str, ...] = ()
+
+
+def answer(maintainer: Maintainer, writer: SessionWriter, line: bytes, number: int) -> Answer:
     """What to do after what a line says; what is wrong with it, or went wrong, is the answer's `error`."""
     try:
-        return _advice(maintainer, writer, _read(line, number))
+        happened = _read(line, number)
+    except BadInputError as error:
+        return Answer(error=str(error))
+    ignored = tuple(field for field in _fields.decode(line) if field not in _known(happened))
+    try:
+        advice = _advice(maintainer, writer, happened)
     except RefoldError as error:
-        return Advice(error=str(error))
+        advice = Advice(error=str(error), events=attempt_of(error))
+    return Answer(**msgspec.structs.asdict(advice), ignored=ignored)
+
+
+def calls_off(line: bytes) -> bool:
+    """Whether a line calls off what those before it have begun: a person's request does, and goes first."""
+    try:
+        return isinstance(_happened.decode(line), Compact | Abort)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
 
 
 def _read(line: bytes, number: int) -> Happened:
     try:
         happened: Happened = _happened.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        known = 'give an object with "on": before_request, after_turn, error, idle or compact'
+        known = 'give an object with "on": before_request, after_turn, error, idle, compact or abort'
         raise BadInputError("standard input", str(error), known, line=number) from None
     return happened
+
+
+def _known(happened: Happened) -> tuple[str, ...]:
+    return (_ON, *happened.__struct_encode_fields__)
 
 
 def _advice(maintainer: Maintainer, writer: SessionWriter, happened: Happened) -> Advice:
@@ -79,6 +111,8 @@ def _advice(maintainer: Maintainer, writer: SessionWriter, happened: Happened) -
             return maintainer.on_idle(writer, seconds)
         case Compact(instructions=instructions):
             return _of_compaction(maintainer.compact(writer, Wishes(instructions=instructions)))
+        case Abort():
+            return Advice(reason="nothing runs any more")
 
 
 def _of_compaction(done: Compacted) -> Advice:

@@ -10,12 +10,12 @@ from compaction.plan import Plan
 from compaction.prompts import output_budget
 
 
-def print_plan(compactor: Compactor, plan: Plan | None, *, as_json: bool) -> None:
-    """The plan on stdout, `null` in JSON where there is nothing to do."""
+def print_plan(compactor: Compactor, plan: Plan | None, *, why_nothing: str, as_json: bool) -> None:
+    """The plan on stdout; where there is none, why that is, and in JSON `null`."""
     if as_json:
         echo_json(plan and _plan_json(compactor, plan))
     elif plan is None:
-        echo_text(nothing_to_compact(compactor))
+        echo_text(f"nothing to compact: {why_nothing}")
     else:
         prefix = (
             f" and {counted(len(plan.turn_prefix), 'message')} of a split turn" if plan.turn_prefix else ""
@@ -23,18 +23,13 @@ def print_plan(compactor: Compactor, plan: Plan | None, *, as_json: bool) -> Non
         echo_text(f"would summarize {counted(len(plan.to_summarize), 'message')}{prefix}")
         begin = f" from {unbroken(plan.cut.first_kept)} on" if plan.kept else ""
         echo_text(f"would keep {counted(len(plan.kept), 'message')}{begin}")
-        echo_text(f"context: {plan.tokens_before:,} -> at most {_estimate(compactor, plan):,} tokens")
+        echo_text(
+            f"context: {plan.tokens_before:,} -> at most {_estimate(compactor, plan):,} tokens"
+            f" by {compactor.tokens.name}"
+        )
         for sign, paths in (("read", plan.files.read_files), ("modified", plan.files.modified_files)):
             for path in paths:
                 echo_text(f"  {sign:<8}  {unbroken(path)}")
-
-
-def nothing_to_compact(compactor: Compactor) -> str:
-    """That there is nothing to compact, and why."""
-    policy = compactor.policy
-    if policy.cut is None and policy.rewrites:
-        return f"nothing to compact: policy {policy.name!r} makes no summaries, but has rewrites for refold prune"
-    return "nothing to compact: all that could be summarized is, or would be kept"
 
 
 def _plan_json(compactor: Compactor, plan: Plan) -> dict[str, Any]:

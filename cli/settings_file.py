@@ -10,22 +10,30 @@ from typing import Any, Final
 
 import msgspec
 
+from compaction.faults import faults
 from compaction.maintaining import Settings
+from compaction.part import Limits
 from eventstore.errors import BadInputError
 
 _ADVICE: Final = "docs/policies.md names the settings"
 _CAPITAL: Final = re.compile("(?<=[a-z])(?=[A-Z])")
 
 
-def settings_in(path: str) -> Settings:
-    """The settings of a file. Raises BadInputError, which names the file, and the key that is wrong."""
+def settings_in(path: str, limits: Limits | None = None) -> Settings:
+    """The settings of a file, for a model if one is told.
+
+    Raises BadInputError, which names the file, and the key that is wrong.
+    """
     try:
         given = tomllib.loads(Path(path).read_text("utf-8"))
     except OSError as error:
         raise BadInputError(path, str(error.strerror), "name a TOML file with settings") from None
     except ValueError as error:
         raise BadInputError(path, f"is no TOML ({error})", _ADVICE) from None
-    return settings_of(given, path)
+    settings = settings_of(given, path)
+    if limits is not None:
+        settings.check(limits, source=path)
+    return settings
 
 
 def settings_of(given: Mapping[str, Any], source: str) -> Settings:
@@ -33,10 +41,10 @@ def settings_of(given: Mapping[str, Any], source: str) -> Settings:
 
     Raises BadInputError, which names the key that is wrong.
     """
-    try:
-        return msgspec.convert(_by_our_names(given, source), Settings)
-    except msgspec.ValidationError as error:
-        raise BadInputError(source, str(error).removeprefix("Object "), _ADVICE) from None
+    named = _by_our_names(given, source)
+    for fault in faults(named, Settings):
+        raise BadInputError(source, f"{fault.where}: {fault.problem}", fault.remedy)
+    return msgspec.convert(named, Settings)
 
 
 def _by_our_names(given: Mapping[str, Any], source: str) -> dict[str, Any]:

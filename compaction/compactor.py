@@ -8,14 +8,15 @@ from typing import Literal
 import msgspec
 
 from compaction.attempts import attempt_recorded
-from compaction.composing import CompactionAppend, Draft, Reason, compose_compaction
-from compaction.continuation import Continued
+from compaction.composing import CompactionAppend, Draft, compose_compaction
+from compaction.continuations import Continued
 from compaction.cuts import AnyCut
 from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided, prompted, recorded_troubles
 from compaction.overtaken import overtaken
 from compaction.part import Limits
-from compaction.plan import Plan, plan_compaction
+from compaction.plan import Plan, plan_compaction, why_nothing
 from compaction.policies import Policy
+from compaction.reason import Reason
 from compaction.summaries.memory import notes_of
 from compaction.summaries.summary import NO_WISHES, Summary, Wishes, summarize
 from compaction.summarizers.asking import Asker
@@ -96,6 +97,12 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         """What a compaction would do; None where there is nothing to do. Raises NotFoundError."""
         return self._plan(snapshot, stand(snapshot, session, leaf=leaf), cut)
 
+    def why_nothing(
+        self, snapshot: Snapshot, session: str, *, leaf: Leaf = None, cut: AnyCut | None = None
+    ) -> str:
+        """Why there is nothing to do where `plan` finds nothing. Raises NotFoundError."""
+        return self._why_nothing(snapshot, stand(snapshot, session, leaf=leaf), cut)
+
     def compact(
         self,
         writer: SessionWriter,
@@ -105,18 +112,17 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         cut: AnyCut | None = None,
         leaf: Leaf = None,
         continues: bool = False,
-        decision: Decision | None = None,
     ) -> Compacted:
         """Compact a session where it stands, or at another leaf: `prepare` and `carry_out` in one.
 
         Raises AskingError, CancelledError, NotFoundError.
         """
         prepared = self.prepare(writer, reason=reason, wishes=wishes, cut=cut, leaf=leaf)
-        if prepared is None:
-            return Compacted(outcome="nothing", reason="nothing to summarize")
+        if isinstance(prepared, Compacted):
+            return prepared
         with recorded_troubles(writer, self.policy.name) as troubles:
             troubles.extend(prepared.troubles)
-            done = self.carry_out(writer, prepared, continues=continues, decision=decision)
+            done = self.carry_out(writer, prepared, continues=continues)
         return msgspec.structs.replace(done, troubles=[*prepared.troubles, *done.troubles])
 
     def prepare(
@@ -128,8 +134,8 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         cut: AnyCut | None = None,
         leaf: Leaf = None,
         since: int | None = None,
-    ) -> Prepared | None:
-        """What there is to do, and what hooks say to it; nothing is appended. None where there is nothing to do.
+    ) -> Prepared | Compacted:
+        """What there is to do, and what hooks say to it; where there is nothing, why. Nothing is appended.
 
         `since` is the version of the session by which another `leaf` was chosen; None: as it is now. Raises
         NotFoundError.
@@ -137,13 +143,13 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         with writer.log.snapshot() as snapshot:
             at = stand(snapshot, writer.session, leaf=leaf)
             plan = self._plan(snapshot, at, cut)
+            if plan is None:
+                return Compacted(outcome="nothing", reason=self._why_nothing(snapshot, at, cut))
             sources = with_session(self.sources, snapshot, at)
             notes = notes_of(path(snapshot, at), self.policy.memory)
             sent = HarnessPrompt(system=wishes.system, tools=wishes.tools)
             if self.policy.prompting.shape == "live-prefix":
                 sent = sent.or_else(harness_prompt(snapshot, at))
-        if plan is None:
-            return None
         troubles = Troubles()
         return Prepared(
             plan=plan,
@@ -164,12 +170,11 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         prepared: Prepared,
         *,
         continues: bool = False,
-        decision: Decision | None = None,
     ) -> Compacted:
         """Have a compaction's summary made and append it; `continues`: with the policy's continuation.
 
         Everything is appended at once, and can be undone as one: the compaction, images that give way, what
-        is shown again, and the message that goes on. `decision` is put down before, unless a hook calls it off.
+        is shown again, and the message that goes on.
         A request that fails or is cancelled leaves the tree as it was, and an `attempt`. Where somebody has
         appended to the branch in the meantime, the summary stands all the same, for what it covers has not
         changed; where somebody has compacted it, or has gone on below another leaf that was asked for, there is
@@ -179,7 +184,6 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(said, Cancel):
             return self._cancelled(writer, said, prepared)
         with recorded_troubles(writer, self.policy.name) as troubles:
-            decisions = writer.append(decision) if decision is not None else []
             if isinstance(said, Supplied):
                 summary = Summary(text=said.summary, short=said.short_summary)
                 data = said.preserve_data
@@ -201,10 +205,13 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             done = until_ours(lambda: self._append(writer, prepared, draft))
             for hooks in self.hooks if done.outcome == "compacted" else ():
                 troubles.ask(hooks, "after_compaction", done.events)
-        return msgspec.structs.replace(done, decisions=[*decisions, *done.decisions], troubles=troubles)
+        return msgspec.structs.replace(done, troubles=troubles)
 
     def _plan(self, snapshot: Snapshot, at: Standpoint, cut: AnyCut | None) -> Plan | None:
         return plan_compaction(snapshot, at, self.policy, limits=self.limits, tokens=self.tokens, cut=cut)
+
+    def _why_nothing(self, snapshot: Snapshot, at: Standpoint, cut: AnyCut | None) -> str:
+        return why_nothing(snapshot, at, self.policy, tokens=self.tokens, cut=cut)
 
     def _asked(self, writer: SessionWriter, prepared: Prepared, wishes: Wishes) -> Summary:
         with attempt_recorded(writer, prepared.reason, self.policy.name):
@@ -228,7 +235,14 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             here = at if is_elsewhere else stand(snapshot, writer.session)
             parent = entry_id(snapshot, writer.session, at.leaf) if is_elsewhere else Parent.LEAF
             composed = compose_compaction(
-                snapshot, at, here, draft, policy=self.policy, tokens=self.tokens, parent=parent
+                snapshot,
+                at,
+                here,
+                draft,
+                policy=self.policy,
+                limits=self.limits,
+                tokens=self.tokens,
+                parent=parent,
             )
         if not composed.is_gain:
             return self._no_gain(writer, draft, composed)

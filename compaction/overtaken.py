@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
+from eventstore.event import Event
 from eventstore.frame import decode, header_of
 from eventstore.log import Snapshot
 from projections.coverage import bears_message
 from projections.standpoint import Standpoint, stand
+
+COMPACTED: Final = "somebody has compacted it meanwhile"
+LEFT: Final = "somebody has left the branch meanwhile"
+WENT_ON: Final = "somebody has gone on from there meanwhile"
 
 
 def overtaken(snapshot: Snapshot, at: Standpoint, *, since: int, is_elsewhere: bool) -> str:
@@ -16,23 +24,24 @@ def overtaken(snapshot: Snapshot, at: Standpoint, *, since: int, is_elsewhere: b
     the summary stands all the same.
     """
     if is_elsewhere:
-        return "somebody has compacted that leaf or gone on from it" if went_on(snapshot, at, since) else ""
+        kinds = {entry.kind for entry in _come_below(snapshot, at, since)}
+        return COMPACTED if "compaction" in kinds else WENT_ON if kinds else ""
     here = stand(snapshot, at.session)
-    return "" if _only_grew(snapshot, at, here) else "somebody has compacted or left the branch"
-
-
-def _only_grew(snapshot: Snapshot, at: Standpoint, here: Standpoint) -> bool:
-    """Whether a branch is what it was, or longer, with the same compaction in effect."""
     frames = {head.seq: head for head in map(header_of, snapshot.path(here.session, here.leaf))}
-    return at.leaf in frames and frames[at.leaf].compaction_seq == frames[here.leaf].compaction_seq
+    if at.leaf not in frames:
+        return LEFT
+    return "" if frames[at.leaf].compaction_seq == frames[here.leaf].compaction_seq else COMPACTED
 
 
 def went_on(snapshot: Snapshot, at: Standpoint, since: int) -> bool:
     """Whether a message or a compaction has come below a leaf since a version of the session."""
+    return next(_come_below(snapshot, at, since), None) is not None
+
+
+def _come_below(snapshot: Snapshot, at: Standpoint, since: int) -> Iterator[Event]:
     for frame in snapshot.frames(at.session, first=since + 1):
         entry = decode(frame, at.session)
         if entry.kind == "compaction" or bears_message(entry):
             above = next(iter(snapshot.path(at.session, entry.seq, first=at.leaf)), None)
             if above is not None and header_of(above).seq == at.leaf:
-                return True
-    return False
+                yield entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from compaction.cuts import AnyCut, Cut, Window, window
+from compaction.cuts import AnyCut, Cut, KeepRecent, Window, window
 from compaction.part import Limits
 from compaction.policies import Policy
 from eventstore.log import Snapshot
@@ -77,3 +77,23 @@ def plan_compaction(
         files=touched.lists(),
         summary=next((part for part in context if part.kind == "compaction"), None),
     )
+
+
+def why_nothing(
+    snapshot: Snapshot, at: Standpoint, policy: Policy, *, tokens: Counter, cut: AnyCut | None = None
+) -> str:
+    """Why there is nothing to compact at a leaf where `plan_compaction` finds nothing."""
+    part = cut or policy.cut
+    if part is None:
+        instead = ", but has rewrites for refold prune" if policy.rewrites else ""
+        return f"policy {policy.name!r} makes no summaries{instead}"
+    found = window(snapshot, at, tokens)
+    if found.is_compacted:
+        return "nothing has been said since the newest compaction"
+    if not found.items:
+        return "there are no messages"
+    if isinstance(part, KeepRecent) and found.tokens <= part.tokens:
+        return f"all that is not summarized fits into the {part.tokens:,} tokens that are kept"
+    if not any(item.may_start for item in found.items[1:]):
+        return "all that is not summarized belongs together, and is kept"
+    return "all that is not summarized is kept"

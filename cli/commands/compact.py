@@ -11,9 +11,6 @@ from cli.options import json_option, utf8
 
 if TYPE_CHECKING:
     from compaction.compactor import Compacted, Compactor
-    from compaction.templates import Source
-    from eventstore.lmdb_log import LmdbLog
-    from projections.standpoint import Leaf
 
 
 @click.command("compact", epilog="Example:  refold compact @last --policy oh-my-pi --dry-run")
@@ -63,10 +60,11 @@ def command(
     INSTRUCTIONS are for whoever writes the summary. Everything stays in the log, and refold undo takes a
     compaction back. Ctrl-C calls it off: the session is as it was, but for a record of the attempt.
     """
-    from cli.compacting import asker_of, policy_named, summarizing, template_sources, with_template
+    from cli.compacting import asker_of, policy_named, template_sources, with_template
     from cli.interrupt import cancellable
     from cli.output import echo_note
     from cli.planned import print_plan
+    from cli.policy_checks import check_templates, tell_misfits
     from cli.store import opened_session, resolve_leaf
     from cli.texts import text_of, tools_of
     from compaction.compactor import Compactor
@@ -90,7 +88,9 @@ def command(
     with opened_session(ctx, session) as (log, name), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)
-        _check_template(log, name, at, template, sources)
+        check_templates(log, name, chosen, sources, leaf=at, instead=template)
+        if cut is None:
+            tell_misfits(chosen, Limits(window=window))
         compactor = Compactor(
             policy=chosen,
             asker=Asker(summarizers=[])
@@ -101,45 +101,36 @@ def command(
             sources=sources,
             hooks=installed_hooks(),
         )
+        if compactor.tokens.note:
+            echo_note(compactor.tokens.note)
         if dry_run:
             with log.snapshot() as snapshot:
                 plan = compactor.plan(snapshot, name, leaf=at, cut=cut)
-            print_plan(compactor, plan, as_json=as_json)
+                why = "" if plan else compactor.why_nothing(snapshot, name, leaf=at, cut=cut)
+            print_plan(compactor, plan, why_nothing=why, as_json=as_json)
             return
         if instructions and all(each.name == "extractive" for each in compactor.asker.summarizers):
             echo_note("extractive follows no instructions: it selects from the messages")
-        with summarizing():
-            done = compactor.compact(SessionWriter(log, name), wishes=wishes, cut=cut, leaf=at)
+        done = compactor.compact(SessionWriter(log, name), wishes=wishes, cut=cut, leaf=at)
     _print_done(ctx, name, compactor, done, as_json=as_json)
-
-
-def _check_template(log: LmdbLog, session: str, leaf: Leaf, template: str, sources: list[Source]) -> None:
-    """Raise where the template is not there, before anybody is asked for anything."""
-    from compaction.templates import find, with_session
-    from projections.standpoint import stand
-
-    if template:
-        with log.snapshot() as snapshot:
-            find(template, with_session(sources, snapshot, stand(snapshot, session, leaf=leaf)))
 
 
 def _print_done(
     ctx: click.Context, session: str, compactor: Compactor, done: Compacted, *, as_json: bool
 ) -> None:
     from cli.output import echo_json, echo_note, echo_problem, echo_text, unbroken
-    from cli.planned import nothing_to_compact
 
     is_refused = done.outcome in ("cancelled", "no-gain")
     if as_json:
         echo_json(_done_json(session, compactor, done))
     elif done.outcome == "compacted" and done.plan:
         echo_text(f"compacted by {unbroken(done.events[0])}")
-        echo_text(f"context: {done.plan.tokens_before:,} -> {done.tokens_after:,} tokens")
+        echo_text(
+            f"context: {done.plan.tokens_before:,} -> {done.tokens_after:,} tokens by {compactor.tokens.name}"
+        )
         echo_text(f"taken back with: refold undo {unbroken(session)} {unbroken(done.events[0])}")
     elif done.outcome == "nothing":
-        echo_text(
-            nothing_to_compact(compactor) if done.plan is None else f"nothing to compact: {done.reason}"
-        )
+        echo_text(f"nothing to compact: {done.reason}")
     for trouble in done.troubles:
         echo_note(trouble)
     if done.missing:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -65,7 +64,7 @@ def command(
     session stands on its parent, and the message's text is printed, to be edited and sent again; anything
     else it stands on. The move is an event: nothing is lost, and refold undo takes it back.
     """
-    from cli.compacting import asker_of, summarizing
+    from cli.compacting import asker_of
     from cli.interrupt import cancellable
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf
@@ -84,10 +83,9 @@ def command(
             return
         asks = instructions is not None
         asker = asker_of(ctx, log, asking, interrupt, session=name) if asks else None
-        with summarizing() if asks else nullcontext():
-            gone = _navigator(asker, window).go(
-                writer, leaf, summary=text, instructions=instructions or "", label=label
-            )
+        gone = _navigator(asker, window).go(
+            writer, leaf, summary=text, instructions=instructions or "", label=label
+        )
     _print(ctx, name, gone, as_json=as_json)
 
 
@@ -154,31 +152,41 @@ def _print(ctx: click.Context, session: str, gone: Gone, *, as_json: bool) -> No
     from cli.output import echo_json, echo_note, echo_problem
 
     if as_json:
-        done = {"session": session, "events": gone.events, **move_json(gone.move)}
-        told = {"reason": gone.reason, "missingSections": gone.missing, "troubles": gone.troubles}
+        done = {
+            "session": session,
+            "outcome": gone.outcome,
+            "reason": gone.reason,
+            "summarized": gone.is_summarized,
+            "events": gone.events,
+            **move_json(gone.move),
+        }
+        told = {"missingSections": gone.missing, "troubles": gone.troubles}
         echo_json({**done, **told})
     elif gone.outcome == "moved":
-        _print_moved(gone)
+        _print_moved(session, gone)
     for trouble in gone.troubles:
         echo_note(trouble)
     if gone.outcome == "moved" and gone.reason:
         echo_note(f"no summary: {gone.reason}")
     if gone.missing:
         echo_note(f"the summary lacks sections: {', '.join(gone.missing)}")
-    if gone.outcome == "cancelled":
-        echo_problem(f"not moved: {gone.reason}")
+    if gone.outcome != "moved":
+        advice = "see 'refold tree', then go again" if gone.outcome == "overtaken" else ""
+        echo_problem(f"not moved: {gone.reason}", advice)
         ctx.exit(1)
 
 
-def _print_moved(gone: Gone) -> None:
+def _print_moved(session: str, gone: Gone) -> None:
     from cli.output import counted, echo_text, unbroken
 
     move = gone.move
     if move.stays:
         echo_text(f"stands at {_place(move.new_leaf)} already")
     else:
-        left = counted(len(move.to_summarize), "entry", "entries")
-        echo_text(f"stands at {_place(move.new_leaf)} by {unbroken(gone.events[0])}, {left} left behind")
+        by, left = unbroken(gone.events[0]), counted(len(move.to_summarize), "entry", "entries")
+        summarized = " and summarized" if gone.is_summarized else ""
+        echo_text(f"stands at {_place(move.new_leaf)} by {by}, {left} left behind{summarized}")
+        echo_text(f"taken back with: refold undo {unbroken(session)} {by}")
     _print_text(move)
 
 

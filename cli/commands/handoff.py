@@ -43,7 +43,7 @@ def command(
 
     The session itself stays as it is. INSTRUCTIONS are for whoever writes the document.
     """
-    from cli.compacting import asker_of, summarizing, template_sources
+    from cli.compacting import asker_of, template_sources
     from cli.interrupt import cancellable
     from cli.output import echo_json, echo_note, echo_text, unbroken
     from cli.store import opened_session
@@ -54,16 +54,15 @@ def command(
     with opened_session(ctx, session) as (log, name), cancellable(ctx) as interrupt:
         new = SessionWriter(log, _name(log, new_name))
         asker = asker_of(ctx, log, asking, interrupt, session=name)
-        with summarizing():
-            done = hand_off(
-                SessionWriter(log, name),
-                new,
-                asker,
-                system=text_of(system) if system else "",
-                tools=tools_of(tools) if tools else b"",
-                instructions=instructions,
-                sources=template_sources(),
-            )
+        done = hand_off(
+            SessionWriter(log, name),
+            new,
+            asker,
+            system=text_of(system) if system else "",
+            tools=tools_of(tools) if tools else b"",
+            instructions=instructions,
+            sources=template_sources(),
+        )
     if as_json:
         echo_json(
             {

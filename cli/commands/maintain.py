@@ -55,21 +55,24 @@ def command(
     """Keep a session's context small while its harness runs: a line of JSON in, a line of JSON out.
 
     Each line says what happened: {"on":"before_request"}, {"on":"after_turn","model":"…"},
-    {"on":"error","error":"…","model":"…"}, {"on":"idle","seconds":300} or {"on":"compact","instructions":"…"}.
-    Each answer says what to do: "do" is nothing, retry, switch-model or continue. What belongs to it in the log
-    is appended already. A line that makes no sense is answered with an "error"; the next is read. Ctrl-C calls
-    off the summary that is being made, else it ends the command.
+    {"on":"error","error":"…","model":"…"}, {"on":"idle","seconds":300}, {"on":"compact","instructions":"…"} or
+    {"on":"abort"}. Each answer says what to do: "do" is nothing, retry, switch-model or continue. What belongs to
+    it in the log is appended already. A line that makes no sense is answered with an "error"; the next is read.
+    "compact" and "abort" call off the summary that is being made, and so does Ctrl-C, which else ends the command.
     """
     from cli.compacting import asker_of, new_session_name, policy_named, template_sources
     from cli.interrupt import Interrupt
-    from cli.maintaining import answer
+    from cli.lines_ahead import LinesAhead
+    from cli.maintaining import answer, calls_off
     from cli.output import echo_json
+    from cli.policy_checks import check_templates, check_window
     from cli.settings_file import settings_in
     from cli.store import opened_session
     from cli.texts import text_of, tools_of
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
     from compaction.maintaining import Maintainer, Settings
+    from compaction.maintaining.overrides import policy_with
     from compaction.part import Limits
     from eventstore.clock import epoch_milliseconds
     from eventstore.writing import SessionWriter
@@ -79,17 +82,25 @@ def command(
     if sys.stdin.buffer in (system, tools):
         raise click.UsageError("--system and --tools take files: standard input has the lines", ctx)
     chosen, interrupt = policy_named(policy), Interrupt()
-    settings = settings_in(settings_file) if settings_file is not None else Settings()
+    lines = LinesAhead(sys.stdin.buffer, calls_off)
+    limits = Limits(window=window, output=max_output)
+    settings = settings_in(settings_file, limits) if settings_file is not None else Settings()
     remote = settings.remote_endpoint if settings.remote_enabled else None
     sent_before = HarnessPrompt(
         system=text_of(system) if system else "", tools=tools_of(tools) if tools else b""
     )
+
+    def is_called_off() -> bool:
+        return interrupt() or lines.is_called_off()
+
+    check_window(policy_with(chosen, settings), limits)
     with opened_session(ctx, session) as (log, name):
+        check_templates(log, name, chosen, template_sources())
         maintainer = Maintainer(
             compactor=Compactor(
                 policy=chosen,
-                asker=asker_of(ctx, log, asking, interrupt, chosen, session=name, remote=remote),
-                limits=Limits(window=window, output=max_output),
+                asker=asker_of(ctx, log, asking, is_called_off, chosen, session=name, remote=remote),
+                limits=limits,
                 tokens=counter(chosen.counter, log=log),
                 sources=template_sources(),
                 hooks=installed_hooks(),
@@ -100,7 +111,7 @@ def command(
             sent_before=sent_before,
         )
         writer = SessionWriter(log, name)
-        for number, line in enumerate(sys.stdin.buffer, 1):
+        for number, line in enumerate(lines, 1):
             if line.strip():
                 with interrupt.noted():
                     advice = answer(maintainer, writer, line, number)

@@ -6,16 +6,19 @@ from typing import Final
 
 import msgspec
 
+from compaction.cuts.window import is_compacted
 from eventstore.event import Event
 from eventstore.formats import view_of_event
-from eventstore.frame import decode
+from eventstore.frame import decode, header_of
 from eventstore.log import Snapshot
 from eventstore.views import Message
 from projections.coverage import bears_message
 from projections.settings import settings_at
+from projections.standpoint import stand
 from projections.usage import CUT_OFF
 
-_LEFT_OUT: Final = frozenset({"error", CUT_OFF})
+_FAILED: Final = "error"
+_LEFT_OUT: Final = frozenset({_FAILED, CUT_OFF})
 """Stop reasons of answers that leave the context once they are recovered."""
 _ENDS: Final = frozenset({"compaction", "undone"})
 """Kinds of entries that are no messages, and change which messages there are."""
@@ -82,6 +85,21 @@ def newest(snapshot: Snapshot, session: str) -> Newest:
         before=before,
         model=str(model) if model is not None else "",
     )
+
+
+def failed_before_compaction(snapshot: Snapshot, session: str) -> bool:
+    """Whether the session's newest answer failed, and nothing has been said since but a compaction was made.
+
+    It counts wherever it stands: a compaction by which a request is recovered is no entry below the failed answer.
+    """
+    at = stand(snapshot, session)
+    if not is_compacted(snapshot, at):
+        return False
+    compaction = header_of(snapshot.frame(session, at.leaf)).compaction_seq
+    earlier = snapshot.frames(session, last=compaction - 1, backward=True)
+    messages = filter(bears_message, (decode(frame, session) for frame in earlier))
+    answer = _answer(next(messages, None))
+    return answer is not None and answer.stop_reason == _FAILED
 
 
 def _telling(snapshot: Snapshot, session: str, seq: int) -> Event | None:

@@ -8,21 +8,21 @@ from typing import Final
 import msgspec
 
 from compaction.compactor import Compacted, Compactor
-from compaction.composing import Reason
-from compaction.cuts.window import is_compacted
 from compaction.maintaining import rules
 from compaction.maintaining.advice import Advice, after
-from compaction.maintaining.answers import newest
+from compaction.maintaining.answers import failed_before_compaction, newest
 from compaction.maintaining.compact_tool import Asked, call_result, compact_calls
 from compaction.maintaining.decisions import Hook, Occasion, past
 from compaction.maintaining.overrides import compactor_with
 from compaction.maintaining.remedies import Remedies
+from compaction.maintaining.running import Running
 from compaction.maintaining.settings import Settings
 from compaction.navigation.navigator import Navigator
+from compaction.reason import Reason
 from compaction.rewriting import record_rewrites
 from compaction.summaries.summary import NO_WISHES, Wishes
 from eventstore.records import Decision, DecisionOutcome
-from eventstore.writing import SessionWriter
+from eventstore.writing import SessionWriter, until_ours
 from projections.context import build_context
 from projections.context_size import ContextSize, context_size
 from projections.harness_prompt import HarnessPrompt
@@ -36,7 +36,11 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
 
     `now` gives epoch milliseconds; `new_session` a writer of a session that is to be, for handoffs.
     `sent_before` is what the harness sends before its messages, for prompts that stand behind them; what it
-    leaves out is taken from the log.
+    leaves out is taken from the log. Of one session one call runs at a time; other threads' wait for it, but for
+    a person's, which calls it off first. `running` is what runs: maintainers that are given the same call each
+    other off.
+
+    Raises BadInputError for settings that the compactor's window is too small for.
     """
 
     compactor: Compactor
@@ -44,13 +48,18 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     new_session: Callable[[], SessionWriter] | None = None
     settings: Settings = Settings()
     sent_before: HarnessPrompt = HarnessPrompt()
+    running: Running = msgspec.field(default_factory=Running)
+
+    def __post_init__(self) -> None:
+        self.settings.check(self.compactor.limits)
 
     def before_request(self, writer: SessionWriter) -> Advice:
         """Before a request is sent: rewrites that a policy makes every time, then the threshold."""
         rewrites = self.settings.is_automatic and self.compactor.policy.before_requests
-        events = self._rewrite(writer) if rewrites else []
-        case = rules.before_request(self.settings)
-        return after(events, self._handled(writer, "before_request", case), rewritten=bool(events))
+        with self.running.one(writer.session):
+            events = self._rewrite(writer) if rewrites else []
+            case = rules.before_request(self.settings)
+            return after(events, self._handled(writer, "before_request", case), rewritten=bool(events))
 
     def after_turn(self, writer: SessionWriter, *, model: str | None = None) -> Advice:
         """After an answer: one that was cut off for its length is recovered, else the threshold is looked at.
@@ -59,37 +68,54 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         done as soon as all other calls of the answer have their results. `model` is the one in use now, by its
         name or as provider/name; None: the one that the log says.
         """
-        with writer.log.snapshot() as snapshot:
-            last = newest(snapshot, writer.session)
-            asked = compact_calls(build_context(snapshot, writer.session).parts)
-        case = rules.after_turn(
-            stop=last.stop, is_of_model=last.is_of(model), asked=asked, settings=self.settings
-        )
-        return self._handled(writer, "after_turn", case, asked=asked, model=model)
+        with self.running.one(writer.session):
+            with writer.log.snapshot() as snapshot:
+                last = newest(snapshot, writer.session)
+                asked = compact_calls(build_context(snapshot, writer.session).parts)
+            case = rules.after_turn(
+                stop=last.stop, is_of_model=last.is_of(model), asked=asked, settings=self.settings
+            )
+            return self._handled(writer, "after_turn", case, asked=asked, model=model)
 
     def on_error(self, writer: SessionWriter, error: str, *, model: str | None = None) -> Advice:
         """After a request was refused: one that was too long is recovered, others are not for this.
 
         `model` is the one in use now, as for `after_turn`: that another's request was too long says nothing of it.
+        An error whose failed answer is in the log, from before the newest compaction, is none of now; where the
+        log has no failed answer, it is.
         """
-        with writer.log.snapshot() as snapshot:
-            last = newest(snapshot, writer.session)
-            is_stale = is_compacted(snapshot, stand(snapshot, writer.session))
-        case = rules.on_error(
-            error,
-            is_stale=is_stale,
-            is_of_model=not last.is_left_out or last.is_of(model),
-            settings=self.settings,
-        )
-        return self._handled(writer, "error", case, model=model)
+        with self.running.one(writer.session):
+            with writer.log.snapshot() as snapshot:
+                last = newest(snapshot, writer.session)
+                is_stale = failed_before_compaction(snapshot, writer.session)
+            case = rules.on_error(
+                error,
+                is_stale=is_stale,
+                is_of_model=not last.is_left_out or last.is_of(model),
+                settings=self.settings,
+            )
+            return self._handled(writer, "error", case, model=model)
 
     def on_idle(self, writer: SessionWriter, idle_seconds: float) -> Advice:
         """While nothing happens: a large context is made smaller, and nothing goes on by itself."""
-        return self._handled(writer, "idle", rules.on_idle(idle_seconds, self.settings))
+        with self.running.one(writer.session):
+            return self._handled(writer, "idle", rules.on_idle(idle_seconds, self.settings))
 
     def compact(self, writer: SessionWriter, wishes: Wishes = NO_WISHES) -> Compacted:
-        """What a person asks for, also where automatic compaction is off or has failed."""
-        compactor = self._compactor
+        """What a person asks for, also where automatic compaction is off or has failed.
+
+        What runs for the session in another thread is called off first, and leaves its attempt.
+        """
+        with self.running.first(writer.session):
+            return self._compacted(writer, wishes)
+
+    def call_off(self, writer: SessionWriter) -> None:
+        """Call off what runs for a session in another thread, and wait until it has ended."""
+        with self.running.first(writer.session):
+            pass
+
+    def _compacted(self, writer: SessionWriter, wishes: Wishes) -> Compacted:
+        compactor = self._compactor_for(writer.session)
         done = compactor.compact(writer, reason="manual", wishes=self._with_prompt(wishes))
         if done.outcome != "nothing":
             return done
@@ -118,6 +144,15 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     def _compactor(self) -> Compactor:
         return compactor_with(self.compactor, self.settings)
 
+    def _compactor_for(self, session: str) -> Compactor:
+        """The compactor, whose requests are called off by whoever goes first."""
+        compactor = self._compactor
+        is_cancelled = compactor.asker.is_cancelled
+        asker = msgspec.structs.replace(
+            compactor.asker, is_cancelled=lambda: is_cancelled() or self.running.is_called_off(session)
+        )
+        return msgspec.structs.replace(compactor, asker=asker)
+
     def _handled(
         self,
         writer: SessionWriter,
@@ -137,13 +172,27 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         return self._made_smaller(occasion, case)
 
     def _as_asked(self, occasion: Occasion, asked: Asked) -> Advice:
-        """What the model asked for by calling a tool. What is kept holds the calls, so that their results find them."""
+        """What the model asked for by calling a tool; the results of its calls follow.
+
+        They come behind the compaction, and not before it, for they tell what came of it. Every cut keeps an answer
+        whose calls are open, so that no result is an orphan; and who takes the compaction back takes no result with it.
+        """
         writer = occasion.writer
         wishes = Wishes(instructions=asked.instructions)
         advice = self._remedied(occasion, "tool", self._size(writer), wishes=wishes)
         problem = "" if advice.history_rewritten else advice.error or advice.reason
-        answered = writer.append(*(call_result(call, problem=problem) for call in asked.calls))
+        answered = until_ours(lambda: self._answered(writer, asked, problem))
         return msgspec.structs.replace(advice, do="nothing", events=[*advice.events, *answered])
+
+    def _answered(self, writer: SessionWriter, asked: Asked, problem: str) -> list[str]:
+        """The results of calls; none where somebody has given them by now, or has left the branch."""
+        with writer.log.snapshot() as snapshot:
+            version = snapshot.head(writer.session).version
+            open_calls = compact_calls(build_context(snapshot, writer.session).parts)
+        if open_calls is None or open_calls.calls != asked.calls:
+            return []
+        results = (call_result(call, problem=problem) for call in asked.calls)
+        return writer.append(*results, expected=version)
 
     def _made_smaller(self, occasion: Occasion, reason: Reason) -> Advice:
         """Rewrites first; then, if they were not enough, what else there is."""
@@ -201,7 +250,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         )
         return Remedies(
             occasion=occasion,
-            compactor=self._compactor,
+            compactor=self._compactor_for(writer.session),
             settings=self.settings,
             reason=reason,
             size=size,

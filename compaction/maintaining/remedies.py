@@ -7,19 +7,20 @@ from typing import Any, Final
 
 import msgspec
 
+from compaction.attempts import attempt_of
 from compaction.compactor import Compacted, Compactor, Prepared
-from compaction.composing import Reason
+from compaction.continuations import CONTINUATIONS
 from compaction.handoff import hand_off
 from compaction.maintaining.advice import Advice, after
 from compaction.maintaining.decisions import Occasion, open_for, opens, past
 from compaction.maintaining.rules import GivenUp, Remedy, continues, failure_message, is_recovery
 from compaction.maintaining.settings import Promotion, Settings
 from compaction.navigation.navigate import move_to
-from compaction.overtaken import went_on
+from compaction.overtaken import WENT_ON, went_on
+from compaction.reason import Reason
 from compaction.summaries.summary import Wishes
 from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
-from eventstore.frame import header_of
 from eventstore.records import DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
 from projections.context_size import ContextSize
@@ -120,8 +121,8 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
             leaf=self.leaf,
             since=self.since if self.leaf is not None else None,
         )
-        if prepared is None:
-            return self._nothing_to_do("nothing to summarize")
+        if isinstance(prepared, Compacted):
+            return self._nothing_to_do(prepared.reason)
         troubles = [
             event
             for said in prepared.troubles
@@ -132,29 +133,29 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
         return after(troubles, self._carried_out(prepared))
 
     def _carried_out(self, prepared: Prepared) -> Advice:
-        policy = self.compactor.policy
+        follows = CONTINUATIONS[self.compactor.policy.continuation]
+        triggered = self._put_down(DecisionOutcome.TRIGGERED, self.reason)
         try:
             done = self.compactor.carry_out(
                 self.occasion.writer,
                 prepared,
-                continues=continues(self.reason, self.occasion.hook, policy.continuation, self.settings),
-                decision=self.occasion.decision(DecisionOutcome.TRIGGERED, self.reason, **self._numbers),
+                continues=continues(self.reason, self.occasion.hook, follows, self.settings),
             )
         except CancelledError as error:
-            return self._interrupted(error)
+            advice = self._interrupted(error)
         except _NO_SUMMARY as error:
-            return self._failed(str(error))
-        return self._come_of(done, since=prepared.since)
+            advice = after(attempt_of(error), self._failed(str(error)))
+        else:
+            advice = self._come_of(done)
+        return after(triggered, advice)
 
     def _give_up(self, why: str) -> Advice:
         """Nothing is tried; who waits for a recovery learns that there is none."""
         return after(self._opened(), self._skipped(why))
 
-    def _come_of(self, done: Compacted, *, since: int) -> Advice:
+    def _come_of(self, done: Compacted) -> Advice:
         if done.outcome == "nothing":
-            is_theirs = self._is_compacted(since)
-            advice = self._overtaken(done.reason) if is_theirs else self._nothing_to_do(done.reason)
-            return after(done.decisions, advice)
+            return after(done.decisions, self._overtaken(done.reason))
         if done.outcome == "no-gain":
             events = [*done.decisions, *self._opened()]
             return Advice(
@@ -174,21 +175,14 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
         return self._failed(why) if is_recovery(self.reason) else self._skipped(why)
 
     def _overtaken(self, why: str) -> Advice:
-        """Somebody else has compacted: there is room, though not by us."""
+        """What others did meanwhile left nothing to do: no failure, and a request is for what there is now."""
         events = self.occasion.put_down_once(DecisionOutcome.SKIPPED, why)
         return Advice(
             do="retry" if is_recovery(self.reason) else "nothing",
             reason=why,
-            history_rewritten=True,
+            history_rewritten=why != WENT_ON,
             events=events,
         )
-
-    def _is_compacted(self, since: int) -> bool:
-        """Whether the session stands below a compaction that came after a version."""
-        writer = self.occasion.writer
-        with writer.log.snapshot() as snapshot:
-            leaf = snapshot.head(writer.session).leaf
-            return header_of(snapshot.frame(writer.session, leaf)).compaction_seq > since
 
     def _skipped(self, why: str) -> Advice:
         events = self.occasion.put_down_once(DecisionOutcome.SKIPPED, why)
@@ -197,7 +191,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
     def _interrupted(self, error: CancelledError) -> Advice:
         """Called off by a person, who is told so."""
         said = failure_message(self.reason, str(error))
-        return msgspec.structs.replace(self._called_off(str(error)), error=said)
+        return after(attempt_of(error), msgspec.structs.replace(self._called_off(str(error)), error=said))
 
     def _called_off(self, why: str) -> Advice:
         """Called off: that is no failure."""

@@ -6,13 +6,14 @@ from typing import Final, Literal
 
 import msgspec
 
-from compaction.composing import Reason
+from compaction.continuations import Continuation
 from compaction.maintaining.answers import Newest, is_same_model
 from compaction.maintaining.compact_tool import Asked
 from compaction.maintaining.decisions import Hook, Past, given_up
 from compaction.maintaining.settings import Promotion, Settings
 from compaction.part import Limits
-from compaction.policies import Continuation
+from compaction.reason import Reason
+from compaction.summarizers.refusal import one_line
 from compaction.summarizers.too_long import says_too_long
 from compaction.trigger import Trigger
 from projections.standpoint import ROOT, Leaf
@@ -21,7 +22,6 @@ from projections.usage import CUT_OFF, FAILED
 Remedy = Literal["switch-model", "hand-off", "compact"]
 _PROMOTED: Final[frozenset[Reason]] = frozenset({"overflow", "incomplete", "threshold", "idle"})
 _HANDED_OFF: Final[frozenset[Reason]] = frozenset({"incomplete", "threshold"})
-_REPLAYED: Final[frozenset[Reason]] = frozenset({"overflow", "incomplete", "threshold"})
 _RECOVERIES_FAILED: Final[dict[Reason, str]] = {
     "overflow": "Context overflow recovery failed: ",
     "incomplete": "Incomplete response recovery failed: ",
@@ -61,13 +61,16 @@ def after_turn(*, stop: str, is_of_model: bool, asked: Asked | None, settings: S
 
 
 def on_error(error: str, *, is_stale: bool, is_of_model: bool, settings: Settings) -> Reason | Skip:
-    """After a refusal; `is_stale`: the session has been compacted since. Of another model it says nothing."""
+    """After a refusal; `is_stale`: its failed answer is in the log, and the session was compacted since.
+
+    Of another model it says nothing.
+    """
     if not says_too_long(error):
         return Skip("the error says nothing of the context's length")
     if not settings.is_automatic:
         return _OFF
     if is_stale:
-        return Skip("the error is older than the newest compaction")
+        return Skip(f"the error is older than the newest compaction: {one_line(error)}")
     return "overflow" if is_of_model else Skip("the error is of another model")
 
 
@@ -120,17 +123,9 @@ def is_promoted(promotion: Promotion | None, *, tokens: int, trigger: Trigger, i
     return not is_same_model(promotion.model, in_use)
 
 
-def continues(reason: Reason, hook: Hook, way: Continuation, settings: Settings) -> bool:
-    """Whether a policy's continuation follows a compaction, of which some do by themselves.
-
-    A request that nobody answered is replayed after all that nobody asked for but an idle session's. A word of the
-    agent's own to go on is for the end of a turn only: else a request is on its way already.
-    """
-    if not settings.auto_continue:
-        return False
-    if way == "replay":
-        return reason in _REPLAYED
-    return reason == "threshold" and hook == "after_turn"
+def continues(reason: Reason, hook: Hook, continuation: Continuation, settings: Settings) -> bool:
+    """Whether a policy's continuation follows a compaction, of which some do by themselves."""
+    return settings.auto_continue and continuation.is_due(reason, is_after_turn=hook == "after_turn")
 
 
 def is_recovery(reason: Reason) -> bool:

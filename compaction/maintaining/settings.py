@@ -7,10 +7,12 @@ from typing import Annotated, Literal
 import msgspec
 
 from compaction.part import Count, Limits, Positive
-from compaction.trigger import DEFAULT_RESERVE
+from eventstore.errors import BadInputError
 
 Threshold = Annotated[int, msgspec.Meta(ge=-1)]
 """A threshold; -1 and 0 set none."""
+Percent = Annotated[int, msgspec.Meta(ge=-1, le=100)]
+"""A threshold as a percentage; -1 and 0 set none."""
 
 
 class Promotion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,10 +29,13 @@ class Promotion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class BranchSummaries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whether a branch that is left is summarized, and the tokens of the window that stay free for that."""
+    """Whether a branch that is left is summarized, and the tokens of the window that stay free for that.
+
+    None: 16,384, and in a small window 15 % of it.
+    """
 
     enabled: bool = False
-    reserve_tokens: Count = DEFAULT_RESERVE
+    reserve_tokens: Count | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,7 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     strategy: Literal["context-full", "handoff", "off"] = "context-full"
     reserve_tokens: Positive | None = None
     keep_recent_tokens: Positive | None = None
-    threshold_percent: Threshold = -1
+    threshold_percent: Percent = -1
     threshold_tokens: Threshold = -1
     auto_continue: bool = True
     remote_enabled: bool = True
@@ -67,3 +72,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def is_automatic(self) -> bool:
         """Whether anything is compacted that nobody asked for."""
         return self.enabled and self.strategy != "off"
+
+    def check(self, limits: Limits, *, source: str = "settings") -> None:
+        """Raise BadInputError where a model cannot have what is set; `source` is where that is written down."""
+        given = {
+            "reserve_tokens": self.reserve_tokens,
+            "keep_recent_tokens": self.keep_recent_tokens,
+            "branch_summary.reserve_tokens": self.branch_summary.reserve_tokens,
+        }
+        for key, tokens in given.items():
+            if tokens is not None and tokens >= limits.window:
+                raise BadInputError(
+                    source,
+                    f"`{key}` is {tokens:,}, and the window has {limits.window:,} tokens",
+                    "give fewer, or tell of a larger window",
+                )

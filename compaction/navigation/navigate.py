@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from compaction.navigation.branch import SAYS_NOTHING, branch_summary
-from eventstore.errors import BadInputError
+from compaction.navigation.branch import SAYS_NOTHING, branch_summary, says_anything
+from compaction.overtaken import LEFT
+from eventstore.errors import BadInputError, RefoldError
 from eventstore.event import Event, Parent
 from eventstore.formats import view_of_event
 from eventstore.frame import decode, header_of
@@ -19,6 +20,7 @@ from eventstore.writing import SessionWriter
 from projections.files import files_of
 from projections.standpoint import Leaf, Standpoint, entry_id, stand
 
+GREW: Final = "the branch has grown meanwhile"
 _SAYS_NOTHING: Final = frozenset(CODE_OF_KIND[kind] for kind in SAYS_NOTHING)
 
 
@@ -45,14 +47,18 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 class Written(msgspec.Struct, frozen=True, kw_only=True):
     """A summary of a branch that somebody wrote.
 
-    `request` is how it was asked for, `is_supplied`: a hook wrote it. `version` is that of the session it tells
-    of, None: the one that is found.
+    `request` is how it was asked for, `is_supplied`: a hook wrote it. `of` is the move whose branch it tells of,
+    None: of the one that is found.
     """
 
     text: str
     request: dict[str, Any] = {}
     is_supplied: bool = False
-    version: int | None = None
+    of: Move | None = None
+
+
+class OvertakenError(RefoldError):
+    """A summary tells of another branch than the one that would be left by now."""
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,16 +131,16 @@ def go(
     With a summary of the branch that is left, it is attached at the new leaf; else a move is. A label is
     for the summary, or without one for the target, as pi sets it. Where the session stands there already,
     no move is appended; in a dry run nothing is. Raises NotFoundError, also for a summary where there is
-    nothing to summarize, BadInputError for an empty summary or a label of the root, VersionConflictError
-    where somebody appended in the meantime.
+    nothing to summarize, BadInputError for an empty summary or a label of the root, OvertakenError where a summary
+    tells of another branch, VersionConflictError where somebody appended in the meantime.
     """
     written = Written(text=summary) if isinstance(summary, str) else summary
     with writer.log.snapshot() as snapshot:
         version = snapshot.head(writer.session).version
         move = plan_move(snapshot, writer.session, target)
+        if written is not None and written.of is not None:
+            _check_same(written.of, move)
         step = _step(snapshot, move, written)
-    if written is not None and written.version is not None:
-        version = written.version
     if label is not None and summary is None and move.target is None:
         raise BadInputError(f"label {label!r}", "the root is no entry that could have one", "leave it out")
     count = (step is not None) + (label is not None)
@@ -149,6 +155,15 @@ def go(
     cause = ids[0] if count > 1 else ""
     writer.append(*records, parent=parent, cause=cause, expected=version, ids=ids)
     return Moved(move=move, events=tuple(ids))
+
+
+def _check_same(before: Move, now: Move) -> None:
+    """Raise OvertakenError where a move leaves other entries than it did, or leads elsewhere."""
+    told, left = (
+        [entry.id for entry in each.to_summarize if says_anything([entry])] for each in (before, now)
+    )
+    if left != told or now.new_leaf != before.new_leaf:
+        raise OvertakenError(GREW if left[: len(told)] == told else LEFT)
 
 
 def _step(snapshot: Snapshot, move: Move, written: Written | None) -> Record | None:

@@ -9,15 +9,14 @@ import msgspec
 
 from compaction.hooks import Cancel, Hooks, Supplied, decided, recorded_troubles
 from compaction.navigation.branch import says_anything
-from compaction.navigation.navigate import Move, Written, go, plan_move
+from compaction.navigation.navigate import Move, OvertakenError, Written, go, plan_move
 from compaction.navigation.summarize_branch import summarize_branch
 from compaction.part import Limits
 from compaction.summaries.request_record import request_record
 from compaction.summarizers.asking import Asker, Reply
 from compaction.templates import Source
-from eventstore.errors import VersionConflictError
 from eventstore.records import Attempt, Decision, DecisionOutcome
-from eventstore.writing import SessionWriter
+from eventstore.writing import SessionWriter, until_ours
 from projections.standpoint import Leaf
 from projections.tokens import Counter
 
@@ -27,14 +26,16 @@ NOTHING_TO_SUMMARIZE: Final = "what is left holds no message to summarize"
 class Gone(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a move.
 
-    `outcome`: it was made, or a hook called it off. `reason` is why, or why it was made without the summary that
-    somebody was there to write. `events` are the ids of what was appended; `missing` the sections that the
-    summary lacks; `troubles` what hooks that raised said.
+    `outcome`: it was made, a hook called it off, or others have changed what it leaves while a summary of that was
+    made. `reason` is why, or why it was made without the summary that somebody was there to write. `is_summarized`:
+    what is left has a summary. `events` are the ids of what was appended; `missing` the sections that the summary
+    lacks; `troubles` what hooks that raised said.
     """
 
-    outcome: Literal["moved", "cancelled"]
+    outcome: Literal["moved", "cancelled", "overtaken"]
     move: Move
     reason: str = ""
+    is_summarized: bool = False
     events: list[str] = []
     missing: list[str] = []
     troubles: list[str] = []
@@ -67,42 +68,40 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         """Go to an entry, or to `ROOT`, with the summary that a hook supplies, that is given, or that is asked for.
 
         Where nothing is left that says anything, none is asked for. A request that fails or is cancelled leaves
-        the tree as it was, and an `attempt`. Raises what `go` does, AskingError, CancelledError;
-        VersionConflictError also where somebody has appended while the summary was made.
+        the tree as it was, and an `attempt`. So does one during which others have said more on the branch, or have
+        left it: its summary is not of what would be left. Raises what `go` does, AskingError, CancelledError.
         """
-        with writer.log.snapshot() as snapshot:
-            version = snapshot.head(writer.session).version
-            move = plan_move(snapshot, writer.session, target)
+        move = plan_move(writer.log, writer.session, target)
         with recorded_troubles(writer) as troubles:
             said = decided(self.hooks, "before_move", move, troubles)
             if isinstance(said, Cancel):
                 writer.append(Decision(outcome=DecisionOutcome.CANCELLED, reason=said.reason))
                 return Gone(outcome="cancelled", move=move, reason=said.reason, troubles=troubles)
             asked, reason = None, ""
-            written = None if summary is None else Written(text=summary)
+            written = None if summary is None else Written(text=summary, of=move)
             if isinstance(said, Supplied) and says_anything(move.to_summarize):
-                written = Written(text=said.summary, is_supplied=True, version=version)
+                written = Written(text=said.summary, is_supplied=True, of=move)
             elif written is None and self.asker is not None:
                 asked = self._asked(writer, move, self.asker, instructions)
                 if asked is None:
                     reason = NOTHING_TO_SUMMARIZE
                 else:
                     request = request_record(asked.requests, missing=asked.missing)
-                    written = Written(text=asked.text, request=request, version=version)
+                    written = Written(text=asked.text, request=request, of=move)
             try:
-                moved = go(writer, target, summary=written, label=label)
-            except VersionConflictError as error:
+                moved = until_ours(lambda: go(writer, target, summary=written, label=label))
+            except OvertakenError as error:
                 if asked is not None:
-                    writer.append(
-                        Attempt(request={"reason": "branch", "requests": asked.requests}, error=str(error))
-                    )
-                raise
+                    request = {"reason": "branch", "requests": asked.requests}
+                    writer.append(Attempt(request=request, error=str(error)))
+                return Gone(outcome="overtaken", move=move, reason=str(error), troubles=troubles)
             for hooks in self.hooks:
                 troubles.ask(hooks, "after_move", list(moved.events))
         return Gone(
             outcome="moved",
             move=moved.move,
             reason=reason,
+            is_summarized=written is not None,
             events=list(moved.events),
             missing=asked.missing if asked else [],
             troubles=troubles,

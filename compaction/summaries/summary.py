@@ -31,6 +31,7 @@ from projections.tokens import Counter
 
 NO_HISTORY: Final = "No prior history."
 _SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
+_SYSTEM: Final = "system"
 _ROOM_FOR_TEMPLATE: Final = 4_000
 """Tokens for what stands around the conversation in a prompt."""
 
@@ -90,13 +91,15 @@ def summarize(
 
     What came before a split turn and the turn's own beginning are summarized apart and at the same time. The
     short summary is for people: where there is none to be had, the other stands without it. Raises
-    NotFoundError for a template, and AskingError or CancelledError with the records of all requests.
+    NotFoundError for a template before anybody is asked, and AskingError or CancelledError with the records of
+    all requests.
     """
     is_split = bool(plan.turn_prefix and prompting.turn_prefix)
     parts = plan.to_summarize if is_split else (*plan.to_summarize, *plan.turn_prefix)
     is_over = Event()
     asker = msgspec.structs.replace(asker, is_cancelled=_either(asker.is_cancelled, is_over.is_set))
     maker = _Maker(plan=plan, prompting=prompting, asker=asker, tokens=tokens, sources=sources, wishes=wishes)
+    maker.check_templates()
     jobs: list[Callable[[], Folded]] = [lambda: maker.of_history(parts)]
     jobs += [maker.of_turn_prefix] if is_split else []
     history, *beginning = _at_once(jobs, is_over)
@@ -162,6 +165,13 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
     tokens: Counter
     sources: Sequence[Source]
     wishes: Wishes
+
+    def check_templates(self) -> None:
+        """Raise NotFoundError where one is not there, also one that would be needed only after others."""
+        asks, own = self.prompting, self.wishes.template
+        summaries = (own,) if own else (asks.template, asks.update)
+        for name in (*summaries, asks.turn_prefix, asks.short, _SYSTEM):
+            find(name, self.sources) if name else None
 
     def template(self, *, previous: str) -> Template:
         updates = previous and self.prompting.update and not self.wishes.template
@@ -245,7 +255,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _system(self) -> str:
-        return find("system", self.sources).text
+        return find(_SYSTEM, self.sources).text
 
     @property
     def _answer(self) -> int:

@@ -10,6 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from compaction.prompts import Prompt, reminded
+from compaction.summarizers.onlooker import Nobody, Onlooker
+from compaction.summarizers.refusal import without_secrets
 from compaction.summarizers.summarizer import (
     Answer,
     Cancellation,
@@ -37,7 +39,7 @@ def never() -> bool:
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """How summarizers are asked: which, in order; with what clock (seconds) and what patience."""
+    """How summarizers are asked: which, in order; with what clock (seconds) and what patience; who looks on."""
 
     summarizers: Sequence[Summarizer]
     is_cancelled: Cancellation = never
@@ -46,6 +48,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = RETRIES
     long_wait: float = LONG_WAIT
     longest_wait: float = LONGEST_WAIT
+    onlooker: Onlooker = Nobody()
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +118,10 @@ def _answer(prompt: Prompt, asker: Asker, requests: list[dict[str, Any]]) -> Ans
             if not said.is_transient or attempt > asker.retries or is_too_late:
                 failures.append(said)
                 break
+            asker.onlooker.note(f"{said}; asked again in {delay:.3g} s ({attempt} of {asker.retries})")
             _wait(delay, asker, requests)
+        if has_next:
+            asker.onlooker.note(f"{failures[-1]}; the next one is asked")
     raise AskingError(failures or [SummarizerError("none", "there is nobody to ask")], requests)
 
 
@@ -129,7 +135,8 @@ def _attempt(
     requests.append(record)
     begun = asker.seconds()
     try:
-        answer = summarizer.summarize(prompt, is_cancelled=asker.is_cancelled)
+        with asker.onlooker.waiting_for(_whom(summarizer)):
+            answer = summarizer.summarize(prompt, is_cancelled=asker.is_cancelled)
     except SummarizerError as error:
         return _failed(record, error)
     except CancelledError:
@@ -190,6 +197,12 @@ def _used(usage: Usage | None) -> dict[str, Any]:
         "cacheWrite": usage.cache_write,
     }
     return {"usage": counts}
+
+
+def _whom(summarizer: Summarizer) -> str:
+    """A summarizer by its name, and its model or address if it has one."""
+    address = getattr(summarizer, "endpoint", "")
+    return " ".join([summarizer.name, *_model(summarizer).values(), without_secrets(address)]).rstrip()
 
 
 def _model(summarizer: Summarizer) -> dict[str, Any]:

@@ -46,8 +46,11 @@ class SummarizerError(RefoldError):
     """A summarizer gave no answer.
 
     `is_transient`: the same request may go through later, after `retry_after` seconds where the provider said
-    so. `is_too_long`: the request was refused for its length. `usage` is what it cost all the same.
+    so. `is_too_long`: the request was refused for its length. `usage` is what it cost all the same. `attempt` is the
+    id of the record that was put down of it, "" for none.
     """
+
+    attempt = ""
 
     def __init__(
         self,
@@ -66,7 +69,12 @@ class SummarizerError(RefoldError):
 
 
 class CancelledError(RefoldError):
-    """Somebody called it off; `requests` are the records of what had been asked until then."""
+    """Somebody called it off; `requests` are the records of what had been asked until then.
+
+    `attempt` is the id of the record that was put down of it, "" for none.
+    """
+
+    attempt = ""
 
     def __init__(self, requests: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__("cancelled; the session is as it was")

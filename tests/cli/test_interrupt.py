@@ -29,6 +29,10 @@ CASES = {
 }
 
 
+NOTES = {"a wait": b"refold: note: summarizer anthropic: 529: overloaded; asked again in 60 s (1 of 2)\n"}
+"""What was told before."""
+
+
 class Interrupted(NamedTuple):
     """A command that was interrupted as soon as it had asked: how it ended, and the store with what was in it."""
 
@@ -37,6 +41,7 @@ class Interrupted(NamedTuple):
     errors: bytes
     refold: Refold
     before: tuple[bytes, bytes]
+    told: bytes
 
 
 def seen(refold: Refold) -> tuple[bytes, bytes]:
@@ -64,11 +69,16 @@ def interrupted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=30)
-    return Interrupted(process.returncode, out, errors, refold, before)
+    told = NOTES.get(request.param, b"")
+    return Interrupted(process.returncode, out, errors, refold, before, told)
 
 
 def test_a_command_ends_with_one_line_and_130(interrupted: Interrupted) -> None:
-    assert (interrupted.code, interrupted.out, interrupted.errors) == (130, b"", CALLED_OFF)
+    assert (interrupted.code, interrupted.out, interrupted.errors) == (
+        130,
+        b"",
+        interrupted.told + CALLED_OFF,
+    )
 
 
 def test_the_session_is_as_it_was(interrupted: Interrupted) -> None:

@@ -6,9 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cli.settings_file import settings_in
+from cli.settings_file import settings_in, settings_of
 from compaction.maintaining import BranchSummaries, Promotion, Settings
+from compaction.part import Limits
 from eventstore.errors import BadInputError
 
 ALL = """
@@ -96,11 +99,11 @@ def test_an_empty_file_sets_nothing(written):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("enabled = 1", "Expected `bool`, got `int` - at `$.enabled`; docs/policies.md names the settings"),
-        ('strategy = "guess"', "Invalid enum value 'guess' - at `$.strategy`"),
-        ("enable = true", "contains unknown field `enable`; docs/policies.md names the settings"),
-        ("reserveTokens = 0", "Expected `int` >= 1 - at `$.reserve_tokens`"),
-        ("reserveToken = 1", "contains unknown field `reserve_token`; docs/policies.md names the settings"),
+        ("enabled = 1", "enabled: it is 1; give true or false"),
+        ('strategy = "guess"', "strategy: it is 'guess'; give one of context-full, handoff, off"),
+        ("enable = true", "enable: there is no such key; did you mean enabled?"),
+        ("reserveTokens = 0", "reserve_tokens: it is 0; give a whole number, 1 or more"),
+        ("reserveToken = 1", "reserve_token: there is no such key; did you mean reserve_tokens?"),
         (
             "reserve_tokens = 1\nreserveTokens = 2",
             "sets `reserve_tokens` twice, the other time as `reserveTokens`; leave one out",
@@ -111,18 +114,57 @@ def test_an_empty_file_sets_nothing(written):
         ),
         (
             "[promotion]\nmodel = 'x'\nwindow = 1\nwidth = 2",
-            "contains unknown field `width` - at `$.promotion`",
+            "[promotion] width: there is no such key; there are: model, window, output",
         ),
-        ("[promotion]\nmodel = 'x'", "missing required field `window` - at `$.promotion`"),
-        ("reserve_tokens = 0", "Expected `int` >= 1 - at `$.reserve_tokens`"),
-        ("threshold_tokens = -2", "Expected `int` >= -1 - at `$.threshold_tokens`"),
-        ("threshold_percent = '80'", "Expected `int`, got `str` - at `$.threshold_percent`"),
+        ("[promotion]\nmodel = 'x'", "[promotion] window: it is missing; give a whole number, 1 or more"),
+        ("promotion = 1", "promotion: it is 1; give a table"),
+        ("threshold_tokens = -2", "threshold_tokens: it is -2; give a whole number, -1 or more"),
+        ("threshold_percent = 101", "threshold_percent: it is 101; give a whole number, -1 to 100"),
+        ("keep_recent_tokens = -1", "keep_recent_tokens: it is -1; give a whole number, 1 or more"),
+        ("threshold_percent = '80'", "threshold_percent: it is '80'; give a whole number, -1 to 100"),
         ("[[[", "is no TOML ("),
         ("enabled = true\nenabled = true", "is no TOML ("),
     ],
 )
 def test_what_is_wrong_is_told_with_its_key(written, text, told):
     assert told in problem(written, text)
+
+
+_keys = st.sampled_from([*Settings.__struct_fields__, "reserveTokens", "model", "window", "output", "x"])
+_values = st.recursive(
+    st.booleans() | st.integers(-2, 101) | st.floats() | st.sampled_from(["off", "http://x", ""]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_keys, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(_keys, _values, max_size=4))
+def test_whatever_a_table_says_it_is_settings_or_what_is_wrong_is_told(table):
+    told = "here: "
+    try:
+        settings_of(table, "here")
+    except BadInputError as error:
+        told = str(error)
+    assert told.startswith("here: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("reserveTokens = 8_000", "reserve_tokens"),
+        ("keep_recent_tokens = 8_000", "keep_recent_tokens"),
+        ("[branch_summary]\nreserve_tokens = 8_000", "branch_summary.reserve_tokens"),
+    ],
+)
+def test_what_the_models_window_is_too_small_for_is_told_with_its_key(tmp_path, text, key):
+    (tmp_path / "settings.toml").write_text(text)
+    assert settings_in(str(tmp_path / "settings.toml"), Limits(window=8_001))
+    with pytest.raises(BadInputError) as raised:
+        settings_in(str(tmp_path / "settings.toml"), Limits(window=8_000))
+    assert str(raised.value) == (
+        f"{tmp_path}/settings.toml: `{key}` is 8,000, and the window has 8,000 tokens; "
+        "give fewer, or tell of a larger window"
+    )
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path):

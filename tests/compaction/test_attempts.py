@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
-from compaction.attempts import attempt_recorded
+from compaction.attempts import attempt_of, attempt_recorded
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import AskingError
+from eventstore.errors import NotFoundError
 from eventstore.records import Attempt, record_of
 from tests.support.events import events, version
 from tests.support.talk import user
@@ -31,13 +34,30 @@ def test_a_request_that_fails_or_is_called_off_is_put_down_and_the_error_goes_on
     assert attempt(story) == Attempt(request={"reason": "branch", "requests": REQUESTS}, error=str(error))
 
 
+def test_a_request_that_cannot_even_be_made_is_put_down_too(story):
+    with pytest.raises(NotFoundError), attempt_recorded(story.writer, "branch"):
+        raise NotFoundError("template", "mine", "see 'refold templates'")
+    assert attempt(story) == Attempt(
+        request={"reason": "branch", "requests": []}, error="no template 'mine'; see 'refold templates'"
+    )
+
+
+@pytest.mark.parametrize("makes", [failing, lambda: CancelledError(REQUESTS)])
+def test_the_error_has_the_attempts_id_from_there_on(story, makes):
+    error = makes()
+    assert attempt_of(error) == []
+    with suppress(AskingError, CancelledError), attempt_recorded(story.writer, "branch"):
+        raise error
+    assert attempt_of(error) == [events(story.log, "s")[-1].id]
+
+
 def test_the_policy_is_told_where_there_is_one(story):
     with pytest.raises(AskingError), attempt_recorded(story.writer, "manual", "pi"):
         raise failing()
     assert attempt(story).request == {"reason": "manual", "policy": "pi", "requests": REQUESTS}
 
 
-def test_nothing_is_put_down_of_what_goes_well_or_fails_otherwise(story):
+def test_nothing_is_put_down_of_what_goes_well_or_is_an_error_in_a_program(story):
     story.says(user("hello"))
     with attempt_recorded(story.writer, "branch"):
         pass

@@ -10,6 +10,7 @@ from compaction.compactor import Compactor
 from compaction.summaries.summary import Wishes
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
+from eventstore.errors import NotFoundError
 from eventstore.event import NewEvent
 from eventstore.records import Custom, Undone
 from projections.context import build_context, context_json
@@ -162,6 +163,16 @@ def test_a_failed_summary_leaves_the_context_and_a_record_of_the_attempt(story):
         compactor(Scripted(fails)).compact(story.writer)
     assert (context_json(story.log, "s"), kinds(story)[-1]) == (before, "attempt")
     assert record(story, "attempt").request["requests"][0]["error"] == "no such model"
+
+
+@pytest.mark.parametrize("key", ["template", "update", "turn_prefix", "short"])
+def test_a_template_that_is_not_there_is_told_before_anybody_is_asked_and_leaves_an_attempt(story, key):
+    turns(story, 20, 10)
+    before, scribe = context_json(story.log, "s"), Scripted()
+    with pytest.raises(NotFoundError, match="no template 'mine'"):
+        compactor(scribe, policy(prompting=prompting(**{key: "mine"}))).compact(story.writer)
+    assert (scribe.prompts, context_json(story.log, "s"), kinds(story)[-1]) == ([], before, "attempt")
+    assert record(story, "attempt").request == {"reason": "manual", "policy": "small", "requests": []}
 
 
 def test_a_cancelled_summary_leaves_the_context_and_a_record_of_the_attempt(story):

@@ -57,7 +57,7 @@ def test_a_summary_that_comes_too_late_is_kept_as_an_attempt_with_its_requests(s
     done = compactor(Scripted(overtaken)).compact(story.writer, reason="threshold")
     kept = record(story, "attempt")
     assert [event.id for event in events(story.log, "s") if event.kind == "attempt"] == done.decisions
-    assert (kept.error, kept.request["reason"]) == ("somebody has compacted or left the branch", "threshold")
+    assert (kept.error, kept.request["reason"]) == ("somebody has compacted it meanwhile", "threshold")
     assert [each["answer"] for each in kept.request["requests"]] == ["ours", "ours"]
     assert kept.request["usage"]["input"] == 180
 

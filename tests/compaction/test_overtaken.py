@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.overtaken import overtaken, went_on
+from compaction.overtaken import COMPACTED, LEFT, WENT_ON, overtaken, went_on
 from eventstore.records import Compaction, CustomMessage, Label, Undone
 from projections.standpoint import stand
 from tests.support.events import version
 from tests.support.talk import user
 
 COMPACTION = Compaction(summary="theirs", first_kept_entry_id="e2", tokens_before=9)
-GONE = "somebody has compacted or left the branch"
-GONE_ON = "somebody has compacted that leaf or gone on from it"
 
 
 @pytest.fixture
@@ -36,7 +34,7 @@ def test_a_branch_that_grew_leaves_the_summary_what_it_stands_for(begun):
 
 def test_a_compaction_leaves_it_nothing(begun):
     begun[0].add(COMPACTION)
-    assert problem(begun) == GONE
+    assert problem(begun) == COMPACTED
 
 
 def test_a_compaction_that_was_taken_back_leaves_it_all(begun):
@@ -47,17 +45,17 @@ def test_a_compaction_that_was_taken_back_leaves_it_all(begun):
 
 def test_who_goes_on_from_further_up_has_left_the_branch(begun):
     begun[0].add(CustomMessage(custom_type="x", content="elsewhere"), parent="e2")
-    assert problem(begun) == GONE
+    assert problem(begun) == LEFT
 
 
 def test_another_leaf_is_gone_once_somebody_speaks_below_it(begun):
     begun[0].says(user("four"))
-    assert problem(begun, is_elsewhere=True) == GONE_ON
+    assert problem(begun, is_elsewhere=True) == WENT_ON
 
 
 def test_another_leaf_is_gone_once_somebody_compacts_it(begun):
     begun[0].add(COMPACTION)
-    assert problem(begun, is_elsewhere=True) == GONE_ON
+    assert problem(begun, is_elsewhere=True) == COMPACTED
 
 
 def test_another_leaf_is_not_gone_for_what_happens_on_other_branches_or_says_nothing(begun):

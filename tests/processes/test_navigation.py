@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,11 @@ import pytest
 from eventstore import open_store
 from eventstore.records import LeafMoved, compose
 from eventstore.verify import verify
+from tests.cli import long_talk
+from tests.cli.long_talk import SESSION
+from tests.cli.running import Refold
 from tests.support.events import events, message, version
+from tests.support.local_http import LocalServer
 from tests.support.processes import running
 
 ACT_SLOWLY = """
@@ -86,3 +92,19 @@ def test_a_fork_is_of_the_session_as_it_was_when_it_was_planned(store: Path) -> 
     assert ends(store, "move", "fork") == ("stored 1", "stored 1")
     with open_store(store) as log:
         assert [event.id for event in events(log, "f")][1:] == ["a", "b", "moved"]
+
+
+def test_of_two_that_go_to_one_place_with_a_summary_one_goes_and_nothing_is_summarized_twice(
+    tmp_path: Path, patient_service: LocalServer
+) -> None:
+    refold = Refold(tmp_path / "store")
+    refold("import", long_talk.write(tmp_path / "talk.jsonl"))
+    asking = ("--summarize", "Briefly.", "--summarizer", "http", "--endpoint", patient_service.url, "--json")
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    both = [refold.started("go", SESSION, "a3", *asking, **streams) for _ in range(2)]
+    said = [process.communicate(timeout=60) for process in both]
+    assert sorted(process.returncode for process in both) == [0, 1]
+    told = sorted((json.loads(out)["outcome"], json.loads(out)["reason"]) for out, _ in said)
+    assert told == [("moved", ""), ("overtaken", "somebody has left the branch meanwhile")]
+    kinds = [event["kind"] for event in refold("log", SESSION, "--json").json_lines]
+    assert (kinds.count("branch_summary"), kinds.count("attempt")) == (1, 1)

@@ -14,6 +14,7 @@ from tests.support.messages_api import MessagesApi, complete, errs, says
 
 KEEPING = ("compact", SESSION, "--keep-recent", "250")
 EXTRACTING = (*KEEPING, "--summarizer", "extractive")
+ALL_FITS = "all that is not summarized fits into the 20,000 tokens that are kept"
 MINE = "+++\nname = 'mine'\nversion = 3\nsections = ['Open']\n+++\nSay what is open.\n"
 
 
@@ -74,7 +75,7 @@ class TestDryRun:
         assert talked("compact", SESSION, "--keep-recent", "350", "--dry-run").lines == [
             "would summarize 8 messages and 1 message of a split turn",
             "would keep 3 messages from a4 on",
-            "context: 1,107 -> at most 1,107 tokens",
+            "context: 1,107 -> at most 1,107 tokens by utf16/4",
             "  read      src/parser.py",
         ]
 
@@ -120,9 +121,17 @@ class TestCompacting:
         before = context(talked, "--format", "pi")["messages"]
         done, sizes, way_back = talked(*EXTRACTING).lines
         assert done.startswith("compacted by ")
-        assert sizes == f"context: 1,107 -> {context(talked)['tokens']:,} tokens"
+        assert sizes == f"context: 1,107 -> {context(talked)['tokens']:,} tokens by utf16/4"
         talked(*way_back.removeprefix("taken back with: refold ").split())
         assert context(talked, "--format", "pi")["messages"] == before
+
+    def test_a_counter_that_can_only_be_estimated_is_told(
+        self, talked: Refold, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("projections.tokens._o200k", lambda _: None)
+        told = talked(*EXTRACTING, "--counter", "o200k")
+        assert "o200k has no vocabulary here: estimated by bytes/4" in told.errors
+        assert told.lines[1].endswith(" tokens by bytes/4")
 
     def test_another_branch_is_compacted_where_it_ends(self, talked: Refold) -> None:
         done = talked(
@@ -294,7 +303,7 @@ class TestNothing:
     def test_what_fits_is_not_compacted(self, talked: Refold) -> None:
         before = events(talked)
         done = talked("compact", SESSION, "--summarizer", "extractive")
-        assert done.lines == ["nothing to compact: all that could be summarized is, or would be kept"]
+        assert done.lines == [f"nothing to compact: {ALL_FITS}"]
         assert events(talked) == before
 
     def test_what_is_compacted_is_not_compacted_again(self, talked: Refold) -> None:
@@ -302,6 +311,12 @@ class TestNothing:
         before = events(talked)
         done = talked(*EXTRACTING, "--json").json
         assert (done["outcome"], done["tokensBefore"], events(talked)) == ("nothing", None, before)
+        assert done["reason"] == "nothing has been said since the newest compaction"
+
+    def test_a_dry_run_tells_why_and_has_null_in_json(self, talked: Refold) -> None:
+        plan = ("compact", SESSION, "--dry-run")
+        assert talked(*plan).lines == [f"nothing to compact: {ALL_FITS}"]
+        assert talked(*plan, "--json").json is None
 
     def test_a_policy_that_makes_no_summaries_is_told(self, talked: Refold) -> None:
         assert talked("compact", SESSION, "--policy", "mask", "--summarizer", "extractive").lines == [

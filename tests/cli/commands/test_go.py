@@ -33,12 +33,23 @@ def test_the_move_is_an_event_below_the_target(told: Refold) -> None:
 
 def test_people_are_told_where_the_session_stands_and_what_is_left(told: Refold) -> None:
     moved = told("go", SESSION, "a3")
-    assert moved.lines == [f"stands at a3 by {leaf(told)['id']}, 6 entries left behind"]
+    by = leaf(told)["id"]
+    assert moved.lines == [
+        f"stands at a3 by {by}, 6 entries left behind",
+        f"taken back with: refold undo {SESSION} {by}",
+    ]
+
+
+def test_what_people_are_told_takes_a_move_back(told: Refold) -> None:
+    before = told("context", SESSION, "--format", "pi").raw
+    *_, undo = told("go", SESSION, "b2", "--summary", "It was fixed.").lines
+    told(*undo.removeprefix("taken back with: refold ").split())
+    assert told("context", SESSION, "--format", "pi").raw == before
 
 
 def test_of_a_persons_message_the_text_is_printed_to_be_edited(told: Refold) -> None:
     moved = told("go", SESSION, "u2")
-    assert moved.lines[1:] == ["to edit:", "Now the tests."]
+    assert moved.lines[2:] == ["to edit:", "Now the tests."]
     assert leaf(told)["parent"] == "r3"
 
 
@@ -127,9 +138,11 @@ def test_json_of_a_move_has_its_events_and_its_plan(told: Refold) -> None:
     done = told("go", SESSION, "b1", "--json").json
     assert done == {
         "session": SESSION,
+        "outcome": "moved",
+        "reason": "",
+        "summarized": False,
         "events": [leaf(told)["id"]],
         **planned,
-        "reason": "",
         "missingSections": [],
         "troubles": [],
     }
@@ -174,6 +187,13 @@ class TestSummarize:
         found = leaf(told)
         assert (found["kind"], found["parent"]) == ("branch_summary", "b2")
         assert "Thanks!" in found["record"]["summary"]
+
+    def test_people_are_told_that_it_is_summarized(self, told: Refold) -> None:
+        moved = told("go", SESSION, "b2", *self.EXTRACTING)
+        assert moved.lines[0] == f"stands at b2 by {leaf(told)['id']}, 6 entries left behind and summarized"
+
+    def test_programs_are_told_that_it_is_summarized(self, told: Refold) -> None:
+        assert told("go", SESSION, "b2", *self.EXTRACTING, "--json").json["summarized"] is True
 
     def test_how_it_was_asked_for_is_recorded(self, told: Refold) -> None:
         told("go", SESSION, "b2", *self.EXTRACTING)

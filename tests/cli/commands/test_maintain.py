@@ -10,14 +10,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
-from tests.support.local_http import LocalServer
-from tests.support.messages_api import MessagesApi, stalls
+from tests.support.local_http import Exchange, LocalServer, Reply
+from tests.support.messages_api import MessagesApi, complete, says, stalls
 from tests.support.pi_files import line
 
 EXTRACTING = ("maintain", SESSION, "--summarizer", "extractive")
@@ -30,6 +31,7 @@ NOTHING = {
     "events": [],
     "tokens": None,
     "error": None,
+    "ignored": [],
 }
 TIGHT = ("--window", "1000", "--policy", "tight.toml")
 """1,107 tokens are over 1,000 - 300, and 250 are kept."""
@@ -43,13 +45,13 @@ class Harness:
 
     def asks(self, **happened: Any) -> Any:
         """The answer to one line, which comes before there is another."""
-        return self.says(json.dumps(happened).encode())
-
-    def says(self, line: bytes) -> Any:
-        assert self.process.stdin is not None
-        self.process.stdin.write(line + b"\n")
-        self.process.stdin.flush()
+        self.says(**happened)
         return self.hears()
+
+    def says(self, **happened: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(happened).encode() + b"\n")
+        self.process.stdin.flush()
 
     def hears(self) -> Any:
         assert self.process.stdout is not None
@@ -178,7 +180,6 @@ class TestBadLines:
             (b'{"on":"lunch"}', "Invalid value 'lunch'"),
             (b'{"on":"error"}', "Object missing required field `error`"),
             (b'{"on":"idle","seconds":"long"}', "Expected `float`, got `str`"),
-            (b'{"on":"compact","instruction":"x"}', "Object contains unknown field `instruction`"),
             (b'{"on":"compact","instructions":"\xff"}', "utf-8"),
             (b'{"on":"compact","instructions":"\\ud83d"}', "truncated"),
             (b"[" * 5_000, "Expected `object`, got `array`"),
@@ -221,6 +222,9 @@ class TestBadLines:
         asking = ("maintain", SESSION, "--summarizer", "http", "--endpoint", api.url, "--policy", "layered")
         failed, then = talked(*asking, stdin='{"on":"compact"}\n{"on":"after_turn"}\n').json_lines
         assert "answered 400" in failed["error"]
+        assert [talked("show", SESSION, each, "--json").json["kind"] for each in failed["events"]] == [
+            "attempt"
+        ]
         assert then["error"] is None
 
 
@@ -241,6 +245,13 @@ class TestSettings:
         (tmp_path / "settings.toml").write_text(f'remote_endpoint = "{api.url}"\n')
         answers(tight, '{"on":"compact"}', options=(*TIGHT, "--settings", "settings.toml"))
         assert "By the service." in tight("context", SESSION).out
+
+    def test_what_the_models_window_is_too_small_for_is_told(self, talked: Refold, tmp_path: Path) -> None:
+        (tmp_path / "settings.toml").write_text("reserveTokens = 8_000\n")
+        assert talked.problem(*EXTRACTING, "--settings", "settings.toml", "--window", "8000") == (
+            "settings.toml: `reserve_tokens` is 8,000, and the window has 8,000 tokens; "
+            "give fewer, or tell of a larger window"
+        )
 
     @pytest.mark.parametrize("content", [None, b"\xff", b"enable = true"])
     def test_a_file_that_is_none_is_told(self, talked: Refold, tmp_path: Path, content: bytes | None) -> None:
@@ -319,23 +330,116 @@ def _close_input() -> None:
     os.close(0)
 
 
+class TestFieldsThatAreNotKnown:
+    """Harnesses send more than is asked for; what nobody looks at is told, so that a misspelt one is seen."""
+
+    def test_they_are_ignored_and_named(self, talked: Refold) -> None:
+        (advice,) = answers(talked, '{"on":"after_turn","modle":"m","turn":{"number":7}}')
+        assert (advice["error"], advice["ignored"]) == (None, ["modle", "turn"])
+
+    def test_those_of_another_kind_of_line_are_ignored_too(self, talked: Refold) -> None:
+        (advice,) = answers(talked, '{"seconds":9,"on":"before_request"}')
+        assert advice["ignored"] == ["seconds"]
+
+    def test_they_are_named_also_where_something_goes_wrong(self, talked: Refold, service: Any) -> None:
+        api: MessagesApi = service(lambda exchange: exchange.answer(400, b"no"))
+        asking = ("maintain", SESSION, "--summarizer", "http", "--endpoint", api.url, "--policy", "layered")
+        (failed,) = talked(*asking, stdin='{"on":"compact","instruction":"x"}').json_lines
+        assert (failed["error"] is None, failed["ignored"]) == (False, ["instruction"])
+
+
+@contextmanager
+def stalled(refold: Refold, api: MessagesApi) -> Iterator[Harness]:
+    """A harness that has been told of a turn, while the summary that is due does not come."""
+    asking = ("--summarizer", "anthropic", "--endpoint", api.url)
+    with harness(refold, "maintain", SESSION, *asking, *TIGHT) as told:
+        told.says(on="after_turn")
+        while not api.requests:
+            time.sleep(0.01)
+            assert told.process.poll() is None
+        yield told
+
+
+@pytest.fixture
+def keyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def waits_for(event: Event) -> Reply:
+    """A whole answer, once something has happened."""
+
+    def reply(exchange: Exchange) -> None:
+        event.wait(60)
+        says(complete)(exchange)
+
+    return reply
+
+
+CALLED_OFF = "Auto-compaction failed: cancelled; the session is as it was"
+
+
+@pytest.mark.usefixtures("keyed")
+class TestCallingOff:
+    def test_what_a_person_asks_for_calls_off_what_runs_and_is_done(
+        self, tight: Refold, messages_api: Any
+    ) -> None:
+        with stalled(tight, messages_api(stalls("## Goal\n"), says(complete))) as told:
+            told.says(on="compact", instructions="Briefly.")
+            assert told.hears()["error"] == CALLED_OFF
+            done = told.hears()
+            assert (done["reason"], done["historyRewritten"], done["error"]) == ("manual", True, None)
+            assert told.ends() == 0
+        kinds = [event["kind"] for event in log(tight)]
+        assert (kinds.count("attempt"), kinds.count("compaction")) == (1, 1)
+
+    def test_summaries_that_wait_for_their_turn_before_it_are_called_off_too(
+        self, tight: Refold, messages_api: Any
+    ) -> None:
+        with stalled(tight, messages_api(stalls("## Goal\n"), says(complete))) as told:
+            told.says(on="after_turn")
+            told.says(on="compact")
+            assert [told.hears()["error"] for _ in range(3)] == [CALLED_OFF, CALLED_OFF, None]
+
+    def test_what_runs_can_be_called_off_and_nothing_more(self, tight: Refold, messages_api: Any) -> None:
+        with stalled(tight, messages_api(stalls("## Goal\n"))) as told:
+            told.says(on="abort")
+            assert told.hears()["error"] == CALLED_OFF
+            assert told.hears() == {**NOTHING, "reason": "nothing runs any more"}
+            assert told.ends() == 0
+        kinds = [event["kind"] for event in log(tight)]
+        assert (kinds.count("attempt"), kinds.count("compaction")) == (1, 0)
+
+    def test_other_lines_wait_for_what_runs(self, tight: Refold, messages_api: Any) -> None:
+        go_on = Event()
+        with stalled(tight, messages_api(waits_for(go_on))) as told:
+            told.says(on="idle", seconds=1)
+            go_on.set()
+            assert told.hears()["reason"] == "threshold"
+            assert told.hears()["reason"] == "idle compaction is off"
+
+    def test_the_end_of_the_input_waits_for_what_runs(self, tight: Refold, messages_api: Any) -> None:
+        go_on = Event()
+        with stalled(tight, messages_api(waits_for(go_on))) as told:
+            assert told.process.stdin is not None
+            told.process.stdin.close()
+            go_on.set()
+            assert told.process.wait(timeout=60) == 0
+            assert told.hears()["reason"] == "threshold"
+
+    def test_where_nothing_runs_there_is_nothing_to_call_off(self, talked: Refold) -> None:
+        (advice,) = answers(talked, '{"on":"abort"}')
+        assert advice == {**NOTHING, "reason": "nothing runs any more"}
+
+
+@pytest.mark.usefixtures("keyed")
 class TestInterrupts:
     def test_one_in_the_middle_of_a_summary_calls_it_off_and_the_next_line_is_read(
-        self, tight: Refold, messages_api: Any, monkeypatch: pytest.MonkeyPatch
+        self, tight: Refold, messages_api: Any
     ) -> None:
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        api: MessagesApi = messages_api(stalls("## Goal\n"))
-        asking = ("--summarizer", "anthropic", "--endpoint", api.url)
-        with harness(tight, "maintain", SESSION, *asking, *TIGHT) as told:
-            assert told.process.stdin is not None
-            told.process.stdin.write(b'{"on":"after_turn"}\n')
-            told.process.stdin.flush()
-            while not api.requests:
-                time.sleep(0.01)
-                assert told.process.poll() is None
+        with stalled(tight, messages_api(stalls("## Goal\n"))) as told:
             told.process.send_signal(signal.SIGINT)
-            assert told.hears()["error"] == "Auto-compaction failed: cancelled; the session is as it was"
+            assert told.hears()["error"] == CALLED_OFF
             assert told.asks(on="idle", seconds=1)["error"] is None
             assert told.ends() == 0
         assert [event["kind"] for event in log(tight)].count("attempt") == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compaction.cuts import LastMessages
 from compaction.maintaining import Settings
+from eventstore.records import CustomMessage
 from projections.context import build_context
 from projections.renderers.anthropic import render
 from tests.compaction.maintaining.maintained import LARGER, fails, handing, kinds, maintainer
@@ -53,7 +54,8 @@ def test_a_compaction_that_a_model_asked_for_is_made_once(story):
 def test_a_model_that_asks_where_there_is_nothing_to_do_is_told_so(story):
     story.says(user("hi"), assistant(call("compact")))
     maintainer().after_turn(story.writer)
-    assert texts_of(build_context(story.log, "s"))[-1] == "[Not compacted: nothing to summarize]"
+    why = "all that is not summarized fits into the 20 tokens that are kept"
+    assert texts_of(build_context(story.log, "s"))[-1] == f"[Not compacted: {why}]"
 
 
 def test_a_model_that_asks_in_vain_is_told_why(story):
@@ -87,3 +89,28 @@ def test_all_calls_that_ask_for_it_in_one_answer_get_one_compaction_and_a_result
         asked.after_turn(story.writer)
     assert texts_of(build_context(story.log, "s"))[-2:] == ["[Compacted. History summarized.]"] * 2
     assert (kinds(story), repairs(story)) == (["compaction"], [])
+
+
+def test_where_two_are_told_of_the_same_call_it_gets_one_compaction_and_one_result(story):
+    turns(story, 20, 10)
+    story.says(assistant(call("compact")))
+
+    def too_late(_prompt):
+        maintainer().after_turn(story.writer)
+        return "so far"
+
+    advice = maintainer(Scripted(too_late)).after_turn(story.writer)
+    assert (advice.history_rewritten, kinds(story).count("compaction")) == (True, 1)
+    assert texts_of(build_context(story.log, "s"))[-2:] == ["compact", "[Compacted. History summarized.]"]
+
+
+def test_a_call_on_a_branch_that_somebody_has_left_gets_no_result_elsewhere(story):
+    first, *_ = turns(story, 20, 10)
+    story.says(assistant(call("compact")))
+
+    def leaves(_prompt):
+        story.add(CustomMessage(custom_type="x", content="elsewhere"), parent=first)
+        return "so far"
+
+    maintainer(Scripted(leaves)).after_turn(story.writer)
+    assert texts_of(build_context(story.log, "s"))[-1] == "elsewhere"

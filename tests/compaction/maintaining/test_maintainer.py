@@ -6,6 +6,7 @@ import pytest
 
 from compaction.maintaining import BranchSummaries, Maintainer, Settings
 from compaction.rewrites import Mask, Micro
+from eventstore.errors import BadInputError
 from eventstore.records import record_of
 from projections.context import build_context
 from projections.harness_prompt import HarnessPrompt
@@ -122,7 +123,7 @@ def test_nothing_is_triggered_where_there_is_nothing_to_summarize(story):
     turns(story, 30)
     for _ in range(2):
         maintainer(cut=None).before_request(story.writer)
-    assert decisions(story) == [("skipped", "nothing to summarize")]
+    assert decisions(story) == [("skipped", "policy 'small' makes no summaries")]
 
 
 def test_settings_lead_over_the_policy(story):
@@ -131,6 +132,13 @@ def test_settings_lead_over_the_policy(story):
     assert high.after_turn(story.writer).reason == "the context is small enough"
     low = maintainer(settings=Settings(threshold_tokens=59))
     assert low.after_turn(story.writer).history_rewritten
+
+
+def test_settings_that_the_window_is_too_small_for_are_told_at_once():
+    with pytest.raises(
+        BadInputError, match="settings: `reserve_tokens` is 200,000, and the window has 200,000"
+    ):
+        maintainer(settings=Settings(reserve_tokens=200_000))
 
 
 def test_a_person_asks_by_the_settings_too(story):
@@ -153,7 +161,7 @@ def test_what_rewrites_saved_since_the_measured_answer_counts_unless_that_is_off
     saved = maintainer(rewrites=rewrites).after_turn(story.writer)
     assert saved.reason == "rewrites made the context small enough"
     turned_off = maintainer(settings=Settings(subtracts_savings=False), cut=None).after_turn(story.writer)
-    assert (turned_off.tokens, turned_off.reason) == (60, "nothing to summarize")
+    assert (turned_off.tokens, turned_off.reason) == (60, "policy 'small' makes no summaries")
 
 
 def test_the_idle_session_is_left_alone_up_to_its_threshold(story):

@@ -10,13 +10,17 @@ from compaction.maintaining import Maintainer, Settings
 from compaction.rewrites import Mask
 from compaction.summarizers import SummarizerError
 from compaction.trigger import Trigger
-from eventstore.records import Compaction, Custom, ModelChange
+from eventstore.records import Compaction, Custom, CustomMessage, ModelChange
 from projections.context import build_context, context_json
 from tests.compaction.maintaining.maintained import LARGER, decisions, fails, handing, kinds, maintainer
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import Scripted, compactor, long, turns
 from tests.support.events import events
 from tests.support.talk import assistant, image, text, texts_of, user
+
+BELONGS_TOGETHER = "all that is not summarized belongs together, and is kept"
+OLDER = "the error is older than the newest compaction: prompt is too long"
+NOTHING_SAID = "nothing has been said since the newest compaction"
 
 
 def test_after_an_overflow_the_failed_answer_leaves_the_context_and_the_request_is_sent_again(story):
@@ -42,15 +46,31 @@ def test_another_error_is_not_for_this(story):
 def test_an_overflow_that_nothing_helps_says_so(story):
     story.says(user(long(90)))
     advice = maintainer().on_error(story.writer, "prompt is too long")
-    assert advice.error == "Context overflow recovery failed: nothing to summarize"
+    assert advice.error == f"Context overflow recovery failed: {BELONGS_TOGETHER}"
 
 
-def test_an_error_older_than_the_compaction_is_passed_over(story):
+def test_an_error_whose_answer_is_older_than_the_compaction_is_passed_over_and_told(story):
     turns(story, 20, 10)
+    story.says(assistant("", stop="error"))
     story.add(Compaction(summary="so far", first_kept_entry_id="e3", tokens_before=1))
     before = context_json(story.log, "s")
-    advice = maintainer().on_error(story.writer, "prompt is too long")
+    advice = maintainer().on_error(story.writer, "prompt is too long: 9 > 8")
     assert (advice.do, context_json(story.log, "s")) == ("nothing", before)
+    assert advice.reason == f"{OLDER}: 9 > 8"
+
+
+def test_an_error_behind_a_compaction_of_which_the_log_has_no_answer_is_of_now(story):
+    turns(story, 20, 10)
+    assert maintainer().before_request(story.writer).reason == "threshold"
+    advice = maintainer().on_error(story.writer, "prompt is too long")
+    assert advice.error == f"Context overflow recovery failed: {NOTHING_SAID}"
+
+
+def test_an_error_behind_a_compaction_of_which_the_log_has_no_answer_may_be_for_a_larger_model(story):
+    turns(story, 20, 10)
+    maintainer().before_request(story.writer)
+    promoting = maintainer(settings=LARGER, trigger=Trigger(percent=1))
+    assert promoting.on_error(story.writer, "prompt is too long").do == "switch-model"
 
 
 def test_an_error_of_another_model_says_nothing_of_this_one(story):
@@ -97,7 +117,7 @@ def test_a_cut_off_answer_from_before_a_compaction_is_no_case_any_more(story):
 
 def test_a_torn_answer_that_nothing_helps_says_so(story):
     story.says(user(long(90)), assistant("half an", stop="length"))
-    said = "Incomplete response recovery failed: nothing to summarize"
+    said = f"Incomplete response recovery failed: {BELONGS_TOGETHER}"
     assert maintainer().after_turn(story.writer).error == said
     assert decisions(story) == [("failed", said)]
 
@@ -162,7 +182,7 @@ def test_a_request_that_is_refused_again_behind_its_recovery_is_given_up(story):
     again = maintainer().on_error(story.writer, "prompt is too long")
     assert (again.do, again.error) == (
         "nothing",
-        "Context overflow recovery failed: nothing to summarize",
+        f"Context overflow recovery failed: {NOTHING_SAID}",
     )
 
 
@@ -214,19 +234,50 @@ def test_a_note_of_an_extension_behind_an_answer_that_was_cut_off_does_not_hide_
 
 def test_an_error_that_is_told_twice_is_recovered_once_though_a_word_to_go_on_follows(story):
     turns(story, 20, 10)
+    story.says(assistant("", stop="error"))
     goes_on = maintainer(continuation="replay")
     assert goes_on.on_error(story.writer, "prompt is too long").do == "retry"
     advice = goes_on.on_error(story.writer, "prompt is too long")
-    assert (advice.do, advice.reason) == ("nothing", "the error is older than the newest compaction")
+    assert (advice.do, advice.reason) == ("nothing", OLDER)
     assert kinds(story) == ["compaction"]
 
 
-def test_an_error_from_before_a_compaction_that_a_word_to_go_on_follows_is_passed_over(story):
+def test_a_refusal_behind_a_word_to_go_on_is_of_now(story):
     turns(story, 20, 10)
     goes_on = maintainer(continuation="auto-continue")
     assert goes_on.after_turn(story.writer).do == "continue"
     advice = goes_on.on_error(story.writer, "prompt is too long")
-    assert advice.reason == "the error is older than the newest compaction"
+    assert advice.error == f"Context overflow recovery failed: {NOTHING_SAID}"
+
+
+def test_a_recovery_that_a_message_from_elsewhere_overtakes_is_a_retry_and_no_failure(story):
+    turns(story, 20, 10)
+    story.says(user("next"), assistant("", stop="error"))
+
+    def late(_prompt):
+        story.says(user("late"))
+        return "so far"
+
+    advice = maintainer(Scripted(late)).on_error(story.writer, "prompt is too long")
+    assert (advice.do, advice.reason, advice.history_rewritten, advice.error) == (
+        "retry",
+        "somebody has gone on from there meanwhile",
+        False,
+        None,
+    )
+    assert [outcome for outcome, _ in decisions(story)] == ["triggered", "skipped"]
+
+
+def test_a_recovery_of_a_branch_that_somebody_leaves_is_a_retry_and_no_failure(story):
+    first, *_ = turns(story, 20, 10)
+
+    def leaves(_prompt):
+        story.add(CustomMessage(custom_type="x", content="elsewhere"), parent=first)
+        return "so far"
+
+    advice = maintainer(Scripted(leaves)).on_error(story.writer, "prompt is too long")
+    assert (advice.do, advice.reason) == ("retry", "somebody has left the branch meanwhile")
+    assert "failed" not in [outcome for outcome, _ in decisions(story)]
 
 
 KEEPS_NOTHING = {"cut": LastMessages(messages=0), "continuation": "replay"}

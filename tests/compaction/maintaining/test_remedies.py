@@ -6,8 +6,10 @@ import pytest
 
 from compaction.hooks import Hooks, Supplied
 from compaction.maintaining import Maintainer
+from compaction.summarizers import CancelledError
 from eventstore.records import record_of
 from projections.context import build_context
+from tests.compaction.maintaining.maintained import fails
 from tests.compaction.scripted import Scripted, compactor, long, turns
 from tests.support.events import events
 from tests.support.talk import texts_of, user
@@ -76,3 +78,15 @@ def test_a_summary_that_a_hook_supplies_is_recorded_with_the_cut_that_it_was_sho
     Maintainer(compactor=compactor(hooks=hooks), now=lambda: 0).after_turn(story.writer)
     (made,) = [event for event in events(story.log, "s") if event.kind == "compaction"]
     assert [record_of("compaction", made.body).first_kept_entry_id] == shown
+
+
+def cancels(_prompt):
+    raise CancelledError
+
+
+@pytest.mark.parametrize("answer", [lambda _: "so far", lambda _: long(100), fails, cancels])
+def test_all_that_was_appended_is_told_whatever_comes_of_it(story, answer):
+    turns(story, 20, 10)
+    before = len(events(story.log, "s"))
+    advice = Maintainer(compactor=compactor(Scripted(answer)), now=lambda: 0).after_turn(story.writer)
+    assert advice.events == [event.id for event in events(story.log, "s")][before:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from compaction.continuations import CONTINUATIONS
 from compaction.maintaining import Promotion, Settings
 from compaction.maintaining.compact_tool import Asked
 from compaction.maintaining.decisions import Past
@@ -72,7 +73,7 @@ def test_after_a_turn_the_answer_says_what_it_is_a_case_for(stop, is_of_model, a
     [
         (TOO_LONG, False, True, ON, "overflow"),
         (TOO_LONG, False, True, OFF, IS_OFF),
-        (TOO_LONG, True, True, ON, Skip("the error is older than the newest compaction")),
+        (TOO_LONG, True, True, ON, Skip(f"the error is older than the newest compaction: {TOO_LONG}")),
         (TOO_LONG, False, False, ON, Skip("the error is of another model")),
         ("overloaded", False, True, ON, Skip("the error says nothing of the context's length")),
     ],
@@ -223,5 +224,5 @@ def test_a_harness_waits_for_recoveries_only(reason, expected):
     ],
 )
 def test_what_goes_on_by_itself_depends_on_the_way_and_the_reason(reason, hook, way, expected):
-    assert continues(reason, hook, way, ON) == expected
-    assert not continues(reason, hook, way, Settings(auto_continue=False))
+    assert continues(reason, hook, CONTINUATIONS[way], ON) == expected
+    assert not continues(reason, hook, CONTINUATIONS[way], Settings(auto_continue=False))

@@ -8,18 +8,17 @@ import msgspec
 import pytest
 
 from compaction.hooks import Cancel, Hooks, Supplied
-from compaction.navigation.navigate import Move
+from compaction.navigation.navigate import Move, go
 from compaction.navigation.navigator import Navigator
 from compaction.part import Limits
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
 from compaction.summarizers.recorded import RecordedSummarizer
 from compaction.undo import undo
-from eventstore.errors import VersionConflictError
 from eventstore.records import Label, record_of
 from projections.context import build_context
 from projections.tokens import counter
-from tests.compaction.scripted import Scripted
+from tests.compaction.scripted import Scripted, kinds
 from tests.support.events import events
 from tests.support.talk import assistant, texts_of, user
 
@@ -106,6 +105,11 @@ class TestSummaries:
         gone = navigator(scribe).go(branched.writer, "e4")
         assert (scribe.prompts, gone.move.stays, gone.events) == ([], True, [])
 
+    def test_who_finds_somebody_faster_looks_again(self, branched, interrupt):
+        story = interrupt(branched)
+        assert navigator().go(story.writer, "e2").outcome == "moved"
+        assert texts_of(build_context(branched.log, "s"))[-1] == "done"
+
     def test_a_label_is_the_summarys(self, branched):
         gone = navigator(Scripted()).go(branched.writer, "e2", label="tried")
         assert newest(branched) == Label(target_id=gone.events[0], label="tried")
@@ -116,17 +120,39 @@ class TestSummaries:
         assert texts_of(build_context(branched.log, "s"))[-1] == "it is worse"
         assert newest(branched).request["reason"] == "branch"
 
-    def test_where_somebody_says_more_meanwhile_the_summary_would_not_be_of_it(self, branched):
-        saying = Answering(lambda: branched.says(user("one more thing")))
-        with pytest.raises(VersionConflictError):
-            navigator(saying).go(branched.writer, "e2")
-        assert texts_of(build_context(branched.log, "s"))[-1] == "one more thing"
+    @pytest.mark.parametrize(
+        ("act", "reason"),
+        [
+            (lambda story: story.says(user("more")), "the branch has grown meanwhile"),
+            (lambda story: go(story.writer, "e2"), "somebody has left the branch meanwhile"),
+            (
+                lambda story: navigator(Scripted(lambda _: "theirs")).go(story.writer, "e2"),
+                "somebody has left the branch meanwhile",
+            ),
+        ],
+    )
+    def test_where_what_is_left_is_another_meanwhile_the_summary_would_not_be_of_it(
+        self, branched, act, reason
+    ):
+        gone = navigator(Answering(lambda: act(branched))).go(branched.writer, "e2")
+        assert (gone.outcome, gone.reason, gone.events) == ("overtaken", reason, [])
+        assert newest(branched).kind == "attempt"
+
+    def test_what_changes_nothing_of_what_is_left_does_not_hinder_the_move(self, branched):
+        labelling = Answering(lambda: branched.writer.append(Label(target_id="e1", label="here")))
+        gone = navigator(labelling).go(branched.writer, "e2")
+        assert (gone.outcome, newest(branched).kind) == ("moved", "branch_summary")
 
     def test_an_answer_that_came_too_late_is_kept_with_its_attempt(self, branched):
         saying = Answering(lambda: branched.says(user("one more thing")))
-        with pytest.raises(VersionConflictError):
-            navigator(saying).go(branched.writer, "e2")
+        gone = navigator(saying).go(branched.writer, "e2")
         assert newest(branched).request["requests"][0]["answer"] == "worse"
+        assert newest(branched).error == gone.reason
+
+    def test_a_summary_that_is_given_is_not_put_on_another_branch(self, branched):
+        hooks = Hooks(name="h", before_move=lambda _: branched.says(user("more")) and None)
+        gone = navigator(None, hooks).go(branched.writer, "e2", summary="given")
+        assert (gone.outcome, "attempt" in kinds(branched)) == ("overtaken", False)
 
     def test_an_answer_can_be_had_again_from_the_log(self, branched):
         navigator(Scripted()).go(branched.writer, "e2")

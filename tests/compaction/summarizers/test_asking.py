@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
 import msgspec
 import pytest
 
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, CancelledError, SummarizerError
 from compaction.summarizers.asking import AskingError, ask
+from compaction.summarizers.http import HttpSummarizer
 from eventstore.views import Usage
 from tests.compaction.summarizers.asked import Clock, Saying, asker, claude, prompt, template
-from tests.support.messages_api import MODEL, calls_tool, complete, errs, says
+from tests.support.local_http import free_address
+from tests.support.messages_api import MODEL, MessagesApi, calls_tool, complete, errs, says
 
 HALF = "## Original Request\na\n## Early Progress\nb"
 WHOLE = f"{HALF}\n## Context for Suffix\nc"
@@ -325,3 +330,60 @@ def test_halves_of_surrogate_pairs_are_replaced_and_halves_that_come_in_two_piec
     api = messages_api(says("1234567 \ud83d\ude00 \udc00"))
     asked = ask(prompt("short"), asker(claude(api)))
     assert asked.text == "1234567 😀 \ufffd"
+
+
+# Onlookers
+
+
+class Watching:
+    """An onlooker who remembers."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    @contextmanager
+    def waiting_for(self, whom: str) -> Iterator[None]:
+        self.told.append(whom)
+        yield
+        self.told.append("answered")
+
+    def note(self, what: str) -> None:
+        self.told.append(what)
+
+
+def told(*summarizers, **options) -> list[str]:
+    onlooker = Watching()
+    with suppress(AskingError):
+        ask(prompt(), asker(*summarizers, onlooker=onlooker, **options))
+    return onlooker.told
+
+
+def test_an_onlooker_is_told_who_is_waited_for():
+    assert told(Saying("Done.", name="one")) == ["one", "answered"]
+
+
+def test_an_onlooker_is_told_of_the_model_that_is_asked():
+    with MessagesApi() as api:
+        assert told(claude(api))[0] == "anthropic claude-opus-4-5"
+
+
+def test_an_onlooker_is_told_of_the_address_that_is_asked_without_its_secrets():
+    address = free_address().removeprefix("http://")
+    whom, *_ = told(HttpSummarizer(f"http://me:secret@{address}/sum?key=secret"), retries=0)
+    assert whom == f"http http://{address}/sum"
+
+
+def test_an_onlooker_is_told_of_failures_as_they_happen_and_what_is_done_next():
+    one, two = Saying(passing(7.5), lasting(), name="one"), Saying("Done.", name="two")
+    assert told(one, two) == [
+        "one",
+        "summarizer one: busy; asked again in 7.5 s (1 of 2)",
+        "one",
+        "summarizer one: no such model; the next one is asked",
+        "two",
+        "answered",
+    ]
+
+
+def test_of_the_last_failure_an_onlooker_is_not_told_for_it_is_raised():
+    assert told(Saying(lasting(), name="one")) == ["one"]

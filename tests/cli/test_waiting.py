@@ -1,0 +1,63 @@
+"""How a person is told who is asked, and for how long."""
+
+from __future__ import annotations
+
+import re
+import time
+from threading import Barrier
+
+import pytest
+
+from tests.cli.long_talk import SESSION
+from tests.cli.running import Refold
+from tests.support.local_http import Exchange, answers, refuses
+
+BRIEF = ("compact", SESSION, "--keep-recent", "250", "--template", "short")
+
+
+def slowly(exchange: Exchange) -> None:
+    time.sleep(0.3)
+    answers({"summary": "In short."})(exchange)
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def test_on_a_terminal_one_sees_who_is_asked_and_for_how_long(talked: Refold, service) -> None:
+    own = service(slowly)
+    printed = talked.on_terminal(*BRIEF, "--summarizer", "http", "--endpoint", own.url, columns=120)
+    assert f"asking http {own.url}" in printed
+    assert "0:00:00" in printed
+
+
+def test_elsewhere_one_sees_nothing_of_it(talked: Refold, service) -> None:
+    own = service(answers({"summary": "In short."}))
+    assert talked(*BRIEF, "--summarizer", "http", "--endpoint", own.url).errors == ""
+
+
+def test_a_request_that_is_sent_again_is_a_note_anywhere(talked: Refold, service) -> None:
+    own = service(refuses(529, "overloaded", retry_after="0.01"), answers({"summary": "In short."}))
+    done = talked(*BRIEF, "--summarizer", "http", "--endpoint", own.url)
+    said = f"summarizer http: {own.url}: answered 529: overloaded; asked again in 0.01 s (1 of 2)"
+    assert done.errors == f"refold: note: {said}\n"
+
+
+def test_on_a_terminal_a_note_stands_on_a_line_of_its_own(talked: Refold, service) -> None:
+    own = service(refuses(529, "overloaded", retry_after="0.01"), slowly)
+    printed = talked.on_terminal(*BRIEF, "--summarizer", "http", "--endpoint", own.url, columns=160)
+    assert any(line.startswith("refold: note: summarizer http: ") for line in printed.splitlines())
+
+
+def test_two_that_are_asked_at_once_have_a_line_each(talked: Refold, service) -> None:
+    both = Barrier(2)
+
+    def reply(exchange: Exchange) -> None:
+        both.wait(10)
+        slowly(exchange)
+
+    own = service(reply)
+    split = ("compact", SESSION, "--keep-recent", "350")
+    printed = talked.on_terminal(*split, "--summarizer", "http", "--endpoint", own.url, columns=120)
+    assert re.search(f"asking http {own.url}.*\n.*asking http {own.url}", printed)

@@ -1,0 +1,118 @@
+"""What runs for a session: one call at a time, and a person's goes first. Real threads."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from compaction.maintaining.running import Running
+from compaction.summarizers import Answer, CancelledError
+from projections.context import build_context
+from tests.compaction.maintaining.maintained import decisions, kinds, maintainer
+from tests.compaction.scripted import record, turns
+from tests.support.talk import texts_of
+
+
+class Waiting:
+    """A summarizer that waits, the first time, until it is called off; `asked` is set once it does."""
+
+    name = "waiting"
+
+    def __init__(self) -> None:
+        self.asked = Event()
+
+    def summarize(self, prompt, *, is_cancelled):
+        del prompt
+        while not is_cancelled() and not self.asked.is_set():
+            self.asked.set()
+            while not is_cancelled():
+                time.sleep(0.001)
+        if is_cancelled():
+            raise CancelledError
+        return Answer(text="so far", model="m")
+
+
+@pytest.fixture
+def aside():
+    """A thread to do something in."""
+    with ThreadPoolExecutor(1) as threads:
+        yield threads.submit
+
+
+def test_what_a_person_asks_for_calls_off_what_runs_and_is_done(story, aside):
+    turns(story, 20, 10)
+    scribe = Waiting()
+    asked = maintainer(scribe)
+    runs = aside(asked.after_turn, story.writer)
+    assert scribe.asked.wait(10)
+    done = asked.compact(story.writer)
+    advice = runs.result(10)
+    assert (done.outcome, texts_of(build_context(story.log, "s"))[0]) == ("compacted", "so far")
+    assert advice.error == "Auto-compaction failed: cancelled; the session is as it was"
+
+
+def test_what_is_called_off_leaves_its_attempt_and_is_no_failure(story, aside):
+    turns(story, 20, 10)
+    scribe = Waiting()
+    asked = maintainer(scribe)
+    runs = aside(asked.after_turn, story.writer)
+    assert scribe.asked.wait(10)
+    asked.call_off(story.writer)
+    assert runs.done()
+    assert kinds(story) == ["attempt"]
+    assert record(story, "attempt").request["reason"] == "threshold"
+    assert [outcome for outcome, _ in decisions(story)] == ["triggered", "cancelled"]
+
+
+def test_nothing_is_called_off_where_nothing_runs(story):
+    turns(story, 20, 10)
+    asked = maintainer()
+    asked.call_off(story.writer)
+    assert asked.after_turn(story.writer).reason == "threshold"
+
+
+class TestRunning:
+    def test_who_goes_first_waits_for_what_cannot_be_called_off(self, aside):
+        running, done = Running(), []
+
+        def first() -> None:
+            with running.first("s"):
+                done.append("first")
+
+        with running.one("s"):
+            waits = aside(first)
+            while not running.is_called_off("s"):
+                time.sleep(0.001)
+            done.append("one")
+        waits.result(10)
+        assert done == ["one", "first"]
+        assert not running.is_called_off("s")
+
+    def test_other_sessions_do_not_wait(self, aside):
+        running = Running()
+
+        def first() -> None:
+            with running.first("other"):
+                assert not running.is_called_off("s")
+
+        with running.one("s"):
+            aside(first).result(10)
+
+    def test_one_that_raises_lets_the_next_run(self, aside):
+        running = Running()
+
+        def one() -> str:
+            with running.one("s"):
+                return "done"
+
+        with pytest.raises(KeyError), running.one("s"):
+            raise KeyError
+        assert aside(one).result(10) == "done"
+
+    def test_what_runs_may_call_again(self):
+        running = Running()
+        with running.one("s"), running.one("s"), running.first("s"):
+            assert not running.is_called_off("s")
