@@ -26,7 +26,7 @@ from eventstore.log import Snapshot
 from eventstore.records import Attempt, Decision, DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
 from projections.harness_prompt import HarnessPrompt, harness_prompt
-from projections.standpoint import Leaf, Standpoint, entry_id, path, stand
+from projections.standpoint import Leaf, Standpoint, entry_id, newest_first, stand
 from projections.tokens import Counter
 
 __all__ = ["Compacted", "Compactor", "Outcome", "Prepared", "Reason"]
@@ -146,7 +146,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             if plan is None:
                 return Compacted(outcome="nothing", reason=self._why_nothing(snapshot, at, cut))
             sources = with_session(self.sources, snapshot, at)
-            notes = notes_of(path(snapshot, at), self.policy.memory)
+            notes = notes_of(newest_first(snapshot, at), self.policy.memory)
             sent = HarnessPrompt(system=wishes.system, tools=wishes.tools)
             if self.policy.prompting.shape == "live-prefix":
                 sent = sent.or_else(harness_prompt(snapshot, at))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -21,7 +22,7 @@ from eventstore.log import Snapshot
 from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, compose
 from projections.context import Part, context_at
 from projections.prospect import Prospect
-from projections.standpoint import Standpoint, path, stand
+from projections.standpoint import Standpoint, newest_first, path, stand
 from projections.tokens import Counter
 
 _PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)
@@ -73,16 +74,17 @@ def compose_compaction(
     is not too large at once for a model of these limits.
     """
     plan = draft.plan
-    before, entries = context_at(snapshot, here).parts, path(snapshot, here)
-    come_since = [entry.id for entry in entries if entry.seq > at.leaf]
+    before = context_at(snapshot, here).parts
+    come_since = [entry.id for entry in path(snapshot, here, first=at.leaf + 1)]
     kept = {*plan.cut.kept, *come_since}
     follows = CONTINUATIONS[policy.continuation] if draft.continues else NONE
+    entries = path(snapshot, here, first=min((part.seq for part in before), default=1))
     continued = follows.after(Situation(before=before, kept=kept, entries=entries))
     overlays = [*_shrunk(at.session, plan, tokens), *_evicted(at.session, before, kept, continued, tokens)]
     shown_again: list[CustomMessage] = []
     if policy.restoring:
         shown = [part for part in before if part.id in kept]
-        shown_again = restored(entries, policy.restoring, shown, tokens)
+        shown_again = restored(partial(newest_first, snapshot, here), policy.restoring, shown, tokens)
     compaction = compaction_record(
         draft.summary,
         files=plan.files,

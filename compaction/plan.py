@@ -7,11 +7,12 @@ import msgspec
 from compaction.cuts import AnyCut, Cut, KeepRecent, Window, window
 from compaction.part import Limits
 from compaction.policies import Policy
+from eventstore.frame import header_of
 from eventstore.log import Snapshot
 from eventstore.records import FileOperations
 from projections.context import Part, context_at, parts_from
-from projections.files import FileSets, files_of
-from projections.standpoint import Standpoint, path
+from projections.files import files_at
+from projections.standpoint import Standpoint
 from projections.tokens import Counter
 
 
@@ -58,13 +59,11 @@ def plan_compaction(
     chosen = part.cut(found, limits) if part else None
     if chosen is None:
         return None
-    entries = path(snapshot, at)
-    first_of_window = next(entry.seq for entry in entries if entry.id == found.items[0].id)
+    first_of_window = snapshot.locate(at.session, found.items[0].id)
     parts = {part.id: part for part in parts_from(snapshot, at, first_of_window)}
     kept = tuple(parts[name] for name in chosen.kept)
-    ends_at = kept[0].seq if kept else entries[-1].seq + 1
+    before_kept = header_of(snapshot.frame(at.session, kept[0].seq)).parent_seq if kept else at.leaf
     context = context_at(snapshot, at).parts
-    touched: FileSets = files_of([entry for entry in entries if entry.seq < ends_at], snapshot)
     return Plan(
         version=snapshot.head(at.session).version,
         window=found,
@@ -74,7 +73,7 @@ def plan_compaction(
         kept=kept,
         tokens_before=sum(tokens.count(context)),
         tokens_kept=sum(tokens.count(kept)),
-        files=touched.lists(),
+        files=files_at(snapshot, at.at(before_kept)).lists(),
         summary=next((part for part in context if part.kind == "compaction"), None),
     )
 

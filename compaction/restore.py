@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from compaction.policies import Restoring
@@ -11,7 +11,7 @@ from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.records import CustomMessage
-from eventstore.views import Message, ToolCall
+from eventstore.views import Message
 from projections.context import Fate, Part
 from projections.tokens import Counter
 
@@ -22,7 +22,7 @@ _SOURCE: Final = "source"
 """The field of such a message's details that names the entry which it shows again."""
 PLANS: Final = frozenset({"todo", "todowrite", "todo_write", "update_plan", "TodoWrite"})
 """Tools whose newest call holds the current plan."""
-
+_NAMES_OF_PLANS: Final = tuple(name.encode() for name in PLANS)
 
 _TALK: Final = frozenset({"assistant", "toolResult"})
 
@@ -43,20 +43,19 @@ class _Read(NamedTuple):
 
 
 def restored(
-    entries: Sequence[Event], restoring: Restoring, shown: Sequence[Part], tokens: Counter
+    entries: Callable[[], Iterable[Event]], restoring: Restoring, shown: Sequence[Part], tokens: Counter
 ) -> list[CustomMessage]:
     """Messages with the newest whole read of each recently read file, newest first, then the current plan.
 
-    They are taken from the path as it is stored, whatever rewrites and compactions show of it. At most so many
-    files, and so many tokens, as the policy says; a longer file is cut. `shown` are the messages that the
-    context keeps: what one of them has whole, or shows again already, needs no restoring. A file whose newest
-    read failed is not shown as it was before that.
+    `entries` gives those of the path, newest first, as they are stored, whatever rewrites and compactions show of
+    them; no more of them are read than it takes. At most so many files, and so many tokens, as the policy says; a
+    longer file is cut. `shown` are the messages that the context keeps: what one of them has whole, or shows again
+    already, needs no restoring. A file whose newest read failed is not shown as it was before that.
     """
-    said = [_Said(each.id, view) for each in entries if each.role in _TALK and (view := view_of_event(each))]
     there = _shown_whole(shown)
     found: list[CustomMessage] = []
     room = restoring.tokens
-    for read in _newest_reads(said):
+    for read in _newest_reads(_talk(entries())):
         if len(found) == restoring.files or room <= 0:
             break
         if read.entry in there or read.result.is_error:
@@ -64,7 +63,7 @@ def restored(
         text = _cut(read.result.text, min(restoring.tokens_a_file, room), tokens)
         room -= tokens.of_text(text)
         found.append(_again(RESTORED, f"{read.path}, as it was read last:\n{text}", read.entry))
-    return found + _plan(said, there)
+    return found + _plan(filter(_may_plan, entries()), there)
 
 
 def fewer(shown: Sequence[CustomMessage]) -> list[CustomMessage]:
@@ -86,18 +85,27 @@ def _shown_whole(shown: Sequence[Part]) -> set[str]:
     return whole | {str(source.get(_SOURCE)) for source in sources if isinstance(source, dict)}
 
 
-def _newest_reads(said: Iterable[_Said]) -> list[_Read]:
-    """The newest whole read of each file, newest first; a call's id may be used again by a later call."""
-    calls: dict[str, ToolCall] = {}
-    reads: dict[str, _Read] = {}
-    for entry, message in said:
-        calls.update((call.id, call) for call in message.tool_calls)
-        if message.role == "toolResult":
-            path = whole_read(message, calls.get(message.tool_call_id))
-            if path is not None:
-                reads.pop(path, None)
-                reads[path] = _Read(entry, path, message)
-    return list(reversed(reads.values()))
+def _talk(newest_first: Iterable[Event]) -> Iterator[_Said]:
+    for each in newest_first:
+        view = view_of_event(each) if each.role in _TALK else None
+        if view is not None:
+            yield _Said(each.id, view)
+
+
+def _newest_reads(newest_first: Iterable[_Said]) -> Iterator[_Read]:
+    """The newest whole read of each file, newest first; a result is of the nearest call of its id before it."""
+    results: dict[str, list[_Said]] = {}
+    seen: set[str] = set()
+    for said in newest_first:
+        if said.message.role == "toolResult":
+            results.setdefault(said.message.tool_call_id, []).append(said)
+            continue
+        for call in reversed(said.message.tool_calls):
+            for entry, result in results.pop(call.id, ()):
+                path = whole_read(result, call)
+                if path is not None and path not in seen:
+                    seen.add(path)
+                    yield _Read(entry, path, result)
 
 
 def _cut(text: str, room: int, tokens: Counter) -> str:
@@ -110,8 +118,13 @@ def _cut(text: str, room: int, tokens: Counter) -> str:
     return f"{shorter}\n[... {len(text) - len(shorter)} more characters]"
 
 
-def _plan(said: Sequence[_Said], there: Collection[str]) -> list[CustomMessage]:
-    for entry, message in reversed(said):
+def _may_plan(entry: Event) -> bool:
+    """Whether an entry may hold a call of such a tool: its name stands in it somewhere."""
+    return entry.role == "assistant" and any(name in entry.body for name in _NAMES_OF_PLANS)
+
+
+def _plan(newest_first: Iterable[Event], there: Collection[str]) -> list[CustomMessage]:
+    for entry, message in _talk(newest_first):
         for call in reversed(message.tool_calls):
             if call.name in PLANS:
                 text = f"The current plan:\n{call.arguments.decode('utf-8', 'replace')}"

@@ -136,6 +136,11 @@ def decode(frame: Buffer, session: str) -> Event:
     )
 
 
+def role_of(frame: Buffer) -> str:
+    """The role of a frame's message, without decoding the rest."""
+    return ROLES[frame[2]]
+
+
 def names_of(frame: Buffer, head: Header) -> tuple[str, str]:
     """Id and cause of a frame, without decoding the rest."""
     at = HEADER_SIZE + head.id_size

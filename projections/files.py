@@ -11,13 +11,13 @@ import msgspec
 from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.formats.pi_entry import tolerant_json
-from eventstore.frame import decode
+from eventstore.frame import Buffer, decode, role_of
 from eventstore.javascript import utf16_order
-from eventstore.kinds import MESSAGE
+from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations
 from eventstore.views import ToolCall
-from projections.standpoint import Leaf, path, stand
+from projections.standpoint import Leaf, Standpoint, stand
 
 READS: Final = frozenset({"read", "Read", "read_file", "view", "NotebookRead"})
 """Tools that read the file in their path argument, as pi, oh-my-pi, Claude Code, Codex and opencode call them."""
@@ -44,6 +44,7 @@ PATCHES: Final = frozenset({"apply_patch", "patch"})
 
 PATH_ARGUMENTS: Final = ("path", "file_path", "filePath", "notebook_path")
 _EDITED: Final = ("path", "old_path", "new_path")
+_SUMMARIES: Final = (COMPACTION, BRANCH_SUMMARY)
 _PATCH: Final = b"*** Begin Patch"
 _PATCH_HEADER: Final = re.compile(
     r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE
@@ -76,8 +77,17 @@ def file_operations(
     `details` count only where the events that they are about are not in the log. Raises NotFoundError.
     """
     with log.snapshot() as snapshot:
-        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
-        return files_of(path(snapshot, at), snapshot).lists()
+        return files_at(snapshot, stand(snapshot, session, leaf=leaf, as_of=as_of)).lists()
+
+
+def files_at(snapshot: Snapshot, at: Standpoint) -> FileSets:
+    """The files that the path to a leaf touched; what can touch none is not decoded."""
+    frames = snapshot.path(at.session, at.leaf)
+    return files_of((decode(frame, at.session) for frame in frames if _may_touch(frame)), snapshot)
+
+
+def _may_touch(frame: Buffer) -> bool:
+    return frame[1] in _SUMMARIES or (frame[1] == MESSAGE and role_of(frame) == "assistant")
 
 
 def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:

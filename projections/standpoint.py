@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import Final, Literal
 
@@ -75,6 +76,18 @@ def _leaf_as_of(snapshot: Snapshot, session: str, as_of: int) -> int:
 def path(snapshot: Snapshot, at: Standpoint, *, first: int = 1) -> list[Event]:
     """The entries from the root to the leaf, those before number `first` left out."""
     return [decode(frame, at.session) for frame in snapshot.path(at.session, at.leaf, first=first)]
+
+
+def newest_first(snapshot: Snapshot, at: Standpoint) -> Iterator[Event]:
+    """The entries from the leaf to the root, each decoded when it is asked for."""
+    for frame in reversed(list(snapshot.path(at.session, at.leaf))):
+        yield decode(frame, at.session)
+
+
+def entries_of(snapshot: Snapshot, at: Standpoint, kind: int) -> list[Event]:
+    """The entries of one kind, by its code, from the root to the leaf; the others are not decoded."""
+    frames = snapshot.path(at.session, at.leaf)
+    return [decode(frame, at.session) for frame in frames if frame[1] == kind]
 
 
 def entry_id(snapshot: Snapshot, session: str, seq: int) -> str | None:

@@ -14,7 +14,9 @@ from projections.context import Part
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
-    """A compaction at hand: the messages `before` it, of which those in `kept` stay, and the `entries` of the path."""
+    """A compaction at hand: the messages `before` it, of which those in `kept` stay, and the
+    `entries` of the path that they come from.
+    """
 
     before: Sequence[Part]
     kept: AbstractSet[str]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from eventstore.event import Event
 from eventstore.formats.pi_entry import tolerant_json
 
 
-def notes_of(entries: Sequence[Event], memory: str) -> str:
-    """The newest notes on a path since its last compaction, "" where there are none.
+def notes_of(newest_first: Iterable[Event], memory: str) -> str:
+    """The newest notes among entries since their last compaction, "" where there are none.
 
     Notes are `custom` entries of the type `memory` with a `text`; "" is no type.
     """
-    for entry in reversed(entries if memory else ()):
+    for entry in newest_first if memory else ():
         if entry.kind == "compaction":
             return ""
         record = tolerant_json(entry.body) if entry.kind == "custom" else {}

@@ -13,8 +13,9 @@ import msgspec
 from compaction.templates.template import Template, parse
 from eventstore.errors import BadInputError
 from eventstore.formats.pi_entry import tolerant_json
+from eventstore.kinds import CUSTOM
 from eventstore.log import Snapshot
-from projections.standpoint import Standpoint, path
+from projections.standpoint import Standpoint, entries_of
 
 Source = Callable[[str], "Template | None"]
 """Somewhere to look for a template by its name; None where it is not."""
@@ -83,8 +84,8 @@ def from_plugins() -> list[Source]:
 def from_session(snapshot: Snapshot, at: Standpoint) -> Source:
     """Templates of a session's own: the newest `custom` entry of the path that names each."""
     texts: dict[str, tuple[str, Any]] = {}
-    for entry in path(snapshot, at) if at.leaf else ():
-        record = tolerant_json(entry.body) if entry.kind == "custom" else {}
+    for entry in entries_of(snapshot, at, CUSTOM):
+        record = tolerant_json(entry.body)
         data = record.get("data")
         if record.get("customType") == IN_SESSION and isinstance(data, dict):
             name = data.get("name")

@@ -8,7 +8,7 @@ from compaction.rewrites import Micro
 from compaction.rewriting import record_rewrites
 from compaction.undo import undo
 from projections.context import build_context
-from projections.standpoint import path, stand
+from projections.standpoint import newest_first, stand
 from projections.tokens import counter
 from tests.compaction.scripted import Scripted, compactor, long
 from tests.support.talk import assistant, call, result, texts_of, user
@@ -25,9 +25,9 @@ def reads(story, path, said="the text", **arguments):
 def again(story, kept=(), **numbers):
     """What would be shown again behind a compaction that keeps these messages of the context."""
     with story.log.snapshot() as snapshot:
-        entries = path(snapshot, stand(snapshot, "s"))
+        entries = list(newest_first(snapshot, stand(snapshot, "s")))
     parts = [part for part in build_context(story.log, "s").parts if part.id in kept]
-    return restored(entries, Restoring(**numbers), parts, TOKENS)
+    return restored(lambda: entries, Restoring(**numbers), parts, TOKENS)
 
 
 def shown(story, kept=(), **numbers):
