@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from projections.extraction.found import Found
-from projections.extraction.symbol_words import BRANDS, HOSTS, KEYWORDS, LITERALS, NO_LEFT, NO_RIGHT
+from projections.extraction.symbol_words import BRANDS, HOSTS, KEYWORDS, LITERALS, NO_LEFT, NO_RIGHT, RESERVED
 
 _OPTION: Final = r"(?<![\w!-])--[A-Za-z][\w-]++"
 _PACKAGE: Final = r"(?<![\w@])@[a-z][\w.-]*+/[a-z][\w.-]*+"
@@ -25,9 +25,9 @@ _SHAPE: Final = re.compile(
     r"|[A-Z][a-z0-9]+[A-Z][\w$]*"  # PascalCase
     r"|[A-Z]{2,}[a-z]{2,}[\w$]*"  # HTTPServer
     r")"
-    r"|__[a-z0-9]+(?:_+[a-z0-9]+)*__"
 )
 """Not `_word_`, which is emphasis, nor `_word`, which may be its beginning, nor a ruler of underscores."""
+_RESERVED: Final = re.compile(r"__\w+__")
 _PROSE: Final = re.compile(r"Ma?c[A-Z][a-z]+|(?:[A-Z]{2,}|[a-z]?[A-Z]+)s|[A-Z]{2,}(?:ed|ing)")
 """People (`McAdams`), and what prose makes of abbreviations (`URLs`, `APIs`)."""
 _NEXT_WORD: Final = re.compile(r" [a-z]")
@@ -82,7 +82,14 @@ def _is_cut(before: str, name: str) -> bool:
     return _SHORT_OPTION.search(before) is not None
 
 
+def is_reserved(name: str) -> bool:
+    """Whether a language gave a name its meaning: `__init__` and `__FILE__` stand in any program, and tell nothing."""
+    return name in RESERVED or _RESERVED.fullmatch(name) is not None
+
+
 def _is_name(name: str, raw: str, before: str) -> bool:
+    if is_reserved(name):
+        return False
     if raw[-1] == "`" and before in ("`", "$") and name not in LITERALS:
         return True
     if raw[-1] == ")" and before != "-" and name not in KEYWORDS:

@@ -19,6 +19,11 @@ LITERALS: Final = words("true false null nil none None True False undefined NaN"
 """Values that stand between backticks and name nothing."""
 KEYWORDS: Final = words("if for while switch catch return function async await super def fn func")
 """Words of languages that brackets may follow."""
+RESERVED: Final = words(
+    "__dirname __filename __construct __destruct __call __callStatic __get __set __isset __unset __toString"
+    " __invoke __clone __sleep __wakeup __serialize __unserialize __debugInfo"
+)
+"""Names that PHP and Node gave their meaning; those of Python and C end in underscores as well."""
 HOSTS: Final = words("com org net io dev edu gov example invalid")
 """Ends of hosts' names."""
 NO_LEFT: Final = words("e i eg ie ph etc vs cf ca approx fig no a.k.a")

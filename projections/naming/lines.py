@@ -8,6 +8,7 @@ from itertools import accumulate, chain, filterfalse
 from typing import Final
 
 from projections.extraction import Kind, Mention, mentions
+from projections.extraction.symbol import is_reserved
 
 _MEMBER: Final = re.compile(r"::|\??\.")
 _PLAIN: Final = re.compile(r"[a-z]*[0-9]*")
@@ -67,7 +68,7 @@ class Lines:
 
 
 def _things(mention: Mention) -> _Named:
-    """What is named by a mention; of a chain of members each name in it that is no plain word.
+    """What is named by a mention; of a chain of members each name in it that is no plain word, nor a language's own.
 
     So `this.queue.pushAll` names one thing, and `parts.length` none. Chains are written in many ways, and what
     they begin with is mostly a local variable.
@@ -76,4 +77,6 @@ def _things(mention: Mention) -> _Named:
     if mention.kind is not Kind.SYMBOL or ("." not in value and "::" not in value):
         return ((mention.kind, value),)
     names = _MEMBER.split(value)
-    return [(mention.kind, _NOTHING if _PLAIN.fullmatch(name) else name) for name in names]
+    return [
+        (mention.kind, _NOTHING if _PLAIN.fullmatch(name) or is_reserved(name) else name) for name in names
+    ]

@@ -98,6 +98,7 @@ def request(stage: Stage) -> None:
         My plan:
         1. `src/ferry/limits.py`: token buckets, no HTTP in it, with tests.
         2. `src/ferry/middleware.py`: takes a token for each request, answers 429 with Retry-After as a problem.
+           `create_app` adds it inside `RequestId`, so that a refusal has its id, too; the rate comes from `Settings`.
         3. The 429 in `openapi.yaml`.
 
         What I need to know: what identifies a client, which rate and burst, and whether any path must never be

@@ -17,7 +17,6 @@ def symbols(text):
     [
         "load_config",
         "_private_thing",
-        "__init__",
         "MAX_SIZE",
         "ALL_CAPS_2",
         "parseArgs",
@@ -68,6 +67,8 @@ def test_a_plain_word_is_a_name_where_it_is_called_or_quoted(text):
         "diff --git",
         "1.2.3 v1.0 3.x",
         "snake-case, kebab-case-name",
+        "__init__ `__future__` __call__() __init_subclass__ __FILE__ super().__init__()",
+        "__construct() `__dirname` __toString",
     ],
 )
 def test_what_only_looks_like_a_name_is_none(text):
@@ -76,6 +77,11 @@ def test_what_only_looks_like_a_name_is_none(text):
 
 def test_a_calls_brackets_are_no_part_of_its_name():
     assert pieces(Kind.SYMBOL, "do run_it(x), runIt() and a.runIt(y)") == ["run_it", "runIt", "a.runIt"]
+
+
+@pytest.mark.parametrize("name", ["__init", "_init_db", "init__db", "__private_thing"])
+def test_a_name_with_underscores_about_it_is_a_programs_own(name):
+    assert symbols(f"call {name}()") == [name]
 
 
 def test_an_optional_member_is_the_member():

@@ -26,6 +26,13 @@ def test_a_text_without_names_has_none():
     assert Lines().named(["plain words", ""]) == {}
 
 
+def test_a_chain_names_none_of_a_languages_own_names():
+    named = Lines().named(
+        ["Queue.__init__(self); type(x).__name__ and self.__class__.maxSize; parent::__construct()"]
+    )
+    assert named == {Kind.SYMBOL: {"Queue": None, "maxSize": None}}
+
+
 def test_a_line_names_the_same_when_it_comes_again():
     lines = Lines()
     once = lines.named(["src/a.ts\nload_it"])
