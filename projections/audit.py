@@ -14,18 +14,20 @@ from eventstore.frame import decode, header_of
 from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations, Rewrite, record_of
+from eventstore.sources import earlier_generation
 from eventstore.undo import in_effect
 from eventstore.views import Usage
 from projections.context import Context, context_at
+from projections.contexts_along import ContextsAlong
 from projections.coverage import Coverage, covered
 from projections.files import FileSets, claimed_files, files_of, left_entries
 from projections.metrics import Metrics, measure
 from projections.metrics.cache import CacheHistory, cache_history
-from projections.metrics.requests import requests
+from projections.metrics.requests import Request, requests
 from projections.metrics.session_cost import SessionCost, session_cost
 from projections.naming.holdings import Holdings
 from projections.prices import Prices, library_prices
-from projections.replacement import Replacement, end_of_change, replaced, replacement_of
+from projections.replacement import Replacement, end_of_change, replaced, start_of_change
 from projections.settings import settings_at
 from projections.standpoint import Leaf, Standpoint, stand
 from projections.title import first_request, title
@@ -130,13 +132,17 @@ class BranchSummaryAudit(_Shape, frozen=True):
 
 
 class RewriteAudit(_Shape, frozen=True):
-    """One rewrite: the entries that it shows otherwise, and the tokens that it said it saved."""
+    """One rewrite: the entries that it shows otherwise, and the tokens that it said it saved.
+
+    `compaction` is the one that it was appended with (None: by itself): what it lost is among what that one lost.
+    """
 
     id: str
     seq: int
     time: str | None
     reason: str
     undone: bool
+    compaction: str | None
     targets: list[str]
     tokens_saved: int
     metrics: Metrics
@@ -145,10 +151,12 @@ class RewriteAudit(_Shape, frozen=True):
 class Audit(_Shape, frozen=True):
     """A session at a leaf: what was done to its contexts. `counter` is what `recomputed` was counted with.
 
-    `cost` is that of the whole session, `cache` tells of the calls on the leaf's path.
+    `cost` is that of the whole session, `cache` tells of the calls on the leaf's path. `earlier` is the session's
+    generation before this one, None for the first: one file was written anew, and each of its states is a session.
     """
 
     session: str
+    earlier: str | None
     title: str
     leaf: str | None
     events: int
@@ -189,18 +197,23 @@ def audit(
         branch_summaries: list[BranchSummaryAudit] = []
         rewrites: list[RewriteAudit] = []
         seen: set[int] = set()
+        calls: list[Request] | None = None
         for tip in [at.leaf, *(_other_tips(snapshot, at) if every_branch else ())]:
             branch = _Branch(snapshot, at.at(tip), tokens, holdings, prices)
             fresh = [event for event in branch.entries if event.seq not in seen]
             seen.update(event.seq for event in fresh)
-            compactions += [branch.compaction(event) for event in fresh if event.kind == "compaction"]
-            branch_summaries += [
-                branch.branch_summary(event) for event in fresh if event.kind == "branch_summary"
-            ]
-            rewrites += [branch.rewrite(event) for event in fresh if event.kind == "rewrite"]
+            for event in fresh:
+                if event.kind == "compaction":
+                    compactions.append(branch.compaction(event))
+                elif event.kind == "branch_summary":
+                    branch_summaries.append(branch.branch_summary(event))
+                elif event.kind == "rewrite":
+                    rewrites.append(branch.rewrite(event))
+            calls = calls if calls is not None else branch.calls
         context = context_at(snapshot, at)
         return Audit(
             session=session,
+            earlier=earlier_generation(snapshot, session),
             title=title(snapshot, session, as_of=as_of) or first_request(snapshot, session, as_of=as_of),
             leaf=context.leaf,
             events=at.as_of,
@@ -211,7 +224,7 @@ def audit(
             context_tokens=sum(tokens.count(context.parts)),
             context_messages=len(context.parts),
             cost=session_cost(snapshot, session, prices=prices, as_of=as_of),
-            cache=cache_history(requests(snapshot, at, tokens)),
+            cache=cache_history(calls or []),
             compactions=sorted(compactions, key=lambda each: each.seq),
             branch_summaries=sorted(branch_summaries, key=lambda each: each.seq),
             rewrites=sorted(rewrites, key=lambda each: each.seq),
@@ -243,12 +256,14 @@ class _Branch:
     ) -> None:
         self._snapshot, self._at, self._tokens = snapshot, at, tokens
         self._holdings, self._prices = holdings, prices
-        self._calls = requests(snapshot, at, tokens)
+        self.calls = requests(snapshot, at, tokens)
         frames = list(snapshot.path(at.session, at.leaf))
         self.entries = [decode(frame, at.session) for frame in frames]
+        self._contexts = ContextsAlong(snapshot, at, self.entries)
         effective = in_effect(reversed(frames), lambda seq: snapshot.frame(at.session, seq))
         self._effective = {head.seq for _, head in effective}
         self._coverage = {each.compaction.seq: each for each in covered(self.entries)}
+        self._appended_with: dict[int, str] = {}
         self._files_before = dict(self._fold_files({each.end for each in self._coverage.values()}))
 
     def _fold_files(self, ends: set[int]) -> Iterator[tuple[int, FileSets]]:
@@ -265,12 +280,16 @@ class _Branch:
         return event.seq not in self._effective
 
     def compaction(self, event: Event) -> CompactionAudit:
-        before = self._context_at(event.parent_seq)
-        after = self._context_at(end_of_change(event, self._snapshot, self._at))
+        before = self._contexts.at(event.parent_seq)
+        end = end_of_change(event, self._snapshot, self._at)
+        after = self._contexts.at(end)
+        self._appended_with.update(dict.fromkeys(range(event.seq + 1, end + 1), event.id))
         coverage = self._coverage[event.seq]
         record = tolerant_json(event.body)
         kept = [part for part in after.parts[1:] if part.seq < event.seq]
         dropped = _dropped(before, after, coverage)
+        # What a rewrite hid was not given to the summarizer.
+        summarized = coverage.summarized.intersection(part.seq for part in before.parts)
         in_use = settings_at(self._snapshot, event.session, event.parent_seq)
         counts = self._tokens.count(after.parts)
         return CompactionAudit(
@@ -289,7 +308,7 @@ class _Branch:
             first_kept=kept[0].id if kept and event.target_seq else None,
             before=self._before(before, event, _number(record.get("tokensBefore"))),
             after=self._after(event, _number(record.get("tokensAfter")), sum(counts)),
-            messages=Counts(summarized=len(coverage.summarized), kept=len(kept), dropped=len(dropped)),
+            messages=Counts(summarized=len(summarized), kept=len(kept), dropped=len(dropped)),
             dropped=dropped,
             summary=_text(record.get("summary")),
             summary_tokens=counts[0],
@@ -308,14 +327,13 @@ class _Branch:
             tokens=self._tokens,
             holdings=self._holdings,
             prices=self._prices,
-            calls=self._calls,
+            calls=self.calls,
         )
 
     def _measured(self, event: Event) -> Metrics:
-        return self._metrics(replacement_of(event, self._snapshot, self._at, **self._around(event)))
-
-    def _context_at(self, leaf: int) -> Context:
-        return context_at(self._snapshot, self._at.at(leaf))
+        before = self._contexts.at(start_of_change(event, self._snapshot))
+        after = self._contexts.at(end_of_change(event, self._snapshot, self._at))
+        return self._metrics(replaced(event, before, after, **self._around(event)))
 
     def _before(self, context: Context, event: Event, claimed: int | None) -> TokensBefore:
         counts = self._tokens.count(context.parts)
@@ -387,6 +405,7 @@ class _Branch:
             time=iso_time(event.time),
             reason=record.reason,
             undone=self._is_undone(event),
+            compaction=self._appended_with.get(event.seq),
             targets=[shown.target for shown in record.targets],
             tokens_saved=record.tokens_saved,
             metrics=self._measured(event),

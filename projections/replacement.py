@@ -54,9 +54,16 @@ def replacement_of(
 
     For a branch summary, C is the context at the leaf that was left.
     """
-    before = context_at(snapshot, at.at(_left(event, snapshot)))
+    before = context_at(snapshot, at.at(start_of_change(event, snapshot)))
     after = context_at(snapshot, at.at(end_of_change(event, snapshot, at)))
     return replaced(event, before, after, earlier=earlier, later=later)
+
+
+def start_of_change(event: Event, snapshot: Snapshot) -> int:
+    """The entry at which an event's C is: the one above it, or, for a branch summary, the leaf that was left."""
+    if event.kind == "branch_summary" and (left := left_entries(event, snapshot)):
+        return left[-1].seq
+    return event.parent_seq
 
 
 def end_of_change(event: Event, snapshot: Snapshot, at: Standpoint) -> int:
@@ -77,12 +84,6 @@ def end_of_change(event: Event, snapshot: Snapshot, at: Standpoint) -> int:
                 break
             end = entry.seq
     return end
-
-
-def _left(event: Event, snapshot: Snapshot) -> int:
-    if event.kind == "branch_summary" and (left := left_entries(event, snapshot)):
-        return left[-1].seq
-    return event.parent_seq
 
 
 def replaced(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.views import Usage
+from projections.memo import Memo
 from projections.metrics.asked import asked
 from projections.metrics.cache import shared_prefix
 from projections.metrics.requests import Request, in_effect, records_cache
@@ -72,7 +74,14 @@ def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Seque
 
 
 def _is_paid(entry: Event) -> bool:
-    view = view_of_event(entry) if entry.role == "assistant" else None
+    return entry.role == "assistant" and _PAID.get(entry.digest, lambda: _has_usage(entry))
+
+
+_PAID: Final = Memo[bool]()
+
+
+def _has_usage(entry: Event) -> bool:
+    view = view_of_event(entry)
     return view is not None and paid(view) is not None
 
 

@@ -73,15 +73,16 @@ def future_use(replacement: Replacement, holdings: Holdings) -> FutureUse:
     """
     later = [held for event in replacement.later if (held := holdings.of_event(event)) is not None]
     acts = [held for held in later if held.role == "assistant"]
-    before = [path for part in replacement.before.parts for path in holdings.of_part(part).paths]
+    blocks = holdings.blocks
+    before = list(blocks.paths(holdings.of_parts(replacement.before.parts)))
     paths = Paths(before)
-    removed = Presence(map(holdings.of_part, replacement.removed), paths)
-    after = Presence(map(holdings.of_part, replacement.after.parts), paths)
+    removed = Presence(map(holdings.of_part, replacement.removed), paths, blocks)
+    after = Presence(holdings.of_parts(replacement.after.parts), paths, blocks)
     forms = Paths([*before, *(path for each in acts for path in each.said.get(Kind.PATH, ()))])
     needs = [need for need in _first_uses(acts, forms) if removed.names(need.kind, need.value)]
     lost = [need for need in needs if not after.names(need.kind, need.value)]
     last = max((need.needed.seq for need in lost), default=0)
-    given = Presence((held for held in later if held.role != "assistant" and held.seq < last), paths)
+    given = Presence((held for held in later if held.role != "assistant" and held.seq < last), paths, blocks)
     share = share_of(len(needs) - len(lost), len(needs))
     losses = sorted(
         (_loss(need, removed, given) for need in lost), key=lambda loss: loss.regained is not None

@@ -48,8 +48,9 @@ def recall(replacement: Replacement, holdings: Holdings) -> Recall:
     A path counts once, in whatever forms it stands; one that was modified does not count as read.
     """
     removed = [holdings.of_part(part) for part in replacement.removed]
-    paths = Paths(path for part in replacement.before.parts for path in holdings.of_part(part).paths)
-    kept = Presence(map(holdings.of_part, replacement.kept), paths)
+    blocks = holdings.blocks
+    paths = Paths(blocks.paths(holdings.of_parts(replacement.before.parts)))
+    kept = Presence(holdings.of_parts(replacement.kept), paths, blocks)
     made = Presence(map(holdings.of_part, (*replacement.added, *replacement.returned)), paths)
     kinds = [
         _recall(name, [value for value in values if not kept.names(kind, value)], kind, made)

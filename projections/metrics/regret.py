@@ -79,9 +79,10 @@ def regret(replacement: Replacement, holdings: Holdings) -> Regret:
     """
     before, after = replacement.before.parts, replacement.after.parts
     work = work_in(
-        chain(messages_in_parts(before, holdings), messages_in_events(replacement.later, holdings))
+        chain(messages_in_parts(before, holdings), messages_in_events(replacement.later, holdings)),
+        holdings,
     )
-    still = work_in(messages_in_parts(after, holdings))
+    still = work_in(messages_in_parts(after, holdings), holdings)
     first_later = sum(made.by.seq < replacement.event.seq for made in work.made)
     shown = _with_result_in(after, still)
     gone = _Gone(
@@ -172,14 +173,16 @@ def _rounds_to_new_action(before: Sequence[Made], later: Sequence[Made]) -> int 
 
 
 def _same_errors(replacement: Replacement, holdings: Holdings) -> Iterator[SameError]:
-    after = (holdings.of_part(part) for part in replacement.after.parts)
-    shown = {error for holding in after for error in _errors(holding)}
     met: dict[str, Holding] = {}
     for part in replacement.removed:
         holding = holdings.of_part(part)
         for error in _errors(holding):
-            if error not in shown:
-                met.setdefault(error, holding)
+            met.setdefault(error, holding)
+    if not met:
+        return
+    for part in replacement.after.parts:
+        for error in _errors(holdings.of_part(part)):
+            met.pop(error, None)
     for again in filter(None, map(holdings.of_event, replacement.later)):
         for error in _errors(again):
             first = met.pop(error, None)

@@ -14,6 +14,7 @@ from eventstore.log import Snapshot
 from eventstore.sources import observed_rewrites
 from eventstore.views import Usage
 from projections.context import Part, context_at, part_of
+from projections.contexts_along import ContextsAlong
 from projections.coverage import bears_message
 from projections.replacement import Replacement
 from projections.standpoint import Standpoint, path
@@ -139,12 +140,13 @@ def _contexts(
     """
     entries = path(snapshot, at)
     own = _own_parts(snapshot, at, entries, tokens)
+    along = ContextsAlong(snapshot, at, entries)
     parts: list[Part] = []
     sizes = [0]
     for event in entries:
         yield event, parts, sizes
         if event.kind in _FOLDED_ANEW:
-            parts = list(context_at(snapshot, at.at(event.seq)).parts)
+            parts = list(along.at(event.seq).parts)
             sizes = list(accumulate(tokens.count(parts), initial=0))
         elif event.seq in own:
             part, size = own[event.seq]

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of_event, view_of_message
 from eventstore.views import ToolCall
 from projections.context import Part
 from projections.files import called_files
 from projections.naming.holdings import Holding, Holdings
-
-Message = tuple[Holding, str]
-"""What a message holds, and the id of the call that it is the result of, "" for none."""
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,39 +53,35 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         return any(bisect_right(places, first) < bisect_left(places, again) for places in between)
 
 
-def messages_in_parts(parts: Iterable[Part], holdings: Holdings) -> Iterator[Message]:
-    """The messages of a context, as it shows them."""
-    for part in parts:
-        view = view_of_message(part.raw) if part.role == "toolResult" else None
-        yield holdings.of_part(part), view.tool_call_id if view else ""
+def messages_in_parts(parts: Sequence[Part], holdings: Holdings) -> Sequence[Holding]:
+    """What the messages of a context hold, as it shows them."""
+    return holdings.of_parts(parts)
 
 
-def messages_in_events(events: Iterable[Event], holdings: Holdings) -> Iterator[Message]:
-    """The messages that events hold, as they were recorded."""
-    for event in events:
-        view = view_of_event(event) if event.role == "toolResult" else None
-        if (holding := holdings.of_event(event)) is not None:
-            yield holding, view.tool_call_id if view else ""
+def messages_in_events(events: Iterable[Event], holdings: Holdings) -> Iterator[Holding]:
+    """What the messages of events hold, as they were recorded."""
+    return filter(None, map(holdings.of_event, events))
 
 
-def work_in(messages: Iterable[Message]) -> Work:
-    """The calls that messages make, and which of the messages are their results."""
+def work_in(messages: Iterable[Holding], holdings: Holdings | None = None) -> Work:
+    """The calls that messages make, and which of the messages are their results.
+
+    With `holdings`, those that the messages are of, each call is looked at once a session.
+    """
+    calls_of = _calls_of if holdings is None else partial(holdings.once, _calls_of)
     made: list[Made] = []
     places: dict[str, int] = {}
     results: dict[int, int] = {}
     failed: set[int] = set()
-    for holding, answered in messages:
-        if answered in places:
+    for holding in messages:
+        if holding.answers in places:
             # Providers may use an id again: a result is that of the newest call.
-            place = results[holding.seq] = places[answered]
+            place = results[holding.seq] = places[holding.answers]
             if holding.is_error:
                 failed.add(place)
-        for call in holding.calls:
-            places[call.id] = len(made)
-            read, modified = called_files(call)
-            made.append(
-                Made(by=holding, call=call, key=_key(call), read=tuple(read), modified=tuple(modified))
-            )
+        for each in calls_of(holding) if holding.calls else ():
+            places[each.call.id] = len(made)
+            made.append(each)
     return Work(made=made, results=results, failed=frozenset(failed), writes=_writes(made, failed))
 
 
@@ -99,6 +92,15 @@ def _writes(made: list[Made], failed: set[int]) -> dict[str | None, list[int]]:
             for path in (None, *each.modified):
                 writes.setdefault(path, []).append(place)
     return writes
+
+
+def _calls_of(holding: Holding) -> list[Made]:
+    return [_made(holding, call) for call in holding.calls]
+
+
+def _made(holding: Holding, call: ToolCall) -> Made:
+    read, modified = called_files(call)
+    return Made(by=holding, call=call, key=_key(call), read=tuple(read), modified=tuple(modified))
 
 
 def _key(call: ToolCall) -> tuple[str, str]:

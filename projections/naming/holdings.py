@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -13,13 +14,18 @@ from eventstore.views import Message, Text, Thinking, ToolCall
 from projections.context import Part
 from projections.extraction import Kind, commands
 from projections.files import called_files
+from projections.naming.blocks import Blocks
 from projections.naming.lines import Lines
+
+T = TypeVar("T")
 
 SHELLS: Final = frozenset(
     {"bash", "Bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute"}
 )
 """Tools that run the shell script in their command argument, as harnesses call them."""
 
+_CONTEXTS: Final = 4
+"""Contexts that are remembered as a whole."""
 _SCRIPT_ARGUMENTS: Final = ("command", "cmd")
 
 
@@ -30,7 +36,8 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `texts` are those that a model reads: text, thinking, each string within a call's arguments by itself,
     results, shell command and output. `named` are the distinct things that they name, in order of
     appearance, with the files that calls touch and the commands that shells were given; `said` are those
-    that stand outside of thinking. `is_error`: a result marked as one, or a shell command that failed.
+    that stand outside of thinking. `answers` is the id of the call that it is the result of, "" for none. `is_error`: a
+    result marked as one, or a shell command that failed.
     """
 
     seq: int
@@ -42,6 +49,7 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     calls: tuple[ToolCall, ...]
     read: tuple[str, ...]
     modified: tuple[str, ...]
+    answers: str
     is_error: bool
 
     @property
@@ -54,7 +62,12 @@ class Holdings:
     """What the messages of one session hold, each read once; memory follows the session."""
 
     def __init__(self) -> None:
+        self.blocks = Blocks()
         self._held: dict[tuple[int, bytes], Holding] = {}
+        # Those of one replacement are asked for by several metrics.
+        self._contexts: deque[tuple[Sequence[Part], Sequence[Holding]]] = deque(maxlen=_CONTEXTS)
+        self._recorded: dict[int, Holding | None] = {}
+        self._derived: dict[tuple[object, int], Any] = {}
         self._lines = Lines()
 
     def of_part(self, part: Part) -> Holding:
@@ -62,8 +75,22 @@ class Holdings:
         held = self._held.get((part.seq, part.raw))
         return held or self._keep(part.seq, part.raw, part.id, view_of_message(part.raw))
 
+    def of_parts(self, parts: Sequence[Part]) -> Sequence[Holding]:
+        """What the messages of a context hold, in order."""
+        for asked, held in self._contexts:
+            if asked is parts:
+                return held
+        held = tuple(map(self.of_part, parts))
+        self._contexts.append((parts, held))
+        return held
+
     def of_event(self, event: Event) -> Holding | None:
         """What an event's message holds, as it was recorded; None where the event tells the model nothing."""
+        if event.seq not in self._recorded:
+            self._recorded[event.seq] = self._read(event)
+        return self._recorded[event.seq]
+
+    def _read(self, event: Event) -> Holding | None:
         # The bytes that contexts show, where there are such: then it is the same message.
         raw = event.message or event.body
         held = self._held.get((event.seq, raw))
@@ -71,6 +98,14 @@ class Holdings:
             return held
         message = view_of_event(event)
         return self._keep(event.seq, raw, event.id, message) if message else None
+
+    def once(self, make: Callable[[Holding], T], held: Holding) -> T:
+        """What follows from one of these holdings alone, made once."""
+        key = (make, id(held))
+        if key not in self._derived:
+            self._derived[key] = make(held)
+        made: T = self._derived[key]
+        return made
 
     def _keep(self, seq: int, raw: bytes, event_id: str, message: Message) -> Holding:
         held = self._held[seq, raw] = holding(seq, event_id, message, self._lines)
@@ -114,6 +149,7 @@ def holding(seq: int, event_id: str, message: Message, lines: Lines | None = Non
         calls=tuple(calls),
         read=read,
         modified=modified,
+        answers=message.tool_call_id if message.role == "toolResult" else "",
         is_error=message.is_error or bool(shell and shell.exit_code),
     )
 

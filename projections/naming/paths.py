@@ -55,11 +55,14 @@ class Paths:
             if names and names not in self._written:
                 self._written[names] = path
                 self._by_file.setdefault(names[-1], []).append(names)
-        self._alone = {file: _one(forms) for file, forms in self._by_file.items()}
+        self._alone: dict[str, Names | None] = {}
 
     def alone(self, path: Names) -> bool:
         """Whether a path and all those here of its file name can be one."""
-        longest = self._alone.get(path[-1], path)
+        file = path[-1]
+        if file not in self._alone:
+            self._alone[file] = _one(self._by_file.get(file, (path,)))
+        longest = self._alone[file]
         return longest is not None and _one((longest, path)) is not None
 
     def whole(self, path: str) -> str:

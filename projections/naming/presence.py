@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from projections.extraction import Kind
+from projections.naming.blocks import WORDS, Block, Blocks
 from projections.naming.holdings import Holding
 from projections.naming.paths import Names, Paths, names_of, shorter_forms, written
 
@@ -32,13 +33,12 @@ _JOINERS: Final = {
 """Where a word goes on by kind of thing: `src/a.ts` does in `src/a.ts.map`, but `run` does not in `agent.run`."""
 _BARE_NAME: Final = _Joiners("-./", "-.")
 
-# Letters from U+2E80 on (Chinese, Japanese, Korean) follow a word with no space between.
-_WORDS: Final = re.compile(r"[^\W\u2e80-\U0010ffff]+")
 _SPACELESS: Final = "\u2e80"
+_REMEMBERED: Final = 1 << 13
+"""Phrases that are remembered: the same things are looked for in many contexts."""
 _ERROR_MESSAGE: Final = re.compile(
     r"(?i)(?:error|exception|fatal|panic\w*|failed|failure)\b[^:]{0,40}:\s+(.{12,})$"
 )
-_BETWEEN_TEXTS: Final = "\0"
 
 
 class Presence:
@@ -50,81 +50,105 @@ class Presence:
     of `paths`. Case counts.
     """
 
-    def __init__(self, holdings: Iterable[Holding], paths: Paths) -> None:
-        self._holdings = tuple(holdings)
+    def __init__(self, holdings: Iterable[Holding], paths: Paths, blocks: Blocks | None = None) -> None:
+        """`blocks` are those of the session, for what other contexts of it share."""
         self._paths = paths
-        self._named: dict[Kind, dict[str, int]] = {kind: {} for kind in Kind}
-        self._path_names: dict[Names, int] = {}
-        for place, holding in enumerate(self._holdings):
-            for kind, values in holding.named.items():
-                for value in values:
-                    self._named[kind].setdefault(value, place)
-        for path, place in self._named[Kind.PATH].items():
-            self._path_names.setdefault(names_of(path), place)
+        self._blocks = (blocks or Blocks()).of(list(holdings))
 
     def names(self, kind: Kind, value: str) -> bool:
         """Whether a message names a thing."""
-        return next(self._places(kind, value), None) is not None
+        if any(value in block.named[kind] for block in self._blocks):
+            return True
+        needed = _needed_words(kind, value)
+        blocks = [block for block in self._blocks if needed <= block.words]
+        if not blocks:
+            return False
+        wanted = self._wanted(kind, value)
+        return any(next(wanted.places(block), None) is not None for block in blocks)
 
     def first(self, kind: Kind, value: str) -> Holding | None:
         """The first message that names a thing, None where none does."""
-        place = min(self._places(kind, value), default=None)
-        return None if place is None else self._holdings[place]
+        wanted = self._wanted(kind, value)
+        for block in self._blocks:
+            place = min(wanted.places(block), default=None)
+            if place is not None:
+                return block.holdings[place]
+        return None
 
-    def _places(self, kind: Kind, value: str) -> Iterator[int]:
-        """The first message for each form in which a thing is named, what is cheap to find first."""
-        place = self._named[kind].get(value)
-        if place is not None:
-            yield place
+    def _wanted(self, kind: Kind, value: str) -> _Wanted:
         if kind is Kind.PATH:
-            yield from self._places_of_path(value)
-            return
-        yield from self._places_in_texts(value, _JOINERS[kind])
+            return _wanted_path(value, self._paths)
+        phrases = [_phrase(value, _JOINERS[kind])]
         if kind is Kind.ERROR and (message := _ERROR_MESSAGE.search(value)):
-            yield from self._places_in_texts(message[1], _JOINERS[kind])
+            phrases.append(_phrase(message[1], _JOINERS[kind]))
+        return _Wanted(kind, value, (), tuple(phrases))
 
-    def _places_of_path(self, path: str) -> Iterator[int]:
-        names = names_of(path)
-        if not names:
-            return
-        file = names[-1]
-        is_bare, is_alone = len(names) == 1, self._paths.alone(names)
-        forms = [names, *shorter_forms(names), *([(file,)] if is_alone else [])]
-        yield from (self._path_names[form] for form in forms if form in self._path_names)
-        joiners = _BARE_NAME if is_bare and not is_alone else _JOINERS[Kind.PATH]
-        for value in dict.fromkeys((path, written(names))):
-            yield from self._places_in_texts(value, joiners)
-        # A name with no extension is as like as not an ordinary word.
-        if is_alone and not is_bare and "." in file:
-            yield from self._places_in_texts(file, _BARE_NAME)
 
-    def _places_in_texts(self, value: str, joiners: _Joiners) -> Iterator[int]:
-        """The first message that has a value as whole words in one of its texts."""
-        if not self._words.issuperset(_WORDS.findall(value)):
+@lru_cache(maxsize=_REMEMBERED)
+def _needed_words(kind: Kind, value: str) -> frozenset[str]:
+    """The words without which no text names a thing: of a path those of its last name, for every form ends in it."""
+    if kind is Kind.ERROR:
+        return frozenset()
+    said = "".join(names_of(value)[-1:]) if kind is Kind.PATH else value
+    return frozenset(WORDS.findall(said))
+
+
+class _Phrase(NamedTuple):
+    """A text to be found as whole words, its white space collapsed, and those words."""
+
+    text: str
+    words: tuple[str, ...]
+    joiners: _Joiners
+
+    def places(self, block: Block) -> Iterator[int]:
+        """The first message that has it in one of its texts."""
+        if not block.words.issuperset(self.words):
             return
-        value = " ".join(value.split())
-        text, starts = self._text
-        at = text.find(value) if value else -1
+        text, starts = block.text
+        at = text.find(self.text) if self.text else -1
         while at >= 0:
-            if _is_whole(text, at, at + len(value), joiners):
+            if _is_whole(text, at, at + len(self.text), self.joiners):
                 yield bisect_right(starts, at) - 1
                 return
-            at = text.find(value, at + 1)
+            at = text.find(self.text, at + 1)
 
-    @cached_property
-    def _text(self) -> tuple[str, list[int]]:
-        """All texts with their white space collapsed, and where in there each message begins."""
-        starts, parts, length = [], [], 0
-        for holding in self._holdings:
-            starts.append(length)
-            for text in holding.texts:
-                parts.append(" ".join(text.split()))
-                length += len(parts[-1]) + len(_BETWEEN_TEXTS)
-        return _BETWEEN_TEXTS.join(parts), starts
 
-    @cached_property
-    def _words(self) -> frozenset[str]:
-        return frozenset(_WORDS.findall(self._text[0]))
+@lru_cache(maxsize=_REMEMBERED)
+def _phrase(value: str, joiners: _Joiners) -> _Phrase:
+    return _Phrase(" ".join(value.split()), tuple(WORDS.findall(value)), joiners)
+
+
+class _Wanted(NamedTuple):
+    """A thing in every form in which it may stand."""
+
+    kind: Kind
+    value: str
+    forms: tuple[Names, ...]
+    phrases: tuple[_Phrase, ...]
+
+    def places(self, block: Block) -> Iterator[int]:
+        """The first message of a block for each form in which a thing is named, what is cheap to find first."""
+        place = block.named[self.kind].get(self.value)
+        if place is not None:
+            yield place
+        yield from (block.paths[form] for form in self.forms if form in block.paths)
+        for phrase in self.phrases:
+            yield from phrase.places(block)
+
+
+def _wanted_path(path: str, paths: Paths) -> _Wanted:
+    names = names_of(path)
+    if not names:
+        return _Wanted(Kind.PATH, path, (), ())
+    file = names[-1]
+    is_bare, is_alone = len(names) == 1, paths.alone(names)
+    forms = (names, *shorter_forms(names), *([(file,)] if is_alone else []))
+    joiners = _BARE_NAME if is_bare and not is_alone else _JOINERS[Kind.PATH]
+    phrases = [_phrase(value, joiners) for value in dict.fromkeys((path, written(names)))]
+    # A name with no extension is as like as not an ordinary word.
+    if is_alone and not is_bare and "." in file:
+        phrases.append(_phrase(file, _BARE_NAME))
+    return _Wanted(Kind.PATH, path, forms, tuple(phrases))
 
 
 def _is_whole(text: str, start: int, stop: int, joiners: _Joiners) -> bool:

@@ -21,6 +21,8 @@ from eventstore.records import (
 from projections.audit import By, Counts, Files, TokensAfter, TokensBefore, audit
 from projections.standpoint import ROOT
 from projections.tokens import counter
+from tests.support.growth import times_as_long
+from tests.support.rewritten import rewritten_turns
 from tests.support.talk import PiSession, Story, assistant, call, text, user
 
 DETAILS = {"readFiles": ["a.py", "claimed.py"], "modifiedFiles": []}
@@ -119,6 +121,54 @@ def test_a_file_that_is_shown_again_with_a_compaction_is_not_lost(story):
     metrics = audit(story.log, "s").compactions[0].metrics
     assert [loss.value for loss in metrics.future_use.losses] == ["src/b.py"]
     assert {kind.kind: kind.lost for kind in metrics.recall.kinds}["paths-read"] == ["src/b.py"]
+
+
+def test_a_rewrite_tells_the_compaction_that_it_was_appended_with(story):
+    story.says(user("one"), user(long(50)))
+    cut = Rewrite(reason="cut", targets=[Shown(target="e2", shown="…")])
+    made = Compaction(summary="s", first_kept_entry_id="e2", tokens_before=9)
+    compaction = story.add(made, cause="once")
+    story.add(cut, cause="once")
+    story.add(cut)
+    assert [each.compaction for each in audit(story.log, "s").rewrites] == [compaction, None]
+
+
+def test_rewrites_share_what_is_the_same_in_their_contexts():
+    plain, rewritten = rewritten_turns(200, rewrites=False), rewritten_turns(200)
+    # With contexts and readings of their own, 200 rewrites made it 120 times as long.
+    assert times_as_long(lambda log: audit(log, "s"), plain, rewritten) < 60
+
+
+@pytest.fixture
+def snipped(story):
+    """e2 to e4 are snipped by e6, what is left is summarized by e8, and then the model needs what e3 said."""
+    story.says(
+        user("Start."),
+        user("Never touch lib/core.py."),
+        assistant("It is load_ports in src/ports.py."),
+        user("ok"),
+        user("Go on."),
+    )
+    hidden = Shown(target="e2", shown="[snipped 3 messages]", through="e4")
+    story.add(Rewrite(reason="snip", targets=[hidden]))
+    story.says(user("And now?"))
+    story.add(Compaction(summary="Started.", first_kept_entry_id="e7", tokens_before=9))
+    story.says(assistant("I call load_ports of src/ports.py."))
+    return audit(story.log, "s")
+
+
+def test_what_was_snipped_is_lost_by_the_rewrite_and_by_no_later_compaction(snipped):
+    lost = [
+        [loss.value for loss in each.metrics.future_use.losses]
+        for each in snipped.rewrites + snipped.compactions
+    ]
+    assert lost == [["load_ports", "src/ports.py"], []]
+    assert [each.metrics.instructions.gone for each in snipped.rewrites + snipped.compactions] == [1, 0]
+
+
+def test_what_was_snipped_went_into_no_summary(snipped):
+    # Of e1 to e5, e1 and e5 and one message in place of three.
+    assert snipped.compactions[0].messages == Counts(summarized=3, kept=1, dropped=0)
 
 
 def test_a_first_compaction_drops_nothing(audited):

@@ -183,6 +183,7 @@ def rewrite(seq: int, **given: Any) -> RewriteAudit:
         "time": TIME,
         "reason": "prune",
         "undone": False,
+        "compaction": None,
         "targets": ["e1"],
         "tokens_saved": 900,
     }
@@ -210,6 +211,7 @@ def audit(
     """The audit of a session in which these replacements happened."""
     given: dict[str, Any] = {
         "session": session,
+        "earlier": None,
         "title": title,
         "leaf": "e99",
         "events": 99,

@@ -21,7 +21,7 @@ def work(log):
 
 def key_of(arguments):
     message = Message(role="assistant", blocks=(ToolCall("c1", "bash", arguments),))
-    return work_in([(holding(1, "e1", message), "")]).made[0].key
+    return work_in([holding(1, "e1", message)]).made[0].key
 
 
 def test_calls_stand_in_order_with_the_messages_that_made_them(story):

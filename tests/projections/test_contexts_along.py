@@ -1,0 +1,67 @@
+"""Contexts made of the ones above them are those that are folded by themselves."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from eventstore.memory_log import MemoryLog
+from eventstore.records import Rewrite, Shown
+from projections.context import build_context, context_at
+from projections.contexts_along import ContextsAlong
+from projections.standpoint import path, stand
+from tests.support.events import NOW
+from tests.support.native import native_events
+from tests.support.talk import texts_of, user
+
+bounded = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@bounded
+@given(appended=native_events(), data=st.data())
+def test_each_context_asked_for_in_order_is_the_one_that_is_there(appended, data):
+    log = MemoryLog(clock=lambda: NOW)
+    log.append("s", appended)
+    with log.snapshot() as snapshot:
+        at = stand(snapshot, "s")
+        entries = path(snapshot, at)
+        along = ContextsAlong(snapshot, at, entries)
+        for entry in entries:
+            if data.draw(st.booleans()):
+                assert along.at(entry.seq) == context_at(snapshot, at.at(entry.seq))
+
+
+def test_what_lies_behind_or_elsewhere_is_told_as_well(story):
+    one, two = story.says(user("one"), user("two"))
+    story.says(user("three"))
+    with story.log.snapshot() as snapshot:
+        at = stand(snapshot, "s", leaf=two)
+        along = ContextsAlong(snapshot, at, path(snapshot, at))
+        assert texts_of(along.at(2)) == ["one", "two"]
+        assert texts_of(along.at(1)) == ["one"]
+        assert texts_of(along.at(3)) == ["one", "two", "three"]
+        assert along.at(0).parts == ()
+    assert one == "e1"
+
+
+def test_a_rewrite_may_name_what_comes_behind_it(story):
+    story.says(user("one"))
+    story.add(Rewrite(reason="prune", targets=[Shown(target="e3", shown="short")]))
+    story.says(user("three"), user("four"))
+    with story.log.snapshot() as snapshot:
+        at = stand(snapshot, "s")
+        along = ContextsAlong(snapshot, at, path(snapshot, at))
+        assert [along.at(seq) for seq in (1, 2, 3, 4)] == [
+            build_context(snapshot, "s", leaf=f"e{n}") for n in (1, 2, 3, 4)
+        ]
+        assert texts_of(along.at(4)) == ["one", "short", "four"]
+
+
+def test_contexts_that_differ_in_one_message_share_the_others(story):
+    story.says(user("one"), user("two"))
+    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="short")]))
+    with story.log.snapshot() as snapshot:
+        at = stand(snapshot, "s")
+        along = ContextsAlong(snapshot, at, path(snapshot, at))
+        before, after = along.at(2).parts, along.at(3).parts
+        assert before[1] is after[1]
