@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 
 import click
 
-from cli.audit_view.sessions import Row, sessions_table
+from cli.audit_view.sessions import Row, generations_line, sessions_table
 from cli.auditing import Audited, Wanted, audited
 from cli.output import console, echo_problem, json_list, paged, progress_bar
 from cli.workers import WorkerLostError
@@ -63,6 +63,8 @@ def _table() -> Iterator[Show]:
     out = console()
     with paged(out):
         out.print(sessions_table(rows), crop=False)
+        for line in generations_line(rows):
+            out.print(line, style="dim", soft_wrap=True)
 
 
 def _progress(wanted: Wanted) -> AbstractContextManager[Callable[[int, int], None]]:

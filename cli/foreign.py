@@ -29,6 +29,9 @@ class ForeignSessionError(BadInputError):
 
 def harness_of(path: str) -> str:
     """The harness whose session a file looks like; "" for none that is known, and for what cannot be read."""
+    # Reading a pipe that nobody writes to would take for ever.
+    if not Path(path).is_file():
+        return ""
     try:
         with Path(path).open("rb") as file:
             beginning = file.read(_BEGINNING)

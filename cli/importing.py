@@ -68,6 +68,19 @@ def note_remarks(path: str, imported: Imported) -> None:
         echo_note(f"{path}: {', '.join(facts)}; 'refold import {path}' lists them")
 
 
+def note_more_in_store(log: LmdbLog, path: str, imported: Imported) -> None:
+    """One line on stderr where a file holds less than its session: what follows is about the session."""
+    from cli.output import counted, echo_note
+
+    with log.snapshot() as snapshot:
+        entries = snapshot.head(imported.id).entries
+    if imported.events < entries:
+        echo_note(
+            f"{path}: holds {imported.events:,} of the {counted(entries, 'entry', 'entries')} that the store has of "
+            f"session {imported.id!r}; this is about all of them"
+        )
+
+
 def print_imported(path: str, imported: Imported) -> None:
     """What became of a file, in a line, and one more for every line of it that is worth a remark."""
     from cli.output import counted, echo_text

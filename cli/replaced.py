@@ -15,6 +15,21 @@ def replacements(audit: Audit) -> list[Replaced]:
     return sorted(found, key=lambda each: each.seq)
 
 
+def counted_once(audit: Audit) -> list[Replaced]:
+    """Those whose losses can be summed: in effect, and no rewrites that came with a compaction, which lost the same."""
+    without_effect = undone(audit)
+    return [
+        each
+        for each in replacements(audit)
+        if each.seq not in without_effect and not came_with_compaction(each)
+    ]
+
+
+def came_with_compaction(replaced: Replaced) -> bool:
+    """Whether it is a rewrite that was appended with a compaction."""
+    return isinstance(replaced, RewriteAudit) and replaced.compaction is not None
+
+
 def names(audit: Audit) -> dict[int, str]:
     """From the number of a replacement's event to its name: `compaction 2`, `branch summary 1`, `rewrite 3`."""
     kinds: tuple[tuple[str, Sequence[Replaced]], ...] = (
@@ -23,6 +38,11 @@ def names(audit: Audit) -> dict[int, str]:
         ("rewrite", audit.rewrites),
     )
     return {each.seq: f"{kind} {number}" for kind, found in kinds for number, each in enumerate(found, 1)}
+
+
+def grew(replaced: Replaced) -> bool:
+    """Whether a context did not get smaller that should have; a branch summary adds to the branch that is gone to."""
+    return replaced.metrics.size.grew and not isinstance(replaced, BranchSummaryAudit)
 
 
 def undone(audit: Audit) -> set[int]:

@@ -89,16 +89,19 @@ def resolve_session(log: LmdbLog, name: str) -> str:
             if found:
                 raise AmbiguousError("session", name, found)
     if is_file:
-        from cli.importing import import_with_progress, note_remarks
+        from cli.importing import import_with_progress, note_more_in_store, note_remarks
 
         imported = import_with_progress(log, name)
         note_remarks(name, imported)
+        note_more_in_store(log, name, imported)
         return imported.id
-    raise NotFoundError(
-        "session",
-        name,
-        "'refold sessions' lists what is there" if names else "the store is empty: refold import FILE",
-    )
+    if name and Path(name).is_dir():
+        remedy = "of that name there is a folder: name a session file in it"
+    else:
+        remedy = (
+            "'refold sessions' lists what is there" if names else "the store is empty: refold import FILE"
+        )
+    raise NotFoundError("session", name, remedy)
 
 
 def _is_session(snapshot: Snapshot, name: str) -> bool:

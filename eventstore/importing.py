@@ -33,7 +33,7 @@ from eventstore.records import (
     compose,
     embed,
 )
-from eventstore.sources import Comparison, compare, generations, import_parts, newest_import
+from eventstore.sources import Comparison, compare, generation_link, generations, import_parts, newest_import
 
 BATCH_EVENTS: Final = 4096
 BATCH_BYTES: Final = 16 << 20
@@ -273,7 +273,7 @@ class _Importing:
             count = int(generation[1:]) - 1
             earlier = f"{self._name}~{count}" if count > 1 else self._name
             events.append(
-                compose(Link(relation="generation", session=earlier), id=f"generation-of-{count}", time=None)
+                compose(Link(relation="generation", session=earlier), id=generation_link(count), time=None)
             )
         while True:
             version, is_diverged, move = self._move_back(record)

@@ -28,6 +28,22 @@ def generations(snapshot: Snapshot, session: str) -> list[Head]:
         return found
 
 
+def earlier_generation(snapshot: Snapshot, session: str) -> str | None:
+    """The generation of a session before this one, None for the first."""
+    name, _, number = session.rpartition("~")
+    if not number.isascii() or not number.isdecimal():
+        return None
+    before = int(number) - 1
+    if not snapshot.locate(session, generation_link(before)):
+        return None
+    return name if before == 1 else f"{name}~{before}"
+
+
+def generation_link(generation: int) -> str:
+    """The id of the event by which a session's next generation is linked to this one."""
+    return f"generation-of-{generation}"
+
+
 def newest_import(snapshot: Snapshot, head: Head) -> Import | None:
     """What the newest import of a session read, None for one that never was imported."""
     return import_at(snapshot, head.name, head.import_seq) if head.import_seq else None

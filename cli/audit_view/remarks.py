@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from cli.output import counted, unbroken
-from cli.replaced import Replaced
-from projections.audit import BranchSummaryAudit, CompactionAudit, Files, RewriteAudit
+from cli.replaced import Replaced, grew
+from projections.audit import CompactionAudit, Files, RewriteAudit
 from projections.metrics import Metrics
 
 _TOLERANCE: Final = 0.1
@@ -20,8 +20,7 @@ def remarks(replaced: Replaced) -> list[str]:
     if isinstance(replaced, CompactionAudit) and replaced.messages.dropped:
         dropped = counted(replaced.messages.dropped, "message")
         found.append(f"{dropped} left the context with no summary covering them")
-    # A move goes from one branch to another, which may well be the longer one.
-    if replaced.metrics.size.grew and not isinstance(replaced, BranchSummaryAudit):
+    if grew(replaced):
         found.append("the context did not get smaller")
     if not isinstance(replaced, RewriteAudit):
         found += ["its summary is empty"] if not replaced.summary.strip() else []

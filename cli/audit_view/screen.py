@@ -8,7 +8,7 @@ from cli.audit_view.glance import print_glance
 from cli.audit_view.lines import dollars, part_of, percent, print_line
 from cli.audit_view.remarks import remarks
 from cli.output import counted, one_line, table, thousands
-from cli.replaced import names, replacements, undone
+from cli.replaced import came_with_compaction, grew, names, replacements, undone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ def print_screen(out: Console, audit: Audit) -> None:
         print_line(out, line, style="dim")
     _print_remarks(out, worst, called)
     _print_losses(out, worst[0], called)
-    _print_gone(out, worst, called)
+    _print_gone(out, [each for each in worst if not came_with_compaction(each)], called)
     out.print()
     print_line(out, _MORE, style="dim")
     out.print()
@@ -65,8 +65,6 @@ def _table(
 ) -> Table:
     from rich.text import Text
 
-    from projections.audit import BranchSummaryAudit
-
     numbers = ("BEFORE", "AFTER", "NEEDED", "RECALL", "RULES", "AGAIN", "NET")
     times = ("WHEN",) if is_wide else ()
     listing = table("WORST FIRST", "AT", *times, *numbers, right=("AT", *numbers))
@@ -75,13 +73,12 @@ def _table(
         use, rules = metrics.future_use, metrics.instructions
         is_undone = each.seq in without_effect
         name = called[each.seq] + (" ↶" if is_undone else "")
-        grew = metrics.size.grew and not isinstance(each, BranchSummaryAudit)
         listing.add_row(
             Text(name if is_wide else name.replace("branch summary", "branch")),
             f"#{each.seq}",
             *([(each.time or "-")[:16].replace("T", " ")] if is_wide else []),
             thousands(metrics.size.before),
-            Text(thousands(metrics.size.after), style="bold red" if grew else ""),
+            Text(thousands(metrics.size.after), style="bold red" if grew(each) else ""),
             Text(part_of(use.found, use.total), style="bold red" if use.losses else ""),
             percent(metrics.recall.share),
             Text(part_of(rules.total - rules.gone, rules.total), style="bold red" if rules.gone else ""),

@@ -10,7 +10,7 @@ import msgspec
 
 from cli.audit_view.lines import dollars, percent
 from cli.output import one_line, table, thousands, unbroken
-from cli.replaced import replacements, undone
+from cli.replaced import counted_once, replacements, undone
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,10 +27,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """What a line tells of a session.
 
     `future_use` is the smallest share that a replacement has, `losses` and `gone` count those of all; what was
-    undone is left out. `cost` is in dollars, as recorded, or else by the price table.
+    undone is left out, and so is in the sums what a rewrite lost that came with a compaction: that lost the same.
+    `earlier` is the session's generation before this one. `cost` is in dollars, as recorded, or else by the table.
     """
 
     session: str
+    earlier: str | None = None
     title: str
     compactions: int
     future_use: float | None
@@ -44,14 +46,16 @@ def row_of(audit: Audit) -> Row:
     without_effect = undone(audit)
     measured = [each.metrics for each in replacements(audit) if each.seq not in without_effect]
     shares = [each.future_use.share for each in measured if each.future_use.share is not None]
+    once = [each.metrics for each in counted_once(audit)]
     spent = audit.cost.spent
     return Row(
         session=audit.session,
+        earlier=audit.earlier,
         title=one_line(audit.title, _TITLE),
         compactions=len(audit.compactions),
         future_use=min(shares, default=None),
-        losses=sum(len(each.future_use.losses) for each in measured),
-        gone=sum(each.instructions.gone for each in measured),
+        losses=sum(len(each.future_use.losses) for each in once),
+        gone=sum(each.instructions.gone for each in once),
         cost=spent.priced if spent.recorded is None else spent.recorded,
     )
 
@@ -77,6 +81,15 @@ def sessions_table(rows: Iterable[Row]) -> Table:
             Text(row.title, no_wrap=True, overflow="ellipsis"),
         )
     return listing
+
+
+def generations_line(rows: Iterable[Row]) -> list[str]:
+    """That some sessions are generations of one, where there are such."""
+    later = sum(row.earlier is not None for row in rows)
+    if not later:
+        return []
+    lines = "1 line is a later generation" if later == 1 else f"{later:,} lines are later generations"
+    return [f"{lines} (ID~2, ID~3, …) of a session whose file was written anew: each is audited by itself"]
 
 
 def short_ids(ids: Sequence[str]) -> dict[str, str]:

@@ -41,7 +41,7 @@ def command(
     back. The default policy is not pi, as it is for refold compact, because pi has no rewrites.
     """
     from cli.compacting import policy_named
-    from cli.output import echo_json
+    from cli.output import echo_json, echo_note
     from cli.store import opened_session
     from projections.tokens import counter
 
@@ -49,6 +49,8 @@ def command(
     parts = _chosen(ctx, chosen, names)
     with opened_session(ctx, session) as (log, name):
         tokens = counter(chosen.counter, log=log)
+        if tokens.note:
+            echo_note(tokens.note)
         act = _planned if dry_run else _recorded
         done = act(log, name, parts, tokens)
     if as_json:
@@ -62,7 +64,7 @@ def command(
         ]
         echo_json({"session": name, "events": done.events, "counter": tokens.name, "rewrites": made})
     else:
-        _print(name, chosen, done, verb="would show" if dry_run else "shows")
+        _print(name, chosen, done, tokens, verb="would show" if dry_run else "shows")
 
 
 def _chosen(ctx: click.Context, policy: Policy, names: tuple[str, ...]) -> list[AnyRewrite]:
@@ -94,13 +96,13 @@ def _recorded(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: C
     return record_rewrites(SessionWriter(log, session), parts, tokens=tokens, now=epoch_milliseconds())
 
 
-def _print(session: str, policy: Policy, done: Rewritten, *, verb: str) -> None:
+def _print(session: str, policy: Policy, done: Rewritten, tokens: Counter, *, verb: str) -> None:
     from cli.output import counted, echo_text, unbroken
 
     for each in done.records:
         echo_text(
             f"{each.reason}: {verb} {counted(len(each.targets), 'message')} otherwise, "
-            f"{counted(each.tokens_saved, 'token')} less"
+            f"{counted(each.tokens_saved, 'token')} less by {tokens.name}"
         )
     if not done.records:
         why = "" if policy.rewrites else f": policy {policy.name!r} has no rewrites"

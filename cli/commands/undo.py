@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -11,6 +11,10 @@ from cli.options import json_option
 if TYPE_CHECKING:
     from compaction.undo import Undo
     from projections.context import Context
+
+
+_COUNTER: Final = "utf16/4"
+"""What the sizes of contexts are counted with."""
 
 
 @click.command("undo", epilog="Example:  refold undo @last --dry-run")
@@ -49,6 +53,7 @@ def command(ctx: click.Context, session: str, event: str | None, *, dry_run: boo
             {
                 "session": name,
                 "events": list(events),
+                "counter": _COUNTER,
                 "undone": [{"id": entry.id, "seq": entry.seq, "kind": entry.kind} for entry in plan.entries],
                 "before": _size(before),
                 "after": _size(after),
@@ -72,6 +77,6 @@ def _print(session: str, plan: Undo, events: tuple[str, ...], before: Context, a
         f"{counted(size['messages'], 'message')}, {counted(size['tokens'], 'token')}"
         for size in map(_size, (before, after))
     ]
-    echo_text(f"context: {sizes[0]} -> {sizes[1]}")
+    echo_text(f"context: {sizes[0]} -> {sizes[1]} by {_COUNTER}")
     if events:
         echo_text(f"back again with: refold undo {unbroken(session)} {unbroken(events[0])}")

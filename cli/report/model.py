@@ -66,7 +66,8 @@ class ReplacementView(View, frozen=True):
     """A compaction, a branch summary or a rewrite.
 
     `sign` tells the three apart. `before` and `after` are the messages of both contexts, the bars what these are
-    made of. `summary` is HTML, None where the event has none. `files` is None for rewrites.
+    made of. `summary` is HTML, None where the event has none. `files` is None for rewrites. `grew`: the context should
+    have got smaller, and did not; a branch summary adds to the branch that was gone to.
     """
 
     seq: int
@@ -80,6 +81,7 @@ class ReplacementView(View, frozen=True):
     findings: list[Finding]
     facts: list[Fact]
     metrics: Metrics
+    grew: bool
     files: Files | None
     bar_before: list[Segment]
     bar_after: list[Segment]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from cli.output import counted, thousands, when
-from cli.replaced import Replaced, names, replacements, undone
+from cli.replaced import Replaced, grew, names, replacements, undone
 from cli.report.exchange import Exchange, Shown
 from cli.report.findings import findings
 from cli.report.lines import SIGNS, Lines
@@ -71,6 +71,7 @@ def _view(
         findings=findings(each, is_undone=is_undone),
         facts=list(_facts(each, seq_of)),
         metrics=each.metrics,
+        grew=grew(each),
         files=None if isinstance(each, RewriteAudit) else each.files,
         bar_before=_bar(size, ("removed", size.removed), ("kept", size.kept)),
         bar_after=_bar(size, ("added", size.added), ("returned", size.returned), ("kept", size.kept)),

@@ -14,9 +14,7 @@ from projections.context import Part
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
-    """A compaction at hand: the messages `before` it, of which those in `kept` stay, and the
-    `entries` of the path that they come from.
-    """
+    """A compaction at hand: the messages `before` it and the `entries` that these are of; those in `kept` stay."""
 
     before: Sequence[Part]
     kept: AbstractSet[str]

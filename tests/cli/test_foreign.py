@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from cli.foreign import harness_of
 from tests.support.pi_files import header, said
+
+
+def test_what_is_no_file_is_no_session_of_any_harness(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    assert harness_of(str(tmp_path / "pipe.jsonl")) == ""
+    assert harness_of(str(tmp_path)) == ""
 
 
 @pytest.mark.parametrize(

@@ -29,5 +29,20 @@ def test_a_small_file_is_worth_no_bar(refold: Refold, tmp_path: Path) -> None:
     assert "importing" not in refold.on_terminal("import", "small.jsonl")
 
 
+def test_a_file_that_holds_less_than_the_store_has_of_its_session_is_told(
+    refold: Refold, tmp_path: Path
+) -> None:
+    longer = header() + said("hello", "e1", None) + said("again", "e2", "e1")
+    (tmp_path / "longer.jsonl").write_bytes(longer)
+    (tmp_path / "shorter.jsonl").write_bytes(header() + said("hello", "e1", None))
+    assert refold("audit", "longer.jsonl").errors == ""
+    told = refold("audit", "shorter.jsonl")
+    assert told.errors.startswith(
+        "refold: note: shorter.jsonl: holds 1 of the 2 entries that the store has of "
+    )
+    assert told.errors.count("\n") == 1
+    assert "2 entries" in told.out
+
+
 def test_a_file_that_is_only_named_is_imported_under_a_bar_too(large: Refold) -> None:
     assert "importing large.jsonl" in large.on_terminal("audit", "large.jsonl")

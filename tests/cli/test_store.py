@@ -100,6 +100,12 @@ def test_a_session_that_is_not_there_is_told_with_the_command_that_lists_them(to
     assert told.problem("tree", "nope") == "no session 'nope'; 'refold sessions' lists what is there"
 
 
+def test_a_folder_is_no_session(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / "sessions").mkdir()
+    problem = told.problem("tree", "sessions")
+    assert problem == "no session 'sessions'; of that name there is a folder: name a session file in it"
+
+
 def test_an_empty_name_means_no_session(told: Refold) -> None:
     assert told.problem("tree", "").startswith("no session ''; ")
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from cli.audit_view.sessions import Row, row_of, sessions_table, short_ids
+from cli.audit_view.sessions import Row, generations_line, row_of, sessions_table, short_ids
 from tests.cli.audit_view.printing import printed
 from tests.support.measured import (
     audit,
@@ -47,6 +49,22 @@ def test_a_row_has_the_worst_share_and_the_sums_of_what_was_lost() -> None:
 def test_what_was_undone_does_not_count() -> None:
     undone = compaction(1, undone=True, future_use=future_use(0, 2, loss("a")))
     assert row_of(audit(undone)) == row("s")
+
+
+def test_what_a_rewrite_lost_that_came_with_a_compaction_counts_once() -> None:
+    lost: dict[str, Any] = {
+        "future_use": future_use(1, 2, loss("a")),
+        "instructions": instructions(1, gone("Never.")),
+    }
+    together = audit(compaction(1, **lost), rewrite(2, compaction="c1", **lost))
+    assert row_of(together) == row("s", 0.5, 1, 1)
+    assert row_of(audit(compaction(1, **lost), rewrite(2, **lost))) == row("s", 0.5, 2, 2)
+
+
+def test_a_later_generation_of_a_session_is_told_below_the_table() -> None:
+    assert generations_line([row("s"), row("t")]) == []
+    (line,) = generations_line([row("s"), row("s~2", earlier="s")])
+    assert line.startswith("1 line is a later generation (ID~2, ID~3, …) of a session")
 
 
 def test_where_no_cost_was_recorded_the_price_table_tells_it() -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from eventstore import open_store
 from projections.audit import audit
 from tests.cli.hostile import hostile
 from tests.cli.running import Refold
-from tests.cli.tale import SESSION, TITLE
+from tests.cli.tale import SESSION, TITLE, tale
 from tests.support.pi_files import line
 from tests.support.stores import damage, make_store
 from tests.support.talk import SESSION as PI_SESSION
@@ -98,10 +100,27 @@ def test_json_tells_of_a_rewrite_what_it_shows_otherwise(told: Refold) -> None:
             "time": "2025-12-08T23:00:00.000Z",
             "reason": "prune",
             "undone": False,
+            "compaction": None,
             "targets": ["u3"],
             "tokensSaved": 2,
         }
     ]
+
+
+def test_a_pipe_is_no_session_file(refold: Refold, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    assert refold.problem("audit", "pipe.jsonl") == "pipe.jsonl: is no regular file; write it to a file first"
+
+
+def test_all_tells_which_lines_are_generations_of_one_session(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / "anew.jsonl").write_bytes(re.sub(rb'"([a-z][0-9])"', rb'"new-\1"', tale()))
+    told("import", "anew.jsonl")
+    found = audited(told, "--all")
+    assert [(each["session"], each["earlier"]) for each in found] == [
+        (SESSION, None),
+        (f"{SESSION}~2", SESSION),
+    ]
+    assert "1 line is a later generation (ID~2, ID~3, …) of a session" in told("audit", "--all").out
 
 
 def test_json_tells_every_metric_that_the_library_finds(told: Refold) -> None:
@@ -116,6 +135,7 @@ def test_json_tells_of_a_session_where_it_stands_and_how_it_was_counted(told: Re
         del session[name]
     assert session == {
         "session": SESSION,
+        "earlier": None,
         "title": TITLE,
         "leaf": "i1",
         "events": 17,

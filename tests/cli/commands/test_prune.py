@@ -40,7 +40,7 @@ def test_old_content_is_shown_otherwise(masked: Refold) -> None:
 
 def test_people_are_told_what_is_saved_and_how_it_is_taken_back(masked: Refold) -> None:
     rewritten, way_back = masked("prune", SESSION, "--policy", "all.toml").lines
-    assert rewritten == "mask: shows 1 message otherwise, 90 tokens less"
+    assert rewritten == "mask: shows 1 message otherwise, 90 tokens less by utf16/4"
     masked(*way_back.removeprefix("taken back with: refold ").split())
     assert shown(masked, "r1")["fate"] == "kept"
 
@@ -61,8 +61,20 @@ def test_a_dry_run_says_the_same_and_stores_nothing(masked: Refold) -> None:
     dry = masked("prune", SESSION, "--policy", "all.toml", "--dry-run", "--json").json
     told = masked("prune", SESSION, "--policy", "all.toml", "--dry-run").lines
     assert events(masked) == before
-    assert told == ["mask: would show 1 message otherwise, 90 tokens less"]
+    assert told == ["mask: would show 1 message otherwise, 90 tokens less by utf16/4"]
     assert dry == {**masked("prune", SESSION, "--policy", "all.toml", "--json").json, "events": []}
+
+
+def test_a_counter_that_can_only_be_estimated_is_told(
+    masked: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("projections.tokens._o200k", lambda _: None)
+    (tmp_path / "exact.toml").write_text(
+        'name = "exact"\ncounter = "o200k"\nrewrites = [{part = "mask", keep_observations = 0}]\n'
+    )
+    told = masked("prune", SESSION, "--policy", "exact.toml", "--dry-run")
+    assert told.errors.startswith("refold: note: o200k has no vocabulary here: estimated by bytes/4")
+    assert told.lines == ["mask: would show 1 message otherwise, 90 tokens less by bytes/4"]
 
 
 def test_what_is_rewritten_is_not_rewritten_again(masked: Refold) -> None:
@@ -88,7 +100,7 @@ def test_only_the_parts_that_are_named_are_carried_out(talked: Refold, tmp_path:
         'name = "two"\nrewrites = [{part = "micro", keep = 0}, {part = "mask", keep_observations = 0}]\n'
     )
     assert talked("prune", SESSION, "--policy", "two.toml", "--part", "mask", "--dry-run").lines == [
-        "mask: would show 1 message otherwise, 90 tokens less"
+        "mask: would show 1 message otherwise, 90 tokens less by utf16/4"
     ]
 
 

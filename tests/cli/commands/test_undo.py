@@ -40,7 +40,7 @@ def test_people_are_told_what_was_undone_the_sizes_and_the_way_back(told: Refold
     event = told("tree", SESSION, "--json").json["leaf"]
     assert undone.lines == [
         "undid compaction c1 #12",
-        "context: 6 messages, 33 tokens -> 11 messages, 1,062 tokens",
+        "context: 6 messages, 33 tokens -> 11 messages, 1,062 tokens by utf16/4",
         f"back again with: refold undo {SESSION} {event}",
     ]
 
@@ -48,7 +48,7 @@ def test_people_are_told_what_was_undone_the_sizes_and_the_way_back(told: Refold
 def test_a_dry_run_says_the_same_and_stores_nothing(told: Refold) -> None:
     assert told("undo", SESSION, "--dry-run").lines == [
         "would undo compaction c1 #12",
-        "context: 6 messages, 33 tokens -> 11 messages, 1,062 tokens",
+        "context: 6 messages, 33 tokens -> 11 messages, 1,062 tokens by utf16/4",
     ]
     assert events(told) == 17
 
@@ -58,6 +58,7 @@ def test_json_tells_what_was_undone_and_the_sizes(told: Refold) -> None:
     (event,) = found.pop("events")
     assert told("show", SESSION, event, "--json").json["record"] == {"type": "undone", "targetId": "c1"}
     assert found == {
+        "counter": "utf16/4",
         "session": SESSION,
         "undone": [{"id": "c1", "seq": 12, "kind": "compaction"}],
         "before": {"tokens": 33, "messages": 6},

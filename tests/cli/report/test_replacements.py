@@ -82,6 +82,18 @@ def test_a_branch_summary_tells_where_it_stands_and_what_it_is_about(story: Stor
     ]
 
 
+def test_a_compaction_that_makes_the_context_larger_is_marked(story: Story) -> None:
+    record_compaction(story.writer, summary="x" * 800, first_kept="e3")
+    assert [view.grew for view in views(story)] == [True]
+
+
+def test_a_branch_summary_adds_to_the_context_by_its_nature(story: Story) -> None:
+    record_branch_summary(story.writer, summary="Tried." * 200, target="e1")
+    (view,) = views(story)
+    assert view.metrics.size.grew
+    assert not view.grew
+
+
 def test_a_rewrite_has_neither_files_nor_a_summary(story: Story) -> None:
     record_rewrite(story.writer, targets=[Shown(target="e2", shown="")], reason="prune")
     (view,) = views(story)
