@@ -21,7 +21,7 @@ from projections.tokens import counter
 from projections.validators.anthropic import validate
 
 FILES = ("pi-mono-before-compaction.v1", "pi-mono-before-compaction.v3", "pi-mono-large-session.v1")
-SHARES = (0.3, 0.6, 1.0)
+SHARES = (0.5, 1.0)
 """How much of a session has happened."""
 
 
