@@ -54,6 +54,11 @@ COMMANDS: Final = {
 NOBODY_READS: Final = 141
 """The exit code where the reader of the output has seen enough: a shell's for programs that end by SIGPIPE."""
 
+FAULT: Final = 70
+"""The exit code where refold itself is at fault: what sysexits.h has for programs."""
+TRACEBACK: Final = "REFOLD_TRACEBACK"
+"""A variable of the environment: where it is set, a fault of refold ends in a traceback."""
+
 
 class _Commands(click.Group):
     """Subcommands by their table, each loaded when it is called."""
@@ -125,16 +130,19 @@ def refold(ctx: click.Context, store: str | None) -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command; every error that refold knows becomes one line on stderr and an exit code.
+    """Run the command; every error that refold knows becomes a line on stderr for each thing wrong, and an exit code.
 
-    0: done; 1: what was asked for is not so or not there; 2: wrong usage; 130: interrupted; 141: nobody read on.
+    0: done; 1: what was asked for is not so or not there; 2: wrong usage; 70: a fault of refold itself, which the
+    environment can have shown with its traceback; 130: interrupted; 141: nobody read on.
     """
     _prepare_streams()
     try:
         code = refold.main(args=args, prog_name="refold", standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
-        _fail(error.format_message().rstrip("."), _usage_hint(error), code=2)
+        # What click calls an integer range is a type of its own, no word for a person.
+        problem = error.format_message().rstrip(".").replace("a valid integer range", "a whole number")
+        _fail(problem, _usage_hint(error), code=2)
     except click.Abort:
         _fail("interrupted", "", code=130)
     except click.ClickException as error:
@@ -149,8 +157,14 @@ def main(args: list[str] | None = None) -> None:
         from eventstore.errors import RefoldError
 
         if isinstance(error, RefoldError):
-            _fail(str(error), "", code=1)
-        raise
+            *others, last = error.lines
+            for line in others:
+                echo_problem(line)
+            _fail(last, "", code=1)
+        if os.environ.get(TRACEBACK):
+            raise
+        fault = f"this is a fault of refold itself ({type(error).__name__}: {error})"
+        _fail(fault, f"{TRACEBACK}=1 shows where", code=FAULT)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -24,10 +24,14 @@ def check_templates(
 ) -> None:
     """Raise where a template is not there for a session, before anybody is asked for anything.
 
-    `instead` is the one that a person names in place of those of the policy's summaries, "" for none. Raises
-    NotFoundError for that one, FaultyPolicyError for those that the policy names.
+    A policy that makes no summaries needs none. `instead` is the one that a person names in place of those of the
+    policy's summaries, "" for none. Raises NotFoundError for that one, FaultyInputError for those that the policy
+    names.
     """
-    from compaction.policies import FaultyPolicyError, unresolved_templates
+    if not policy.summarizes:
+        return
+    from compaction.faults import FaultyInputError
+    from compaction.policies import unresolved_templates
     from compaction.templates import find, with_session
     from projections.standpoint import stand
 
@@ -36,7 +40,7 @@ def check_templates(
     if instead:
         find(instead, in_session)
     if found := unresolved_templates(policy.prompting, in_session, instead=instead):
-        raise FaultyPolicyError(policy.name, found)
+        raise FaultyInputError(f"policy {policy.name}", found)
 
 
 def check_window(policy: Policy, limits: Limits) -> None:

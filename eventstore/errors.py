@@ -4,7 +4,17 @@ from __future__ import annotations
 
 
 class RefoldError(Exception):
-    """Base of every error that refold raises on purpose; its text is one line for a person."""
+    """Base of every error that refold raises on purpose; its text is one line for a person.
+
+    `attempt` is the id of the record that was put down of it, "" for none.
+    """
+
+    attempt = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """What is told to a person; of several things that are wrong each is a line."""
+        return [str(self)]
 
 
 class StoreError(RefoldError):
@@ -23,6 +33,11 @@ class NotFoundError(RefoldError):
         super().__init__(f"no {what} {name!r}; {remedy}")
 
 
+def no_event(session: str, name: str) -> NotFoundError:
+    """That a session has no event of this id or, with # before it, of this number."""
+    return NotFoundError("event", name, f"'refold log {session}' lists the session's events")
+
+
 class AmbiguousError(RefoldError):
     """A prefix or a title stands for several things."""
 
@@ -33,13 +48,18 @@ class AmbiguousError(RefoldError):
 
 
 class VersionConflictError(RefoldError):
-    """An append expected the session at another version than it has."""
+    """An append expected the session at another version than it has, in the last of so many tries."""
 
-    def __init__(self, session: str, expected: int | str, actual: int) -> None:
-        self.session, self.expected, self.actual = session, expected, actual
-        super().__init__(
+    def __init__(self, session: str, expected: int | str, actual: int, *, tries: int = 1) -> None:
+        self.session, self.expected, self.actual, self.tries = session, expected, actual, tries
+        once = (
             f"session {session!r} is at version {actual}, not {expected}; read what is new, then append again"
         )
+        often = (
+            f"session {session!r} has grown during each of {tries} tries, to version {actual}; "
+            "try again when others append less often"
+        )
+        super().__init__(once if tries == 1 else often)
 
 
 class EventConflictError(RefoldError):

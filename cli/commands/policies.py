@@ -53,7 +53,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
         try:
             found.append((policy_named(own), str(POLICIES.find(own))))
         except RefoldError as error:
-            problems.append(str(error))
+            problems += error.lines
     taken = {policy.name for policy, _ in found}
     found += [(preset(name), "built-in") for name in preset_names() if name not in taken]
     if as_json:
@@ -113,27 +113,28 @@ def _commented(policy: Policy) -> str:
 def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limits: Limits) -> None:
     from cli.compacting import policy_named, template_sources
     from cli.output import echo_json, echo_note, echo_problem, echo_text, unbroken
+    from compaction.faults import Fault
     from compaction.policies import FaultyPolicyError, unresolved, warnings
 
-    policy, found = None, list[str]()
+    policy, misfits, problems = None, list[str](), list[Fault]()
     try:
         policy = policy_named(name)
-        source, faults, prompting = f"policy {policy.name}", [], policy.prompting
-        found = warnings(policy, limits=limits)
+        source, prompting = f"policy {policy.name}", policy.prompting if policy.summarizes else None
+        misfits = warnings(policy, limits=limits)
     except FaultyPolicyError as error:
-        source, faults, prompting = error.source, [*error.faults], error.prompting
-    faults += unresolved(prompting, template_sources())
-    problems = [f"{source}: {fault}" for fault in faults]
+        source, prompting = error.source, error.prompting
+        problems += error.faults
+    problems += unresolved(prompting, template_sources()) if prompting else []
     if as_json:
-        echo_json({"policy": policy, "warnings": found, "problems": problems})
+        echo_json({"policy": policy, "warnings": misfits, "problems": problems})
     elif policy is not None and not is_check:
         echo_text(_toml(policy).rstrip())
     elif policy is not None and not problems:
         echo_text(f"{unbroken(policy.name)} is a policy: {_in_short(policy, limits)}")
     for problem in problems:
-        echo_problem(problem)
-    for warning in found:
-        echo_note(warning)
+        echo_problem(f"{source}: {problem}")
+    for misfit in misfits:
+        echo_note(misfit)
     if problems:
         ctx.exit(1)
 
@@ -151,7 +152,7 @@ def _in_short(policy: Policy, limits: Limits) -> str:
     from cli.compacting import part_name
 
     threshold = policy.trigger.threshold(limits)
-    sign = "from" if policy.trigger.inclusive else "over"
+    sign = "from" if policy.trigger.fires(threshold, limits) else "over"
     parts = [part_name(part) for part in policy.rewrites]
     parts += [f"{part_name(policy.cut)} with template {policy.prompting.template}"] if policy.cut else []
     acts = ", then ".join(parts) or "nothing happens"

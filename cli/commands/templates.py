@@ -39,7 +39,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
         try:
             found.append(find(name, template_sources()))
         except RefoldError as error:
-            problems.append(str(error))
+            problems += error.lines
     if as_json:
         echo_json({"templates": [_json(each) for each in found], "problems": problems})
     else:

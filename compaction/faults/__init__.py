@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compaction.faults.fault import Fault
-from compaction.faults.names import known, one_of
-from compaction.faults.tables import faults
+from compaction.faults.fault import Fault, FaultyInputError
+from compaction.faults.names import check_names, one_of
+from compaction.faults.tables import Keys, check, where
 
-__all__ = ["Fault", "faults", "known", "one_of"]
+__all__ = ["Fault", "FaultyInputError", "Keys", "check", "check_names", "one_of", "where"]

@@ -1,94 +1,120 @@
-"""Tables of TOML that are to be structs, whose tables hold no tables."""
+"""Tables of TOML that are to be structs: each key is converted alone, so that all that fail are known."""
 
 from __future__ import annotations
 
-import difflib
 import re
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args, get_origin
 
 import msgspec
-from msgspec import inspect
 
 from compaction.faults.fault import Fault
-from compaction.faults.names import there_are
-from compaction.faults.values import problem_of, wanted
+from compaction.faults.names import choice, hint, members, unknown
 
-_BARE: Final = re.compile(r"[\w-]+")
+Keys = tuple[str, ...]
+"""The keys that lead to a value, from the outermost table on."""
+
+_BARE: Final = re.compile(r"[\w-]+(, number \d+)?")
+_KINDS: Final = re.compile("Expected `(.+?)`")
+_WORDS: Final = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+_brief: Final = reprlib.Repr()
+_brief.maxstring = 60
 
 
-def faults(given: Mapping[str, Any], struct: type[msgspec.Struct]) -> list[Fault]:
+def check(given: Mapping[str, Any], struct: type[msgspec.Struct]) -> list[Fault]:
     """Everything for which a table cannot be a struct, in the order of its keys; what is missing comes last."""
-    kind = inspect.type_info(struct)
-    assert isinstance(kind, inspect.StructType)  # noqa: S101  what a struct's type is
-    return _of_table(given, kind, "")
+    return _of_table(given, struct, ())
 
 
-def _of_table(given: Mapping[str, Any], kind: inspect.StructType, at: str) -> list[Fault]:
-    """The faults of a table; `at` stands before its keys."""
-    fields = {field.encode_name: field for field in kind.fields}
-    found = [fault for key, value in given.items() for fault in _of_key(key, value, fields, at)]
-    found += [
-        Fault(f"{at}{key}", "it is missing", f"give {wanted(field.type)}")
-        for key, field in fields.items()
-        if field.required and key not in given
-    ]
-    return found or _of_whole(given, kind, at)
+def where(keys: Keys) -> str:
+    """Where something stands in a file: `[table] key`, "" for the whole."""
+    *tables, key = (each if _BARE.fullmatch(each) else repr(each) for each in keys) if keys else [""]
+    return f"[{'.'.join(tables)}] {key}" if tables else key
 
 
-def _of_whole(given: Mapping[str, Any], kind: inspect.StructType, at: str) -> list[Fault]:
-    """What the struct itself says of values that are each right."""
-    try:
-        msgspec.convert(given, kind.cls)
-    except msgspec.ValidationError as error:
-        return [Fault(at.rstrip(", "), str(error), "change one of them")]
-    return []
+def _of_table(given: Mapping[str, Any], struct: type[msgspec.Struct], at: Keys) -> list[Fault]:
+    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
+    said = {key: value for key, value in given.items() if key != struct.__struct_config__.tag_field}
+    found: list[Fault] = []
+    for key, value in said.items():
+        if key in fields:
+            found += _of_value(value, fields[key].type, (*at, key))
+        else:
+            found.append(Fault(where((*at, key)), "there is no such key", hint(key, fields)))
+    for key, field in fields.items():
+        if field.required and key not in said:
+            found.append(Fault(where((*at, key)), "it is missing", f"give {_wanted(field.type)}"))
+    if not found and (problem := _complaint(said, struct)):
+        found.append(Fault(where(at), problem, "change one of them"))
+    return found
 
 
-def _of_key(key: str, value: Any, fields: Mapping[str, inspect.Field], at: str) -> Iterator[Fault]:
-    name = key if _BARE.fullmatch(key) else repr(key)
-    if key in fields:
-        yield from _of_value(value, fields[key].type, f"{at}{name}", f"{at}[{name}] ")
-        return
-    close = difflib.get_close_matches(key, fields, 1)
-    hint = f"did you mean {close[0]}?" if close else there_are(fields)
-    yield Fault(f"{at}{name}", "there is no such key", hint)
+def _of_value(value: Any, type_: Any, at: Keys) -> list[Fault]:
+    if wrong := unknown(value, type_):
+        return [Fault(where(at), *wrong)]
+    if not _complaint(value, type_):
+        return []
+    said = str(value).lower() if isinstance(value, bool) else _brief.repr(value)
+    return [*_inside(value, type_, at)] or [Fault(where(at), f"it is {said}", f"give {_wanted(type_)}")]
 
 
-def _of_value(value: Any, kind: inspect.Type, where: str, at: str) -> Iterator[Fault]:
-    """The faults of what stands `where`; should it be a table, `at` stands before its keys."""
-    if value is None and isinstance(kind, inspect.UnionType) and kind.includes_none:
-        return
-    first, *others = _types(kind)
-    problem = problem_of(value, first)
-    if problem:
-        yield Fault(where, *problem)
-    elif isinstance(first, inspect.VarTupleType):
-        for number, item in enumerate(value, 1):
-            item_at = f"[{at.rstrip()}] number {number}, "
-            yield from _of_value(item, first.item_type, f"{where}, number {number}", item_at)
-    elif isinstance(first, inspect.StructType):
-        yield from _of_part(value, [first, *others], at)
+def _inside(value: Any, type_: Any, at: Keys) -> Iterator[Fault]:
+    """What is wrong inside of a table or a list; nothing where such are not wanted."""
+    parts: list[type[msgspec.Struct]] = []
+    for kind in members(type_):
+        origin, args = get_origin(kind), get_args(kind)
+        if isinstance(value, list) and (origin is list or args[1:] == (...,)):
+            for number, item in enumerate(value, 1):
+                yield from _of_value(item, args[0], (*at[:-1], f"{at[-1]}, number {number}"))
+        elif isinstance(value, dict) and origin is dict:
+            for key, item in value.items():
+                yield from _of_value(item, args[1], (*at, key))
+        elif isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            parts.append(kind)
+    if parts:
+        yield from _of_part(value, parts, at)
 
 
-def _of_part(value: Mapping[str, Any], parts: Sequence[inspect.Type], at: str) -> list[Fault]:
-    """The faults of a table that is one of several parts, as its tag says; of one part the tag may be left out.
-
-    A struct that is no part of a policy has no tag.
-    """
-    structs = [part for part in parts if isinstance(part, inspect.StructType)]
-    if structs[0].tag_field is None:
-        return _of_table(value, structs[0], at)
-    tag, tags = structs[0].tag_field or "", {str(part.tag): part for part in structs}
-    said = value.get(tag, structs[0].tag if len(structs) == 1 else None)
+def _of_part(value: Mapping[str, Any], parts: Sequence[type[msgspec.Struct]], at: Keys) -> Iterator[Fault]:
+    """The faults of a table that is one of several parts, as its tag says; of one part the tag may be left out."""
+    tag, only = parts[0].__struct_config__.tag_field, parts[0] if len(parts) == 1 else None
+    tags = {str(each.__struct_config__.tag): each for each in parts}
+    said = value.get(tag) if tag else None
     part = tags.get(said) if isinstance(said, str) else None
-    if part is None:
-        problem = "it is missing" if said is None else f"there is no {said!r}"
-        return [Fault(f"{at}{tag}", problem, there_are(tags))]
-    return _of_table({key: of for key, of in value.items() if key != tag}, part, at)
+    if tag and not part and (tag in value or not only):
+        problem = f"there is no {said!r}" if tag in value else "it is missing"
+        yield Fault(where((*at, tag)), problem, hint(said, tags))
+    if part := part or only:
+        yield from _of_table(value, part, at)
 
 
-def _types(kind: inspect.Type) -> list[inspect.Type]:
-    """The types that a value may be of, but for none."""
-    types = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-    return [each for each in types if not isinstance(each, inspect.NoneType)]
+def _wanted(type_: Any) -> str:
+    """What values of a type are called: as it describes them, else as msgspec does, in other words."""
+    if names := choice(type_)[1]:
+        return f"one of {', '.join(names)}"
+    metas = [each for each in members(type_) if isinstance(each, msgspec.Meta)]
+    for meta in metas:
+        if meta.description:
+            return meta.description
+    kinds = _KINDS.search(_complaint(..., type_))
+    words = [_WORDS.get(kind, kind) for kind in kinds[1].split(" | ") if kind != "null"] if kinds else []
+    bounds = [f", {meta.ge} or more" for meta in metas if meta.ge is not None]
+    bounds += [f", {meta.le} or less" for meta in metas if meta.le is not None]
+    return (" or ".join(words) or "a value") + "".join(bounds)
+
+
+def _complaint(value: Any, type_: Any) -> str:
+    """What msgspec says against a value, "" for nothing."""
+    try:
+        msgspec.convert(value, type_)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""

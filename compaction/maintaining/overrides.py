@@ -10,7 +10,7 @@ from compaction.maintaining.settings import Settings
 from compaction.policies import Policy, Prompting
 from compaction.summarizers.asking import Asker
 from compaction.summarizers.http import HttpSummarizer
-from compaction.trigger import Trigger
+from compaction.triggers import AnyTrigger, Threshold
 
 
 def compactor_with(compactor: Compactor, settings: Settings) -> Compactor:
@@ -25,8 +25,8 @@ def compactor_with(compactor: Compactor, settings: Settings) -> Compactor:
 def policy_with(policy: Policy, settings: Settings) -> Policy:
     """A policy in which what is set leads over what its parts say; what is not set stays theirs.
 
-    A threshold that is set leads over both of the policy's. A number of tokens to keep is a cut that keeps so
-    many, in place of any other; a policy without a cut stays without.
+    A threshold that is set leads over both of the policy's, and over a trigger that has none. A number of tokens to
+    keep is a cut that keeps so many, in place of any other; a policy without a cut stays without.
     """
     return msgspec.structs.replace(
         policy,
@@ -44,14 +44,11 @@ def asker_with(asker: Asker, settings: Settings) -> Asker:
     return msgspec.structs.replace(asker, summarizers=[remote, *asker.summarizers])
 
 
-def _trigger(trigger: Trigger, settings: Settings) -> Trigger:
-    if settings.threshold_tokens > 0 or settings.threshold_percent > 0:
-        trigger = msgspec.structs.replace(
-            trigger, tokens=settings.threshold_tokens, percent=settings.threshold_percent
-        )
-    if settings.reserve_tokens is None:
-        return trigger
-    return msgspec.structs.replace(trigger, reserve=settings.reserve_tokens, gives_way=False)
+def _trigger(trigger: AnyTrigger, settings: Settings) -> AnyTrigger:
+    tokens, percent, reserve = settings.threshold_tokens, settings.threshold_percent, settings.reserve_tokens
+    if tokens > 0 or percent > 0:
+        trigger = trigger.firing_at(tokens, percent) or Threshold(tokens=tokens, percent=percent)
+    return trigger if reserve is None else trigger.reserving(reserve)
 
 
 def _cut(cut: AnyCut | None, settings: Settings) -> AnyCut | None:

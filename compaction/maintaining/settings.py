@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from compaction.faults import Fault, FaultyInputError, where
 from compaction.part import Count, Limits, Positive
-from eventstore.errors import BadInputError
 
 Threshold = Annotated[int, msgspec.Meta(ge=-1)]
 """A threshold; -1 and 0 set none."""
@@ -73,17 +73,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Whether anything is compacted that nobody asked for."""
         return self.enabled and self.strategy != "off"
 
-    def check(self, limits: Limits, *, source: str = "settings") -> None:
-        """Raise BadInputError where a model cannot have what is set; `source` is where that is written down."""
+    def misfits(self, limits: Limits) -> list[Fault]:
+        """What of it a model cannot have."""
         given = {
-            "reserve_tokens": self.reserve_tokens,
-            "keep_recent_tokens": self.keep_recent_tokens,
-            "branch_summary.reserve_tokens": self.branch_summary.reserve_tokens,
+            ("reserve_tokens",): self.reserve_tokens,
+            ("keep_recent_tokens",): self.keep_recent_tokens,
+            ("branch_summary", "reserve_tokens"): self.branch_summary.reserve_tokens,
         }
-        for key, tokens in given.items():
-            if tokens is not None and tokens >= limits.window:
-                raise BadInputError(
-                    source,
-                    f"`{key}` is {tokens:,}, and the window has {limits.window:,} tokens",
-                    "give fewer, or tell of a larger window",
-                )
+        window, remedy = f"the window has {limits.window:,} tokens", "give fewer, or tell of a larger window"
+        return [
+            Fault(where(keys), f"it is {tokens:,}, and {window}", remedy)
+            for keys, tokens in given.items()
+            if tokens is not None and tokens >= limits.window
+        ]
+
+    def check(self, limits: Limits) -> None:
+        """Raise FaultyInputError where a model cannot have what is set."""
+        if misfits := self.misfits(limits):
+            raise FaultyInputError("settings", misfits)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from compaction.policies.built_in import SUFFIX, preset_names, preset_text
-from compaction.policies.checks import unresolved, unresolved_templates, warnings
+from compaction.policies.checks import templates_of, unresolved, unresolved_templates, warnings
 from compaction.policies.policy import Policy, Prompting, Restoring
 from compaction.policies.reading import FaultyPolicyError, parse, policy_of_file
 from eventstore.errors import BadInputError, NotFoundError
@@ -24,6 +24,7 @@ __all__ = [
     "policy_of_file",
     "preset",
     "preset_names",
+    "templates_of",
     "unresolved",
     "unresolved_templates",
     "warnings",

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
-from compaction.faults import Fault
+from compaction.faults import Fault, FaultyInputError
 from compaction.part import Limits
 from compaction.policies.policy import Policy, Prompting
 from compaction.summarizers.registry import SUMMARIZERS
-from compaction.templates import Source, find
+from compaction.templates import SYSTEM, Source, find
 from eventstore.errors import BadInputError, NotFoundError
 
-_SUMMARIES: Final = ("template", "update")
-_PARTS: Final = (*_SUMMARIES, "turn_prefix", "short")
+
+def templates_of(prompting: Prompting, *, instead: str = "") -> dict[str, str]:
+    """The names of all templates that summaries may take, by the keys which name them, "" for what none names.
+
+    `instead` is used in place of those of summaries, "" for none.
+    """
+    keys = ("turn_prefix", "short") if instead else ("template", "update", "turn_prefix", "short")
+    named = {f"[prompting] {key}": getattr(prompting, key) for key in keys}
+    return {"": SYSTEM} | {key: name for key, name in named.items() if name}
 
 
 def unresolved(prompting: Prompting, sources: Sequence[Source] = ()) -> list[Fault]:
@@ -28,8 +34,8 @@ def unresolved_templates(
     prompting: Prompting, sources: Sequence[Source], *, instead: str = ""
 ) -> list[Fault]:
     """The same of templates alone; `instead` is one that is used in place of those of summaries, "" for none."""
-    names = {key: getattr(prompting, key) for key in _PARTS if key not in _SUMMARIES or not instead}
-    return [fault for key, name in names.items() if name for fault in _template(key, name, sources)]
+    names = templates_of(prompting, instead=instead)
+    return [fault for key, name in names.items() for fault in _template(key, name, sources)]
 
 
 def warnings(policy: Policy, *, limits: Limits) -> list[str]:
@@ -43,13 +49,16 @@ def warnings(policy: Policy, *, limits: Limits) -> list[str]:
     return [f"{window} it keeps up to {kept:,}, and acts at {threshold:,}: lower what its cut keeps"]
 
 
-def _template(key: str, name: str, sources: Sequence[Source]) -> Iterator[Fault]:
+def _template(where: str, name: str, sources: Sequence[Source]) -> Iterator[Fault]:
     try:
         find(name, sources)
     except NotFoundError as error:
-        yield Fault(f"[prompting] {key}", f"there is no template {name!r}", error.remedy)
+        yield Fault(where, f"there is no template {name!r}", error.remedy)
+    except FaultyInputError as error:
+        for fault in error.faults:
+            yield Fault(where, f"{error.source}: {fault.said}", fault.remedy)
     except BadInputError as error:
-        yield Fault(f"[prompting] {key}", f"{error.source}: {error.problem}", error.remedy)
+        yield Fault(where, f"{error.source}: {error.problem}", error.remedy)
 
 
 def _summarizer(prompting: Prompting) -> Iterator[Fault]:

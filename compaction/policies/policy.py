@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
 from compaction.continuations import CONTINUATIONS
 from compaction.cuts import AnyCut
-from compaction.faults import known, one_of
+from compaction.faults import check_names, one_of
 from compaction.part import Count, PolicyPart, Positive
+from compaction.prompts.shapes import SHAPES
 from compaction.rewrites import AnyRewrite
-from compaction.trigger import DEFAULT_RESERVE, Trigger
+from compaction.triggers import DEFAULT_RESERVE, AnyTrigger, Threshold
 from projections.placements import PLACEMENTS
 from projections.tokens import CounterName
 
-Name = Annotated[str, msgspec.Meta(min_length=1)]
+Name = Annotated[str, msgspec.Meta(min_length=1, description="a name")]
 """What something is called; nothing goes by no name."""
+
+ModelName = Annotated[str, msgspec.Meta(min_length=1, description="the name of a model")]
+"""A model that is to be asked."""
 
 PlacementName = Annotated[str, msgspec.Meta(extra=one_of("placement", PLACEMENTS))]
 """How a summary stands in a request."""
@@ -24,18 +28,20 @@ PlacementName = Annotated[str, msgspec.Meta(extra=one_of("placement", PLACEMENTS
 ContinuationName = Annotated[str, msgspec.Meta(extra=one_of("continuation", CONTINUATIONS))]
 """What follows a compaction that nobody asked for."""
 
+ShapeName = Annotated[str, msgspec.Meta(extra=one_of("shape", SHAPES))]
+"""The shape in which a summary is asked for."""
+
 
 class Prompting(PolicyPart, frozen=True, tag="prompting"):
     """How summaries are asked for: by names of templates, "" for those that a policy does without.
 
-    `shape`: the conversation as text in the prompt, or the real messages with the template behind them.
-    `reserve` is what the bounds of answers are shares of; `output` (if over 0) bounds them in its place.
-    `window` is what the summarizer takes; a longer conversation is summarized in several steps. `summarizer`
-    is who is asked, by its name, "" for the usual one; `models` are those to ask, each where the ones before it
-    fail; none: the summarizer's own.
+    `shape` says how a prompt holds the conversation. `reserve` is what the bounds of answers are shares of; `output`
+    (if over 0) bounds them in its place. `window` is what the summarizer takes; a longer conversation is summarized
+    in several steps. `summarizer` is who is asked, by its name, "" for the usual one; `models` are those to ask,
+    each where the ones before it fail; none: the summarizer's own. Raises ValueError for a shape that there is not.
     """
 
-    shape: Literal["serialized", "live-prefix"] = "serialized"
+    shape: ShapeName = "serialized"
     template: str = "compaction"
     update: str = "compaction-update"
     turn_prefix: str = "turn-prefix"
@@ -44,7 +50,10 @@ class Prompting(PolicyPart, frozen=True, tag="prompting"):
     output: Count = 0
     window: Positive = 180_000
     summarizer: str = ""
-    models: tuple[Name, ...] = ()
+    models: tuple[ModelName, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_names(self)
 
 
 class Restoring(PolicyPart, frozen=True, tag="restoring"):
@@ -70,7 +79,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: Name
     description: str = ""
     counter: CounterName = "utf16/4"
-    trigger: Trigger = Trigger()
+    trigger: AnyTrigger = Threshold()
     rewrites: tuple[AnyRewrite, ...] = ()
     before_requests: bool = False
     cut: AnyCut | None = None
@@ -82,8 +91,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     restoring: Restoring | None = None
     memory: str = ""
 
+    @property
+    def summarizes(self) -> bool:
+        """Whether it makes summaries."""
+        return self.cut is not None or self.recovery is not None
+
     def __post_init__(self) -> None:
-        known("placement", self.placement, PLACEMENTS)
-        if self.recovery_placement is not None:
-            known("placement", self.recovery_placement, PLACEMENTS)
-        known("continuation", self.continuation, CONTINUATIONS)
+        check_names(self)

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from compaction.prompts.serialized import in_tag, serialized
+from compaction.prompts.conversation import in_tag
 from compaction.templates import Template
 from projections.context import Part
 
@@ -55,61 +55,6 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
         return digest.hexdigest()
 
 
-def serialized_prompt(
-    template: Template,
-    parts: Sequence[Part],
-    *,
-    system: str,
-    max_tokens: int,
-    previous: str = "",
-    context: Sequence[str] = (),
-    instructions: str = "",
-) -> Prompt:
-    """A prompt that holds the conversation as text.
-
-    The conversation comes first, then the summary before, then lines of context from hooks, then the
-    template, then a person's own instructions. What imitates the tags between them is escaped.
-    """
-    conversation = in_tag("conversation", serialized(parts))
-    return Prompt(
-        template=template,
-        system=system,
-        text="\n\n".join([conversation, *_asked(template, previous, context, instructions)]),
-        max_tokens=max_tokens,
-        parts=tuple(parts),
-        previous=previous,
-    )
-
-
-def live_prompt(
-    template: Template,
-    parts: Sequence[Part],
-    *,
-    system: str,
-    max_tokens: int,
-    previous: str = "",
-    context: Sequence[str] = (),
-    instructions: str = "",
-    tools: bytes = b"",
-    forbids_tools: bool = False,
-) -> Prompt:
-    """A prompt behind the real messages, as their newest: a provider that has them cached reads them for less.
-
-    For that, system prompt and tools are those of the harness that sent the messages before.
-    """
-    return Prompt(
-        template=template,
-        system=system,
-        text="\n\n".join(_asked(template, previous, context, instructions)),
-        max_tokens=max_tokens,
-        parts=tuple(parts),
-        previous=previous,
-        is_live=True,
-        tools=tools,
-        forbids_tools=forbids_tools,
-    )
-
-
 def reminded(prompt: Prompt, answer: str, missing: Sequence[str], *, is_cut: bool = False) -> Prompt:
     """The same prompt once more, after an answer that lacks some of its sections, or broke off for its length."""
     pieces = [prompt.text, in_tag("draft", answer)]
@@ -121,8 +66,11 @@ def reminded(prompt: Prompt, answer: str, missing: Sequence[str], *, is_cut: boo
     return msgspec.structs.replace(prompt, text="\n\n".join(pieces), is_reminder=True)
 
 
-def _asked(template: Template, previous: str, context: Sequence[str], instructions: str) -> list[str]:
-    """What stands behind the conversation."""
+def request_text(template: Template, previous: str, context: Sequence[str], instructions: str) -> str:
+    """What is asked, behind the conversation, in any shape.
+
+    The summary before, lines of context from hooks, the template, a person's own instructions; "" and () for none.
+    """
     pieces = [in_tag(_PREVIOUS, previous)] if previous else []
     pieces += [in_tag("additional-context", "\n".join(context))] if context else []
     pieces.append(template.text)
@@ -130,4 +78,4 @@ def _asked(template: Template, previous: str, context: Sequence[str], instructio
         pieces.append(_CARRY_OVER)
     if instructions:
         pieces.append(f"Besides, and above all:\n{instructions}")
-    return pieces
+    return "\n\n".join(pieces)

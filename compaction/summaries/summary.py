@@ -10,28 +10,27 @@ from typing import Any, Final
 import msgspec
 
 from compaction.plan import Plan
-from compaction.policies import Prompting
+from compaction.policies import Prompting, templates_of
 from compaction.prompts import (
     Prompt,
-    live_prompt,
     output_budget,
-    serialized,
     serialized_prompt,
     short_budget,
     turn_prefix_budget,
 )
+from compaction.prompts.shapes import SERIALIZED, SHAPES, Ingredients, Shape
 from compaction.summaries.folding import Folded, Group, fold, grouped, last_fitting
 from compaction.summaries.request_record import request_record
 from compaction.summarizers import CancelledError
 from compaction.summarizers.asking import Asker, AskingError, Reply, ask
-from compaction.templates import Source, Template, find, with_text
+from compaction.templates import SYSTEM, Source, Template, find, with_text
 from eventstore.formats import view_of_message
 from projections.context import Part
+from projections.harness_prompt import HarnessPrompt
 from projections.tokens import Counter
 
 NO_HISTORY: Final = "No prior history."
 _SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
-_SYSTEM: Final = "system"
 _ROOM_FOR_TEMPLATE: Final = 4_000
 """Tokens for what stands around the conversation in a prompt."""
 
@@ -167,10 +166,12 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
     wishes: Wishes
 
     def check_templates(self) -> None:
-        """Raise NotFoundError where one is not there, also one that would be needed only after others."""
-        asks, own = self.prompting, self.wishes.template
-        summaries = (own,) if own else (asks.template, asks.update)
-        for name in (*summaries, asks.turn_prefix, asks.short, _SYSTEM):
+        """Raise NotFoundError where one is not there, BadInputError where one is broken.
+
+        Also one that would be needed only after others.
+        """
+        own = self.wishes.template
+        for name in (own, *templates_of(self.prompting, instead=own).values()):
             find(name, self.sources) if name else None
 
     def template(self, *, previous: str) -> Template:
@@ -182,7 +183,9 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
     def of_history(self, parts: Sequence[Part]) -> Folded:
         """The summary of messages; of none, what stands for those before them."""
         previous = self.plan.previous_summary
-        return fold(self._groups(parts), self._asked, room=self._room(self._answer), previous=previous)
+        return fold(
+            self._groups(parts, self._shape), self._asked, room=self._room(self._answer), previous=previous
+        )
 
     def of_turn_prefix(self) -> Folded:
         """The summary of a turn's beginning."""
@@ -195,7 +198,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
             )
             return ask(prompt, self.asker)
 
-        return fold(self._groups(self.plan.turn_prefix, "serialized"), asked, room=self._room(budget))
+        return fold(self._groups(self.plan.turn_prefix, SERIALIZED), asked, room=self._room(budget))
 
     def of_short(self, requests: list[dict[str, Any]]) -> str:
         """The summary that is only shown; "" where there is none to be had. Its requests are added to those before."""
@@ -203,7 +206,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
             return ""
         template = find(self.prompting.short, self.sources)
         budget = short_budget(self.prompting.reserve)
-        groups = self._groups((*self.plan.to_summarize, *self.plan.turn_prefix), "serialized")
+        groups = self._groups((*self.plan.to_summarize, *self.plan.turn_prefix), SERIALIZED)
         prompt = serialized_prompt(
             template,
             last_fitting(groups, self._room(budget)(self.plan.previous_summary)),
@@ -227,47 +230,38 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
 
     def _prompt(self, parts: Sequence[Part], previous: str) -> Prompt:
         template = self.template(previous=previous)
-        if self.prompting.shape == "serialized":
-            return serialized_prompt(
-                template,
-                parts,
+        is_shown = previous == self.plan.previous_summary
+        return self._shape.prompt(
+            Ingredients(
+                template=template,
+                parts=parts,
                 system=self._system,
                 max_tokens=self._answer,
                 previous=previous,
+                shown=self.plan.summary if is_shown else None,
+                updates=bool(self.prompting.update),
+                harness=HarnessPrompt(system=self.wishes.system, tools=self.wishes.tools),
                 context=self.wishes.context,
                 instructions=self.wishes.instructions,
             )
-        # The message that shows the summary before is itself the beginning of what the provider has cached.
-        summary, told = self.plan.summary, previous
-        if summary is not None and previous == self.plan.previous_summary:
-            parts, told = (summary, *parts), previous if self.prompting.update else ""
-        prompt = live_prompt(
-            template,
-            parts,
-            system=self.wishes.system or self._system,
-            max_tokens=self._answer,
-            previous=told,
-            context=self.wishes.context,
-            instructions=self.wishes.instructions,
-            tools=self.wishes.tools,
         )
-        return msgspec.structs.replace(prompt, previous=previous)
+
+    @property
+    def _shape(self) -> Shape:
+        return SHAPES[self.prompting.shape]
 
     @property
     def _system(self) -> str:
-        return find(_SYSTEM, self.sources).text
+        return find(SYSTEM, self.sources).text
 
     @property
     def _answer(self) -> int:
         """Tokens that a summary may have."""
         return self.prompting.output or output_budget(self.prompting.reserve)
 
-    def _groups(self, parts: Sequence[Part], shape: str = "") -> list[Group]:
-        """Messages as prompts hold them, with the tokens that they have there."""
-        if (shape or self.prompting.shape) == "serialized":
-            texts = (serialized([part]) for part in parts)
-            return grouped(parts, [self.tokens.of_text(text) for text in texts])
-        return grouped(parts, self.tokens.count(parts))
+    def _groups(self, parts: Sequence[Part], shape: Shape) -> list[Group]:
+        """Messages with the tokens that they have in prompts of a shape."""
+        return grouped(parts, shape.sizes(parts, self.tokens))
 
     def _room(self, answer: int) -> Callable[[str], int]:
         """From a summary before to the tokens of messages that fit beside it, the answer and the template."""

@@ -30,6 +30,7 @@ from compaction.templates.template import (
 from eventstore.errors import BadInputError, NotFoundError
 
 __all__ = [
+    "SYSTEM",
     "Source",
     "Template",
     "built_in",
@@ -48,6 +49,8 @@ __all__ = [
     "with_text",
 ]
 
+SYSTEM: Final = "system"
+"""The name of the template of the system prompt that summaries are asked for with."""
 _TEXTS: Final = files("compaction.templates") / "texts"
 
 

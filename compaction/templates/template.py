@@ -6,11 +6,12 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Sequence
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
-from compaction.faults import faults
+from compaction.faults import FaultyInputError, check
+from compaction.part import Positive
 from eventstore.errors import BadInputError
 
 FENCE: Final = "+++"
@@ -18,15 +19,27 @@ _FRONT_MATTER: Final = re.compile(
     r"\A\ufeff?\+\+\+[ \t]*\n(?P<toml>.*?)^\+\+\+[ \t]*$\n?", re.DOTALL | re.MULTILINE
 )
 _NAME: Final = re.compile(r"""^[ \t]*["']?name["']?[ \t]*=.*$""", re.MULTILINE)
-_TAG: Final = re.compile(r"[a-z][a-z0-9_-]*", re.IGNORECASE)
 _SUMMARY, _END_OF_SUMMARY = "<summary>", "</summary>"
 
 
+_Name = Annotated[str, msgspec.Meta(pattern=r"\S", description="a name")]
+_Section = Annotated[
+    str,
+    msgspec.Meta(pattern=r"\A[^\s#]\S*( \S+)*\Z", description='the words of a heading alone, such as "Goal"'),
+]
+_Tag = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"\A([A-Za-z][A-Za-z0-9_-]*)?\Z", description='the name of a tag alone, such as "analysis"'
+    ),
+]
+
+
 class _Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
-    version: int
-    sections: tuple[str, ...] = ()
-    strip: str = ""
+    name: _Name
+    version: Positive
+    sections: tuple[_Section, ...] = ()
+    strip: _Tag = ""
 
 
 class Template(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,20 +135,9 @@ def _front(toml: str, source: str) -> _Front:
         given = tomllib.loads(toml)
     except tomllib.TOMLDecodeError as error:
         raise _bad(source, f"front matter: {error}", "correct the TOML") from None
-    wrong = next(iter(faults(given, _Front)), None)
-    if wrong is not None:
-        raise _bad(source, f"front matter: {wrong.said}", wrong.remedy)
-    front = msgspec.convert(given, _Front)
-    if not front.name.strip():
-        raise _bad(source, "its name is empty", "name it")
-    if front.version < 1:
-        raise _bad(source, f"its version is {front.version}", "count versions from 1")
-    for section in front.sections:
-        if not section.strip() or section != " ".join(section.split()) or section.startswith("#"):
-            raise _bad(source, f"section {section!r} is no heading", 'give its words alone: "Goal"')
-    if front.strip and not _TAG.fullmatch(front.strip):
-        raise _bad(source, f"strip = {front.strip!r} is no tag", 'give its name alone: "analysis"')
-    return front
+    if found := check(given, _Front):
+        raise FaultyInputError(f"template {source}", found)
+    return msgspec.convert(given, _Front)
 
 
 def _digest(text: str) -> str:

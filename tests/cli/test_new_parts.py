@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from compaction.prompts import Prompt
+from compaction.templates import built_in
 from tests.cli.long_talk import SESSION
 from tests.cli.running import PROJECT, Outcome, Refold
 
@@ -44,6 +46,53 @@ class Hush(PolicyPart, frozen=True, tag="hush"):
     lines={
         "from compaction.rewrites.mask": "from compaction.rewrites.hush import Hush\nfrom compaction.rewrites.mask",
         "AnyRewrite = ": "AnyRewrite = Hush | ",
+    },
+)
+TRIGGER = Addition(
+    file="compaction/triggers/half_full.py",
+    text="""
+from compaction.triggers.trigger import TriggerPart
+
+class HalfFull(TriggerPart, frozen=True, tag="half-full"):
+    halves: int = 1
+
+    def threshold(self, limits):
+        return limits.window * self.halves // 2
+""",
+    registry="compaction/triggers/__init__.py",
+    lines={
+        "from compaction.triggers.threshold": (
+            "from compaction.triggers.half_full import HalfFull\nfrom compaction.triggers.threshold"
+        ),
+        "AnyTrigger = ": "AnyTrigger = HalfFull | ",
+    },
+)
+SHAPE = Addition(
+    file="compaction/prompts/shapes/roll_call.py",
+    text="""
+from compaction.prompts.prompt import Prompt, request_text
+from compaction.prompts.shapes.shape import Shape
+
+def prompt(of):
+    return Prompt(
+        template=of.template,
+        system=f"{of.harness.system} Call the roll.",
+        text=request_text(of.template, of.previous, of.context, of.instructions),
+        max_tokens=of.max_tokens,
+        parts=tuple(of.parts[:1]),
+        previous=of.previous,
+    )
+
+ROLL_CALL = Shape(
+    name="roll-call", prompt=prompt, sizes=lambda parts, tokens: [1 for _ in parts], follows_harness=True
+)
+""",
+    registry="compaction/prompts/shapes/__init__.py",
+    lines={
+        "from compaction.prompts.shapes.serialized": (
+            "from compaction.prompts.shapes.roll_call import ROLL_CALL\nfrom compaction.prompts.shapes.serialized"
+        ),
+        "for each in (": "for each in (ROLL_CALL, ",
     },
 )
 NEW_CUT = Addition(
@@ -190,6 +239,50 @@ def test_a_rewrite(extended: Extended, tmp_path: Path) -> None:
     (record,) = extended.maintains(mine)
     assert (record["reason"], record["targets"][0]["target"]) == ("hush", "r1")
     assert "[still]" in extended.says()[2]
+
+
+def test_a_trigger(extended: Extended, tmp_path: Path) -> None:
+    extended.add(TRIGGER)
+    mine = policy(tmp_path, f'[trigger]\npart = "half-full"\nhalves = 1\n{CUT}')
+    (told,) = extended.runs("policies", "check", mine, "--window", "1000").lines
+    assert "over 500 of 1,000 tokens" in told
+    (record,) = extended.maintains(mine)
+    assert (record["type"], record["policy"]) == ("compaction", "mine")
+
+
+def test_a_trigger_that_does_not_fire_appends_nothing(extended: Extended, tmp_path: Path) -> None:
+    extended.add(TRIGGER)
+    mine = policy(tmp_path, f'[trigger]\npart = "half-full"\nhalves = 3\n{CUT}')
+    assert extended.maintains(mine) == []
+
+
+def test_a_trigger_also_where_a_person_sets_a_threshold_and_what_stays_free(
+    extended: Extended, tmp_path: Path
+) -> None:
+    extended.add(TRIGGER)
+    mine = policy(tmp_path, f'[trigger]\npart = "half-full"\nhalves = 3\n{CUT}')
+    (tmp_path / "settings.toml").write_text("threshold_tokens = 900\nreserve_tokens = 400\n")
+    assert len(extended.maintains(mine, "--settings", "settings.toml")) == 1
+
+
+def test_where_there_are_two_triggers_a_policy_may_still_leave_out_which(
+    extended: Extended, tmp_path: Path
+) -> None:
+    extended.add(TRIGGER)
+    assert len(extended.maintains(policy(tmp_path, f"[trigger]\nreserve = 300\n{CUT}"))) == 1
+
+
+def test_a_shape(extended: Extended, tmp_path: Path) -> None:
+    extended.add(SHAPE)
+    mine = policy(tmp_path, f'[trigger]\nreserve = 300\n{CUT}[prompting]\nshape = "roll-call"\n')
+    (tmp_path / "system.txt").write_text("You are a harness.")
+    (record,) = extended.maintains(mine, "--system", "system.txt")
+    (request,), template = record["request"]["requests"], built_in("compaction")
+    system = "You are a harness. Call the roll."
+    sent = Prompt(template=template, system=system, text=template.text, max_tokens=1, parts=())
+    assert request["promptDigest"] == sent.digest
+    assert "Fix the parser" in record["summary"]
+    assert "Request 2" not in record["summary"]
 
 
 def test_a_cut_also_where_a_person_sets_what_is_kept(extended: Extended, tmp_path: Path) -> None:

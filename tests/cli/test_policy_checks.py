@@ -35,13 +35,23 @@ def test_a_policy_that_names_a_template_which_is_not_there_is_not_followed_and_n
 ) -> None:
     before = version(mine)
     command, *options = arguments
-    problem = mine.problem(command, SESSION, "--policy", "mine.toml", *EXTRACTING, *options, stdin=AFTER_TURN)
-    assert problem.startswith(
-        "policy mine: [prompting] template: there is no template 'nope'; there are: branch, "
+    arguments = (command, SESSION, "--policy", "mine.toml", *EXTRACTING, *options)
+    first, second = mine(*arguments, stdin=AFTER_TURN, code=1).errors.splitlines()
+    assert first.startswith(
+        "refold: policy mine: [prompting] template: there is no template 'nope'; there are: branch, broken, "
     )
-    assert problem.endswith("(and 1 more: see 'refold policies check')")
-    assert "broken, " in problem
+    assert second.startswith("refold: policy mine: [prompting] short: template ")
     assert version(mine) == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [("maintain", SESSION, "--policy", "mask"), ("policies", "check", "mask")]
+)
+def test_a_policy_that_makes_no_summaries_misses_no_template(
+    mine: Refold, arguments: tuple[str, ...]
+) -> None:
+    (mine.config / "templates" / "compaction.md").write_text("no front matter")
+    mine(*arguments, stdin=AFTER_TURN)
 
 
 def test_where_a_person_names_another_template_the_policys_is_not_missed(mine: Refold) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cli.settings_file import settings_in, settings_of
 from compaction.maintaining import BranchSummaries, Promotion, Settings
 from compaction.part import Limits
-from eventstore.errors import BadInputError
+from eventstore.errors import BadInputError, RefoldError
 
 ALL = """
 enabled = false
@@ -102,15 +102,15 @@ def test_an_empty_file_sets_nothing(written):
         ("enabled = 1", "enabled: it is 1; give true or false"),
         ('strategy = "guess"', "strategy: it is 'guess'; give one of context-full, handoff, off"),
         ("enable = true", "enable: there is no such key; did you mean enabled?"),
-        ("reserveTokens = 0", "reserve_tokens: it is 0; give a whole number, 1 or more"),
-        ("reserveToken = 1", "reserve_token: there is no such key; did you mean reserve_tokens?"),
+        ("reserveTokens = 0", "reserveTokens: it is 0; give a whole number, 1 or more"),
+        ("reserveToken = 1", "reserveToken: there is no such key; did you mean reserve_tokens?"),
         (
             "reserve_tokens = 1\nreserveTokens = 2",
-            "sets `reserve_tokens` twice, the other time as `reserveTokens`; leave one out",
+            "reserveTokens: it sets what reserve_tokens sets; leave one out",
         ),
         (
             "[promotion]\nmodel = 'x'\nwindow = 1\noutput = 2\nOutput = 3",
-            "sets `output` twice",
+            "[promotion] Output: it sets what [promotion] output sets; leave one out",
         ),
         (
             "[promotion]\nmodel = 'x'\nwindow = 1\nwidth = 2",
@@ -119,15 +119,37 @@ def test_an_empty_file_sets_nothing(written):
         ("[promotion]\nmodel = 'x'", "[promotion] window: it is missing; give a whole number, 1 or more"),
         ("promotion = 1", "promotion: it is 1; give a table"),
         ("threshold_tokens = -2", "threshold_tokens: it is -2; give a whole number, -1 or more"),
-        ("threshold_percent = 101", "threshold_percent: it is 101; give a whole number, -1 to 100"),
+        (
+            "threshold_percent = 101",
+            "threshold_percent: it is 101; give a whole number, -1 or more, 100 or less",
+        ),
         ("keep_recent_tokens = -1", "keep_recent_tokens: it is -1; give a whole number, 1 or more"),
-        ("threshold_percent = '80'", "threshold_percent: it is '80'; give a whole number, -1 to 100"),
+        (
+            "threshold_percent = '80'",
+            "threshold_percent: it is '80'; give a whole number, -1 or more, 100 or less",
+        ),
         ("[[[", "is no TOML ("),
         ("enabled = true\nenabled = true", "is no TOML ("),
     ],
 )
 def test_what_is_wrong_is_told_with_its_key(written, text, told):
     assert told in problem(written, text)
+
+
+def test_all_that_is_wrong_is_told_a_line_each_by_the_files_own_keys(written):
+    with pytest.raises(RefoldError) as raised:
+        written(
+            "thresholdPercent = 'x'\nenabledd = true\nmostFailures = 1\nmost_failures = 0\n"
+            "[branchSummary]\nreserveTokens = -1\n[promotion]\nmodel = 'x'"
+        )
+    assert [line.partition("settings.toml: ")[2] for line in raised.value.lines] == [
+        "most_failures: it sets what mostFailures sets; leave one out",
+        "thresholdPercent: it is 'x'; give a whole number, -1 or more, 100 or less",
+        "enabledd: there is no such key; did you mean enabled?",
+        "most_failures: it is 0; give a whole number, 1 or more",
+        "[branchSummary] reserveTokens: it is -1; give a whole number, 0 or more",
+        "[promotion] window: it is missing; give a whole number, 1 or more",
+    ]
 
 
 _keys = st.sampled_from([*Settings.__struct_fields__, "reserveTokens", "model", "window", "output", "x"])
@@ -151,9 +173,9 @@ def test_whatever_a_table_says_it_is_settings_or_what_is_wrong_is_told(table):
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        ("reserveTokens = 8_000", "reserve_tokens"),
+        ("reserveTokens = 8_000", "reserveTokens"),
         ("keep_recent_tokens = 8_000", "keep_recent_tokens"),
-        ("[branch_summary]\nreserve_tokens = 8_000", "branch_summary.reserve_tokens"),
+        ("[branch_summary]\nreserve_tokens = 8_000", "[branch_summary] reserve_tokens"),
     ],
 )
 def test_what_the_models_window_is_too_small_for_is_told_with_its_key(tmp_path, text, key):
@@ -162,7 +184,7 @@ def test_what_the_models_window_is_too_small_for_is_told_with_its_key(tmp_path, 
     with pytest.raises(BadInputError) as raised:
         settings_in(str(tmp_path / "settings.toml"), Limits(window=8_000))
     assert str(raised.value) == (
-        f"{tmp_path}/settings.toml: `{key}` is 8,000, and the window has 8,000 tokens; "
+        f"{tmp_path}/settings.toml: {key}: it is 8,000, and the window has 8,000 tokens; "
         "give fewer, or tell of a larger window"
     )
 

@@ -40,6 +40,17 @@ class TestList:
         assert listed.errors.startswith(f"refold: policy {own / 'broken.toml'}: ")
         assert len(refold("policies", "--json", code=1).json["problems"]) == 1
 
+    def test_of_a_broken_one_everything_is_told(self, refold: Refold, own: Path) -> None:
+        (own / "broken.toml").write_text("memory = 1\ncut = 2\n")
+        source = f"policy {own / 'broken.toml'}"
+        told = [
+            f"{source}: memory: it is 1; give a text",
+            f"{source}: cut: it is 2; give a table",
+            f"{source}: name: it is missing; give a name",
+        ]
+        assert refold("policies", "--json", code=1).json["problems"] == told
+        assert refold("policies", code=1).errors.splitlines() == [f"refold: {line}" for line in told]
+
     def test_without_settings_there_is_no_folder_needed(self, refold: Refold) -> None:
         refold("policies")
         assert not refold.config.exists()
@@ -181,16 +192,21 @@ class TestCheck:
         assert checked.out == ""
         found = refold("policies", "check", "x.toml", "--json", code=1).json
         assert (found["policy"], found["warnings"], len(found["problems"])) == (None, [], 6)
+        assert found["problems"][2] == {
+            "where": "[cut] tokns",
+            "problem": "there is no such key",
+            "remedy": "did you mean tokens?",
+        }
 
     def test_a_template_that_is_not_there_is_a_fault(self, refold: Refold, own: Path) -> None:
-        (own / "mine.toml").write_text('name = "mine"\n[prompting]\nshort = "nope"\n')
+        (own / "mine.toml").write_text('name = "mine"\nextends = "pi"\n[prompting]\nshort = "nope"\n')
         assert refold.problem("policies", "check", "mine").startswith(
             "policy mine: [prompting] short: there is no template 'nope'; there are: branch, "
         )
         assert refold("policies", "check", "mine", "--json", code=1).json["policy"]["name"] == "mine"
 
     def test_what_is_shown_has_the_same_faults(self, refold: Refold, own: Path) -> None:
-        (own / "mine.toml").write_text('name = "mine"\n[prompting]\nshort = "nope"\n')
+        (own / "mine.toml").write_text('name = "mine"\nextends = "pi"\n[prompting]\nshort = "nope"\n')
         assert refold("policies", "show", "mine", code=1).lines[0] == 'name = "mine"'
 
     def test_what_is_no_toml_is_told(self, refold: Refold, tmp_path: Path) -> None:
@@ -198,9 +214,15 @@ class TestCheck:
         assert "correct the TOML" in refold.problem("policies", "check", "x.toml")
 
     def test_ones_own_has_to_call_itself_by_its_name(self, refold: Refold, own: Path) -> None:
-        (own / "mine.toml").write_text('extends = "pi"\n')
+        (own / "mine.toml").write_text('name = "pi"\n')
         problem = refold.problem("policies", "check", "mine")
         assert problem == f"policy {own / 'mine.toml'}: it calls itself 'pi'; write name = \"mine\" there"
+
+    def test_one_that_extends_another_never_goes_by_its_name(self, refold: Refold, tmp_path: Path) -> None:
+        (tmp_path / "x.toml").write_text('extends = "pi"\n[cut]\npart = "keep-recent"\ntokens = 5\n')
+        assert refold.problem("policies", "check", "x.toml") == (
+            "policy x.toml: name: it is missing; give a name"
+        )
 
     def test_a_file_that_is_no_utf_8_is_told(self, refold: Refold, tmp_path: Path) -> None:
         (tmp_path / "x.toml").write_bytes(b"\xff")

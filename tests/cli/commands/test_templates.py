@@ -177,6 +177,20 @@ class TestCheck:
         (own / "x.md").write_text(written)
         assert problem in refold.problem("templates", "check", "x")
 
+    def test_everything_that_is_wrong_with_a_file_is_told_a_line_each(
+        self, refold: Refold, own: Path
+    ) -> None:
+        (own / "x.md").write_text('+++\nname = "x"\nversion = 0\nsection = []\n+++\nSay it.')
+        source = f"template {own / 'x.md'}"
+        told = [
+            f"{source}: version: it is 0; give a whole number, 1 or more",
+            f"{source}: section: there is no such key; did you mean sections?",
+        ]
+        assert refold("templates", "check", "x", code=1).errors.splitlines() == [
+            f"refold: {line}" for line in told
+        ]
+        assert refold("templates", "--json", code=1).json["problems"] == told
+
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),

@@ -11,7 +11,7 @@ from compaction.maintaining.overrides import asker_with, policy_with
 from compaction.part import Limits
 from compaction.policies import preset, preset_names
 from compaction.summarizers.asking import Asker
-from compaction.trigger import Trigger
+from compaction.triggers import Threshold, TriggerPart
 from tests.compaction.scripted import Scripted, policy
 
 WINDOW = Limits(window=200_000)
@@ -37,7 +37,7 @@ def test_tokens_lead_over_percent():
 
 
 def test_percent_that_are_set_lead_over_tokens_of_the_policy():
-    changed = policy_with(policy(trigger=Trigger(tokens=50)), Settings(threshold_percent=80))
+    changed = policy_with(policy(trigger=Threshold(tokens=50)), Settings(threshold_percent=80))
     assert changed.trigger.threshold(WINDOW) == 160_000
 
 
@@ -62,6 +62,20 @@ def test_thresholds_are_clamped_to_the_window_and_to_1_to_99_percent(settings, e
 )
 def test_a_reserve_that_is_set_stays_free(name, expected):
     assert threshold(name, reserve_tokens=50_000) == expected
+
+
+class Ever(TriggerPart, frozen=True, tag="ever"):
+    def threshold(self, limits):
+        del limits
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"), [({"threshold_tokens": 9}, 9), ({"threshold_percent": 80}, 160_000)]
+)
+def test_a_threshold_that_is_set_takes_the_place_of_a_trigger_without_one(settings, expected):
+    changed = policy_with(policy(trigger=Ever()), Settings(**settings)).trigger
+    assert changed.threshold(WINDOW) == expected
 
 
 @pytest.mark.parametrize("name", ["opencode", "layered"])

@@ -14,7 +14,7 @@ from compaction.policies import (
     warnings,
 )
 from compaction.templates import from_folder
-from compaction.trigger import Trigger
+from compaction.triggers import Threshold
 from tests.compaction.scripted import policy
 
 LIMITS = Limits(window=200_000)
@@ -27,7 +27,7 @@ def test_presets_can_be_meant(name):
 
 
 def test_a_trigger_that_always_fires_is_told_with_the_window():
-    always = policy(trigger=Trigger(reserve=200_000))
+    always = policy(trigger=Threshold(reserve=200_000))
     assert warnings(always, limits=LIMITS) == [
         "for a window of 200,000 tokens every context is too large: lower what its trigger keeps free"
     ]
@@ -73,6 +73,26 @@ def test_a_template_that_is_broken_is_told_by_its_file(tmp_path):
     (fault,) = unresolved(Prompting(template="ours"), [from_folder(tmp_path)])
     assert fault.where == "[prompting] template"
     assert fault.problem == f"template {tmp_path / 'ours.md'}: it has no front matter"
+
+
+def test_the_system_prompts_template_is_looked_at_too(tmp_path):
+    (tmp_path / "system.md").write_text("Sum up.")
+    (fault,) = unresolved(Prompting(), [from_folder(tmp_path)])
+    assert str(fault).startswith(f"template {tmp_path / 'system.md'}: it has no front matter")
+
+
+def test_of_a_template_that_is_broken_all_is_told(tmp_path):
+    (tmp_path / "ours.md").write_text(
+        OURS.replace("version = 1", "version = 0").replace("sections", "section")
+    )
+    found = unresolved(Prompting(template="ours"), [from_folder(tmp_path)])
+    assert [str(fault) for fault in found] == [
+        f"[prompting] template: template {tmp_path / 'ours.md'}: {told}"
+        for told in (
+            "version: it is 0; give a whole number, 1 or more",
+            "section: there is no such key; did you mean sections?",
+        )
+    ]
 
 
 def test_a_template_that_a_person_names_stands_in_for_those_of_whole_summaries_only():

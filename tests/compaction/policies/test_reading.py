@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent, TailTurn
-from compaction.policies import FaultyPolicyError, Policy, parse, policy_of_file, preset
+from compaction.policies import FaultyPolicyError, Policy, Prompting, parse, policy_of_file, preset
 from compaction.rewrites import Micro
+from compaction.triggers import Threshold
 from eventstore.errors import BadInputError
 from projections.placements import PLACEMENTS
 
@@ -69,11 +70,11 @@ def test_what_is_no_toml_is_told():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("name = 3", "name: it is 3; give a text that is not empty"),
-        ("", "name: it is missing; give a text that is not empty"),
+        ("name = 3", "name: it is 3; give a name"),
+        ("", "name: it is missing; give a name"),
         (
             'name = "x"\nextends = "claude"',
-            "extends: it is 'claude'; give one of layered, mask, oh-my-pi, opencode, pi",
+            "extends: there is no preset 'claude'; there are: layered, mask, oh-my-pi, opencode, pi",
         ),
         ('name = "x"\nextends = 3', "extends: it is 3; give one of layered, mask, oh-my-pi, opencode, pi"),
         (
@@ -90,6 +91,14 @@ def test_what_is_no_toml_is_told():
             'name = "x"\ncontinuation = "wait"',
             "continuation: there is no continuation 'wait'; there are: none, auto-continue, replay",
         ),
+        (
+            'name = "x"\n[prompting]\nshape = "round"',
+            "[prompting] shape: there is no shape 'round'; there are: serialized, live-prefix",
+        ),
+        (
+            'name = "x"\n[trigger]\npart = "never"',
+            "[trigger] part: there is no 'never'; there are: threshold",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_policy_is_told_by_its_key(text, told):
@@ -98,7 +107,31 @@ def test_what_is_wrong_with_a_policy_is_told_by_its_key(text, told):
 
 def test_of_several_faults_the_first_is_told_and_how_many_more_there_are():
     assert problem('nam = "x"\n[cut]\npart = "keep-recent"\ntokens = 0') == (
-        "policy mine.toml: nam: there is no such key; did you mean name? (and 2 more: see 'refold policies check')"
+        "policy mine.toml: nam: there is no such key; did you mean name? (and 2 more)"
+    )
+
+
+def test_a_policy_that_extends_a_preset_has_a_name_of_its_own():
+    assert problem('extends = "pi"\nbefore_requests = true') == (
+        "policy mine.toml: name: it is missing; give a name"
+    )
+
+
+def test_what_stands_for_extends_is_told():
+    assert problem('name = "x"\nextend = "pi"').endswith(
+        "extend: there is no such key; did you mean extends?"
+    )
+
+
+def test_a_wrong_part_of_the_trigger_hides_none_of_its_keys():
+    with pytest.raises(FaultyPolicyError) as caught:
+        parse('name = "x"\n[trigger]\npart = "thresold"\nreserve = -1', source="mine.toml")
+    assert [fault.where for fault in caught.value.faults] == ["[trigger] part", "[trigger] reserve"]
+
+
+def test_a_model_without_a_name_is_told_as_one():
+    assert problem('name = "x"\n[prompting]\nmodels = [""]') == (
+        "policy mine.toml: [prompting] models, number 1: it is ''; give the name of a model"
     )
 
 
@@ -108,7 +141,7 @@ def test_all_faults_are_known():
     assert [fault.where for fault in caught.value.faults] == [
         "extends",
         "placement",
-        "[[rewrites]] number 1, part",
+        "[rewrites, number 1] part",
         "name",
     ]
 
@@ -121,8 +154,17 @@ def test_the_names_of_a_faulty_policy_are_known_all_the_same():
 
 @pytest.mark.parametrize("part", ["placement", "recovery_placement", "continuation"])
 def test_a_policy_made_in_python_has_no_part_that_there_is_not(part):
-    with pytest.raises(ValueError, match=r"there is no \w+ 'nope'; there are: "):
-        Policy(name="x", **{part: "nope"})
+    with pytest.raises(ValueError, match=rf"^{part}: there is no \w+ 'unheard of'; there are: "):
+        Policy(name="x", **{part: "unheard of"})
+
+
+def test_a_shape_that_there_is_not_is_none_in_python_either():
+    with pytest.raises(ValueError, match="there is no shape 'nope'; there are: serialized, live-prefix"):
+        Prompting(shape="nope")
+
+
+def test_a_trigger_that_does_not_say_its_part_is_a_threshold():
+    assert parse('name = "x"\n[trigger]\nreserve = 3', source="x").trigger == Threshold(reserve=3)
 
 
 @pytest.mark.parametrize("part", ["placement", "recovery_placement", "continuation"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.templates import missing_sections, parse, stripped, with_text
-from eventstore.errors import BadInputError
+from eventstore.errors import BadInputError, RefoldError
 
 FILE = """+++
 name = "mine"
@@ -103,22 +103,37 @@ def test_a_file_without_a_prompt():
     ("front", "said"),
     [
         ("name = mine", "front matter: "),
-        ("version = 1", "front matter: name: it is missing; give a text"),
-        ('name = "mine"', "front matter: version: it is missing; give a whole number"),
-        ('name = "mine"\nversion = "1"', "front matter: version: it is '1'; give a whole number"),
+        ("version = 1", "name: it is missing; give a name"),
+        ('name = "mine"', "version: it is missing; give a whole number"),
+        ('name = "mine"\nversion = "1"', "version: it is '1'; give a whole number"),
         (
             'name = "mine"\nversion = 1\nsection = ["Goal"]',
             "section: there is no such key; did you mean sections?",
         ),
         ('name = "mine"\nversion = 1\nsections = "Goal"', "sections: it is 'Goal'; give a list"),
-        ('name = ""\nversion = 1', "its name is empty"),
-        ('name = "mine"\nversion = 0', "its version is 0; count versions from 1"),
-        ('name = "mine"\nversion = 1\nsections = ["## Goal"]', "section '## Goal' is no heading"),
-        ('name = "mine"\nversion = 1\nsections = [""]', "section '' is no heading"),
-        ('name = "mine"\nversion = 1\nsections = ["a\\nb"]', "section 'a\\nb' is no heading"),
-        ('name = "mine"\nversion = 1\nsections = ["Goal "]', "section 'Goal ' is no heading"),
-        ('name = "mine"\nversion = 1\nstrip = "<analysis>"', "strip = '<analysis>' is no tag"),
-        ('name = "mine"\nversion = 1\nstrip = "a.*"', "strip = 'a.*' is no tag"),
+        ('name = ""\nversion = 1', "name: it is ''; give a name"),
+        ('name = "mine"\nversion = 0', "version: it is 0; give a whole number, 1 or more"),
+        (
+            'name = "mine"\nversion = 1\nsections = ["## Goal"]',
+            "sections, number 1: it is '## Goal'; give the words of a heading alone, such as ",
+        ),
+        (
+            'name = "mine"\nversion = 1\nsections = [""]',
+            "sections, number 1: it is ''; give the words of a heading alone, such as ",
+        ),
+        (
+            'name = "mine"\nversion = 1\nsections = ["a\\nb"]',
+            r"sections, number 1: it is 'a\nb'; give the words",
+        ),
+        (
+            'name = "mine"\nversion = 1\nsections = ["Goal "]',
+            "sections, number 1: it is 'Goal '; give the words of a heading alone, such as ",
+        ),
+        (
+            'name = "mine"\nversion = 1\nstrip = "<analysis>"',
+            "strip: it is '<analysis>'; give the name of a tag alone, such as ",
+        ),
+        ('name = "mine"\nversion = 1\nstrip = "a.*"', "strip: it is 'a.*'; give the name of a tag"),
     ],
 )
 def test_each_mistake_in_the_front_matter_is_one_line_that_says_what_to_do(front, said):
@@ -127,6 +142,20 @@ def test_each_mistake_in_the_front_matter_is_one_line_that_says_what_to_do(front
     assert line.startswith("template mine.md: ")
     assert "\n" not in line
     assert ";" in line
+
+
+def test_all_mistakes_in_the_front_matter_are_told_a_line_each():
+    with pytest.raises(RefoldError) as raised:
+        parse(
+            '+++\nname = " "\nversion = 0\nsections = ["a", "#"]\nstrip = 1\n+++\nSum it up.',
+            source="mine.md",
+        )
+    assert [line.split(": ")[1] for line in raised.value.lines] == [
+        "name",
+        "version",
+        "sections, number 2",
+        "strip",
+    ]
 
 
 @given(st.text())

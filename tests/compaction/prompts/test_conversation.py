@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from compaction.prompts import serialized
-from compaction.prompts.serialized import LONGEST_RESULT, escaped, in_tag
+from compaction.prompts.conversation import LONGEST_RESULT, escaped, in_tag
 from eventstore.javascript import utf16_length
 from eventstore.records import MessageRecord
 from projections.context import build_context

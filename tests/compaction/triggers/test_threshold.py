@@ -7,12 +7,12 @@ import pytest
 
 from compaction import policies
 from compaction.part import Limits
-from compaction.trigger import Trigger
+from compaction.triggers import Threshold
 
-PI = Trigger()
-OH_MY_PI = Trigger(share=0.15)
-OPENCODE = Trigger(reserve=20_000, inclusive=True)
-LAYERED = Trigger(reserve=0, output=20_000, margin=13_000)
+PI = Threshold()
+OH_MY_PI = Threshold(share=0.15)
+OPENCODE = Threshold(reserve=20_000, inclusive=True)
+LAYERED = Threshold(reserve=0, output=20_000, margin=13_000)
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,16 @@ def test_an_inclusive_threshold_fires_when_it_is_reached():
 
 
 def test_a_threshold_in_tokens_is_over_all_others():
-    assert Trigger(tokens=50_000, percent=10).threshold(Limits(window=200_000)) == 50_000
+    assert Threshold(tokens=50_000, percent=10).threshold(Limits(window=200_000)) == 50_000
 
 
 def test_a_threshold_in_tokens_stays_below_the_window():
-    assert Trigger(tokens=300_000).threshold(Limits(window=200_000)) == 199_999
+    assert Threshold(tokens=300_000).threshold(Limits(window=200_000)) == 199_999
 
 
 @pytest.mark.parametrize(("percent", "threshold"), [(80, 160_000), (100, 198_000), (250, 198_000)])
 def test_a_threshold_in_percent_is_at_most_99(percent, threshold):
-    assert Trigger(percent=percent).threshold(Limits(window=200_000)) == threshold
+    assert Threshold(percent=percent).threshold(Limits(window=200_000)) == threshold
 
 
 def test_a_policy_may_name_more_than_a_hundred_percent():
@@ -63,22 +63,24 @@ def test_a_reserve_that_nobody_chose_leaves_a_small_window_85_percent():
 
 
 def test_a_reserve_that_somebody_chose_holds_though_it_leaves_nothing():
-    assert Trigger(reserve=16_384).fires(2, Limits(window=10_000))
+    assert Threshold(reserve=16_384).fires(2, Limits(window=10_000))
 
 
 def test_a_threshold_is_at_least_one():
-    assert Trigger(reserve=16_384).threshold(Limits(window=10_000)) == 1
+    assert Threshold(reserve=16_384).threshold(Limits(window=10_000)) == 1
 
 
 @pytest.mark.parametrize(
-    ("window", "threshold"), [(16_384, 13_927), (16_385, 1), (20_000, 3_616)], ids=["none", "one", "some"]
+    ("window", "threshold"),
+    [(16_384, 13_927), (16_385, 13_928), (19_274, 16_383), (19_275, 2_891), (20_000, 3_616)],
+    ids=["none", "one", "just too few", "just enough", "some"],
 )
-def test_a_reserve_that_nobody_chose_is_15_percent_where_it_would_leave_nothing(window, threshold):
+def test_a_reserve_that_nobody_chose_is_15_percent_where_it_would_leave_less(window, threshold):
     assert PI.threshold(Limits(window=window)) == threshold
 
 
 def test_a_threshold_in_tokens_is_at_least_1_in_the_smallest_window():
-    assert Trigger(tokens=5).threshold(Limits(window=1)) == 1
+    assert Threshold(tokens=5).threshold(Limits(window=1)) == 1
 
 
 SMALL = Limits(window=16_000)
@@ -93,12 +95,14 @@ def test_every_preset_leaves_a_small_window_85_percent(name):
     ("trigger", "window", "threshold"),
     [
         (OPENCODE, 20_000, 17_000),
-        (OPENCODE, 20_001, 1),
+        (OPENCODE, 23_528, 19_999),
+        (OPENCODE, 23_529, 3_529),
         (LAYERED, 33_000, 28_050),
-        (LAYERED, 34_000, 1_000),
+        (LAYERED, 34_000, 28_900),
+        (LAYERED, 40_000, 7_000),
     ],
 )
-def test_what_stays_free_gives_way_where_it_would_leave_nothing(trigger, window, threshold):
+def test_what_stays_free_gives_way_where_it_would_leave_less_than_that(trigger, window, threshold):
     gives_way = msgspec.structs.replace(trigger, gives_way=True)
     assert gives_way.threshold(Limits(window=window)) == threshold
 
@@ -112,9 +116,9 @@ def test_what_stays_free_gives_way_where_it_would_leave_nothing(trigger, window,
         (msgspec.structs.replace(OPENCODE, gives_way=True), False),
         (msgspec.structs.replace(OPENCODE, tokens=1), False),
         (msgspec.structs.replace(OPENCODE, percent=50), False),
-        (Trigger(reserve=15_999), False),
-        (Trigger(reserve=16_000), True),
-        (Trigger(share=1.0), True),
+        (Threshold(reserve=15_999), False),
+        (Threshold(reserve=16_000), True),
+        (Threshold(share=1.0), True),
     ],
 )
 def test_a_trigger_leaves_nothing_where_all_of_the_window_has_to_stay_free(trigger, leaves_nothing):

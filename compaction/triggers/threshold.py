@@ -1,25 +1,26 @@
-"""When a context is too large."""
+"""A threshold: the window less what has to stay free, or a number."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 import msgspec
 
-from compaction.part import Count, Limits, PolicyPart, Share
+from compaction.part import Count, Limits, Share
+from compaction.triggers.trigger import TriggerPart
 
 DEFAULT_RESERVE: Final = 16_384
 """Tokens that pi and oh-my-pi keep free for an answer."""
 _SMALL_WINDOW_SHARE: Final = 0.15
 
 
-class Trigger(PolicyPart, frozen=True, tag="threshold"):
+class Threshold(TriggerPart, frozen=True, tag="threshold"):
     """A context is too large when it is over the window less what has to stay free; `inclusive`: or just as large.
 
     Free stays the larger of `reserve` tokens and `share` of the window, with the model's longest answer, of
     which at most `output` counts, and a `margin`. `tokens` (if over 0), else `percent` of the window (if over
-    0; at most 99), say the threshold in place of all that. A reserve that nobody chose and that leaves a small window
-    nothing is 15 % of it; with `gives_way`, so is all that would stay free. A threshold is at least 1.
+    0; at most 99), say the threshold in place of all that. A reserve that nobody chose and that leaves less than 15 %
+    of a small window is itself 15 % of it; with `gives_way`, so is all that would stay free. A threshold is at least 1.
     """
 
     reserve: Count | None = None
@@ -49,11 +50,17 @@ class Trigger(PolicyPart, frozen=True, tag="threshold"):
         threshold = self.threshold(limits)
         return size >= threshold if self.inclusive else size > threshold
 
+    def firing_at(self, tokens: int, percent: int) -> Self:
+        return msgspec.structs.replace(self, tokens=tokens, percent=percent)
+
+    def reserving(self, tokens: int) -> Self:
+        return msgspec.structs.replace(self, reserve=tokens, gives_way=False)
+
     def _free(self, limits: Limits) -> int:
         """Tokens that have to stay free."""
         window, reserve = limits.window, self.reserve
         small = int(window * _SMALL_WINDOW_SHARE)
         if reserve is None:
-            reserve = DEFAULT_RESERVE if window > DEFAULT_RESERVE else small
+            reserve = DEFAULT_RESERVE if window - DEFAULT_RESERVE >= small else small
         free = max(int(window * self.share), reserve) + min(limits.output, self.output) + self.margin
-        return small if self.gives_way and free >= window else free
+        return small if self.gives_way and window - free < small else free

@@ -1,0 +1,22 @@
+"""Ingredients of prompts, for tests of shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compaction.prompts.shapes import Ingredients
+from compaction.templates import parse
+from projections.harness_prompt import HarnessPrompt
+from tests.support.contexts import context_of
+from tests.support.talk import assistant, user
+
+SHOWN, *PARTS = context_of(user("what was before"), user("build it"), assistant("I look.")).parts
+TEMPLATE = parse("+++\nname = 't'\nversion = 1\nsections = []\n+++\nSum up.\n", source="test")
+HARNESS = HarnessPrompt(system="You are a harness.", tools=b"[]")
+
+
+def ingredients(**changes: Any) -> Ingredients:
+    return Ingredients(
+        **{"template": TEMPLATE, "parts": PARTS, "system": "Ours.", "max_tokens": 9, "harness": HARNESS}
+        | changes
+    )
