@@ -14,8 +14,9 @@ from compaction.cuts import AnyCut
 from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided, prompted, recorded_troubles
 from compaction.overtaken import overtaken
 from compaction.part import Limits
-from compaction.plan import Plan, plan_compaction, why_nothing
+from compaction.plan import Plan, plan_compaction
 from compaction.policies import Policy
+from compaction.prompts.shapes import SHAPES
 from compaction.reason import Reason
 from compaction.summaries.memory import notes_of
 from compaction.summaries.summary import NO_WISHES, Summary, Wishes, summarize
@@ -95,13 +96,15 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         self, snapshot: Snapshot, session: str, *, leaf: Leaf = None, cut: AnyCut | None = None
     ) -> Plan | None:
         """What a compaction would do; None where there is nothing to do. Raises NotFoundError."""
-        return self._plan(snapshot, stand(snapshot, session, leaf=leaf), cut)
+        found = self._plan(snapshot, stand(snapshot, session, leaf=leaf), cut)
+        return None if isinstance(found, str) else found
 
     def why_nothing(
         self, snapshot: Snapshot, session: str, *, leaf: Leaf = None, cut: AnyCut | None = None
     ) -> str:
-        """Why there is nothing to do where `plan` finds nothing. Raises NotFoundError."""
-        return self._why_nothing(snapshot, stand(snapshot, session, leaf=leaf), cut)
+        """Why there is nothing to do where `plan` finds nothing, else "". Raises NotFoundError."""
+        found = self._plan(snapshot, stand(snapshot, session, leaf=leaf), cut)
+        return found if isinstance(found, str) else ""
 
     def compact(
         self,
@@ -143,12 +146,12 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         with writer.log.snapshot() as snapshot:
             at = stand(snapshot, writer.session, leaf=leaf)
             plan = self._plan(snapshot, at, cut)
-            if plan is None:
-                return Compacted(outcome="nothing", reason=self._why_nothing(snapshot, at, cut))
+            if isinstance(plan, str):
+                return Compacted(outcome="nothing", reason=plan)
             sources = with_session(self.sources, snapshot, at)
             notes = notes_of(newest_first(snapshot, at), self.policy.memory)
             sent = HarnessPrompt(system=wishes.system, tools=wishes.tools)
-            if self.policy.prompting.shape == "live-prefix":
+            if SHAPES[self.policy.prompting.shape].follows_harness:
                 sent = sent.or_else(harness_prompt(snapshot, at))
         troubles = Troubles()
         return Prepared(
@@ -178,7 +181,8 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         A request that fails or is cancelled leaves the tree as it was, and an `attempt`. Where somebody has
         appended to the branch in the meantime, the summary stands all the same, for what it covers has not
         changed; where somebody has compacted it, or has gone on below another leaf that was asked for, there is
-        nothing to do, and an `attempt` keeps what the summary cost. Raises AskingError, CancelledError.
+        nothing to do, and an `attempt` keeps what the summary cost. Raises AskingError, CancelledError, and
+        VersionConflictError where others append all the time.
         """
         said = prepared.said
         if isinstance(said, Cancel):
@@ -202,16 +206,14 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 is_supplied=isinstance(said, Supplied),
                 continues=continues,
             )
-            done = until_ours(lambda: self._append(writer, prepared, draft))
+            with attempt_recorded(writer, prepared.reason, self.policy.name, answered=summary.requests):
+                done = until_ours(lambda: self._append(writer, prepared, draft))
             for hooks in self.hooks if done.outcome == "compacted" else ():
                 troubles.ask(hooks, "after_compaction", done.events)
         return msgspec.structs.replace(done, troubles=troubles)
 
-    def _plan(self, snapshot: Snapshot, at: Standpoint, cut: AnyCut | None) -> Plan | None:
+    def _plan(self, snapshot: Snapshot, at: Standpoint, cut: AnyCut | None) -> Plan | str:
         return plan_compaction(snapshot, at, self.policy, limits=self.limits, tokens=self.tokens, cut=cut)
-
-    def _why_nothing(self, snapshot: Snapshot, at: Standpoint, cut: AnyCut | None) -> str:
-        return why_nothing(snapshot, at, self.policy, tokens=self.tokens, cut=cut)
 
     def _asked(self, writer: SessionWriter, prepared: Prepared, wishes: Wishes) -> Summary:
         with attempt_recorded(writer, prepared.reason, self.policy.name):

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from compaction.continuations import CONTINUATIONS, NONE, Continued, Situation
+from compaction.cuts import has_open_calls
 from compaction.part import Limits
 from compaction.plan import Plan
 from compaction.policies import Policy
@@ -19,7 +20,7 @@ from compaction.summaries.file_tags import with_file_tags
 from compaction.summaries.summary import Summary
 from eventstore.event import Parent
 from eventstore.log import Snapshot
-from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, compose
+from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, Shown, compose
 from projections.context import Part, context_at
 from projections.prospect import Prospect
 from projections.standpoint import Standpoint, newest_first, path, stand
@@ -70,8 +71,9 @@ def compose_compaction(
 ) -> CompactionAppend:
     """What is appended below `parent`, `here`, for a plan that was made `at` the same leaf, or one before it.
 
-    Messages that have come since are kept. Files that are shown again are as few as leave a gain, and a context that
-    is not too large at once for a model of these limits.
+    Messages that have come since are kept. While calls of the newest answer are open, no file is shown again and no
+    message goes on: either would stand between a call and its result. Files that are shown again are as few as leave a
+    gain, and a context that is not too large at once for a model of these limits.
     """
     plan = draft.plan
     before = context_at(snapshot, here).parts
@@ -79,10 +81,14 @@ def compose_compaction(
     kept = {*plan.cut.kept, *come_since}
     follows = CONTINUATIONS[policy.continuation] if draft.continues else NONE
     entries = path(snapshot, here, first=min((part.seq for part in before), default=1))
-    continued = follows.after(Situation(before=before, kept=kept, entries=entries))
-    overlays = [*_shrunk(at.session, plan, tokens), *_evicted(at.session, before, kept, continued, tokens)]
+    is_open = has_open_calls(before)
+    continued = follows.following(Situation(before=before, kept=kept, entries=entries, is_open=is_open))
+    overlays = [
+        *_rewrite("offload", shrunk(at.session, plan, tokens)),
+        *_rewrite("evict", _evicted(at.session, before, kept, continued, tokens)),
+    ]
     shown_again: list[CustomMessage] = []
-    if policy.restoring:
+    if policy.restoring and not is_open:
         shown = [part for part in before if part.id in kept]
         shown_again = restored(partial(newest_first, snapshot, here), policy.restoring, shown, tokens)
     compaction = compaction_record(
@@ -151,8 +157,8 @@ def _placement(draft: Draft, policy: Policy) -> str:
     return after_refusal or policy.placement
 
 
-def _shrunk(session: str, plan: Plan, tokens: Counter) -> list[Record]:
-    """A rewrite of the largest outputs of what is kept, so that it fits its budget if it can."""
+def shrunk(session: str, plan: Plan, tokens: Counter) -> list[Shown]:
+    """What to show of the largest outputs of what is kept, so that it fits its budget if it can."""
     budget = plan.cut.shrinks_to
     if budget is None:
         return []
@@ -165,14 +171,17 @@ def _shrunk(session: str, plan: Plan, tokens: Counter) -> list[Record]:
         targets = Offload(characters=characters, preview=preview).shortened(seen, outputs)
         if sum(each.tokens for each in shown_after(seen, targets, tokens).messages) <= budget:
             break
-    return [Rewrite(reason="offload", targets=targets)] if targets else []
+    return targets
 
 
 def _evicted(
     session: str, before: Sequence[Part], kept: set[str], continued: Continued, tokens: Counter
-) -> list[Record]:
-    """A rewrite of the images in what is kept, where the continuation asks for it."""
+) -> list[Shown]:
+    """What to show of the images in what is kept, where the continuation asks for it."""
     if not continued.evicts:
         return []
-    targets = Evict().plan(sized(session, [part for part in before if part.id in kept], tokens))
-    return [Rewrite(reason="evict", targets=targets)] if targets else []
+    return Evict().plan(sized(session, [part for part in before if part.id in kept], tokens))
+
+
+def _rewrite(reason: str, targets: list[Shown]) -> list[Record]:
+    return [Rewrite(reason=reason, targets=targets)] if targets else []

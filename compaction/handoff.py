@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -11,8 +12,8 @@ from compaction.attempts import attempt_recorded
 from compaction.prompts import live_prompt, output_budget
 from compaction.summarizers.asking import Asker, ask
 from compaction.templates import Source, find, with_session
-from compaction.trigger import DEFAULT_RESERVE
-from eventstore.errors import BadInputError
+from compaction.triggers import DEFAULT_RESERVE
+from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.records import CustomMessage, Link, ModelChange, Record
 from eventstore.writing import SessionWriter
 from projections.context import context_at
@@ -51,8 +52,10 @@ def hand_off(
     is the harness's own system prompt and `tools` its definitions, a JSON list; what is left out is taken from
     the log, where it has them. No tool may be called. The new session begins with a link to its parent, the
     model in use, and the document as a message that people see, too. Raises AskingError, CancelledError,
-    BadInputError for a session without messages, VersionConflictError where the new one exists.
+    BadInputError for a session without messages, VersionConflictError where the new one exists. Where it has come to
+    be while the document was written, an `attempt` in the session itself keeps the document.
     """
+    _check_is_new(new)
     with writer.log.snapshot() as snapshot:
         at = stand(snapshot, writer.session, leaf=leaf)
         context = context_at(snapshot, at)
@@ -79,8 +82,15 @@ def hand_off(
         *_model(context.settings),
         document,
     ]
-    events = new.append(*records, parent=None, expected="new")
+    with attempt_recorded(writer, HANDOFF, answered=asked.requests):
+        events = new.append(*records, parent=None, expected="new")
     return HandedOff(session=new.session, document=asked.text, missing=asked.missing, events=events)
+
+
+def _check_is_new(new: SessionWriter) -> None:
+    """Raise VersionConflictError where the session is there before anybody is asked for anything."""
+    with new.log.snapshot() as snapshot, suppress(NotFoundError):
+        raise VersionConflictError(new.session, "new", snapshot.head(new.session).version)
 
 
 def _model(settings: Settings) -> list[Record]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from compaction.cuts import AnyCut, Cut, KeepRecent, Window, window
+from compaction.cuts import AnyCut, Cut, Window, window
 from compaction.part import Limits
 from compaction.policies import Policy
 from eventstore.frame import header_of
@@ -49,16 +49,18 @@ def plan_compaction(
     limits: Limits,
     tokens: Counter,
     cut: AnyCut | None = None,
-) -> Plan | None:
-    """What a policy would compact at a leaf; None where there is nothing to do, or it makes no summaries.
+) -> Plan | str:
+    """What a policy would compact at a leaf; where there is nothing to do, or it makes no summaries, why.
 
     `cut` stands in for the policy's.
     """
     part = cut or policy.cut
+    if part is None:
+        return _why_no_cut(policy)
     found = window(snapshot, at, tokens)
-    chosen = part.cut(found, limits) if part else None
+    chosen = part.cut(found, limits)
     if chosen is None:
-        return None
+        return _why_all_kept(found, part)
     first_of_window = snapshot.locate(at.session, found.items[0].id)
     parts = {part.id: part for part in parts_from(snapshot, at, first_of_window)}
     kept = tuple(parts[name] for name in chosen.kept)
@@ -78,21 +80,14 @@ def plan_compaction(
     )
 
 
-def why_nothing(
-    snapshot: Snapshot, at: Standpoint, policy: Policy, *, tokens: Counter, cut: AnyCut | None = None
-) -> str:
-    """Why there is nothing to compact at a leaf where `plan_compaction` finds nothing."""
-    part = cut or policy.cut
-    if part is None:
-        instead = ", but has rewrites for refold prune" if policy.rewrites else ""
-        return f"policy {policy.name!r} makes no summaries{instead}"
-    found = window(snapshot, at, tokens)
+def _why_no_cut(policy: Policy) -> str:
+    return f"policy {policy.name!r} makes no summaries{', but has rewrites' if policy.rewrites else ''}"
+
+
+def _why_all_kept(found: Window, part: AnyCut) -> str:
     if found.is_compacted:
         return "nothing has been said since the newest compaction"
     if not found.items:
         return "there are no messages"
-    if isinstance(part, KeepRecent) and found.tokens <= part.tokens:
-        return f"all that is not summarized fits into the {part.tokens:,} tokens that are kept"
-    if not any(item.may_start for item in found.items[1:]):
-        return "all that is not summarized belongs together, and is kept"
-    return "all that is not summarized is kept"
+    why = "is kept" if any(item.may_start for item in found.items[1:]) else "belongs together, and is kept"
+    return part.why_all(found) or f"all that is not summarized {why}"

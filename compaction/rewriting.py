@@ -21,11 +21,25 @@ from projections.standpoint import Leaf, entry_id, stand
 from projections.tokens import Counter
 
 
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What one part found: a rewrite by which `messages` are shown otherwise or no more, or `why` there is none."""
+
+    part: str
+    rewrite: Rewrite | None = None
+    messages: int = 0
+    why: str = ""
+
+
 class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
-    """Rewrites that were appended, and the ids of their entries, in order; none where nothing would be saved."""
+    """What each part found, in order, and the ids of the entries that were appended for it."""
 
     events: list[str] = []
-    records: list[Rewrite] = []
+    findings: list[Finding] = []
+
+    @property
+    def records(self) -> list[Rewrite]:
+        """The rewrites; none where nothing would be saved."""
+        return [each.rewrite for each in self.findings if each.rewrite]
 
 
 def plan_rewrites(
@@ -37,11 +51,11 @@ def plan_rewrites(
     now: int | None = None,
     is_compacting: bool = False,
     leaf: Leaf = None,
-) -> list[Rewrite]:
+) -> Rewritten:
     """What rewrites would do to the context at a leaf of a session, each upon what the one before leaves.
 
     `now` in epoch milliseconds says how long nothing has happened; None: a moment. Those that would save
-    nothing are left out. `tokens_saved` is by the counter.
+    nothing are none. `tokens_saved` is by the counter. Nothing is appended.
     """
     context = context_at(snapshot, stand(snapshot, session, leaf=leaf))
     idle = _idle(snapshot, session, now)
@@ -53,15 +67,14 @@ def plan_rewrites(
         is_compacting=is_compacting,
         is_subagent=_is_subagent(snapshot, session),
     )
-    found: list[Rewrite] = []
+    found: list[Finding] = []
     for part in parts:
         shown = part.plan(seen)
         left = shown_after(seen, shown, tokens)
-        rewrite = _rewrite(part, shown, seen, left)
-        if rewrite.tokens_saved > 0:
-            found.append(rewrite)
+        found.append(_finding(part, shown, seen, left))
+        if found[-1].rewrite:
             seen = left
-    return found
+    return Rewritten(findings=found)
 
 
 def record_rewrites(
@@ -87,7 +100,7 @@ def record_rewrites(
             if leaf is not None and went_on(snapshot, at, since):
                 return Rewritten()
             parent = Parent.LEAF if leaf is None else entry_id(snapshot, writer.session, at.leaf)
-            records = plan_rewrites(
+            planned = plan_rewrites(
                 snapshot,
                 writer.session,
                 parts,
@@ -96,11 +109,12 @@ def record_rewrites(
                 is_compacting=is_compacting,
                 leaf=leaf,
             )
+        records = planned.records
         if not records:
-            return Rewritten()
+            return planned
         ids = writer.fresh_ids(len(records))
         events = writer.append(*records, parent=parent, cause=ids[0], expected=version, ids=ids)
-        return Rewritten(events=events, records=records)
+        return msgspec.structs.replace(planned, events=events)
 
     return until_ours(look_and_append)
 
@@ -129,9 +143,20 @@ def record_rewrite(writer: SessionWriter, *, targets: Sequence[Shown], reason: s
     return writer.append(record, expected=version)[0]
 
 
-def _rewrite(part: AnyRewrite, shown: list[Shown], before: SizedContext, left: SizedContext) -> Rewrite:
+def _finding(part: AnyRewrite, shown: list[Shown], before: SizedContext, left: SizedContext) -> Finding:
+    name = str(part.__struct_config__.tag)
+    if not shown:
+        return Finding(part=name, why=part.why_nothing(before))
     saved = sum(each.tokens for each in before.messages) - sum(each.tokens for each in left.messages)
-    return Rewrite(reason=str(part.__struct_config__.tag), targets=shown, tokens_saved=saved)
+    if saved <= 0:
+        return Finding(part=name, why="what would be shown instead is no shorter")
+    # One message stands for all of a span.
+    hidden = len(before.messages) - len(left.messages)
+    return Finding(
+        part=name,
+        rewrite=Rewrite(reason=name, targets=shown, tokens_saved=saved),
+        messages=len({each.target for each in shown}) + hidden,
+    )
 
 
 def _idle(snapshot: Snapshot, session: str, now: int | None) -> int:
@@ -160,5 +185,7 @@ def _check_target(parts: Mapping[str, Part], places: Mapping[str, int], shown: S
     if role in ("compactionSummary", "branchSummary"):
         raise BadInputError(where, f"a {role} has no content to rewrite", "name another message")
     if shown.block is not None and not 0 <= shown.block < len(message.blocks):
+        if message.shell:
+            raise BadInputError(where, "a shell command has no blocks, but an output", "leave the block out")
         problem = f"has no block {shown.block}, but {len(message.blocks)} blocks"
         raise BadInputError(where, problem, "count blocks from 0, or leave the block out")

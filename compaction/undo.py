@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from eventstore.errors import BadInputError, NotFoundError
+from eventstore.errors import BadInputError, NotFoundError, no_event
 from eventstore.event import Event, Parent
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import Buffer, decode, header_of
@@ -15,7 +15,7 @@ from eventstore.kinds import CODE_OF_KIND, COMPACTION, UNDONE, kind_of_code
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FORMAT, Label, Undone, compose
 from eventstore.undo import append_at, append_of, in_effect
-from eventstore.writing import SessionWriter
+from eventstore.writing import SessionWriter, until_ours
 from projections.context import Context, context_at
 from projections.labels import LabelFold
 from projections.prospect import Prospect
@@ -56,23 +56,33 @@ class Undid(msgspec.Struct, frozen=True, kw_only=True):
 def undo(writer: SessionWriter, target: str | None = None) -> Undid:
     """Put an append out of effect, in one append: what `plan_undo` says.
 
-    Raises what that raises, and VersionConflictError where somebody appended in the meantime.
+    Where somebody appended in the meantime it is planned anew, and is of the same append: one that somebody else has
+    undone by then is not undone again, and neither is another in its place. Raises what `plan_undo` raises, and
+    VersionConflictError where others append all the time.
     """
-    with writer.log.snapshot() as snapshot:
-        version = snapshot.head(writer.session).version
-        plan = plan_undo(snapshot, writer.session, target)
-    records = (plan.record, *plan.labels)
-    ids = writer.fresh_ids(len(records))
-    cause = ids[0] if plan.labels else ""
-    writer.append(*records, parent=plan.parent, cause=cause, expected=version, ids=ids)
-    return Undid(undo=plan, events=tuple(ids))
+    chosen = target
+
+    def look_and_append() -> Undid:
+        nonlocal chosen
+        with writer.log.snapshot() as snapshot:
+            version = snapshot.head(writer.session).version
+            plan = plan_undo(snapshot, writer.session, chosen)
+        chosen = plan.record.target_id
+        records = (plan.record, *plan.labels)
+        ids = writer.fresh_ids(len(records))
+        cause = ids[0] if plan.labels else ""
+        writer.append(*records, parent=plan.parent, cause=cause, expected=version, ids=ids)
+        return Undid(undo=plan, events=tuple(ids))
+
+    return until_ours(look_and_append)
 
 
 def plan_undo(log: EventLog | Snapshot, session: str, target: str | None = None) -> Undo:
     """The undo of the append that an event belongs to; nothing is appended.
 
-    Without a target, of the newest append in effect on the leaf's path that can be undone: a compaction, a
-    rewrite, or a move that nothing followed, whoever made it. With an undo as target, what it took away is
+    Without a target, of the newest append in effect on the leaf's path that refold wrote and that can be undone: a
+    compaction, a rewrite, or a move that nothing followed. One that came with an import was in the session when its
+    harness used it, and is undone where it is the target. With an undo as target, what it took away is
     back. The context is then what it was before, with what has come since.
 
     Where the append had gone elsewhere, and nobody has gone on from there, its undo stands where the session
@@ -101,7 +111,6 @@ class _Branch:
         self._snapshot, self._session = snapshot, session
         self._frames = list(snapshot.path(session, stand(snapshot, session).leaf))
         self._newest_first = [head for _, head in in_effect(reversed(self._frames), self._read)]
-        self._effective = {head.seq for head in self._newest_first}
 
     def _read(self, seq: int) -> Buffer:
         return self._snapshot.frame(self._session, seq)
@@ -110,12 +119,22 @@ class _Branch:
         return decode(self._read(seq), self._session)
 
     def newest(self) -> tuple[Event, ...]:
-        """The newest append that can be undone."""
+        """The newest append that refold wrote and that can be undone."""
+        imported: Event | None = None
         for head in self._newest_first:
             if kind_of_code(head.kind) in PRODUCED:
                 entries = self._append_with(head.seq)
                 if self._objection(entries) is None:
-                    return entries
+                    if entries[0].format == FORMAT:
+                        return entries
+                    imported = imported or self._event(head.seq)
+        if imported is not None:
+            raise NotFoundError(
+                "compaction, rewrite or move to undo in session",
+                self._session,
+                f"{imported.kind} {imported.id!r} came with an import and is undone by name alone: "
+                f"refold undo {self._session} {imported.id}",
+            )
         raise NotFoundError(
             "compaction, rewrite or move to undo in session",
             self._session,
@@ -126,17 +145,16 @@ class _Branch:
         """The append that an event belongs to, if it can be undone."""
         seq = self._snapshot.locate(self._session, target)
         if not seq:
-            raise NotFoundError(
-                "event", target, f"'refold log' lists the events of session {self._session!r}"
-            )
+            raise no_event(self._session, target)
         where = f"event {target!r}"
         if not self._event(seq).is_entry:
             raise BadInputError(where, "is no node of the tree", "name a compaction, a rewrite or a move")
+        undo_of_it = self._undo_of(seq)
+        if undo_of_it is not None:
+            raise BadInputError(where, "is undone already", f"undo {undo_of_it!r} to have it back")
         if all(header_of(frame).seq != seq for frame in self._frames):
             remedy = f"go there first: refold go {self._session} {target}"
             raise BadInputError(where, "lies on another branch", remedy)
-        if seq not in self._effective:
-            raise BadInputError(where, "is undone already", f"undo {self._undo_of(seq)!r} to have it back")
         entries = self._append_with(seq)
         objection = self._objection(entries)
         if objection is not None:
@@ -149,15 +167,16 @@ class _Branch:
         of_it = (frame for frame in self._frames if append_of(frame, header_of(frame)) == append)
         return tuple(decode(frame, self._session) for frame in of_it)
 
-    def _undo_of(self, seq: int) -> str:
-        """The id of the undo in effect that has put an entry out of effect."""
+    def _undo_of(self, seq: int) -> str | None:
+        """The id of the undo in effect that has put an entry out of effect, of a move also from where it led away."""
         append = append_at(seq, self._read)
         undos = (head for head in self._newest_first if head.kind == UNDONE)
-        return next(
+        found = (
             self._event(head.seq).id
             for head in undos
             if head.target_seq and append_at(head.target_seq, self._read) == append
         )
+        return next(found, None)
 
     def _objection(self, entries: tuple[Event, ...]) -> BadInputError | None:
         """Why an append cannot be undone."""

@@ -15,6 +15,9 @@ from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Expected
 from eventstore.records import BOOKKEEPING, MessageRecord, Record, compose
 
+MOST_TRIES: Final = 100
+"""How often something is tried while others append."""
+
 T = TypeVar("T")
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -74,7 +77,7 @@ class SessionWriter:
             raise BadInputError(f"shape {shape!r}", "is not known", f"use one of {', '.join(SHAPES)}")
         try:
             raw = _encode(message)
-        except UnicodeEncodeError:
+        except (UnicodeEncodeError, RecursionError):
             raw = stringify(message).encode()
         record = MessageRecord(message=msgspec.Raw(raw), shape=shape)
         return self.append(record, expected=expected)[0]
@@ -97,11 +100,17 @@ class SessionWriter:
 def until_ours(look_and_append: Callable[[], T]) -> T:
     """What a look and the append that it leads to give; where somebody appended in between, what another look gives.
 
-    There is no limit to the tries: of writers in conflict one always gets through, and a look that finds nothing to do
-    any more ends it, too.
+    Of writers in conflict one always gets through, and a look that finds nothing to do any more ends it, too. Who
+    looks for longer than others wait between their appends might never get through: after 100 tries it raises
+    VersionConflictError, which says so.
     """
+    tries = 0
     while True:
         try:
             return look_and_append()
-        except VersionConflictError:
-            continue
+        except VersionConflictError as error:
+            tries += 1
+            if tries == MOST_TRIES:
+                raise VersionConflictError(
+                    error.session, error.expected, error.actual, tries=tries
+                ) from error

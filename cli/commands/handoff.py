@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 import click
@@ -10,6 +11,8 @@ from cli.compacting import Asking, asking_options
 from cli.options import json_option, utf8
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from eventstore.lmdb_log import LmdbLog
 
 
@@ -48,21 +51,23 @@ def command(
     from cli.output import echo_json, echo_note, echo_text, unbroken
     from cli.store import opened_session
     from cli.texts import text_of, tools_of
+    from cli.unsummarized import told_what_to_do
     from compaction.handoff import hand_off
     from eventstore.writing import SessionWriter
 
-    with opened_session(ctx, session) as (log, name), cancellable(ctx) as interrupt:
+    with opened_session(ctx, session) as (log, name), told_what_to_do(ctx), cancellable(ctx) as interrupt:
         new = SessionWriter(log, _name(log, new_name))
-        asker = asker_of(ctx, log, asking, interrupt, session=name)
-        done = hand_off(
-            SessionWriter(log, name),
-            new,
-            asker,
-            system=text_of(system) if system else "",
-            tools=tools_of(tools) if tools else b"",
-            instructions=instructions,
-            sources=template_sources(),
-        )
+        asker = asker_of(ctx, log, asking, interrupt, session=name, instructions=instructions)
+        with _taken_meanwhile():
+            done = hand_off(
+                SessionWriter(log, name),
+                new,
+                asker,
+                system=text_of(system) if system else "",
+                tools=tools_of(tools) if tools else b"",
+                instructions=instructions,
+                sources=template_sources(),
+            )
     if as_json:
         echo_json(
             {
@@ -77,6 +82,20 @@ def command(
         echo_text(f"{done.document}\n\nthe new session: {unbroken(done.session)}")
     if done.missing:
         echo_note(f"the document lacks sections: {', '.join(done.missing)}")
+
+
+@contextmanager
+def _taken_meanwhile() -> Iterator[None]:
+    """A block in which a new session that somebody else begins is told as such, with what becomes of the document."""
+    from eventstore.errors import BadInputError, VersionConflictError
+
+    try:
+        yield
+    except VersionConflictError as error:
+        again = "; '--summarizer recorded' gives the same document" if error.attempt else ""
+        problem = "somebody else has begun it meanwhile"
+        remedy = f"choose another name with --as{again}"
+        raise BadInputError(f"session {error.session!r}", problem, remedy) from None
 
 
 def _name(log: LmdbLog, given: str | None) -> str:

@@ -9,9 +9,19 @@ from compaction.cuts.cut import Cut
 from compaction.cuts.keep_recent import KeepRecent
 from compaction.cuts.last_messages import LastMessages
 from compaction.cuts.tail_turn import TailTurn
-from compaction.cuts.window import Item, Window, window
+from compaction.cuts.window import Item, Window, has_open_calls, window
 
-__all__ = ["AnyCut", "Cut", "Item", "KeepRecent", "LastMessages", "TailTurn", "Window", "window"]
+__all__ = [
+    "AnyCut",
+    "Cut",
+    "Item",
+    "KeepRecent",
+    "LastMessages",
+    "TailTurn",
+    "Window",
+    "has_open_calls",
+    "window",
+]
 
 AnyCut = KeepRecent | TailTurn | LastMessages
 """The cuts that a policy can name."""

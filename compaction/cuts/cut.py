@@ -16,6 +16,11 @@ class CutPart(PolicyPart, frozen=True):
     What a person may set of cuts of any sort is asked of each of them.
     """
 
+    def why_all(self, window: Window) -> str:
+        """Why it keeps all of a window, as far as it knows; "" where it does not."""
+        del window
+        return ""
+
     def most_kept(self, limits: Limits) -> int | None:
         """How many tokens it keeps at most, None where that depends on the messages."""
         del limits

@@ -23,6 +23,11 @@ class KeepRecent(CutPart, frozen=True, tag="keep-recent"):
     tokens: Positive = 20_000
     adapts: bool = False
 
+    def why_all(self, window: Window) -> str:
+        if window.tokens > self.tokens:
+            return ""
+        return f"all that is not summarized fits into the {self.tokens:,} tokens that are kept"
+
     def most_kept(self, limits: Limits) -> int:
         del limits
         return self.tokens

@@ -85,8 +85,13 @@ def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
         previous_summary=summary,
         measured=_measured(entries, in_effect),
         is_compacted=is_compacted(snapshot, at),
-        is_open=max(open_until, default=-1) >= len(parts),
+        is_open=_is_open(open_until),
     )
+
+
+def has_open_calls(parts: Sequence[Part]) -> bool:
+    """Whether calls of the newest answer of a context are in flight: what comes behind it has to be their results."""
+    return _is_open(_open_until(parts))
 
 
 def is_compacted(snapshot: Snapshot, at: Standpoint) -> bool:
@@ -155,6 +160,10 @@ def _open_until(parts: Sequence[Part]) -> list[int]:
         if any(call.id not in done for call in views[newest].tool_calls):
             until[newest] = len(views)
     return until
+
+
+def _is_open(open_until: Sequence[int]) -> bool:
+    return max(open_until, default=-1) >= len(open_until)
 
 
 def _first(entries: Sequence[Event], place: int) -> str:

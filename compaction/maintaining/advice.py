@@ -14,10 +14,10 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a harness should do; what belongs to it in the log is appended already.
 
     `do`: nothing; send the request again; go on with `model`; or send a request right away, for the message
-    that goes on is in the log. `session`: go on in that one, which has been begun. `history_rewritten`: the
-    context is not what it was with something more behind it, so that provider sessions which hold the old
-    prefix have to be closed. `events` are the ids of what was appended, `reason` says why, `error` what went
-    wrong.
+    that goes on is in the log. `session`: go on in that one, which has been begun, right away or with what comes
+    next. `history_rewritten`: the context is not what it was with something more behind it, so that provider
+    sessions which hold the old prefix have to be closed. `events` are the ids of what was appended, `reason` says
+    why, `error` what went wrong.
     """
 
     do: Do = "nothing"

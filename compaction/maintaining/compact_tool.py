@@ -1,4 +1,8 @@
-"""A compaction that the model asks for by calling a tool, once or more often."""
+"""A compaction that the model asks for by calling a tool, once or more often.
+
+Its calls get their results first, for else what a compaction appends would stand between them; where nothing comes of
+it, the results are shown otherwise.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,19 @@ from typing import Final
 
 import msgspec
 
+from compaction.rewriting import record_rewrite
+from eventstore.errors import NotFoundError
 from eventstore.formats import view_of_message
 from eventstore.javascript import stringify
-from eventstore.records import MessageRecord
+from eventstore.records import MessageRecord, Shown
 from eventstore.views import ToolCall
-from projections.context import Part
+from eventstore.writing import SessionWriter, until_ours
+from projections.context import Part, build_context
 from projections.usage import FAILED
 
 TOOL: Final = "compact"
 DONE: Final = "[Compacted. History summarized.]"
+_CORRECTION: Final = "correction"
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,13 +55,41 @@ def compact_calls(parts: Sequence[Part]) -> Asked | None:
     return None
 
 
-def call_result(call: ToolCall, *, problem: str = "") -> MessageRecord:
-    """The result that the call gets: that it is done, or why nothing was."""
+def answer_calls(writer: SessionWriter, asked: Asked) -> list[str]:
+    """Append that it is done as the result of each call; the ids.
+
+    None where somebody has given them by now, or has left the branch.
+    """
+
+    def look_and_append() -> list[str]:
+        with writer.log.snapshot() as snapshot:
+            version = snapshot.head(writer.session).version
+            now = compact_calls(build_context(snapshot, writer.session).parts)
+        if now is None or now.calls != asked.calls:
+            return []
+        return writer.append(*map(_result, asked.calls), expected=version)
+
+    return until_ours(look_and_append)
+
+
+def tell_that_nothing_came(writer: SessionWriter, results: Sequence[str], problem: str) -> list[str]:
+    """Show results of calls otherwise, namely why nothing was done; the id of the rewrite.
+
+    The log keeps what they said at first. None where the context has them no more.
+    """
+    told = [Shown(target=result, shown=f"[Not compacted: {problem}]") for result in results]
+    try:
+        return [until_ours(lambda: record_rewrite(writer, targets=told, reason=_CORRECTION))]
+    except NotFoundError:
+        return []
+
+
+def _result(call: ToolCall) -> MessageRecord:
     message = {
         "role": "toolResult",
         "toolCallId": call.id,
         "toolName": call.name,
-        "content": [{"type": "text", "text": f"[Not compacted: {problem}]" if problem else DONE}],
-        "isError": bool(problem),
+        "content": [{"type": "text", "text": DONE}],
+        "isError": False,
     }
     return MessageRecord(message=msgspec.Raw(stringify(message).encode()))

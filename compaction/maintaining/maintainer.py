@@ -8,10 +8,11 @@ from typing import Final
 import msgspec
 
 from compaction.compactor import Compacted, Compactor
+from compaction.cuts import has_open_calls
 from compaction.maintaining import rules
 from compaction.maintaining.advice import Advice, after
 from compaction.maintaining.answers import failed_before_compaction, newest
-from compaction.maintaining.compact_tool import Asked, call_result, compact_calls
+from compaction.maintaining.compact_tool import Asked, answer_calls, compact_calls, tell_that_nothing_came
 from compaction.maintaining.decisions import Hook, Occasion, past
 from compaction.maintaining.overrides import compactor_with
 from compaction.maintaining.remedies import Remedies
@@ -21,14 +22,16 @@ from compaction.navigation.navigator import Navigator
 from compaction.reason import Reason
 from compaction.rewriting import record_rewrites
 from compaction.summaries.summary import NO_WISHES, Wishes
+from compaction.summarizers.refusal import one_line
 from eventstore.records import Decision, DecisionOutcome
-from eventstore.writing import SessionWriter, until_ours
-from projections.context import build_context
+from eventstore.writing import SessionWriter
+from projections.context import build_context, context_at
 from projections.context_size import ContextSize, context_size
 from projections.harness_prompt import HarnessPrompt
 from projections.standpoint import Leaf, stand
 
 _REWRITES_WERE_ENOUGH: Final = "rewrites made the context small enough"
+_ANSWERED: Final = "the calls that ask for a compaction have their results already"
 
 
 class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,9 +67,9 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     def after_turn(self, writer: SessionWriter, *, model: str | None = None) -> Advice:
         """After an answer: one that was cut off for its length is recovered, else the threshold is looked at.
 
-        An answer that failed or was aborted is no turn. Where the answer calls the `compact` tool, that is
-        done as soon as all other calls of the answer have their results. `model` is the one in use now, by its
-        name or as provider/name; None: the one that the log says.
+        An answer that failed or was aborted is no turn. Where the answer calls the `compact` tool, the call gets its
+        result and that is done, as soon as all other calls of the answer have theirs. `model` is the one in use now,
+        by its name or as provider/name; None: the one that the log says.
         """
         with self.running.one(writer.session):
             with writer.log.snapshot() as snapshot:
@@ -97,7 +100,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             return self._handled(writer, "error", case, model=model)
 
     def on_idle(self, writer: SessionWriter, idle_seconds: float) -> Advice:
-        """While nothing happens: a large context is made smaller, and nothing goes on by itself."""
+        """While nothing happens: a large context is made smaller, or handed off, and nothing goes on by itself."""
         with self.running.one(writer.session):
             return self._handled(writer, "idle", rules.on_idle(idle_seconds, self.settings))
 
@@ -172,27 +175,25 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         return self._made_smaller(occasion, case)
 
     def _as_asked(self, occasion: Occasion, asked: Asked) -> Advice:
-        """What the model asked for by calling a tool; the results of its calls follow.
+        """What the model asked for by calling a tool, once its calls have their results.
 
-        They come behind the compaction, and not before it, for they tell what came of it. Every cut keeps an answer
-        whose calls are open, so that no result is an orphan; and who takes the compaction back takes no result with it.
+        They are an append of their own, so that who takes the compaction back takes no result with it. Where nothing
+        comes of it, whatever the cause, they are told so.
         """
         writer = occasion.writer
+        results = answer_calls(writer, asked)
+        if not results:
+            return self._skipped(occasion, _ANSWERED)
         wishes = Wishes(instructions=asked.instructions)
-        advice = self._remedied(occasion, "tool", self._size(writer), wishes=wishes)
-        problem = "" if advice.history_rewritten else advice.error or advice.reason
-        answered = until_ours(lambda: self._answered(writer, asked, problem))
-        return msgspec.structs.replace(advice, do="nothing", events=[*advice.events, *answered])
-
-    def _answered(self, writer: SessionWriter, asked: Asked, problem: str) -> list[str]:
-        """The results of calls; none where somebody has given them by now, or has left the branch."""
-        with writer.log.snapshot() as snapshot:
-            version = snapshot.head(writer.session).version
-            open_calls = compact_calls(build_context(snapshot, writer.session).parts)
-        if open_calls is None or open_calls.calls != asked.calls:
-            return []
-        results = (call_result(call, problem=problem) for call in asked.calls)
-        return writer.append(*results, expected=version)
+        try:
+            advice = self._remedied(occasion, "tool", self._size(writer), wishes=wishes)
+        except BaseException as error:
+            tell_that_nothing_came(writer, results, one_line(str(error)) or type(error).__name__)
+            raise
+        told: list[str] = []
+        if not advice.history_rewritten:
+            told = tell_that_nothing_came(writer, results, advice.error or advice.reason)
+        return msgspec.structs.replace(advice, do="nothing", events=[*results, *advice.events, *told])
 
     def _made_smaller(self, occasion: Occasion, reason: Reason) -> Advice:
         """Rewrites first; then, if they were not enough, what else there is."""
@@ -240,13 +241,15 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Advice:
         writer = occasion.writer
         with writer.log.snapshot() as snapshot:
-            so_far = past(snapshot, writer.session, stand(snapshot, writer.session, leaf=leaf).leaf)
+            at = stand(snapshot, writer.session, leaf=leaf)
+            so_far = past(snapshot, writer.session, at.leaf)
+            is_open = has_open_calls(context_at(snapshot, at).parts)
         remedy = rules.remedy(
             reason,
             has_larger_model=self._is_promoted(occasion, size),
             past=so_far,
             settings=self.settings,
-            can_hand_off=self.new_session is not None,
+            can_hand_off=self.new_session is not None and not is_open,
         )
         return Remedies(
             occasion=occasion,

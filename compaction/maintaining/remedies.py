@@ -26,8 +26,9 @@ from eventstore.writing import SessionWriter, until_ours
 from projections.context_size import ContextSize
 from projections.standpoint import Leaf, stand
 
-_NO_SUMMARY: Final = (SummarizerError, BadInputError, NotFoundError)
-"""What is raised where none came of asking: also for a template that is not there, and tools that are none."""
+_NOTHING_CAME: Final = (SummarizerError, BadInputError, NotFoundError, VersionConflictError)
+"""What is raised where nothing came of asking: also for a template that is not there, tools that are none, a new
+session that somebody else has begun, and a session to which others append all the time."""
 
 
 class Remedies(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,10 +55,9 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
             return self._give_up(remedy.why)
         if remedy == "switch-model" and self.settings.promotion is not None:
             return self._switch_model(self.settings.promotion)
-        handed_off = None
         if remedy == "hand-off" and self.new_session is not None:
-            handed_off = self._hand_off(self.new_session)
-        return self._compact() if handed_off is None else handed_off
+            return self._hand_off(self.new_session)
+        return self._compact()
 
     def _switch_model(self, larger: Promotion) -> Advice:
         """Go on with a larger model, without the answers that failed."""
@@ -83,8 +83,8 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
                 return []
         return [move_to(writer, self.leaf, expected=version)]
 
-    def _hand_off(self, new_session: Callable[[], SessionWriter]) -> Advice | None:
-        """A new session in place of a compaction; None where no document came of it."""
+    def _hand_off(self, new_session: Callable[[], SessionWriter]) -> Advice:
+        """A new session in place of a compaction; where none comes of it, a compaction. An idle one waits there."""
         compactor = self.compactor
         try:
             done = hand_off(
@@ -99,11 +99,11 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
             )
         except CancelledError as error:
             return self._interrupted(error)
-        except (*_NO_SUMMARY, VersionConflictError):
-            return None
+        except _NOTHING_CAME as error:
+            return after(attempt_of(error), self._compact())
         events = self._put_down(DecisionOutcome.HANDED_OFF, f"to session {done.session}")
         return Advice(
-            do="continue",
+            do="nothing" if self.reason == "idle" else "continue",
             reason=DecisionOutcome.HANDED_OFF,
             session=done.session,
             events=events,
@@ -143,7 +143,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
             )
         except CancelledError as error:
             advice = self._interrupted(error)
-        except _NO_SUMMARY as error:
+        except _NOTHING_CAME as error:
             advice = after(attempt_of(error), self._failed(str(error)))
         else:
             advice = self._come_of(done)

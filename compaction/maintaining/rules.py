@@ -15,13 +15,13 @@ from compaction.part import Limits
 from compaction.reason import Reason
 from compaction.summarizers.refusal import one_line
 from compaction.summarizers.too_long import says_too_long
-from compaction.trigger import Trigger
+from compaction.triggers import AnyTrigger
 from projections.standpoint import ROOT, Leaf
 from projections.usage import CUT_OFF, FAILED
 
 Remedy = Literal["switch-model", "hand-off", "compact"]
 _PROMOTED: Final[frozenset[Reason]] = frozenset({"overflow", "incomplete", "threshold", "idle"})
-_HANDED_OFF: Final[frozenset[Reason]] = frozenset({"incomplete", "threshold"})
+_HANDED_OFF: Final[frozenset[Reason]] = frozenset({"incomplete", "threshold", "idle"})
 _RECOVERIES_FAILED: Final[dict[Reason, str]] = {
     "overflow": "Context overflow recovery failed: ",
     "incomplete": "Incomplete response recovery failed: ",
@@ -84,7 +84,7 @@ def on_idle(seconds: float, settings: Settings) -> Reason | Skip:
 
 
 def is_too_large(
-    reason: Reason, tokens: int, *, trigger: Trigger, limits: Limits, settings: Settings
+    reason: Reason, tokens: int, *, trigger: AnyTrigger, limits: Limits, settings: Settings
 ) -> bool:
     """Whether a context is to be made smaller: an idle one has a threshold of its own, others the policy's."""
     if reason == "idle":
@@ -103,8 +103,9 @@ def remedy(
 ) -> Remedy | GivenUp:
     """A larger model, if there is one with room; then a handoff, if that is the strategy; else a compaction.
 
-    Neither is tried where the circuit is open. After an overflow a handoff would send again what was too long;
-    while nothing happens, and where the model asks for a compaction, nothing goes on elsewhere.
+    Neither is tried where the circuit is open. After an overflow a handoff would send again what was too long; where
+    the model asks for a compaction, nothing goes on elsewhere. Nor does it while calls are open (`can_hand_off`), whose
+    results the new session would have no calls for.
     """
     if has_larger_model and reason in _PROMOTED:
         return "switch-model"
@@ -116,7 +117,7 @@ def remedy(
     return "compact"
 
 
-def is_promoted(promotion: Promotion | None, *, tokens: int, trigger: Trigger, in_use: str) -> bool:
+def is_promoted(promotion: Promotion | None, *, tokens: int, trigger: AnyTrigger, in_use: str) -> bool:
     """Whether a larger model is set, is not `in_use` (its name, or provider/name) and has room for so many tokens."""
     if promotion is None or trigger.fires(tokens, promotion.limits):
         return False

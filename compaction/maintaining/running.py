@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Lock, RLock
 from weakref import WeakValueDictionary
 
@@ -30,20 +30,26 @@ class Running:
     def first(self, session: str) -> Iterator[None]:
         """The same, where whatever runs until then is called off."""
         calls = self._of(session)
-        with self._lock:
-            calls.go_first += 1
-        calls.running.acquire()
-        try:
-            with self._lock:
-                calls.go_first -= 1
-            yield
-        finally:
-            calls.running.release()
+        with ExitStack() as waits:
+            waits.enter_context(self._going_first(calls))
+            with calls.running:
+                waits.close()
+                yield
 
     def is_called_off(self, session: str) -> bool:
         """Whether somebody waits who goes first."""
         calls = self._sessions.get(session)
         return calls is not None and calls.go_first > 0
+
+    @contextmanager
+    def _going_first(self, calls: _Session) -> Iterator[None]:
+        with self._lock:
+            calls.go_first += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                calls.go_first -= 1
 
     def _of(self, session: str) -> _Session:
         with self._lock:

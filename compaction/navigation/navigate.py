@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from compaction.navigation.branch import SAYS_NOTHING, branch_summary, says_anything
+from compaction.navigation.branch import SAYS_NOTHING, branch_summary
 from compaction.overtaken import LEFT
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.event import Event, Parent
@@ -17,6 +18,7 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations, Label, LeafMoved, Record
 from eventstore.sources import observed_rewrites
 from eventstore.writing import SessionWriter
+from projections.coverage import bears_message
 from projections.files import files_of
 from projections.standpoint import Leaf, Standpoint, entry_id, stand
 
@@ -58,7 +60,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OvertakenError(RefoldError):
-    """A summary tells of another branch than the one that would be left by now."""
+    """A summary tells of other messages than those that would be left by now."""
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,12 +160,19 @@ def go(
 
 
 def _check_same(before: Move, now: Move) -> None:
-    """Raise OvertakenError where a move leaves other entries than it did, or leads elsewhere."""
-    told, left = (
-        [entry.id for entry in each.to_summarize if says_anything([entry])] for each in (before, now)
-    )
-    if left != told or now.new_leaf != before.new_leaf:
+    """Raise OvertakenError where what a move leaves has more to tell of, or something else, than it had."""
+    told, left = (list(_told_of(each)) for each in (before, now))
+    if left != told:
         raise OvertakenError(GREW if left[: len(told)] == told else LEFT)
+
+
+def _told_of(move: Move) -> Iterator[str]:
+    """What a summary of a branch is about: its messages, and what decides which of them count."""
+    return (
+        entry.id
+        for entry in move.to_summarize
+        if bears_message(entry) or entry.kind in ("compaction", "undone")
+    )
 
 
 def _step(snapshot: Snapshot, move: Move, written: Written | None) -> Record | None:

@@ -68,8 +68,9 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         """Go to an entry, or to `ROOT`, with the summary that a hook supplies, that is given, or that is asked for.
 
         Where nothing is left that says anything, none is asked for. A request that fails or is cancelled leaves
-        the tree as it was, and an `attempt`. So does one during which others have said more on the branch, or have
-        left it: its summary is not of what would be left. Raises what `go` does, AskingError, CancelledError.
+        the tree as it was, and an `attempt`. So does one during which others have said more on the branch, have
+        compacted it, undone something, or left it: its summary is not of what would be left. Raises what `go` does,
+        AskingError, CancelledError.
         """
         move = plan_move(writer.log, writer.session, target)
         with recorded_troubles(writer) as troubles:

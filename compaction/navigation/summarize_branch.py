@@ -14,8 +14,8 @@ from compaction.part import Limits
 from compaction.prompts import serialized_prompt
 from compaction.summaries.folding import grouped, last_fitting
 from compaction.summarizers.asking import Asker, Reply, ask
-from compaction.templates import Source, Template, find, with_session, with_text
-from compaction.trigger import Trigger
+from compaction.templates import SYSTEM, Source, Template, find, with_session, with_text
+from compaction.triggers import Threshold
 from eventstore.sources import observed_rewrites
 from eventstore.writing import SessionWriter
 from projections.context import Part, part_of
@@ -40,7 +40,7 @@ def summarize_branch(
 ) -> Reply | None:
     """The summary of the branch that a move leaves, by as many of its newest messages as fit the model.
 
-    `reserve` tokens of its window stay free; None: as many as where nobody chose a reserve for a `Trigger`. Where
+    `reserve` tokens of its window stay free; None: as many as where nobody chose a reserve for a `Threshold`. Where
     not even the newest fits, it is told all the same, an answer with its results. None where the branch holds no
     message. Instructions of a person
     replace the template. A failed or cancelled request leaves the tree as it was, and an `attempt`. Raises
@@ -57,11 +57,11 @@ def summarize_branch(
         places = with_session(sources, snapshot, stand(snapshot, writer.session))
     found = find(TEMPLATE, places)
     counts = dict(zip(parts, tokens.count(list(parts.values())), strict=True))
-    told = _told(move, parts, counts, Trigger(reserve=reserve).threshold(limits))
+    told = _told(move, parts, counts, Threshold(reserve=reserve).threshold(limits))
     if not told:
         return None
     template = _instructed(found, instructions) if instructions else found
-    system = find("system", places).text
+    system = find(SYSTEM, places).text
     prompt = serialized_prompt(template, told, system=system, max_tokens=MOST_OUTPUT)
     with attempt_recorded(writer, "branch"):
         return ask(prompt, asker)

@@ -20,6 +20,11 @@ class Evict(PolicyPart, frozen=True, tag="evict"):
             if (name := _medium(block, each.message.role))
         ]
 
+    def why_nothing(self, context: SizedContext) -> str:
+        """Why `plan` finds nothing."""
+        del context
+        return "there are no images, and no files that were sent"
+
 
 def _medium(block: Block, role: str) -> str:
     """What kind of attachment a block is, "" for none. Blocks of other types in an answer are the model's own."""

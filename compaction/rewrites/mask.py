@@ -19,9 +19,14 @@ class Mask(PolicyPart, frozen=True, tag="mask"):
 
     def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
-        older = context.results[: -self.keep_observations] if self.keep_observations else context.results
         return [
             Shown(target=each.id, shown=MASKED)
-            for each in older
+            for each in context.results_but_newest(self.keep_observations)
             if each.tokens > -(-len(MASKED) // 4) and each.message.text != MASKED
         ]
+
+    def why_nothing(self, context: SizedContext) -> str:
+        """Why `plan` finds nothing."""
+        if not context.results_but_newest(self.keep_observations):
+            return f"no result is older than the newest {self.keep_observations:,}"
+        return "the older results are masked already, or as short as the notice"

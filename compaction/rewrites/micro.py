@@ -22,11 +22,21 @@ class Micro(PolicyPart, frozen=True, tag="micro"):
 
     def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
-        if self.after_minutes is not None and context.idle <= self.after_minutes * 60_000:
+        if self._is_early(context):
             return []
-        older = context.results[: -self.keep] if self.keep else context.results
         return [
             Shown(target=each.id, shown=COMPACTED)
-            for each in older
+            for each in context.results_but_newest(self.keep)
             if each.characters > self.shortest and each.message.text != COMPACTED
         ]
+
+    def why_nothing(self, context: SizedContext) -> str:
+        """Why `plan` finds nothing."""
+        if self._is_early(context):
+            return f"something has happened within the last {self.after_minutes:,} minutes"
+        if not context.results_but_newest(self.keep):
+            return f"no result is older than the newest {self.keep:,}"
+        return f"the older results are compacted already, or have no more than {self.shortest:,} characters"
+
+    def _is_early(self, context: SizedContext) -> bool:
+        return self.after_minutes is not None and context.idle <= self.after_minutes * 60_000

@@ -23,6 +23,11 @@ class Offload(PolicyPart, frozen=True, tag="offload"):
         """What to show otherwise."""
         return self.shortened(context, _newest_results(context))
 
+    def why_nothing(self, context: SizedContext) -> str:
+        """Why `plan` finds nothing."""
+        del context
+        return f"the results of the newest calls have no more than {self.characters:,} characters together"
+
     def shortened(self, context: SizedContext, outputs: Sequence[SizedMessage]) -> list[Shown]:
         """What to show of these outputs, so that they have no more than `characters` together, if they can."""
         total = sum(each.characters for each in outputs)

@@ -13,6 +13,8 @@ WARM_TOKENS: Final = 8_000
 """Outside of a compaction only results with at most so many tokens behind them are touched: oh-my-pi's guard."""
 CACHE_LIFETIME: Final = 5 * 60 * 1000
 """Milliseconds after which a provider's prompt cache is gone, unless it was asked for an hour."""
+WARM: Final = "a prompt cache may still hold what could be rewritten, and is spared until it is gone"
+"""Why nothing is rewritten where `spares_cache` says no of all that could be."""
 
 
 def is_protected(each: SizedMessage, protected: Sequence[str]) -> bool:

@@ -23,6 +23,22 @@ class Prune(PolicyPart, frozen=True, tag="prune"):
 
     def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
+        shown, saved = self._candidates(context)
+        return shown if saved >= self.savings else []
+
+    def why_nothing(self, context: SizedContext) -> str:
+        """Why `plan` finds nothing."""
+        shown, saved = self._candidates(context)
+        if shown:
+            return f"{saved:,} tokens could be saved, less than {self.savings:,}"
+        if sum(each.tokens for each in context.results) <= self.protect:
+            return f"all results together have no more than the {self.protect:,} tokens that are safe"
+        spared = " or ".join(self.protected)
+        protected = f", or of {spared}, which is protected" if spared else ""
+        return f"older results have less than {self.smallest:,} tokens, or are rewritten already{protected}"
+
+    def _candidates(self, context: SizedContext) -> tuple[list[Shown], int]:
+        """What could be cut, oldest first, and the tokens that it saves."""
         met = saved = 0
         shown: list[Shown] = []
         for each in reversed(context.results):
@@ -38,4 +54,4 @@ class Prune(PolicyPart, frozen=True, tag="prune"):
             notice = f"[Output truncated - {each.tokens} tokens]"
             saved += max(each.tokens - -(-len(notice) // 4), 0)
             shown.append(Shown(target=each.id, shown=notice))
-        return shown[::-1] if saved >= self.savings else []
+        return shown[::-1], saved

@@ -25,6 +25,18 @@ class PruneTurns(PolicyPart, frozen=True, tag="prune-turns"):
 
     def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
+        shown, saved = self._candidates(context)
+        return shown if saved > self.savings else []
+
+    def why_nothing(self, context: SizedContext) -> str:
+        """Why `plan` finds nothing."""
+        shown, saved = self._candidates(context)
+        if shown:
+            return f"{saved:,} tokens could be cleared, no more than {self.savings:,}"
+        return f"results of older turns have no more than the {self.protect:,} tokens that are safe"
+
+    def _candidates(self, context: SizedContext) -> tuple[list[Shown], int]:
+        """What could be cleared, oldest first, and the tokens that it has."""
         turns = met = saved = 0
         shown: list[Shown] = []
         for each in reversed(context.messages):
@@ -41,4 +53,4 @@ class PruneTurns(PolicyPart, frozen=True, tag="prune-turns"):
             if met > self.protect:
                 saved += each.tokens
                 shown.append(Shown(target=each.id, shown=CLEARED))
-        return shown[::-1] if saved > self.savings else []
+        return shown[::-1], saved

@@ -75,6 +75,10 @@ class SizedContext(msgspec.Struct, frozen=True, kw_only=True):
         """The tools' results, oldest first."""
         return [each for each in self.messages if each.is_result]
 
+    def results_but_newest(self, count: int) -> list[SizedMessage]:
+        """The tools' results without the newest so many, oldest first."""
+        return self.results[:-count] if count else self.results
+
     @property
     def outputs(self) -> list[SizedMessage]:
         """The tools' results, and the commands that the person ran, oldest first."""

@@ -47,6 +47,14 @@ class Snip(PolicyPart, frozen=True, tag="snip"):
         text = f"[snipped {count} messages from conversation middle]"
         return [Shown(target=hidden[0].id, shown=text, through=hidden[-1].id)]
 
+    def why_nothing(self, context: SizedContext) -> str:
+        """Why `plan` finds nothing."""
+        if context.is_subagent:
+            return "another session started this one"
+        if sum(not _stands_for(each) for each in context.messages) <= self.longest:
+            return f"there are no more than {self.longest:,} messages"
+        return "calls and results that belong together leave no middle to take out"
+
 
 def _stands_for(each: SizedMessage) -> int:
     """How many messages the placeholder of an earlier snip stands for; 0 for a message."""

@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from compaction.part import PolicyPart
-from compaction.rewrites.protection import is_protected, path_of, spares_cache
-from compaction.rewrites.sized_context import SizedContext
+from compaction.rewrites.protection import WARM, is_protected, path_of, spares_cache
+from compaction.rewrites.sized_context import SizedContext, SizedMessage
 from eventstore.records import Shown
 from eventstore.views import Message, ToolCall
 from projections.files import READS, SCHEME, without_selector
@@ -33,19 +33,27 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
 
     def plan(self, context: SizedContext) -> list[Shown]:
         """What to show otherwise."""
+        stale = self._stale(context)
+        return [Shown(target=each.id, shown=SUPERSEDED) for each in stale if spares_cache(context, each)]
+
+    def why_nothing(self, context: SizedContext) -> str:
+        """Why `plan` finds nothing."""
+        return WARM if self._stale(context) else "no read is older than another of the same file"
+
+    def _stale(self, context: SizedContext) -> list[SizedMessage]:
+        """The reads that a newer one made stale, oldest first."""
         seen: set[tuple[str, str]] = set()
-        shown: list[Shown] = []
+        stale: list[SizedMessage] = []
         for each in reversed(context.results):
             read = _read(each.message, each.call)
             if read is None or each.is_rewritten or is_protected(each, self.protected):
                 continue
             path, _ = read
-            is_stale = read in seen or (path, "") in seen
-            if is_stale and spares_cache(context, each):
-                shown.append(Shown(target=each.id, shown=SUPERSEDED))
+            if read in seen or (path, "") in seen:
+                stale.append(each)
             if not each.message.is_error:
                 seen.add(read)
-        return shown[::-1]
+        return stale[::-1]
 
 
 def whole_read(result: Message, call: ToolCall | None) -> str | None:

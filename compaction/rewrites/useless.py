@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from compaction.part import PolicyPart
-from compaction.rewrites.protection import is_protected, spares_cache
-from compaction.rewrites.sized_context import SizedContext
+from compaction.rewrites.protection import WARM, is_protected, spares_cache
+from compaction.rewrites.sized_context import SizedContext, SizedMessage
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.records import Shown
 
@@ -23,6 +23,19 @@ class Useless(PolicyPart, frozen=True, tag="useless"):
         """What to show otherwise."""
         return [
             Shown(target=each.id, shown=ELIDED)
+            for each in self._flagged(context)
+            if spares_cache(context, each)
+        ]
+
+    def why_nothing(self, context: SizedContext) -> str:
+        """Why `plan` finds nothing."""
+        return (
+            WARM if self._flagged(context) else "no tool has flagged a result that is still shown as useless"
+        )
+
+    def _flagged(self, context: SizedContext) -> list[SizedMessage]:
+        return [
+            each
             for each in context.results
             if b'"useless"' in each.part.raw
             and tolerant_json(each.part.raw).get("useless") is True
@@ -30,5 +43,4 @@ class Useless(PolicyPart, frozen=True, tag="useless"):
             and not each.is_rewritten
             and each.tokens > -(-len(ELIDED) // 4)
             and not is_protected(each, self.protected)
-            and spares_cache(context, each)
         ]

@@ -10,7 +10,14 @@ from compaction.summarizers.cancellable import Line, cancellable
 from compaction.summarizers.messages_request import body_to_send
 from compaction.summarizers.messages_stream import Streamed, read
 from compaction.summarizers.prompt_cache import may_be_cached
-from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait, without_secrets
+from compaction.summarizers.refusal import (
+    TOO_LARGE,
+    is_passing,
+    of_connection,
+    one_line,
+    seconds_to_wait,
+    without_secrets,
+)
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
 from compaction.summarizers.too_long import says_too_long
 from eventstore.clock import epoch_milliseconds
@@ -22,7 +29,8 @@ DEFAULT_MODEL: Final = "claude-haiku-4-5"
 _CONNECTING: Final = 10.0
 """Seconds."""
 _KEYS: Final = frozenset({"authorization", "x-api-key"})
-_UNAUTHORIZED: Final = 401
+_NOT_FOUND: Final = 404
+_UNAUTHORIZED: Final = (401, 403)
 _NO_KEY: Final = "none"
 _PASSING: Final = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
 """Errors by the API's names for them, as they come in the middle of an answer."""
@@ -80,7 +88,7 @@ class AnthropicSummarizer:
                 http_client=anthropic.DefaultHttpxClient(event_hooks=line.hooks),
             )
         except (anthropic.AnthropicError, httpx2.InvalidURL, ValueError) as error:
-            raise self._failed(str(error)) from None
+            raise self._failed(one_line(str(error))) from None
         if client.credentials is None and not _KEYS & {name.lower() for name in client.default_headers}:
             if self._base_url is None:
                 raise self._failed("no key is configured: set ANTHROPIC_API_KEY")
@@ -109,7 +117,7 @@ class AnthropicSummarizer:
             raise self._unconnected(client, error.__cause__ or error) from None
         except (httpx2.HTTPError, anthropic.AnthropicError, ValueError) as error:
             # The transport's own errors: the client passes on what happens once an answer has begun.
-            raise self._failed(f"the answer broke off ({_said(error)})", is_transient=True) from None
+            raise self._failed(f"the answer broke off ({of_connection(error)})", is_transient=True) from None
 
     def _read(self, answer: Streamed) -> Answer:
         """An answer that says something, or ended as it should. Raises SummarizerError."""
@@ -130,15 +138,22 @@ class AnthropicSummarizer:
 
     def _refused(self, error: anthropic.APIStatusError) -> SummarizerError:
         """What the API says in place of an answer, or in the middle of one, which then has the status of a success."""
-        said = one_line(error.api_message or error.message)
+        said = error.api_message or error.message
         status = error.status_code if error.response.is_error else error.type
-        advice = "; check ANTHROPIC_API_KEY" if error.status_code == _UNAUTHORIZED else ""
         return self._failed(
-            f"{status}: {said}{advice}",
+            f"{status}: {one_line(said)}{self._advice(error)}",
             is_transient=_is_passing(error),
             retry_after=seconds_to_wait(error.response.headers),
             is_too_long=error.status_code == TOO_LARGE or says_too_long(said),
         )
+
+    def _advice(self, error: anthropic.APIStatusError) -> str:
+        """What may help, "" where nothing in particular does."""
+        if error.status_code in _UNAUTHORIZED:
+            return "; check ANTHROPIC_API_KEY"
+        if error.status_code == _NOT_FOUND:
+            return "; name another model (--model)" if error.type else f"; check {self._where}"
+        return ""
 
     def _unconnected(self, client: anthropic.Anthropic, error: BaseException) -> SummarizerError:
         import httpx2  # noqa: PLC0415  heavy
@@ -148,18 +163,14 @@ class AnthropicSummarizer:
             return self._failed("the key has characters in it that no header can hold; set ANTHROPIC_API_KEY")
         is_transient = not isinstance(error, httpx2.UnsupportedProtocol)
         return self._failed(
-            f"{without_secrets(str(client.base_url))}: {_said(error)}", is_transient=is_transient
+            f"{without_secrets(str(client.base_url))}: {of_connection(error)}", is_transient=is_transient
         )
 
     def _failed(self, problem: str, **more: Any) -> SummarizerError:
-        return SummarizerError(self.name, one_line(problem), **more)
+        return SummarizerError(self.name, " ".join(problem.split()), **more)
 
 
 def _is_passing(error: anthropic.APIStatusError) -> bool:
     if error.response.is_success:
         return error.type in _PASSING
     return is_passing(error.status_code, error.response.headers)
-
-
-def _said(error: BaseException) -> str:
-    return str(error) or type(error).__name__

@@ -14,8 +14,10 @@ from compaction.summarizers.onlooker import Nobody, Onlooker
 from compaction.summarizers.refusal import without_secrets
 from compaction.summarizers.summarizer import (
     Answer,
+    AtAddress,
     Cancellation,
     CancelledError,
+    OfModel,
     Summarizer,
     SummarizerError,
 )
@@ -118,10 +120,11 @@ def _answer(prompt: Prompt, asker: Asker, requests: list[dict[str, Any]]) -> Ans
             if not said.is_transient or attempt > asker.retries or is_too_late:
                 failures.append(said)
                 break
-            asker.onlooker.note(f"{said}; asked again in {delay:.3g} s ({attempt} of {asker.retries})")
+            again = f"asked again for {prompt.template.name} in {delay:.3g} s ({attempt} of {asker.retries})"
+            asker.onlooker.note(f"{said}; {again}")
             _wait(delay, asker, requests)
         if has_next:
-            asker.onlooker.note(f"{failures[-1]}; the next one is asked")
+            asker.onlooker.note(f"{failures[-1]}; the next one is asked for {prompt.template.name}")
     raise AskingError(failures or [SummarizerError("none", "there is nobody to ask")], requests)
 
 
@@ -201,11 +204,10 @@ def _used(usage: Usage | None) -> dict[str, Any]:
 
 def _whom(summarizer: Summarizer) -> str:
     """A summarizer by its name, and its model or address if it has one."""
-    address = getattr(summarizer, "endpoint", "")
+    address = summarizer.endpoint if isinstance(summarizer, AtAddress) else ""
     return " ".join([summarizer.name, *_model(summarizer).values(), without_secrets(address)]).rstrip()
 
 
 def _model(summarizer: Summarizer) -> dict[str, Any]:
     """The model that is asked, of a summarizer that says so: a request that fails has been to it, too."""
-    model = getattr(summarizer, "model", None)
-    return {"model": model} if isinstance(model, str) else {}
+    return {"model": summarizer.model} if isinstance(summarizer, OfModel) else {}

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from compaction.prompts import Prompt, serialized
-from compaction.prompts.serialized import in_tag
+from compaction.prompts.conversation import in_tag
 from compaction.summarizers.cancellable import Line, cancellable
-from compaction.summarizers.refusal import TOO_LARGE, is_passing, one_line, seconds_to_wait, without_secrets
+from compaction.summarizers.refusal import (
+    TOO_LARGE,
+    is_passing,
+    of_connection,
+    one_line,
+    seconds_to_wait,
+    without_secrets,
+)
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
 from compaction.summarizers.too_long import says_too_long
 from eventstore.formats.pi_entry import tolerant_json
@@ -54,11 +61,14 @@ class HttpSummarizer:
             raise self._failed(f"{error}; give an address with http:// or https://") from None
         except httpx2.HTTPError as error:
             is_transient = isinstance(error, httpx2.TransportError)
-            raise self._failed(str(error) or type(error).__name__, is_transient=is_transient) from None
+            raise self._failed(of_connection(error), is_transient=is_transient) from None
 
     def _read(self, response: httpx2.Response) -> Answer:
+        if response.has_redirect_location:
+            moved = without_secrets(response.headers["location"])
+            raise self._failed(f"answered {response.status_code}: it has moved to {moved}; give that address")
         if not response.is_success:
-            said = f": {response.text}" if response.text.strip() else ""
+            said = f": {one_line(response.text)}" if response.text.strip() else ""
             raise self._failed(
                 f"answered {response.status_code}{said}",
                 is_transient=is_passing(response.status_code, response.headers),
@@ -66,7 +76,10 @@ class HttpSummarizer:
                 is_too_long=response.status_code == TOO_LARGE or says_too_long(response.text),
             )
         try:
+            response.content.decode()
             answered = tolerant_json(response.content)
+        except UnicodeDecodeError:
+            raise self._failed('gave no JSON with a text as "summary", for it is not UTF-8') from None
         except msgspec.DecodeError:
             answered = None
         summary = answered.get("summary") if isinstance(answered, dict) else None
@@ -75,7 +88,9 @@ class HttpSummarizer:
         return Answer(text=summary, model=self.name)
 
     def _failed(self, problem: str, **more: Any) -> SummarizerError:
-        return SummarizerError(self.name, f"{without_secrets(self.endpoint)}: {one_line(problem)}", **more)
+        return SummarizerError(
+            self.name, f"{without_secrets(self.endpoint)}: {' '.join(problem.split())}", **more
+        )
 
 
 def _text(prompt: Prompt) -> str:

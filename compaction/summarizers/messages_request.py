@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from compaction.prompts import Prompt
 from compaction.summarizers.summarizer import SummarizerError
@@ -13,8 +12,7 @@ from projections.context import Context, Fate, Part
 from projections.requests import Request, request
 from projections.settings import Settings
 from projections.validators import Violation
-
-_TOO_LARGE: Final = "request-size"
+from projections.validators.anthropic import Rule
 
 
 def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> Request:
@@ -53,7 +51,7 @@ def body_to_send(prompt: Prompt, model: str, *, summarizer: str, is_cached: bool
     except BadInputError as error:
         raise SummarizerError(summarizer, f"nothing was sent: {error}") from None
     if asked.violations:
-        is_too_long = any(violation.rule == _TOO_LARGE for violation in asked.violations)
+        is_too_long = all(violation.rule == Rule.REQUEST_SIZE for violation in asked.violations)
         raise SummarizerError(summarizer, _refusal(asked.violations), is_too_long=is_too_long)
     return asked.body
 

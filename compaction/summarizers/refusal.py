@@ -1,4 +1,4 @@
-"""What a server that answers with no success says of trying again."""
+"""What a server that answers with no success, or not at all, says in a line, and of trying again."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from typing import Final
 TOO_LARGE: Final = 413
 _PASSING: Final = frozenset({408, 409, 425, 429})
 _SERVERS_FAULT: Final = 500
-_LONGEST_LINE: Final = 300
+_LONGEST_LINE: Final = 160
 _USER: Final = re.compile("//[^/#]*@")
+_HTML: Final = re.compile(r"<(?:!doctype|html|head|body|title|h\d|p|br|hr|center|div)\b", re.IGNORECASE)
+_UNSEEN: Final = re.compile(r"<(style|script)\b.*?</\1>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+_TAG: Final = re.compile(r"<[!/]?[a-z][^<>]*>", re.IGNORECASE)
+_NUMBERED: Final = re.compile(r"^\[Errno -?\d+\] ")
+_NO_HTTP: Final = re.compile(r"^illegal .*: bytearray\(", re.DOTALL)
 
 
 def is_passing(status: int, headers: Mapping[str, str]) -> bool:
@@ -37,9 +42,17 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
 
 
 def one_line(text: str) -> str:
-    """The beginning of what a server says, in one line."""
+    """The beginning of what a server says, in one line; of a page, its words, each line of them once."""
+    if _HTML.search(text):
+        text = " ".join(dict.fromkeys(" ".join(each.split()) for each in _TAG.split(_UNSEEN.sub("", text))))
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE].rstrip()}…"
+
+
+def of_connection(error: BaseException) -> str:
+    """What has become of a connection, for people: without the system's numbers, and the bytes that came."""
+    said = _NUMBERED.sub("", str(error)) or type(error).__name__
+    return "what came back is no HTTP; check the address" if _NO_HTTP.match(said) else said
 
 
 def without_secrets(address: str) -> str:

@@ -30,11 +30,15 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """How a summarizer is made, and what of a choice says something to it."""
+    """How a summarizer is made, and what says something to it: of a choice, and of a person's instructions.
+
+    `endpoint` is of what it takes the address, "" where it takes none.
+    """
 
     make: Callable[[Choice], Summarizer]
     takes_model: bool = False
-    takes_endpoint: bool = False
+    endpoint: str = ""
+    follows_instructions: bool = True
 
 
 def _anthropic(choice: Choice) -> Summarizer:
@@ -66,9 +70,9 @@ def _recorded(choice: Choice) -> Summarizer:
 
 
 SUMMARIZERS: Final = {
-    "anthropic": Kind(make=_anthropic, takes_model=True, takes_endpoint=True),
-    "extractive": Kind(make=_extractive),
-    "http": Kind(make=_http, takes_endpoint=True),
+    "anthropic": Kind(make=_anthropic, takes_model=True, endpoint="a server that speaks as Anthropic does"),
+    "extractive": Kind(make=_extractive, follows_instructions=False),
+    "http": Kind(make=_http, endpoint="a service of your own"),
     "recorded": Kind(make=_recorded),
 }
 

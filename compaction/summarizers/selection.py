@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from compaction.prompts.serialized import escaped
+from compaction.prompts.conversation import escaped
 from compaction.summarizers.gleaning import Line, names_in
 from eventstore.javascript import utf8_length
 from projections.naming.paths import Paths

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -42,15 +42,30 @@ class Summarizer(Protocol):
         """The answer to a prompt. Raises SummarizerError, CancelledError."""
 
 
+@runtime_checkable
+class OfModel(Protocol):
+    """What a summarizer has besides that asks one model: its name, for records."""
+
+    @property
+    def model(self) -> str:
+        """The model that is asked."""
+
+
+@runtime_checkable
+class AtAddress(Protocol):
+    """What a summarizer has besides that sends prompts to an address: that, for who waits."""
+
+    @property
+    def endpoint(self) -> str:
+        """The address; what of it may be secret is not told."""
+
+
 class SummarizerError(RefoldError):
     """A summarizer gave no answer.
 
     `is_transient`: the same request may go through later, after `retry_after` seconds where the provider said
-    so. `is_too_long`: the request was refused for its length. `usage` is what it cost all the same. `attempt` is the
-    id of the record that was put down of it, "" for none.
+    so. `is_too_long`: the request was refused for its length. `usage` is what it cost all the same.
     """
-
-    attempt = ""
 
     def __init__(
         self,
@@ -69,12 +84,7 @@ class SummarizerError(RefoldError):
 
 
 class CancelledError(RefoldError):
-    """Somebody called it off; `requests` are the records of what had been asked until then.
-
-    `attempt` is the id of the record that was put down of it, "" for none.
-    """
-
-    attempt = ""
+    """Somebody called it off; `requests` are the records of what had been asked until then."""
 
     def __init__(self, requests: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__("cancelled; the session is as it was")

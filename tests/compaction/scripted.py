@@ -14,14 +14,14 @@ from compaction.policies import Policy, Prompting
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation
 from compaction.summarizers.asking import Asker
-from compaction.trigger import Trigger
+from compaction.triggers import Threshold
 from eventstore.records import record_of
 from eventstore.views import Usage
 from projections.tokens import counter
 from tests.support.events import events
 from tests.support.talk import Story, assistant, user
 
-SMALL = Policy(name="small", trigger=Trigger(tokens=50), cut=KeepRecent(tokens=20))
+SMALL = Policy(name="small", trigger=Threshold(tokens=50), cut=KeepRecent(tokens=20))
 """Compacts over 50 tokens, and keeps 20."""
 
 

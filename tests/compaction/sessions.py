@@ -11,7 +11,7 @@ from compaction.continuations import CONTINUATIONS
 from compaction.cuts import KeepRecent, LastMessages, TailTurn
 from compaction.policies import Policy, Restoring
 from compaction.rewrites import Evict, Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
-from eventstore import NewEvent
+from eventstore import NewEvent, Parent
 from eventstore.records import BranchSummary, Compaction, ModelChange, Record, Rewrite, Shown, Undone, compose
 from projections.placements import PLACEMENTS
 from tests.support.native import message, native_events
@@ -147,3 +147,18 @@ def _interlude(draw: st.DrawFn, ids: list[str]) -> Record:
 
 sessions = native_events() | talked_events().filter(bool) | talked_events().filter(bool)
 """Events of one session in the order of their appending."""
+
+
+@st.composite
+def calling(draw: st.DrawFn) -> tuple[list[NewEvent], list[NewEvent]]:
+    """A session whose newest answer has calls in flight, and their results, which are still to come."""
+    names = [f"flying-{number}" for number in range(draw(st.integers(1, 3)))]
+    landed = draw(st.integers(0, len(names) - 1))
+    calls = assistant(*(call("bash", name) for name in names), stop="toolUse")
+    results = [_following(f"back-{name}", result(draw(_words), call_id=name)) for name in names]
+    begun = [*draw(sessions), _following("calls", calls), *results[:landed]]
+    return begun, results[landed:]
+
+
+def _following(event_id: str, said: Json) -> NewEvent:
+    return compose(message(said), id=event_id, time=1_000_000, parent=Parent.LEAF)

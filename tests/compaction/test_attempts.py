@@ -42,13 +42,27 @@ def test_a_request_that_cannot_even_be_made_is_put_down_too(story):
     )
 
 
-@pytest.mark.parametrize("makes", [failing, lambda: CancelledError(REQUESTS)])
+@pytest.mark.parametrize(
+    "makes",
+    [
+        failing,
+        lambda: CancelledError(REQUESTS),
+        lambda: NotFoundError("template", "mine", "see which there are"),
+    ],
+)
 def test_the_error_has_the_attempts_id_from_there_on(story, makes):
     error = makes()
     assert attempt_of(error) == []
-    with suppress(AskingError, CancelledError), attempt_recorded(story.writer, "branch"):
+    with suppress(AskingError, CancelledError, NotFoundError), attempt_recorded(story.writer, "branch"):
         raise error
     assert attempt_of(error) == [events(story.log, "s")[-1].id]
+
+
+def test_what_was_answered_before_is_put_down_with_what_failed_then(story):
+    answered = [{"summarizer": "claude", "answer": "so far"}]
+    with pytest.raises(AskingError), attempt_recorded(story.writer, "branch", answered=answered):
+        raise failing()
+    assert attempt(story).request["requests"] == [*answered, *REQUESTS]
 
 
 def test_the_policy_is_told_where_there_is_one(story):

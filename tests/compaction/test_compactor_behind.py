@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.cuts import LastMessages, TailTurn
 from compaction.policies import Restoring
-from compaction.trigger import Trigger
+from compaction.triggers import Threshold
 from projections.context import build_context
 from tests.compaction.scripted import (
     Scripted,
@@ -28,7 +28,7 @@ def reading(story, *sizes):
         story.says(result(long(size), tool="read", call_id=name))
 
 
-WHOLE = policy(trigger=Trigger(), cut=LastMessages(messages=0), restoring=Restoring())
+WHOLE = policy(trigger=Threshold(), cut=LastMessages(messages=0), restoring=Restoring())
 
 
 def test_images_of_an_unanswered_request_give_way_and_its_text_goes_on(story):
@@ -76,7 +76,7 @@ def test_the_size_after_counts_results_that_are_shown_shorter(story):
 def test_the_size_after_counts_files_that_are_shown_again_and_the_message_that_goes_on(story):
     story.says(assistant(call("read", path="a.py")), result("the text", tool="read"))
     turns(story, 30, 10)
-    own = policy(trigger=Trigger(), restoring=Restoring(), continuation="auto-continue")
+    own = policy(trigger=Threshold(), restoring=Restoring(), continuation="auto-continue")
     done = compactor(Scripted(lambda _: "so far"), own).compact(
         story.writer, reason="threshold", continues=True
     )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compaction.cuts import LastMessages
 from compaction.hooks import Hooks, Supplied
+from compaction.policies import Restoring
+from eventstore.errors import VersionConflictError
 from eventstore.records import CustomMessage
 from eventstore.writing import SessionWriter
 from projections.context import build_context
@@ -18,7 +22,7 @@ from tests.compaction.scripted import (
     turns,
 )
 from tests.support.events import events
-from tests.support.talk import assistant, texts_of, user
+from tests.support.talk import assistant, call, result, texts_of, user
 
 
 def test_messages_that_come_while_a_summary_is_made_are_kept(story):
@@ -85,6 +89,52 @@ def test_a_compaction_gets_through_however_often_somebody_is_faster(story):
     story.writer._new_id = overtaken_twenty_times
     done = compactor(Scripted(lambda _: "so far")).compact(story.writer)
     assert (done.outcome, texts_of(build_context(story.log, "s")).count("me first")) == ("compacted", 20)
+
+
+def test_a_call_that_comes_while_a_summary_is_made_is_not_parted_from_its_result(story):
+    story.says(user("go"), assistant(call("read", path="a.py")), result(long(9), tool="read"))
+    turns(story, 20, 20)
+
+    def calls_something(_prompt):
+        story.says(assistant(call("bash", "c2"), stop="toolUse"))
+        return "so far"
+
+    chosen = policy(restoring=Restoring(), continuation="auto-continue")
+    compactor(Scripted(calls_something), chosen).compact(story.writer, continues=True)
+    story.says(result("done", call_id="c2"))
+    assert [part.role for part in build_context(story.log, "s").parts][-2:] == ["assistant", "toolResult"]
+
+
+def test_a_call_that_gets_its_result_while_a_summary_is_made_is_followed_by_what_goes_on(story):
+    turns(story, 20, 10)
+    story.says(assistant(call("bash", "c1"), stop="toolUse"))
+
+    def answered(_prompt):
+        story.says(result("done", call_id="c1"))
+        return "so far"
+
+    done = compactor(Scripted(answered), policy(continuation="auto-continue")).compact(
+        story.writer, continues=True
+    )
+    assert done.continued.record is not None
+
+
+def test_where_others_append_all_the_time_it_gives_up_and_keeps_the_summary_as_an_attempt(story):
+    turns(story, 20, 10)
+    new_id, others = story.writer._new_id, SessionWriter(story.log, "s")
+
+    def meanwhile():
+        if record_is_due():
+            others.message(user("faster"))
+        return new_id()
+
+    def record_is_due():
+        return not any(event.kind == "attempt" for event in events(story.log, "s"))
+
+    story.writer._new_id = meanwhile
+    with pytest.raises(VersionConflictError, match="has grown during each of 100 tries"):
+        compactor(Scripted(lambda _: "so far")).compact(story.writer)
+    assert record(story, "attempt").request["requests"][0]["answer"] == "so far"
 
 
 def test_a_branch_that_was_left_meanwhile_is_not_compacted(story):

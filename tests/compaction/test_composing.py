@@ -7,10 +7,10 @@ import pytest
 from compaction.composing import Draft, compaction_record, compose_compaction, size_after
 from compaction.cuts import LastMessages, TailTurn
 from compaction.part import Limits
-from compaction.plan import plan_compaction
+from compaction.plan import Plan, plan_compaction
 from compaction.policies import Restoring
 from compaction.summaries.summary import Summary
-from compaction.trigger import Trigger
+from compaction.triggers import Threshold
 from eventstore.event import Parent
 from eventstore.records import FileOperations
 from projections.context import build_context
@@ -30,6 +30,7 @@ def change(story, chosen, summary="so far", **made):
     with story.log.snapshot() as snapshot:
         at = stand(snapshot, "s")
         plan = plan_compaction(snapshot, at, chosen, limits=LIMITS, tokens=TOKENS)
+        assert isinstance(plan, Plan)
         done = Draft(plan=plan, summary=Summary(text=summary), **{"reason": "threshold", **made})
         return compose_compaction(
             snapshot, at, at, done, policy=chosen, limits=LIMITS, tokens=TOKENS, parent=Parent.LEAF
@@ -70,6 +71,26 @@ def test_the_compaction_comes_first_then_what_gives_way_then_what_is_shown_again
     assert kinds(found) == ["compaction", "rewrite", "custom_message", "message"]
 
 
+@pytest.mark.parametrize("continuation", ["auto-continue", "replay"])
+def test_while_calls_are_open_nothing_is_appended_that_stands_between_them_and_their_results(
+    story, continuation
+):
+    story.says(assistant(call("read", path="a.py")), result("the text", tool="read"))
+    turns(story, 30, 10)
+    story.says(assistant(call("bash", "c1"), call("bash", "c2")), result("one of two", call_id="c1"))
+    found = change(story, policy(restoring=Restoring(), continuation=continuation), continues=True)
+    assert (kinds(found), found.continued.record) == (["compaction"], None)
+    assert found.continued.reason.endswith(", but calls are open")
+    assert found.records[0].continuation["reason"] == found.continued.reason
+
+
+def test_images_give_way_while_calls_are_open_too(story):
+    turns(story, 30)
+    story.says(assistant(call("bash", "c1")), user([text("what is this?"), image()]))
+    found = change(story, policy(continuation="replay"), continues=True)
+    assert (kinds(found), found.continued.branch) == (["compaction", "rewrite"], "media")
+
+
 @pytest.mark.parametrize(
     ("threshold", "files", "size"), [(69, 2, 69), (68, 1, 50), (50, 1, 50), (49, 0, 31), (9, 0, 31)]
 )
@@ -79,7 +100,7 @@ def test_no_more_is_shown_again_than_what_leaves_a_context_that_is_small_enough(
     for name in ("a.py", "b.py"):
         story.says(assistant(call("read", path=name)), result(long(12), tool="read"))
     turns(story, 20, 10)
-    found = change(story, policy(trigger=Trigger(tokens=threshold), restoring=Restoring()))
+    found = change(story, policy(trigger=Threshold(tokens=threshold), restoring=Restoring()))
     assert (kinds(found), found.tokens_after) == (["compaction", *["custom_message"] * files], size)
 
 

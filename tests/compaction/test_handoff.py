@@ -10,13 +10,14 @@ from compaction.handoff import hand_off
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.anthropic import AnthropicSummarizer
 from compaction.summarizers.asking import Asker, AskingError
+from compaction.summarizers.recorded import RecordedSummarizer
 from eventstore.errors import BadInputError, VersionConflictError
 from eventstore.event import NewEvent
 from eventstore.records import record_of
 from eventstore.writing import SessionWriter
 from projections.context import build_context, context_json
 from projections.settings import settings
-from tests.compaction.scripted import Scripted
+from tests.compaction.scripted import Scripted, complete, record
 from tests.support.events import events
 from tests.support.messages_api import MessagesApi
 from tests.support.talk import assistant, texts_of, user
@@ -84,6 +85,27 @@ def test_a_session_that_is_there_is_not_written_over(worked):
     handed(worked)
     with pytest.raises(VersionConflictError):
         handed(worked)
+
+
+def test_nobody_is_asked_for_a_document_of_a_session_that_is_there(worked):
+    SessionWriter(worked.log, "next").message(user("theirs"))
+    scribe = Scripted()
+    with pytest.raises(VersionConflictError):
+        handed(worked, scribe)
+    assert (scribe.prompts, events(worked.log, "s")[-1].kind) == ([], "message")
+
+
+def test_a_document_whose_session_comes_to_be_meanwhile_is_kept_and_can_be_had_again(worked):
+    def taken(prompt):
+        SessionWriter(worked.log, "next").message(user("theirs"))
+        return complete(prompt)
+
+    with pytest.raises(VersionConflictError):
+        handed(worked, Scripted(taken))
+    attempt = record(worked, "attempt")
+    assert (attempt.request["reason"], len(attempt.request["requests"])) == ("handoff", 1)
+    again = handed(worked, RecordedSummarizer(worked.log, session="s"), "another")
+    assert again.document == attempt.request["requests"][0]["answer"]
 
 
 def test_a_session_without_messages_has_nothing_to_hand_off(story):

@@ -61,7 +61,7 @@ def test_a_policy_may_make_no_summaries(story):
 
 def test_a_policy_may_have_rewrites_only(story):
     turns(story, 20, 10)
-    said = "policy 'small' makes no summaries, but has rewrites for refold prune"
+    said = "policy 'small' makes no summaries, but has rewrites"
     assert why(story, cut=None, rewrites=(Mask(),)) == said
 
 

@@ -30,7 +30,7 @@ from projections.renderers.anthropic import render
 from projections.tokens import counter
 from projections.validators.anthropic import validate
 from tests.compaction.scripted import Scripted
-from tests.compaction.sessions import cuts, sessions, small
+from tests.compaction.sessions import calling, cuts, sessions, small
 from tests.compaction.sessions import policies as any_policies
 from tests.support.events import NOW, events
 
@@ -164,6 +164,22 @@ def test_nothing_that_a_policy_does_needs_a_repair_that_was_not_needed_before(po
     before = needed(log)
     made_small(policy, writer)
     assert needed(log) <= before
+
+
+@each_policy
+@bites("compacted", "rewritten")
+@bounded
+@given(data=st.data(), session=calling())
+def test_results_that_come_after_what_a_policy_did_need_no_repair_that_was_not_needed_without_it(
+    policies, data, session
+):
+    policy = data.draw(policies)
+    appended, results = session
+    untouched, _ = session_of([*appended, *results])
+    log, writer = session_of(appended)
+    made_small(policy, writer)
+    log.append("s", results)
+    assert needed(log) <= needed(untouched)
 
 
 @each_policy

@@ -53,6 +53,16 @@ def test_the_newest_read_of_each_file_is_shown_newest_first(story):
     assert shown(story) == ["a.py, as it was read last:\nnewer", "b.py, as it was read last:\nthe text"]
 
 
+def test_of_files_that_one_answer_reads_at_once_the_last_call_counts_as_the_newest(story):
+    story.says(
+        assistant(call("read", "1", path="a.py"), call("read", "2", path="b.py")),
+        result("text of b", tool="read", call_id="2"),
+        result("text of a", tool="read", call_id="1"),
+    )
+    assert [text.split(",")[0] for text in shown(story)] == ["b.py", "a.py"]
+    assert [text.split(",")[0] for text in shown(story, files=1)] == ["b.py"]
+
+
 def test_at_most_five_files_are_shown(story):
     for number in range(7):
         reads(story, f"{number}.py")
@@ -70,6 +80,16 @@ def test_all_files_together_stay_within_their_tokens(story):
     for number in range(4):
         reads(story, f"{number}.py", long(10))
     assert [text.count("x") for text in shown(story, tokens=25)] == [40, 40, 20]
+
+
+def test_all_files_together_stay_within_50000_tokens(story):
+    for number in range(12):
+        reads(story, f"{number}.py", long(5_000))
+    assert [text.count("x") for text in shown(story, files=12)] == [20_000] * 10
+
+
+def test_layered_shows_again_5_files_of_5000_tokens_and_50000_in_all():
+    assert preset("layered").restoring == Restoring(files=5, tokens_a_file=5_000, tokens=50_000)
 
 
 def test_what_is_kept_is_not_shown_again(story):

@@ -259,7 +259,9 @@ def test_a_rewritten_command_is_told_to_a_model_and_in_a_transcript_as_it_is_sho
 
 def test_a_command_that_the_person_ran_has_no_blocks(story):
     (target,) = story.says(shell("ls", "a"))
-    with pytest.raises(BadInputError, match="has no block 0, but 0 blocks"):
+    with pytest.raises(
+        BadInputError, match="a shell command has no blocks, but an output; leave the block out"
+    ):
         rewrite(story, Shown(target=target, shown="short", block=0))
 
 

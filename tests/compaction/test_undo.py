@@ -53,6 +53,10 @@ def rewrite(story, target):
     return record_rewrite(story.writer, targets=[Shown(target=target, shown="…")], reason="prune")
 
 
+def kinds(story):
+    return [event.kind for event in events(story.log, "s")]
+
+
 def undone_by(story, target=None):
     """The ids of the entries that an undo takes back."""
     return [entry.id for entry in undo(story.writer, target).undo.entries]
@@ -163,8 +167,19 @@ class TestCompactionsAndRewrites:
         session.says("b", user("elsewhere"))
         session.entry("c", "compaction", parent="a", summary="s", firstKeptEntryId="a", tokensBefore=9)
         name = session.store_in(store, tmp_path)
-        undo(SessionWriter(store, name))
+        undo(SessionWriter(store, name), "c")
         assert texts_of(build_context(store, name)) == ["old"]
+
+    def test_without_a_target_what_an_import_brought_is_left_alone(self, store, tmp_path):
+        session = PiSession()
+        session.says("a", user("old"))
+        session.says("b", user("kept"))
+        session.compacts("c", "b")
+        name = session.store_in(store, tmp_path)
+        with pytest.raises(NotFoundError, match="'c' came with an import and is undone by name alone"):
+            undo(SessionWriter(store, name))
+        record_rewrite(SessionWriter(store, name), targets=[Shown(target="b", shown="…")], reason="prune")
+        assert [entry.kind for entry in plan_undo(store, name).entries] == ["rewrite"]
 
     def test_a_compaction_that_its_harness_made_can_be_undone(self, store, tmp_path):
         session = PiSession()
@@ -172,7 +187,7 @@ class TestCompactionsAndRewrites:
         session.says("b", user("kept"))
         session.compacts("c", "b")
         name = session.store_in(store, tmp_path)
-        undo(SessionWriter(store, name))
+        undo(SessionWriter(store, name), "c")
         assert texts_of(build_context(store, name)) == ["old", "kept"]
 
 
@@ -333,13 +348,56 @@ class TestRefusals:
         with pytest.raises(NotFoundError, match="none is in effect"):
             undo(story.writer)
 
-    def test_an_undo_while_somebody_appends_appends_nothing(self, story, interrupt):
+    def test_where_others_append_all_the_time_nothing_is_appended(self, story):
         _, kept = story.says(user("old"), user("kept"))
         compact(story, kept)
-        with pytest.raises(VersionConflictError) as refused:
-            undo(interrupt(story).writer)
-        assert (refused.value.expected, refused.value.actual) == (3, 4)
-        assert [event.id for event in events(story.log, "s")][3:] == ["theirs"]
+        others, new_id = SessionWriter(story.log, "s"), story.writer._new_id
+        story.writer._new_id = lambda: others.message(user("faster")) and new_id()
+        with pytest.raises(VersionConflictError, match="has grown during each of 100 tries"):
+            undo(story.writer)
+        assert "undone" not in kinds(story)
+
+
+class TestMeanwhile:
+    def test_what_somebody_says_while_an_undo_is_planned_is_looked_at(self, story, interrupt):
+        _, kept = story.says(user("old"), user("kept"))
+        compact(story, kept)
+        undo(interrupt(story).writer)
+        assert shown(story) == ["old", "kept", "me first"]
+
+    def test_of_two_undos_at_once_one_undoes_and_the_other_is_told(self, story):
+        _, kept = story.says(user("old"), user("kept"))
+        target = rewrite(story, kept)
+        compact(story, kept)
+        others = SessionWriter(story.log, "s", new_id=lambda: "theirs")
+        new_id, undone = story.writer._new_id, []
+
+        def undone_meanwhile():
+            if not undone:
+                undone.extend(undo(others).events)
+            return new_id()
+
+        story.writer._new_id = undone_meanwhile
+        with pytest.raises(BadInputError, match="is undone already; undo 'theirs' to have it back"):
+            undo(story.writer)
+        assert kinds(story).count("undone") == 1
+        assert target in [event.id for event in events(story.log, "s")]
+        assert shown(story) == ["old", "…"]
+
+    def test_a_compaction_that_comes_meanwhile_is_not_undone_in_its_place(self, story):
+        _, kept, last = story.says(user("old"), user("kept"), user("last"))
+        mine = compact(story, kept)
+        new_id, others, made = story.writer._new_id, SessionWriter(story.log, "s"), []
+
+        def compacted_meanwhile():
+            if not made:
+                made.append(record_compaction(others, summary="shorter", first_kept=last))
+            return new_id()
+
+        story.writer._new_id = compacted_meanwhile
+        with pytest.raises(BadInputError, match=f"{mine}.*a newer compaction is in effect"):
+            undo(story.writer)
+        assert "undone" not in kinds(story)
 
 
 bounded = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])

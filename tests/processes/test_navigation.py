@@ -67,7 +67,7 @@ def ends(store: Path, first: str, second: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("first", ACTS)
-@pytest.mark.parametrize("second", ACTS)
+@pytest.mark.parametrize("second", ["move", "summary"])
 def test_of_two_that_have_planned_at_the_same_version_one_acts(store: Path, first: str, second: str) -> None:
     stored, refused = ends(store, first, second)
     now = 4 + int(stored.removeprefix("stored "))
@@ -76,6 +76,24 @@ def test_of_two_that_have_planned_at_the_same_version_one_acts(store: Path, firs
     )
     with open_store(store) as log:
         assert version(log, "s") == now
+        assert verify(log).findings == []
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        ("undo", "is undone already; undo "),
+        ("move", "lies on another branch; go there first: refold go s moved"),
+        ("summary", "lies on another branch; go there first: refold go s moved"),
+    ],
+)
+def test_an_undo_that_was_planned_before_another_acted_looks_again_and_undoes_nothing_else(
+    store: Path, first: str, why: str
+) -> None:
+    stored, refused = ends(store, first, "undo")
+    assert refused.startswith(f"BadInputError event 'moved': {why}")
+    with open_store(store) as log:
+        assert version(log, "s") == 4 + int(stored.removeprefix("stored "))
         assert verify(log).findings == []
 
 

@@ -74,6 +74,24 @@ def test_a_name_that_is_taken_is_told_before_anybody_is_asked(talked: Refold, ap
     assert server.requests == []
 
 
+def test_a_name_that_is_taken_meanwhile_is_told_with_how_to_have_the_document_again(
+    talked: Refold, api: Any
+) -> None:
+    def taken(request: Any) -> str:
+        talked.program("append", "next", stdin=b'{"type":"custom","customType":"x"}\n')
+        return complete(request)
+
+    server: MessagesApi = api(says(taken))
+    asking = ("handoff", SESSION, "--as", "next", "--summarizer", "anthropic", "--endpoint", server.url)
+    assert talked.problem(*asking) == (
+        "session 'next': somebody else has begun it meanwhile; choose another name with --as; "
+        "'--summarizer recorded' gives the same document"
+    )
+    assert kinds(talked, SESSION)[-1] == "attempt"
+    talked("handoff", SESSION, "--as", "another", "--summarizer", "recorded")
+    assert "custom_message" in kinds(talked, "another")
+
+
 @pytest.mark.parametrize("name", ["@last", "a\x1bb"])
 def test_a_name_that_could_not_be_named_is_refused(talked: Refold, name: str) -> None:
     assert "choose another name" in talked.problem(*EXTRACTING, "--as", name)
@@ -101,6 +119,11 @@ def test_a_request_that_fails_begins_no_session_and_leaves_an_attempt(talked: Re
     assert talked.problem(*asking).startswith("summarizer anthropic: 400: no")
     assert list(events(talked)) == [SESSION]
     assert kinds(talked, SESSION)[-1] == "attempt"
+
+
+def test_instructions_that_nobody_follows_are_told(talked: Refold) -> None:
+    done = talked("handoff", SESSION, "Be brief.", "--summarizer", "extractive")
+    assert done.errors == ("refold: note: extractive follows no instructions: it selects from the messages\n")
 
 
 def test_a_session_without_messages_is_told(refold: Refold) -> None:

@@ -110,3 +110,11 @@ def test_what_is_kept_fits_the_budget_or_is_the_newest_group(words, tokens):
         sizes = {item.id: item.tokens for item in window.items}
         starts = [item.id for item in window.items if item.may_start]
         assert sum(sizes[name] for name in found.kept) <= tokens or found.kept[0] == starts[-1]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "why"),
+    [(20, "all that is not summarized fits into the 20 tokens that are kept"), (19, "")],
+)
+def test_it_says_that_all_is_kept_where_all_has_room(tokens, why):
+    assert KeepRecent(tokens=tokens).why_all(told("u10 a10")) == why

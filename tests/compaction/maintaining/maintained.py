@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from compaction.maintaining import Maintainer, Promotion, Settings
-from compaction.summarizers import SummarizerError
+from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.records import record_of
 from eventstore.writing import SessionWriter
 from tests.compaction.scripted import Scripted, compactor, policy, turns
@@ -35,6 +35,10 @@ def handing(story, scribe=None, *, settings=None, **options):
 
 def fails(_prompt):
     raise SummarizerError("scripted", "no such model")
+
+
+def cancels(_prompt):
+    raise CancelledError
 
 
 def failed_three_times(story):

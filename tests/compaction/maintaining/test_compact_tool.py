@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compaction.cuts import LastMessages
 from compaction.maintaining import Settings
+from compaction.maintaining.compact_tool import DONE, answer_calls, compact_calls
+from compaction.policies import Restoring
+from compaction.undo import undo
 from eventstore.records import CustomMessage
 from projections.context import build_context
 from projections.renderers.anthropic import render
-from tests.compaction.maintaining.maintained import LARGER, fails, handing, kinds, maintainer
-from tests.compaction.scripted import Scripted, turns
+from tests.compaction.maintaining.maintained import LARGER, cancels, fails, handing, kinds, maintainer
+from tests.compaction.scripted import Scripted, long, turns
+from tests.support.events import events
 from tests.support.talk import assistant, call, result, texts_of, user
 
 BOTH = assistant(call("read", "c1"), call("compact", "c2"))
@@ -67,6 +73,69 @@ def test_a_model_that_asks_in_vain_is_told_why(story):
     assert texts_of(build_context(story.log, "s"))[-1] == f"[Not compacted: {said}]"
 
 
+def test_the_call_has_its_result_before_the_compaction_and_in_an_append_of_its_own(story):
+    turns(story, 20, 10)
+    story.says(assistant(call("compact")))
+    maintainer().after_turn(story.writer)
+    came = [event for event in events(story.log, "s")[4:] if event.is_entry]
+    assert [event.role or event.kind for event in came] == ["assistant", "toolResult", "compactionSummary"]
+    undo(story.writer)
+    assert texts_of(build_context(story.log, "s"))[-2:] == ["compact", DONE]
+
+
+def test_files_that_are_shown_again_stand_behind_the_result(story):
+    reads = assistant(call("read", path="a.py"), stop="toolUse")
+    story.says(user("go"), reads, result(long(9), tool="read"), assistant("read"))
+    turns(story, 20, 20)
+    story.says(assistant(call("compact", "c9"), stop="toolUse"))
+    maintainer(restoring=Restoring()).after_turn(story.writer)
+    parts = build_context(story.log, "s").parts
+    assert [part.role for part in parts][-3:] == ["assistant", "toolResult", "custom"]
+    assert repairs(story) == []
+
+
+@pytest.mark.parametrize(
+    "answer", [fails, cancels, lambda _: long(200)], ids=["fails", "cancelled", "no-gain"]
+)
+def test_where_nothing_comes_of_it_the_result_is_told_otherwise_and_the_log_keeps_what_it_said(story, answer):
+    turns(story, 20, 10)
+    story.says(assistant(call("compact")))
+    advice = maintainer(Scripted(answer)).after_turn(story.writer)
+    told = f"[Not compacted: {advice.error or advice.reason}]"
+    assert texts_of(build_context(story.log, "s"))[-2:] == ["compact", told]
+    (given,) = [event for event in events(story.log, "s") if event.role == "toolResult"]
+    assert DONE.encode() in given.body
+
+
+def test_an_error_in_a_program_leaves_no_result_that_is_untrue(story):
+    def breaks(_prompt):
+        raise ValueError("no such thing")
+
+    turns(story, 20, 10)
+    story.says(assistant(call("compact")))
+    with pytest.raises(ValueError, match="no such thing"):
+        maintainer(Scripted(breaks)).after_turn(story.writer)
+    assert texts_of(build_context(story.log, "s"))[-1] == "[Not compacted: no such thing]"
+
+
+@pytest.mark.parametrize("answer", [fails, lambda _: "so far"])
+def test_all_that_was_appended_for_a_call_is_told(story, answer):
+    turns(story, 20, 10)
+    story.says(assistant(call("compact")))
+    before = len(events(story.log, "s"))
+    advice = maintainer(Scripted(answer)).after_turn(story.writer)
+    assert advice.events == [event.id for event in events(story.log, "s")][before:]
+
+
+def test_calls_that_somebody_has_answered_meanwhile_get_no_second_result(story):
+    turns(story, 20, 10)
+    story.says(assistant(call("compact")))
+    asked = compact_calls(build_context(story.log, "s").parts)
+    assert asked is not None
+    assert len(answer_calls(story.writer, asked)) == 1
+    assert answer_calls(story.writer, asked) == []
+
+
 def test_a_model_may_ask_where_automatic_compaction_is_off(story):
     turns(story, 20, 10)
     story.says(assistant(call("compact")))
@@ -84,7 +153,7 @@ def test_a_model_that_asks_gets_a_compaction_and_neither_a_larger_model_nor_a_ha
 def test_all_calls_that_ask_for_it_in_one_answer_get_one_compaction_and_a_result_each(story):
     turns(story, 20, 10)
     story.says(assistant(call("compact", "c1", instructions="mind the tests"), call("compact", "c2")))
-    asked = maintainer(cut=NOTHING_KEPT)
+    asked = maintainer()
     for _ in range(2):
         asked.after_turn(story.writer)
     assert texts_of(build_context(story.log, "s"))[-2:] == ["[Compacted. History summarized.]"] * 2

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compaction.maintaining import Settings
 from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.writing import SessionWriter
 from projections.context import build_context
-from tests.compaction.maintaining.maintained import decisions, handing, kinds
-from tests.compaction.scripted import Scripted, turns
-from tests.support.talk import assistant, user
+from tests.compaction.maintaining.maintained import decisions, fails, handing, kinds
+from tests.compaction.scripted import Scripted, record, turns
+from tests.support.events import events
+from tests.support.talk import assistant, call, user
 
 
 def test_a_handoff_may_stand_in_for_a_compaction(story):
@@ -55,11 +58,42 @@ def test_after_an_answer_that_was_cut_off_a_handoff_is_allowed(story):
     assert [part.id for part in scribe.prompts[0].prefix][-1] == "e5"
 
 
-def test_while_nothing_happens_there_is_no_handoff(story):
+def test_an_idle_session_is_handed_off_too_and_the_new_one_waits(story):
     turns(story, 20, 10)
     idle = Settings(strategy="handoff", idle_enabled=True, idle_threshold_tokens=50)
-    advice = handing(story, Scripted(lambda _: "so far"), settings=idle).on_idle(story.writer, 300)
+    advice = handing(story, settings=idle).on_idle(story.writer, 300)
+    assert (advice.do, advice.session, kinds(story)) == ("nothing", "next-1", [])
+
+
+@pytest.mark.parametrize("hook", ["before_request", "after_turn"])
+def test_while_a_call_is_open_there_is_no_handoff_for_its_result_would_come_too_late(story, hook):
+    turns(story, 20, 10)
+    story.says(assistant(call("bash", "c1"), stop="toolUse"))
+    advice = getattr(handing(story, Scripted(lambda _: "so far")), hook)(story.writer)
     assert (advice.session, kinds(story)) == (None, ["compaction"])
+
+
+def test_a_document_whose_session_somebody_else_has_begun_meanwhile_is_kept_as_an_attempt(story):
+    def taken(prompt):
+        if prompt.template.name == "handoff":
+            SessionWriter(story.log, "next-1").message(user("theirs"))
+            return "the document"
+        return "so far"
+
+    turns(story, 20, 10)
+    before = len(events(story.log, "s"))
+    advice = handing(story, Scripted(taken)).after_turn(story.writer)
+    assert (advice.session, advice.history_rewritten) == (None, True)
+    assert advice.events == [event.id for event in events(story.log, "s")][before:]
+    kept = record(story, "attempt").request
+    assert (kept["reason"], kept["requests"][0]["answer"]) == ("handoff", "the document")
+
+
+def test_a_handoff_that_fails_is_told_with_the_compaction_that_stands_in_for_it(story):
+    turns(story, 20, 10)
+    before = len(events(story.log, "s"))
+    advice = handing(story, Scripted(fails)).after_turn(story.writer)
+    assert advice.events == [event.id for event in events(story.log, "s")][before:]
 
 
 def test_a_handoff_that_is_called_off_is_not_followed_by_a_compaction(story):

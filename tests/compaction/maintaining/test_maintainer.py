@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.maintaining import BranchSummaries, Maintainer, Settings
+from compaction.policies import Restoring
 from compaction.rewrites import Mask, Micro
 from eventstore.errors import BadInputError
 from eventstore.records import record_of
@@ -15,7 +16,7 @@ from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import Scripted, compactor, long, policy, prompting, turns
 from tests.support.events import events
 from tests.support.local_http import LocalServer
-from tests.support.talk import assistant, texts_of, user
+from tests.support.talk import assistant, call, result, texts_of, user
 
 
 def test_a_small_context_needs_nothing(story):
@@ -34,6 +35,24 @@ def test_after_a_compaction_the_agent_goes_on_if_the_policy_says_so(story):
     turns(story, 20, 10)
     advice = maintainer(continuation="auto-continue").after_turn(story.writer)
     assert (advice.do, len(texts_of(build_context(story.log, "s")))) == ("continue", 4)
+
+
+@pytest.mark.parametrize("continuation", ["auto-continue", "replay"])
+@pytest.mark.parametrize("hook", ["before_request", "after_turn"])
+def test_nothing_goes_on_by_itself_while_a_call_is_open(story, hook, continuation):
+    turns(story, 20, 10)
+    story.says(assistant(call("bash", "c1"), stop="toolUse"))
+    advice = getattr(maintainer(continuation=continuation), hook)(story.writer)
+    assert (advice.do, advice.history_rewritten, kinds(story)) == ("nothing", True, ["compaction"])
+
+
+def test_a_person_who_compacts_while_a_call_is_open_gets_nothing_between_it_and_its_result(story):
+    story.says(user("go"), assistant(call("read", path="a.py")), result(long(9), tool="read"))
+    turns(story, 20, 20)
+    story.says(assistant(call("bash", "c2"), stop="toolUse"))
+    maintainer(restoring=Restoring()).compact(story.writer)
+    story.says(result("done", call_id="c2"))
+    assert [part.role for part in build_context(story.log, "s").parts][-2:] == ["assistant", "toolResult"]
 
 
 def test_nothing_goes_on_by_itself_where_that_is_off(story):
@@ -136,7 +155,7 @@ def test_settings_lead_over_the_policy(story):
 
 def test_settings_that_the_window_is_too_small_for_are_told_at_once():
     with pytest.raises(
-        BadInputError, match="settings: `reserve_tokens` is 200,000, and the window has 200,000"
+        BadInputError, match="settings: reserve_tokens: it is 200,000, and the window has 200,000"
     ):
         maintainer(settings=Settings(reserve_tokens=200_000))
 

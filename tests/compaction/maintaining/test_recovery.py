@@ -9,7 +9,7 @@ from compaction.hooks import Hooks
 from compaction.maintaining import Maintainer, Settings
 from compaction.rewrites import Mask
 from compaction.summarizers import SummarizerError
-from compaction.trigger import Trigger
+from compaction.triggers import Threshold
 from eventstore.records import Compaction, Custom, CustomMessage, ModelChange
 from projections.context import build_context, context_json
 from tests.compaction.maintaining.maintained import LARGER, decisions, fails, handing, kinds, maintainer
@@ -69,7 +69,7 @@ def test_an_error_behind_a_compaction_of_which_the_log_has_no_answer_is_of_now(s
 def test_an_error_behind_a_compaction_of_which_the_log_has_no_answer_may_be_for_a_larger_model(story):
     turns(story, 20, 10)
     maintainer().before_request(story.writer)
-    promoting = maintainer(settings=LARGER, trigger=Trigger(percent=1))
+    promoting = maintainer(settings=LARGER, trigger=Threshold(percent=1))
     assert promoting.on_error(story.writer, "prompt is too long").do == "switch-model"
 
 
@@ -212,7 +212,7 @@ def test_what_is_said_during_a_handoff_that_fails_is_not_lost(story):
 def test_what_is_said_while_a_larger_model_is_chosen_is_not_lost(story, interrupt):
     turns(story, 20, 10)
     story.says(user("next"), assistant("", stop="error"))
-    promoting = maintainer(settings=LARGER, trigger=Trigger(percent=1))
+    promoting = maintainer(settings=LARGER, trigger=Threshold(percent=1))
     advice = promoting.on_error(interrupt(story).writer, "prompt is too long")
     assert (advice.do, texts_of(build_context(story.log, "s"))[-1]) == ("switch-model", "me first")
 
@@ -355,6 +355,6 @@ def test_what_rewrites_have_recovered_and_is_refused_again_is_compacted(story):
 def test_a_larger_model_recovers_before_rewrites_do(story):
     calls(story, *[30] * 4)
     story.says(user("next"), assistant("", stop="error"))
-    promoting = maintainer(settings=LARGER, trigger=Trigger(percent=1), **MASKS)
+    promoting = maintainer(settings=LARGER, trigger=Threshold(percent=1), **MASKS)
     assert promoting.on_error(story.writer, "prompt is too long").do == "switch-model"
     assert kinds(story) == ["leaf_moved"]

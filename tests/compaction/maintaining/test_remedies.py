@@ -6,10 +6,9 @@ import pytest
 
 from compaction.hooks import Hooks, Supplied
 from compaction.maintaining import Maintainer
-from compaction.summarizers import CancelledError
 from eventstore.records import record_of
 from projections.context import build_context
-from tests.compaction.maintaining.maintained import fails
+from tests.compaction.maintaining.maintained import cancels, fails
 from tests.compaction.scripted import Scripted, compactor, long, turns
 from tests.support.events import events
 from tests.support.talk import texts_of, user
@@ -78,10 +77,6 @@ def test_a_summary_that_a_hook_supplies_is_recorded_with_the_cut_that_it_was_sho
     Maintainer(compactor=compactor(hooks=hooks), now=lambda: 0).after_turn(story.writer)
     (made,) = [event for event in events(story.log, "s") if event.kind == "compaction"]
     assert [record_of("compaction", made.body).first_kept_entry_id] == shown
-
-
-def cancels(_prompt):
-    raise CancelledError
 
 
 @pytest.mark.parametrize("answer", [lambda _: "so far", lambda _: long(100), fails, cancels])

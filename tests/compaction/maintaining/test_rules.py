@@ -24,7 +24,7 @@ from compaction.maintaining.rules import (
     remedy,
 )
 from compaction.part import Limits
-from compaction.trigger import Trigger
+from compaction.triggers import Threshold
 from eventstore.views import ToolCall
 
 ON = Settings()
@@ -109,7 +109,7 @@ def test_an_idle_session_is_a_case_once_it_has_been_so_for_long_enough(seconds, 
 )
 def test_an_idle_session_has_a_threshold_of_its_own(reason, tokens, expected):
     limits = Limits(window=200_000)
-    assert is_too_large(reason, tokens, trigger=Trigger(), limits=limits, settings=ON) == expected
+    assert is_too_large(reason, tokens, trigger=Threshold(), limits=limits, settings=ON) == expected
 
 
 HANDS_OFF = Settings(strategy="handoff")
@@ -131,9 +131,9 @@ def test_a_model_that_asks_for_a_compaction_gets_one():
 
 @pytest.mark.parametrize(
     ("reason", "expected"),
-    [("threshold", "hand-off"), ("incomplete", "hand-off"), ("overflow", "compact"), ("idle", "compact")],
+    [("threshold", "hand-off"), ("incomplete", "hand-off"), ("overflow", "compact"), ("idle", "hand-off")],
 )
-def test_a_handoff_is_for_the_threshold_and_for_answers_that_were_cut_off(reason, expected):
+def test_a_handoff_is_for_whatever_is_automatic_but_for_what_was_too_long_to_be_sent(reason, expected):
     assert chosen(reason) == expected
 
 
@@ -160,30 +160,30 @@ VAST = Promotion(model="vast", window=100_000)
 
 @pytest.mark.parametrize(("tokens", "promoted"), [(83_616, True), (83_617, False)])
 def test_a_larger_model_is_gone_on_with_while_it_has_room(tokens, promoted):
-    assert is_promoted(VAST, tokens=tokens, trigger=Trigger(), in_use="p/m") == promoted
+    assert is_promoted(VAST, tokens=tokens, trigger=Threshold(), in_use="p/m") == promoted
 
 
 @pytest.mark.parametrize(
     ("in_use", "promoted"), [("p/vast", False), ("vast", False), ("p/m", True), ("", True)]
 )
 def test_the_larger_model_in_use_is_not_gone_on_with_again(in_use, promoted):
-    assert is_promoted(VAST, tokens=1, trigger=Trigger(), in_use=in_use) == promoted
+    assert is_promoted(VAST, tokens=1, trigger=Threshold(), in_use=in_use) == promoted
 
 
 def test_a_larger_model_may_be_named_with_its_provider():
     vast = msgspec.structs.replace(VAST, model="p/vast")
-    assert not is_promoted(vast, tokens=1, trigger=Trigger(), in_use="p/vast")
+    assert not is_promoted(vast, tokens=1, trigger=Threshold(), in_use="p/vast")
 
 
 def test_nobody_is_promoted_without_a_larger_model():
-    assert not is_promoted(None, tokens=1, trigger=Trigger(), in_use="p/m")
+    assert not is_promoted(None, tokens=1, trigger=Threshold(), in_use="p/m")
 
 
 @pytest.mark.parametrize("named", ["vast", "p/vast"])
 @pytest.mark.parametrize("in_use", ["vast", "p/vast"])
 def test_the_larger_model_is_known_by_its_name_with_its_provider_and_without(named, in_use):
     vast = msgspec.structs.replace(VAST, model=named)
-    assert not is_promoted(vast, tokens=1, trigger=Trigger(), in_use=in_use)
+    assert not is_promoted(vast, tokens=1, trigger=Threshold(), in_use=in_use)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from threading import Barrier, Event
 
 import pytest
 
@@ -13,6 +14,7 @@ from compaction.summarizers import Answer, CancelledError
 from projections.context import build_context
 from tests.compaction.maintaining.maintained import decisions, kinds, maintainer
 from tests.compaction.scripted import record, turns
+from tests.support.patience import comes
 from tests.support.talk import texts_of
 
 
@@ -26,10 +28,9 @@ class Waiting:
 
     def summarize(self, prompt, *, is_cancelled):
         del prompt
-        while not is_cancelled() and not self.asked.is_set():
+        if not self.asked.is_set():
             self.asked.set()
-            while not is_cancelled():
-                time.sleep(0.001)
+            assert comes(is_cancelled)
         if is_cancelled():
             raise CancelledError
         return Answer(text="so far", model="m")
@@ -84,12 +85,49 @@ class TestRunning:
 
         with running.one("s"):
             waits = aside(first)
-            while not running.is_called_off("s"):
-                time.sleep(0.001)
+            assert comes(lambda: running.is_called_off("s"))
             done.append("one")
         waits.result(10)
         assert done == ["one", "first"]
         assert not running.is_called_off("s")
+
+    def test_of_two_who_go_first_the_one_is_called_off_while_the_other_waits(self):
+        running, come = Running(), Barrier(3)
+
+        def first() -> bool:
+            come.wait(10)
+            with running.first("s"):
+                return comes(lambda: running.is_called_off("s"), within=0.5)
+
+        with ThreadPoolExecutor(2) as persons:
+            with running.one("s"):
+                waits = [persons.submit(first) for _ in range(2)]
+                come.wait(10)
+                # Both wait by then; were one of them late, the test would say no more than the one above.
+                time.sleep(0.05)
+            assert sorted(each.result(10) for each in waits) == [False, True]
+        assert not running.is_called_off("s")
+
+    def test_who_goes_first_and_gives_up_waiting_calls_nothing_off_any_more(self, aside):
+        running, is_in, go_on = Running(), Event(), Event()
+
+        def one() -> None:
+            with running.one("s"):
+                is_in.set()
+                go_on.wait(10)
+
+        runs = aside(one)
+        assert is_in.wait(10)
+        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(KeyboardInterrupt), running.first("s"):
+                pass
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        assert not running.is_called_off("s")
+        go_on.set()
+        runs.result(10)
 
     def test_other_sessions_do_not_wait(self, aside):
         running = Running()

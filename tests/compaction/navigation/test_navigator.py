@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from compaction import record_compaction
 from compaction.hooks import Cancel, Hooks, Supplied
 from compaction.navigation.navigate import Move, go
 from compaction.navigation.navigator import Navigator
@@ -15,7 +16,16 @@ from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
 from compaction.summarizers.recorded import RecordedSummarizer
 from compaction.undo import undo
-from eventstore.records import Label, record_of
+from eventstore.records import (
+    Custom,
+    Label,
+    ModelChange,
+    Rewrite,
+    Shown,
+    ThinkingLevelChange,
+    Undone,
+    record_of,
+)
 from projections.context import build_context
 from projections.tokens import counter
 from tests.compaction.scripted import Scripted, kinds
@@ -124,6 +134,10 @@ class TestSummaries:
         ("act", "reason"),
         [
             (lambda story: story.says(user("more")), "the branch has grown meanwhile"),
+            (
+                lambda story: record_compaction(story.writer, summary="so far", first_kept="e4"),
+                "the branch has grown meanwhile",
+            ),
             (lambda story: go(story.writer, "e2"), "somebody has left the branch meanwhile"),
             (
                 lambda story: navigator(Scripted(lambda _: "theirs")).go(story.writer, "e2"),
@@ -138,9 +152,25 @@ class TestSummaries:
         assert (gone.outcome, gone.reason, gone.events) == ("overtaken", reason, [])
         assert newest(branched).kind == "attempt"
 
-    def test_what_changes_nothing_of_what_is_left_does_not_hinder_the_move(self, branched):
-        labelling = Answering(lambda: branched.writer.append(Label(target_id="e1", label="here")))
-        gone = navigator(labelling).go(branched.writer, "e2")
+    def test_who_undoes_something_there_changes_what_is_left(self, branched):
+        rewrite = branched.add(Rewrite(reason="prune", targets=[Shown(target="e3", shown="[cut]")]))
+        undoing = Answering(lambda: branched.add(Undone(target_id=rewrite)))
+        gone = navigator(undoing).go(branched.writer, "e2")
+        assert (gone.outcome, gone.reason) == ("overtaken", "the branch has grown meanwhile")
+
+    @pytest.mark.parametrize(
+        "record",
+        [
+            Label(target_id="e1", label="here"),
+            ModelChange(provider="p", model_id="m"),
+            ThinkingLevelChange(thinking_level="high"),
+            Rewrite(reason="prune", targets=[Shown(target="e3", shown="[cut]")]),
+            Custom(custom_type="notes"),
+        ],
+        ids=lambda record: record.kind,
+    )
+    def test_what_tells_a_model_nothing_does_not_hinder_the_move(self, branched, record):
+        gone = navigator(Answering(lambda: branched.add(record))).go(branched.writer, "e2")
         assert (gone.outcome, newest(branched).kind) == ("moved", "branch_summary")
 
     def test_an_answer_that_came_too_late_is_kept_with_its_attempt(self, branched):

@@ -11,7 +11,7 @@ from compaction.navigation.summarize_branch import MOST_OUTPUT, summarize_branch
 from compaction.part import Limits
 from compaction.summarizers import CancelledError
 from compaction.summarizers.asking import Asker
-from compaction.trigger import DEFAULT_RESERVE
+from compaction.triggers import DEFAULT_RESERVE
 from compaction.undo import undo
 from eventstore.records import Compaction, Custom, Label, record_of
 from projections.tokens import counter
@@ -54,7 +54,7 @@ def test_the_messages_behind_the_target_are_told_and_no_others(branched):
 
 def test_of_a_long_branch_the_newest_that_fit_are_told(branched):
     branched.says(user(long(60)), user(long(30)))
-    assert [part.id for part in asked(branched, tokens=80).parts] == ["e5"]
+    assert [part.id for part in asked(branched, tokens=80, reserve=DEFAULT_RESERVE).parts] == ["e5"]
 
 
 def test_what_has_to_stay_free_can_be_set(branched):
@@ -132,5 +132,5 @@ def test_of_a_small_window_15_percent_stay_free_unless_somebody_chose(branched):
 def test_what_was_undone_is_not_told_where_nothing_fits(branched):
     branched.add(Compaction(summary=long(40), first_kept_entry_id="e3", tokens_before=5))
     undo(branched.writer)
-    prompt = asked(branched, tokens=1)
+    prompt = asked(branched, tokens=1, reserve=DEFAULT_RESERVE)
     assert [part.id for part in prompt.parts] == ["e3"]

@@ -34,3 +34,10 @@ def planned(story: Story, part: Any, **how: Any) -> dict[str, str]:
     """From the entries that a part would show otherwise to what it would show."""
     found = sized("s", build_context(story.log, "s").parts, TOKENS, **how)
     return {shown.target: shown.shown for shown in part.plan(found)}
+
+
+def why_nothing(story: Story, part: Any, **how: Any) -> str:
+    """Why a part would show nothing otherwise, of one that would not."""
+    found = sized("s", build_context(story.log, "s").parts, TOKENS, **how)
+    assert part.plan(found) == []
+    return str(part.why_nothing(found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compaction.rewrites import Evict, sized
 from eventstore.records import Shown
 from projections.context import build_context
-from tests.compaction.rewrites.contexts import TOKENS
+from tests.compaction.rewrites.contexts import TOKENS, why_nothing
 from tests.support.talk import assistant, image, result, text, user
 
 
@@ -28,3 +28,8 @@ def test_files_are_removed_with_the_images_for_both_make_a_request_too_large(sto
 def test_blocks_of_the_models_own_stay(story):
     story.says(assistant({"type": "redacted", "data": "x"}))
     assert Evict().plan(sized("s", build_context(story.log, "s").parts, TOKENS)) == []
+
+
+def test_it_says_why_it_finds_nothing(story):
+    story.says(user("look"))
+    assert why_nothing(story, Evict()) == "there are no images, and no files that were sent"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compaction.rewrites import Mask
 from compaction.rewrites.mask import MASKED
 from eventstore.records import Rewrite, Shown
-from tests.compaction.rewrites.contexts import calls, planned
+from tests.compaction.rewrites.contexts import calls, planned, why_nothing
 
 
 def test_all_but_the_newest_ten_are_masked(story):
@@ -22,3 +22,10 @@ def test_what_is_masked_is_not_masked_again(story):
     one, *_ = calls(story, *[100] * 11)
     story.add(Rewrite(reason="mask", targets=[Shown(target=one, shown=MASKED)]))
     assert planned(story, Mask()) == {}
+
+
+def test_it_says_why_it_finds_nothing(story):
+    calls(story, 5)
+    assert why_nothing(story, Mask()) == "no result is older than the newest 10"
+    why = why_nothing(story, Mask(keep_observations=0))
+    assert why == "the older results are masked already, or as short as the notice"

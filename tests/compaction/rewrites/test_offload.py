@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.rewrites import Offload
-from tests.compaction.rewrites.contexts import planned
+from tests.compaction.rewrites.contexts import planned, why_nothing
 from tests.support.talk import assistant, call, result, user
 
 
@@ -43,3 +43,9 @@ def test_the_marker_says_where_the_whole_text_is_and_how_it_begins(story):
     assert marker.startswith(f'<persisted-output session="s" event="{only}" characters="0-300000">')
     assert marker.count("x" * 2_000) == 1
     assert "x" * 2_001 not in marker
+
+
+def test_it_says_why_it_finds_nothing(story):
+    answered(story, 200_000)
+    why = why_nothing(story, Offload())
+    assert why == "the results of the newest calls have no more than 200,000 characters together"

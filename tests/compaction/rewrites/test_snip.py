@@ -5,7 +5,7 @@ from __future__ import annotations
 from compaction.rewrites import Snip, sized
 from eventstore.records import Rewrite, Shown
 from projections.context import build_context
-from tests.compaction.rewrites.contexts import TOKENS
+from tests.compaction.rewrites.contexts import TOKENS, why_nothing
 from tests.support.talk import assistant, call, result, user
 
 
@@ -76,3 +76,16 @@ def test_a_result_holds_on_to_the_newest_call_of_its_id_alone(story):
         answer = result("found", call_id="call_0")
         story.says(user("go"), assistant(call("bash", "call_0")), answer, assistant("done"))
     assert snipped(story) == span(30, "e4", "e33")
+
+
+def test_it_says_why_it_finds_nothing(story):
+    says(story, 50)
+    assert why_nothing(story, Snip()) == "there are no more than 50 messages"
+    assert why_nothing(story, Snip(longest=49), is_subagent=True) == "another session started this one"
+
+
+def test_a_middle_that_belongs_together_is_told(story):
+    story.says(assistant(*(call("bash", f"c{number}") for number in range(9))))
+    story.says(*(result("x", call_id=f"c{number}") for number in range(9)))
+    why = why_nothing(story, Snip(longest=5))
+    assert why == "calls and results that belong together leave no middle to take out"

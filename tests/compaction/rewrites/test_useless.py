@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.rewrites import Useless
 from compaction.rewrites.useless import ELIDED
-from tests.compaction.rewrites.contexts import calls, long, planned
+from tests.compaction.rewrites.contexts import calls, long, planned, why_nothing
 from tests.support.talk import assistant, call, result
 
 
@@ -42,3 +42,11 @@ def test_a_warm_prompt_cache_is_spared(story):
     flagged(story, 100)
     calls(story, 8_001)
     assert planned(story, Useless()) == {}
+
+
+def test_it_says_why_it_finds_nothing(story):
+    calls(story, 100)
+    assert why_nothing(story, Useless()) == "no tool has flagged a result that is still shown as useless"
+    flagged(story, 100)
+    calls(story, 9_000)
+    assert why_nothing(story, Useless()).startswith("a prompt cache may still hold")

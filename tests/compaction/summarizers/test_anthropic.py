@@ -177,10 +177,22 @@ def test_a_server_that_speaks_something_else_is_told_apart(messages_api):
 
 
 def test_a_page_in_place_of_an_error_becomes_one_short_line(messages_api):
-    problem = failure(messages_api(refuses(502, "<html>\n\n" + "bad gateway " * 100)))
-    assert problem.problem.startswith("502: <html> bad gateway bad")
-    assert "\n" not in problem.problem
-    assert len(problem.problem) < 320
+    problem = failure(messages_api(refuses(502, "<html>\n\n" + "Bad gateway<br>" * 100)))
+    assert problem.problem == "502: Bad gateway"
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [("not_found_error", "name another model (--model)"), (None, "check the server's address")],
+)
+def test_what_is_not_there_is_the_model_or_the_server(messages_api, kind, advice):
+    said = errs(404, "model: x", kind) if kind else refuses(404, "no such page")
+    assert failure(messages_api(said)).problem.endswith(advice)
+
+
+def test_a_prompt_that_is_too_long_is_known_by_all_that_is_said(messages_api):
+    said = "x" * 200 + " prompt is too long"
+    assert failure(messages_api(errs(400, said, "invalid_request_error"))).is_too_long
 
 
 def test_a_refused_connection_names_the_address_and_is_transient():

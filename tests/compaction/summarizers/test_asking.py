@@ -377,9 +377,9 @@ def test_an_onlooker_is_told_of_failures_as_they_happen_and_what_is_done_next():
     one, two = Saying(passing(7.5), lasting(), name="one"), Saying("Done.", name="two")
     assert told(one, two) == [
         "one",
-        "summarizer one: busy; asked again in 7.5 s (1 of 2)",
+        "summarizer one: busy; asked again for short in 7.5 s (1 of 2)",
         "one",
-        "summarizer one: no such model; the next one is asked",
+        "summarizer one: no such model; the next one is asked for short",
         "two",
         "answered",
     ]

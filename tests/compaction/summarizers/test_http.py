@@ -59,6 +59,21 @@ def test_an_answer_without_a_summary_is_told_and_not_tried_again(server, value):
     assert not problem.is_transient
 
 
+def test_an_answer_that_is_no_utf_8_is_no_summary(server):
+    service = server(lambda exchange: exchange.answer(200, b'{"summary":"\xff\xfe"}'))
+    problem = failure(service.url)
+    assert problem.problem.endswith('gave no JSON with a text as "summary", for it is not UTF-8')
+    assert not problem.is_transient
+
+
+def test_a_service_that_has_moved_is_told_with_where_to(server):
+    problem = failure(server(refuses(302, location="https://me:secret@elsewhere.test/x?key=secret")).url)
+    assert problem.problem.endswith(
+        "answered 302: it has moved to https://elsewhere.test/x; give that address"
+    )
+    assert not problem.is_transient
+
+
 @pytest.mark.parametrize("body", ["<html>", "", '{"summary": "cut', "\udcff"])
 def test_an_answer_that_is_no_json_is_told(server, body):
     service = server(lambda exchange: exchange.answer(200, body.encode("utf-8", "surrogatepass")))

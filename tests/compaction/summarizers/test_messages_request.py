@@ -190,6 +190,13 @@ def test_a_request_of_more_than_32_mb_is_too_long_before_it_is_sent():
     assert raised.value.is_too_long
 
 
+def test_a_request_that_is_too_large_and_wrong_besides_is_not_too_long_for_a_shorter_one_is_wrong_too():
+    asked = prompt("short", system="x" * 33 * 2**20, max_tokens=-1)
+    with pytest.raises(SummarizerError, match="and 1 more") as raised:
+        body_to_send(asked, MODEL, summarizer="anthropic")
+    assert not raised.value.is_too_long
+
+
 def test_a_request_that_was_not_sent_is_an_attempt_that_failed_and_is_recorded(messages_api):
     asked = asker(claude(messages_api(says("Done."))))
     with pytest.raises(AskingError) as raised:

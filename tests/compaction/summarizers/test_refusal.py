@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.summarizers.refusal import is_passing, one_line, seconds_to_wait, without_secrets
+from compaction.summarizers.refusal import (
+    is_passing,
+    of_connection,
+    one_line,
+    seconds_to_wait,
+    without_secrets,
+)
 
 NOW = "Sun, 22 Nov 2026 00:00:00 GMT"
 
@@ -50,7 +56,39 @@ def test_what_a_server_says_becomes_one_line():
 
 
 def test_what_a_server_says_at_length_is_told_in_part():
-    assert one_line("x" * 301) == "x" * 300 + "…"
+    assert one_line("x" * 161) == "x" * 160 + "…"
+
+
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [
+        ("Bad gateway<br>" * 5, "Bad gateway"),
+        (
+            "<html><title>502 Bad</title><style>a {}</style><!-- b --><h1>502 Bad</h1><hr>nginx/1.27",
+            "502 Bad nginx/1.27",
+        ),
+        ("expected <int> in a<b", "expected <int> in a<b"),
+    ],
+)
+def test_of_a_page_only_its_words_are_told_and_each_line_of_them_once(page, told):
+    assert one_line(page) == told
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("[Errno 111] Connection refused", "Connection refused"),
+        ("[Errno -2] Name or service not known", "Name or service not known"),
+        (
+            "illegal status line: bytearray(b'SSH-2.0')",
+            "what came back is no HTTP; check the address",
+        ),
+        ("timed out", "timed out"),
+        ("", "OSError"),
+    ],
+)
+def test_what_becomes_of_a_connection_is_told_in_words(said, told):
+    assert of_connection(OSError(said)) == told
 
 
 @pytest.mark.parametrize(

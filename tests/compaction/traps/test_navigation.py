@@ -5,7 +5,7 @@ from __future__ import annotations
 from compaction.navigation.navigator import Navigator
 from compaction.part import Limits
 from compaction.summarizers.asking import Asker
-from compaction.trigger import DEFAULT_RESERVE
+from compaction.triggers import DEFAULT_RESERVE
 from eventstore.records import record_of
 from projections.tokens import counter
 from tests.compaction.scripted import Scripted, long
@@ -16,7 +16,8 @@ from tests.support.talk import assistant, call, result, user
 def gone(story, scribe, target="e1", *, tokens=100_000):
     asker = Asker(summarizers=[scribe], wait=lambda _: None)
     limits = Limits(window=DEFAULT_RESERVE + tokens)
-    return Navigator(limits=limits, tokens=counter("utf16/4"), asker=asker).go(story.writer, target)
+    navigator = Navigator(limits=limits, tokens=counter("utf16/4"), asker=asker, reserve=DEFAULT_RESERVE)
+    return navigator.go(story.writer, target)
 
 
 def summary(story):

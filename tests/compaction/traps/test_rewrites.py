@@ -25,7 +25,7 @@ STUBS = [
 
 def plans(story, *parts):
     with story.log.snapshot() as snapshot:
-        return plan_rewrites(snapshot, "s", parts, tokens=TOKENS)
+        return plan_rewrites(snapshot, "s", parts, tokens=TOKENS).records
 
 
 def answered(story, *texts):
@@ -39,7 +39,7 @@ def test_micro_first_would_blank_what_offload_has_to_save(story):
     large, middle, *_ = answered(story, *("x" * size for size in (120_000, 90_000, 100, 100, 100)))
     with story.log.snapshot() as snapshot:
         layered = preset("layered")
-        found = plan_rewrites(snapshot, "s", layered.rewrites, tokens=counter("utf16/4"))
+        found = plan_rewrites(snapshot, "s", layered.rewrites, tokens=counter("utf16/4")).records
     assert [(each.reason, [shown.target for shown in each.targets]) for each in found] == [
         ("offload", [large]),
         ("micro", [large, middle]),
