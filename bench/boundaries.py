@@ -119,7 +119,7 @@ def _made(
     policy = preset(name)
     tokens = counter(policy.counter)
     plan = plan_compaction(snapshot, here, policy, limits=_LIMITS, tokens=tokens)
-    if plan is None:
+    if isinstance(plan, str):
         return None
     summary = summarize(plan, policy.prompting, Asker(summarizers=[summarizer]), tokens=tokens)
     return Boundary(

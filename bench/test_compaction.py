@@ -13,7 +13,7 @@ import pytest
 
 from bench.sessions import session_file
 from compaction.part import Limits
-from compaction.plan import plan_compaction
+from compaction.plan import Plan, plan_compaction
 from compaction.policies import preset
 from compaction.prompts import serialized_prompt
 from compaction.summarizers.asking import never
@@ -63,6 +63,7 @@ def compacted(stored):
     with open_store(stored.store, create=False) as log, log.snapshot() as snapshot:
         at = stand(snapshot, stored.session)
         plan = plan_compaction(snapshot, at, policy, limits=Limits(window=200_000), tokens=tokens)
+    assert isinstance(plan, Plan)
     return summarized(plan.to_summarize, plan.previous_summary)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from eventstore.depth import DEEPEST_RECORD, is_deeper
 from eventstore.errors import BadInputError, VersionConflictError
 from eventstore.event import Event, NewEvent, Parent
 from eventstore.frame import FORMATS
@@ -19,7 +20,7 @@ _LATEST: Final = 8_640_000_000_000_000
 
 
 def check_events(session: str, events: Sequence[NewEvent]) -> None:
-    """Raise BadInputError for a session name, or an event's id, cause, kind, format or time, that cannot be stored."""
+    """Raise BadInputError for a session name, or an event that cannot be stored."""
     if not 0 < _size(session) <= LONGEST_SESSION_NAME:
         raise BadInputError(
             f"session {session[:40]!r}",
@@ -39,6 +40,13 @@ def check_events(session: str, events: Sequence[NewEvent]) -> None:
                 f"session {session!r}, event {event.id!r}",
                 f"its cause has to have at most {_LONGEST_NAME} bytes of UTF-8",
                 "give it another cause",
+            )
+        # What imports note of a record holds it whole, and is a little deeper than it.
+        if is_entry(event.kind) and is_deeper(event.body, DEEPEST_RECORD):
+            raise BadInputError(
+                f"session {session!r}, event {event.id!r}",
+                f"its record is nested deeper than {DEEPEST_RECORD} levels",
+                "put what is deeper into it as a text",
             )
         if event.time is not None and abs(event.time) > _LATEST:
             raise BadInputError(

@@ -43,21 +43,25 @@ _BEGINNING: Final = Resume(offset=0, digest=sha256().hexdigest(), line=1)
 _NOTHING_SHARED: Final = Comparison(same=0, exported=frozenset(), changed={}, new=0)
 _SAY_NOTHING: Final = frozenset({"label", "session_info"})
 """Kinds of our own entries that do not keep the leaf from following a file that grew."""
+_SHOWN_OTHERWISE: Final = "not UTF-8: contexts show U+FFFD in place of what cannot be read"
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far and the file's size."""
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """What an import did: `events` is the number of records that the file holds, `added` how many were new.
+    """What an import did: `earlier` is the generation before this one, where the file is one that was written anew.
+
+    `events` is the number of records that the file holds, `added` how many were new.
 
     `rewritten` counts known records that their harness has changed. `diverged`: the session had grown here
     and the file elsewhere, so the leaf stays where it was. `skipped` is what of the file is no record,
     `differs_from_harness` where its harness reads other than refold does, `orphans` are records whose parent
-    the file does not have.
+    the file does not have, `not_utf8` records with bytes that are no UTF-8, which contexts show as U+FFFD.
     """
 
     id: str
+    earlier: str | None
     format: str
     events: int
     added: int
@@ -66,6 +70,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     skipped: list[Remark]
     differs_from_harness: list[Remark]
     orphans: list[Remark]
+    not_utf8: list[Remark]
 
 
 def import_file(
@@ -112,6 +117,7 @@ class _Importing:
         self._newest_added = ""
         self._observed: list[NewEvent] = []
         self._session = ""
+        self._not_utf8: list[Remark] = []
         self._continued: Import | None = None
         self._earlier: list[tuple[int, int]] | None = None
 
@@ -172,7 +178,7 @@ class _Importing:
         reader, digest = self._reader(resume), self._digest_to(resume.offset)
         offset, number, unfinished = resume.offset, resume.line, b""
         lines, tail = SegmentWriter(), SegmentWriter()
-        skipped, differs = self._remarks_before(resume)
+        skipped, differs, self._not_utf8 = self._remarks_before(resume)
         if not resume.offset and self._header.differs:
             differs.append(Remark(max(self._header.line, 1), self._header.differs))
         for raw in self._file:
@@ -208,17 +214,21 @@ class _Importing:
                 Remark(at, f"its parent {parent!r} is not in the file: contexts below it begin there")
                 for at, parent in reader.orphans
             ],
+            not_utf8=self._not_utf8,
         )
         is_diverged = self._conclude(record, [*lines_glue, *tail_glue])
         return self._report(record, is_diverged=is_diverged)
 
-    def _remarks_before(self, resume: Resume) -> tuple[list[Remark], list[Remark]]:
+    def _remarks_before(self, resume: Resume) -> tuple[list[Remark], list[Remark], list[Remark]]:
         """What earlier imports remarked on lines that are not read again."""
         if self._continued is None:
-            return [], []
-        remarks = (self._continued.skipped, self._continued.differs_from_harness)
-        skipped, differs = ([each for each in some if each.line < resume.line] for some in remarks)
-        return skipped, differs
+            return [], [], []
+        before = self._continued
+        skipped, differs, not_utf8 = (
+            [each for each in some if each.line < resume.line]
+            for some in (before.skipped, before.differs_from_harness, before.not_utf8)
+        )
+        return skipped, differs, not_utf8
 
     def _take(
         self, line: Line, raw: bytes, segment: SegmentWriter, skipped: list[Remark], differs: list[Remark]
@@ -227,6 +237,8 @@ class _Importing:
         for start, stop, event in line.records:
             segment.between(raw[at:start])
             at = start
+            if not _is_utf8(event.body):
+                self._not_utf8.append(Remark(line.number, _SHOWN_OTHERWISE))
             if event.id in self._shared.changed:
                 self._observe(event)
             elif event.id not in self._shared.exported:
@@ -268,13 +280,9 @@ class _Importing:
         # The same file may come again after another state of it: the import before tells the two apart.
         behind = f"-{self._newest_seq}" if self._newest_seq else ""
         events = [*self._observed, compose(record, id=f"import-{record.digest[:16]}{behind}", time=None)]
-        generation = self._session.removeprefix(self._name)
-        if generation and not self._newest_seq:
-            count = int(generation[1:]) - 1
-            earlier = f"{self._name}~{count}" if count > 1 else self._name
-            events.append(
-                compose(Link(relation="generation", session=earlier), id=generation_link(count), time=None)
-            )
+        if self._generation > 1 and not self._newest_seq:
+            link = Link(relation="generation", session=self._earlier_generation or "")
+            events.append(compose(link, id=generation_link(self._generation - 1), time=None))
         while True:
             version, is_diverged, move = self._move_back(record)
             try:
@@ -289,6 +297,16 @@ class _Importing:
                 # Somebody appended meanwhile: where the session stands by itself is to be seen again.
                 continue
             return is_diverged
+
+    @property
+    def _generation(self) -> int:
+        """Which generation of its session the file is, from 1."""
+        return int(self._session.removeprefix(self._name)[1:] or 1)
+
+    @property
+    def _earlier_generation(self) -> str | None:
+        before = self._generation - 1
+        return f"{self._name}~{before}" if before > 1 else self._name if before else None
 
     def _move_back(self, record: Import) -> tuple[int, bool, NewEvent | None]:
         """The session's version, whether it and the file have diverged, and the move that keeps its leaf if need be."""
@@ -344,6 +362,7 @@ class _Importing:
     def _report(self, record: Import, *, is_diverged: bool) -> Imported:
         return Imported(
             id=self._session,
+            earlier=self._earlier_generation,
             format=record.source_format,
             events=record.records,
             added=self._added,
@@ -352,4 +371,13 @@ class _Importing:
             skipped=record.skipped,
             differs_from_harness=record.differs_from_harness,
             orphans=record.orphans,
+            not_utf8=record.not_utf8,
         )
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

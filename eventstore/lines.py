@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from eventstore.depth import DEEPEST_RECORD, is_deeper
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
 from eventstore.formats.pi_entry import entry_of, facts_of
@@ -27,6 +28,10 @@ def event_of_line(
 
     Raises BadInputError with the line's number, and what is wrong with which field.
     """
+    if is_deeper(line, DEEPEST_RECORD):
+        raise _bad(
+            number, f"is nested deeper than {DEEPEST_RECORD} levels", "put what is deeper into it as a text"
+        )
     try:
         fields = msgspec.json.decode(line, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from eventstore import frame as frames_
-from eventstore.errors import CorruptionError, NotFoundError
+from eventstore.errors import CorruptionError, NotFoundError, no_event
 from eventstore.frame import Buffer, upcast
 from eventstore.lmdb_keys import (
     LONGEST_ID_IN_KEY,
@@ -76,7 +76,7 @@ class LmdbSnapshot:
     def frame(self, session: str, seq: int) -> Buffer:
         found = self._get(event_key(self._number(session), seq), None, self._events)
         if found is None:
-            raise NotFoundError("event", f"{session} #{seq}", "'refold log' lists a session's events")
+            raise no_event(session, f"#{seq}")
         return upcast(found) if self._is_mixed else found
 
     def frames(

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from eventstore import chain
 from eventstore.admission import check_events, check_expected, is_same
 from eventstore.clock import epoch_milliseconds
-from eventstore.errors import EventConflictError, NotFoundError
+from eventstore.errors import EventConflictError, NotFoundError, no_event
 from eventstore.event import Event, Flag, NewEvent, Parent
 from eventstore.frame import Buffer, encode
 from eventstore.kinds import is_entry
@@ -214,7 +214,7 @@ class _State:
     def frame(self, session: str, seq: int) -> Buffer:
         self.head(session)
         if not 0 < seq <= len(self.events[session]):
-            raise NotFoundError("event", f"{session} #{seq}", "'refold log' lists a session's events")
+            raise no_event(session, f"#{seq}")
         return encode(self.events[session][seq - 1])
 
     def frames(
@@ -229,7 +229,7 @@ class _State:
         self.head(session)
         stored = self.events[session]
         if leaf > len(stored):
-            raise NotFoundError("event", f"{session} #{leaf}", "'refold log' lists a session's events")
+            raise no_event(session, f"#{leaf}")
         above = _path(stored[leaf - 1] if leaf else None, stored)
         return (encode(event) for event in above if event.seq >= first)
 

@@ -12,10 +12,12 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from eventstore.depth import DEEPEST_RECORD, TooDeepError, is_deeper
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
 from eventstore.formats.pi_entry import entry_of, facts_of
 from eventstore.javascript import parse, stringify, well_formed
+from eventstore.kinds import is_entry
 
 FORMAT: Final = "refold/1"
 
@@ -194,7 +196,8 @@ class Import(Record, frozen=True, tag="import"):
     `records` counts the records of the whole file. `lines` holds whole lines, `tail` what followed the last
     line end. `continues` is the number of the import event that holds the bytes before `offset`. `skipped`
     are lines, or parts of them, that hold no record; `differs_from_harness` those of which the harness
-    makes something else; `orphans` those whose parent the file does not have.
+    makes something else; `orphans` those whose parent the file does not have; `not_utf8` records with bytes
+    that are no UTF-8.
     """
 
     source_format: str
@@ -210,6 +213,7 @@ class Import(Record, frozen=True, tag="import"):
     skipped: list[Remark] = []
     differs_from_harness: list[Remark] = []
     orphans: list[Remark] = []
+    not_utf8: list[Remark] = []
 
 
 class Link(Record, frozen=True, tag="link"):
@@ -304,6 +308,10 @@ def compose(
         body = _whole(_encoded(record))
     except (TypeError, ValueError) as error:
         raise BadInputError(f"record of kind {record.kind!r}", f"it has no JSON ({error})", _SEE) from None
+    except RecursionError:
+        raise _too_deep(record) from None
+    if is_entry(record.kind) and is_deeper(body, DEEPEST_RECORD):
+        raise _too_deep(record)
     check_record(record.kind, body)
     return NewEvent(
         id=id,
@@ -315,6 +323,11 @@ def compose(
         cause=cause,
         facts=facts_of(record.kind, body, entry_of(body)),
     )
+
+
+def _too_deep(record: Record) -> BadInputError:
+    problem = f"it is nested deeper than {DEEPEST_RECORD} levels"
+    return BadInputError(f"record of kind {record.kind!r}", problem, "put what is deeper into it as a text")
 
 
 def _encoded(record: Record) -> bytes:
@@ -380,4 +393,7 @@ def embedded(raw: msgspec.Raw) -> bytes:
 
 def record_of(kind: str, body: bytes | memoryview) -> Record:
     """The record of a body that refold wrote. Raises KeyError for a kind that it does not write."""
-    return _DECODERS[kind].decode(body)
+    try:
+        return _DECODERS[kind].decode(body)
+    except RecursionError:
+        raise TooDeepError from None

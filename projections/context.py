@@ -29,7 +29,7 @@ from eventstore.records import Rewrite, Shown, record_of
 from eventstore.sources import observed_rewrites
 from eventstore.undo import in_effect
 from eventstore.verify import check_event
-from projections.continuation import continues, continues_as
+from projections.continuation import continues
 from projections.memo import Memo
 from projections.rewrites import NO_REWRITES, Rewrites
 from projections.rules import rules_named
@@ -54,7 +54,8 @@ class Fate(StrEnum):
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One message of a context and the event it comes from.
 
-    `raw` is the message's JSON in its harness's shape. `utf16` and `utf8` are token estimates of it.
+    `raw` is the message's JSON in its harness's shape. `utf16` and `utf8` are token estimates of it. `continues`: its
+    event goes on after a compaction (`is_continuation`), so that no person said it, however it is shown.
     """
 
     seq: int
@@ -65,11 +66,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     raw: bytes
     utf16: int
     utf8: int
-
-    @property
-    def continues(self) -> bool:
-        """Whether it goes on after a compaction, so that no person said it."""
-        return self.fate is Fate.INJECTED and continues_as(self.role, self.raw)
+    continues: bool = False
 
     def shown_otherwise(self, raw: bytes) -> Part:
         """The same entry's part with what a rewrite makes of its message."""
@@ -284,13 +281,11 @@ def _fate(frame: Buffer, head: Header) -> Fate:
     """How an entry stands in a context whose message nothing changed."""
     if head.kind == BRANCH_SUMMARY:
         return Fate.SUMMARY
-    if head.kind != MESSAGE:
-        return Fate.INJECTED
-    is_appended = head.role == _USER and continues("message", "user", bytes(body_of(frame)))
-    return Fate.INJECTED if is_appended else Fate.KEPT
+    return Fate.KEPT if head.kind == MESSAGE and not _continues(frame, head) else Fate.INJECTED
 
 
-_USER: Final = ROLES.index("user")
+def _continues(frame: Buffer, head: Header) -> bool:
+    return continues(kind_of_code(head.kind), ROLES[head.role], lambda: bytes(body_of(frame)))
 
 
 def _rewritten(frame: Buffer, message: bytes, changes: list[Shown], harness: HarnessRules) -> bytes:
@@ -354,4 +349,5 @@ def _part(frame: Buffer, raw: bytes, fate: Fate) -> Part:
         raw=raw,
         utf16=utf16,
         utf8=utf8,
+        continues=_continues(frame, head),
     )

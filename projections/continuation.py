@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from eventstore.event import Event
@@ -28,13 +29,14 @@ def is_continuation(event: Event) -> bool:
     That is a message of the role `user` with the mark in the metadata of its record or of the message itself,
     or in one of opencode's forms, or a `custom_message` of this type.
     """
-    return continues(event.kind, event.role, event.body)
+    return continues(event.kind, event.role, lambda: event.body)
 
 
-def continues(kind: str, role: str, record: bytes) -> bool:
-    """The same, of an event's kind, role and record."""
+def continues(kind: str, role: str, body: Callable[[], bytes]) -> bool:
+    """The same, of an event's kind and role, and its record, which is asked for where those may be."""
     if kind not in ("message", "custom_message") or (kind == "message" and role != "user"):
         return False
+    record = body()
     # Of all that a session says, little has to be decoded.
     if _MARK not in record and b"[Resuming" not in record and b"[Continuing" not in record:
         return False
@@ -51,11 +53,6 @@ def repeats_nothing(event: Event) -> bool:
         return False
     message = tolerant_json(event.body).get("message")
     return isinstance(message, dict) and _text(message) == WORD
-
-
-def continues_as(role: str, message: bytes) -> bool:
-    """Whether a message that a context shows as injected goes on after a compaction, and is no extension's."""
-    return role == "user" or bool(_MARK in message and tolerant_json(message).get("customType") == MARK)
 
 
 def _is_marked(fields: dict[str, Any]) -> bool:

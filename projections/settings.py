@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
+from eventstore.depth import TooDeepError
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import Buffer, body_of, digest_of, pointers_of, span_of
 from eventstore.javascript import stringify
@@ -109,6 +110,8 @@ def _model(frame: Buffer) -> Model:
 def _names(record: Buffer) -> _Names:
     try:
         return _decode_names(record)
+    except RecursionError:
+        raise TooDeepError from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return msgspec.convert(tolerant_json(bytes(record)), _Names)
 

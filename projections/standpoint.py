@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from eventstore.errors import NotFoundError
+from eventstore.errors import CorruptionError, NotFoundError, no_event
 from eventstore.event import Event, Flag
 from eventstore.frame import decode, header_of, names_of
 from eventstore.log import Snapshot
@@ -52,7 +52,7 @@ def stand(snapshot: Snapshot, session: str, *, leaf: Leaf = None, as_of: int | N
     elif 0 <= as_of <= head.version:
         newest_leaf = _leaf_as_of(snapshot, session, as_of)
     else:
-        raise NotFoundError("event number", str(as_of), f"session {session!r} has events 1 to {head.version}")
+        raise no_event(session, f"#{as_of}")
     at = Standpoint(session=session, leaf=newest_leaf, as_of=as_of, has_observed=bool(head.observed))
     if leaf is None:
         return at
@@ -60,7 +60,7 @@ def stand(snapshot: Snapshot, session: str, *, leaf: Leaf = None, as_of: int | N
         return at.at(0)
     seq = snapshot.locate(session, leaf)
     if not seq or seq > as_of:
-        raise NotFoundError("event", leaf, f"'refold log' lists the events of session {session!r}")
+        raise no_event(session, leaf)
     if header_of(snapshot.frame(session, seq)).flags & Flag.OFF_PATH:
         raise NotFoundError("entry", leaf, "this event is no node of the tree: name an entry")
     return at.at(seq)
@@ -79,9 +79,14 @@ def path(snapshot: Snapshot, at: Standpoint, *, first: int = 1) -> list[Event]:
 
 
 def newest_first(snapshot: Snapshot, at: Standpoint) -> Iterator[Event]:
-    """The entries from the leaf to the root, each decoded when it is asked for."""
-    for frame in reversed(list(snapshot.path(at.session, at.leaf))):
-        yield decode(frame, at.session)
+    """The entries from the leaf to the root, each read when it is asked for. Raises CorruptionError."""
+    seq = at.leaf
+    while seq:
+        entry = decode(snapshot.frame(at.session, seq), at.session)
+        if entry.parent_seq >= seq:
+            raise CorruptionError(at.session, seq, "its parent comes behind it")
+        yield entry
+        seq = entry.parent_seq
 
 
 def entries_of(snapshot: Snapshot, at: Standpoint, kind: int) -> list[Event]:

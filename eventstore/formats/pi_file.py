@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
+from eventstore.depth import DEEPEST_RECORD, is_deeper
 from eventstore.event import Flag, NewEvent
 from eventstore.formats.pi_entry import KINDS, Entry, entry_of, facts_of, is_name
 from eventstore.formats.pi_header import NEWEST_VERSION, PiHeader
-from eventstore.formats.pi_lines import BLANK, BOM, objects_in
+from eventstore.formats.pi_lines import BLANK, BOM, TOO_DEEP, objects_in
 from eventstore.javascript import epoch_ms
 from eventstore.kinds import CODE_OF_KIND
 
@@ -99,10 +100,13 @@ class PiReader:
                 self._session_header(number, found, is_alone=is_alone)
                 continue
             body = text[first:last]
+            if is_deeper(body, DEEPEST_RECORD):
+                found.skipped.append(TOO_DEEP)
+                continue
             try:
                 event = self._event(found, body, entry, is_alone=is_alone)
             except RecursionError:
-                found.skipped.append("nested too deeply")
+                found.skipped.append(TOO_DEEP)
             else:
                 found.records.append((start + first, start + last, event))
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, Final
@@ -15,6 +16,7 @@ from eventstore.formats.pi_lines import BLANK, BOM, objects_in
 
 NEWEST_VERSION: Final = 3
 _NUL_WITHIN: Final = 4096
+_UTF_16: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
 class PiHeader(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +40,8 @@ def find_header(lines: Iterable[bytes], source: str) -> PiHeader:
     first_entry: tuple[bytes, dict[str, Any]] | None = None
     number = 0
     for number, line in enumerate(lines, 1):
+        if line.startswith(_UTF_16) or (line[:1] == b"{" and line[1:2] == b"\0") or line[:2] == b"\0{":
+            raise BadInputError(source, "is in UTF-16", "save it as UTF-8, as pi writes it", line=number)
         if b"\0" in line[:_NUL_WITHIN]:
             raise BadInputError(source, "is no text", "name a session file of pi", line=number)
         for raw, decoded in _objects(line):

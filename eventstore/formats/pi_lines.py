@@ -11,6 +11,7 @@ from eventstore.javascript import parse_at
 BLANK: Final = b" \t\r\n"
 BOM: Final = b"\xef\xbb\xbf"
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
+TOO_DEEP: Final = "nested too deeply to be read"
 _NOT_JSON: Final = "not JSON"
 _TYPES: Final = KINDS | {"session"}
 _ENTRY: Final = re.compile(r'\{\s*"type"\s*:\s*"(?:%s)"' % "|".join(sorted(_TYPES)))  # noqa: UP031  braces
@@ -34,7 +35,7 @@ def objects_in(text: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], str]
             value, end = parse_at(decoded, at)
             failure = "JSON, but not an object"
         except RecursionError:
-            failure = "nested too deeply to be read"
+            failure = TOO_DEEP
         except ValueError:
             end = at
         if isinstance(value, dict) and (not is_torn or value.get("type") in _TYPES):

@@ -79,3 +79,18 @@ class TestTheSameEvent:
     def test_what_was_read_out_of_the_bytes_is_not_held_against_it(self) -> None:
         other: NewEvent = msgspec.structs.replace(self.new, facts=Facts(utf16=99))
         assert is_same(other, self.new)
+
+
+def nested(levels: int, event: NewEvent) -> NewEvent:
+    """The same event with a record of so many levels."""
+    return msgspec.structs.replace(event, body=b"[" * levels + b"]" * levels)
+
+
+def test_a_record_of_500_levels_is_admitted_and_one_of_more_is_told() -> None:
+    check_events("s", [nested(500, message("a"))])
+    with pytest.raises(BadInputError, match="session 's', event 'b': its record is nested deeper than 500"):
+        check_events("s", [message("a"), nested(501, message("b"))])
+
+
+def test_what_is_noted_of_a_record_may_hold_it_whole() -> None:
+    check_events("s", [nested(502, decision("a"))])

@@ -29,6 +29,10 @@ SENTENCES = [
         "session 's' is at version 5, not 3; read what is new, then append again",
     ),
     (
+        VersionConflictError("s", 3, 5, tries=100),
+        "session 's' has grown during each of 100 tries, to version 5; try again when others append less often",
+    ),
+    (
         EventConflictError("s", "a"),
         "session 's' already has event 'a' with other contents; use a new id",
     ),
@@ -43,7 +47,7 @@ SENTENCES = [
 
 @pytest.mark.parametrize(("error", "sentence"), SENTENCES)
 def test_an_error_says_in_one_line_what_is_wrong_and_what_to_do(error: RefoldError, sentence: str) -> None:
-    assert str(error) == sentence
+    assert (str(error), error.lines) == (sentence, [sentence])
 
 
 @pytest.mark.parametrize("error", [error for error, _ in SENTENCES])

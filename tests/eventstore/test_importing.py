@@ -46,6 +46,7 @@ class TestOnce:
     def test_an_import_says_what_it_did(self, log: EventLog, tmp_path: Path) -> None:
         assert bring(log, tmp_path, H + A + b"broken\n" + B) == Imported(
             id=SESSION,
+            earlier=None,
             format="pi/3",
             events=2,
             added=2,
@@ -54,7 +55,22 @@ class TestOnce:
             skipped=[Remark(3, "not JSON")],
             differs_from_harness=[],
             orphans=[],
+            not_utf8=[],
         )
+
+    def test_records_that_are_no_utf8_are_told_with_their_lines(self, log: EventLog, tmp_path: Path) -> None:
+        imported = bring(log, tmp_path, H + A + B.replace(b"}", b',"x":"caf\xe9"}', 1))
+        assert [(each.line, each.reason) for each in imported.not_utf8] == [
+            (3, "not UTF-8: contexts show U+FFFD in place of what cannot be read")
+        ]
+
+    def test_they_are_told_again_where_nothing_is_new_or_the_file_grew(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        odd = A.replace(b"}", b',"x":"caf\xe9"}', 1)
+        bring(log, tmp_path, H + odd)
+        assert [each.line for each in bring(log, tmp_path, H + odd).not_utf8] == [2]
+        assert [each.line for each in bring(log, tmp_path, H + odd + B).not_utf8] == [2]
 
     def test_an_import_is_recorded_off_the_path(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + A + B)

@@ -73,3 +73,15 @@ def test_a_line_that_is_no_event_is_refused_with_its_number(text: bytes, problem
 def test_what_belongs_to_an_imported_file_is_refused(kind: str) -> None:
     with pytest.raises(BadInputError, match="refold import"):
         event_of_line(b'{"type":"%s"}' % kind.encode(), number=1, clock=lambda: 1, new_id=lambda: "a")
+
+
+@pytest.mark.parametrize("levels", [501, 980, 100_000])
+def test_a_line_that_is_nested_too_deeply_is_told_with_its_number(levels: int) -> None:
+    text = b'{"type":"weather","sky":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
+    with pytest.raises(BadInputError, match="standard input:7: is nested deeper than 500 levels; put what"):
+        event_of_line(text, number=7, clock=lambda: 1, new_id=lambda: "a")
+
+
+def test_a_line_of_the_deepest_levels_is_taken() -> None:
+    text = b'{"type":"weather","sky":' + b"[" * 499 + b"]" * 499 + b"}"
+    assert event_of_line(text, number=7, clock=lambda: 1, new_id=lambda: "a").body == text

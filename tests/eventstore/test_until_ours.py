@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from eventstore.errors import NotFoundError, VersionConflictError
@@ -48,3 +50,27 @@ def test_other_errors_end_it():
 
     with pytest.raises(NotFoundError):
         until_ours(raises)
+
+
+def test_it_gives_up_where_others_append_between_all_of_100_looks():
+    versions = count(1)
+
+    def never_ours():
+        version = next(versions)
+        raise VersionConflictError("s", version, version + 1)
+
+    with pytest.raises(VersionConflictError, match="100 tries, to version 101") as raised:
+        until_ours(never_ours)
+    assert (raised.value.tries, next(versions)) == (100, 101)
+
+
+def test_the_hundredth_look_may_be_ours():
+    looks = count(1)
+
+    def late():
+        look = next(looks)
+        if look < 100:
+            raise VersionConflictError("s", look, look + 1)
+        return look
+
+    assert until_ours(late) == 100

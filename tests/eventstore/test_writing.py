@@ -7,7 +7,7 @@ import pytest
 from eventstore import EventLog, SessionWriter
 from eventstore.errors import BadInputError, VersionConflictError
 from eventstore.frame import decode
-from eventstore.records import Label, ModelChange, ObservedRewrite, Rewrite, SessionInfo, Shown, embed
+from eventstore.records import Custom, Label, ModelChange, ObservedRewrite, Rewrite, SessionInfo, Shown, embed
 
 HELLO = {"role": "user", "content": "hello"}
 
@@ -106,3 +106,14 @@ def test_fresh_ids_are_not_taken_by_asking(log: EventLog) -> None:
 def test_more_records_than_ids_are_refused(log: EventLog) -> None:
     with pytest.raises(ValueError, match="zip"):
         SessionWriter(log, "s").append(SessionInfo(name="a"), SessionInfo(name="b"), ids=["x"])
+
+
+@pytest.mark.parametrize("levels", [600, 990, 5_000])
+def test_what_is_nested_too_deeply_is_refused(log: EventLog, levels: int) -> None:
+    content: list[object] = []
+    for _ in range(levels):
+        content = [content]
+    with pytest.raises(BadInputError, match="it is nested deeper than 500 levels"):
+        SessionWriter(log, "s").message({"role": "user", "content": content})
+    with pytest.raises(BadInputError, match="it is nested deeper than 500 levels"):
+        SessionWriter(log, "s").append(Custom(custom_type="x", data=content))

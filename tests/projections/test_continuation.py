@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from eventstore.records import CustomMessage, MessageRecord
+from eventstore.records import CustomMessage, MessageRecord, Rewrite, Shown
 from projections.context import Fate, build_context
 from projections.continuation import is_continuation
 from tests.support.events import stored
@@ -67,6 +67,18 @@ def test_in_an_imported_file_they_are_told_by_their_forms(store, tmp_path, pi, f
 def test_what_only_looks_like_a_form_is_a_persons(story, said):
     (said_id,) = story.says(user(said))
     assert not is_continuation(story[said_id])
+
+
+@pytest.mark.parametrize(
+    "written",
+    [record(user("continue"), **MARKED), CustomMessage(custom_type="compaction_continue", content="Go on.")],
+    ids=["a user's", "an extension's"],
+)
+def test_in_a_context_one_is_no_persons_word_also_where_it_is_rewritten(story, written):
+    said = story.add(written)
+    story.add(Rewrite(reason="manual", targets=[Shown(target=said, shown="Go on, please.")]))
+    (part,) = build_context(story.log, "s").parts
+    assert (part.fate, part.continues) == (Fate.REWRITTEN, True)
 
 
 def test_in_a_context_they_are_injected_and_the_model_sees_them(story):

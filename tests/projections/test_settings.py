@@ -7,9 +7,13 @@ import json
 import msgspec
 import pytest
 
+from eventstore.depth import TooDeepError
+from eventstore.event import Facts, Flag
 from eventstore.records import Compaction, ModelChange, ThinkingLevelChange
+from projections.context import build_context
 from projections.settings import Model, Settings, settings
 from projections.standpoint import ROOT
+from tests.support.events import message
 from tests.support.talk import assistant, user
 
 
@@ -90,3 +94,14 @@ def test_a_model_is_called_by_its_providers_name_and_its_own():
 
 def test_a_model_without_a_provider_is_called_by_its_own_name():
     assert str(Model(model_id="m")) == "m"
+
+
+def test_an_answer_that_was_stored_nested_too_deeply_is_told_in_one_line(store, monkeypatch):
+    monkeypatch.setattr("eventstore.admission.DEEPEST_RECORD", 10_000)
+    deep = b"[" * 5_000 + b"]" * 5_000
+    body = b'{"type":"message","message":{"role":"assistant","content":%s}}' % deep
+    facts = Facts(role="assistant", message=(28, len(body) - 1), flags=Flag.SETS_MODEL)
+    stored = msgspec.structs.replace(message("a"), body=body, facts=facts)
+    store.append("s", [stored])
+    with pytest.raises(TooDeepError, match="a stored record is nested deeper than 500 levels"):
+        build_context(store, "s")

