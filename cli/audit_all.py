@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 
 import click
 
+from cli.audit_view.lines import print_line
 from cli.audit_view.sessions import Row, generations_line, sessions_table
 from cli.auditing import Audited, Wanted, audited
 from cli.output import console, echo_problem, json_list, paged, progress_bar
@@ -64,7 +65,7 @@ def _table() -> Iterator[Show]:
     with paged(out):
         out.print(sessions_table(rows), crop=False)
         for line in generations_line(rows):
-            out.print(line, style="dim", soft_wrap=True)
+            print_line(out, line, style="dim")
 
 
 def _progress(wanted: Wanted) -> AbstractContextManager[Callable[[int, int], None]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 import click
 from click.shell_completion import CompletionItem
@@ -108,6 +108,44 @@ def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+class Asked(NamedTuple):
+    """Who is asked for a summary: a summarizer by its name, and its models, () for its own.
+
+    `is_chosen`: the options or the policy name it.
+    """
+
+    summarizer: str
+    models: tuple[str, ...]
+    is_chosen: bool
+
+
+def who_is_asked(ctx: click.Context, asking: Asking, policy: Policy | None = None) -> Asked:
+    """The summarizer of the options, else the policy's, else the usual one; so the models.
+
+    Raises UsageError for options that say nothing to the summarizer, NotFoundError for a policy's that there is not.
+    """
+    from compaction.summarizers.registry import SUMMARIZERS, default_summarizer
+    from eventstore.errors import NotFoundError
+
+    name, models, endpoint = asking["summarizer"], asking["models"], asking["endpoint"]
+    if models and name is not None and not SUMMARIZERS[name].takes_model:
+        raise click.UsageError(f"--model says nothing to --summarizer {name}", ctx)
+    of_models = next(each for each, kind in SUMMARIZERS.items() if kind.takes_model)
+    by_policy = policy.prompting.summarizer if policy is not None and not models else ""
+    choice = name or by_policy or (of_models if models else "")
+    chosen = choice or default_summarizer()
+    if chosen not in SUMMARIZERS:
+        raise NotFoundError("summarizer", chosen, f"there are: {', '.join(SUMMARIZERS)}")
+    if endpoint and not (choice and SUMMARIZERS[choice].endpoint):
+        whose = [
+            f"--summarizer {each} ({kind.endpoint})" for each, kind in SUMMARIZERS.items() if kind.endpoint
+        ]
+        raise click.UsageError(f"--endpoint goes with {' or '.join(whose)}: add one of them", ctx)
+    if not models and policy is not None and SUMMARIZERS[chosen].takes_model:
+        models = policy.prompting.models
+    return Asked(chosen, models, is_chosen=bool(choice))
+
+
 def asker_of(
     ctx: click.Context,
     log: LmdbLog,
@@ -116,45 +154,45 @@ def asker_of(
     policy: Policy | None = None,
     *,
     session: str = "",
+    instructions: str = "",
     remote: str | None = None,
 ) -> Asker:
-    """How the chosen summarizer is asked, which is told on stderr; without a choice, so is who it is.
+    """How the chosen summarizer is asked, which is told on stderr.
 
-    `session` is the one at hand, `remote` the address of a service that is asked before, if one is. Summarizer and
-    models are those of the options, else those that the policy names. Raises UsageError for options that say nothing
-    to the summarizer, NotFoundError for a policy's that there is not, BadInputError for http without an address.
+    So is, before it is asked first, who it is where nobody chose, and that it follows no instructions where there are
+    any. `session` is the one at hand, `remote` the address of a service that is asked before, if one is. Raises what
+    `who_is_asked` does, and BadInputError for http without an address.
     """
-    from cli.output import echo_note
     from cli.waiting import Waiting
     from compaction.summarizers.asking import Asker
-    from compaction.summarizers.registry import SUMMARIZERS, Choice, default_summarizer, summarizer_named
-    from eventstore.errors import NotFoundError
+    from compaction.summarizers.registry import Choice, summarizer_named
 
-    name, models, endpoint = asking["summarizer"], asking["models"], asking["endpoint"]
-    if models and name is not None and not SUMMARIZERS[name].takes_model:
-        raise click.UsageError(f"--model says nothing to --summarizer {name}", ctx)
-    if endpoint and (name is None or not SUMMARIZERS[name].takes_endpoint):
-        addressed = [each for each, kind in SUMMARIZERS.items() if kind.takes_endpoint]
-        raise click.UsageError(f"--endpoint goes with --summarizer {' or '.join(addressed)}", ctx)
-    of_models = next(each for each, kind in SUMMARIZERS.items() if kind.takes_model)
-    by_policy = policy.prompting.summarizer if policy is not None and not models else ""
-    chosen = name or by_policy or (of_models if models else default_summarizer())
-    if chosen not in SUMMARIZERS:
-        raise NotFoundError("summarizer", chosen, f"there are: {', '.join(SUMMARIZERS)}")
-    if name is None and not models and not by_policy:
-        echo_note(
-            f"{remote} is asked first; where it fails: {_WHO_ASKS[chosen]}" if remote else _WHO_ASKS[chosen]
-        )
-    if not models and policy is not None and SUMMARIZERS[chosen].takes_model:
-        models = policy.prompting.models
+    asked = who_is_asked(ctx, asking, policy)
+    foretold = []
+    if not asked.is_chosen:
+        who = _WHO_ASKS[asked.summarizer]
+        foretold.append(f"{remote} is asked first; where it fails: {who}" if remote else who)
+    if instructions:
+        foretold += ignored_instructions(asked.summarizer)
     return Asker(
         summarizers=[
-            summarizer_named(chosen, Choice(log=log, session=session, model=model, endpoint=endpoint))
-            for model in models or ("",)
+            summarizer_named(
+                asked.summarizer,
+                Choice(log=log, session=session, model=model, endpoint=asking["endpoint"]),
+            )
+            for model in asked.models or ("",)
         ],
         is_cancelled=is_cancelled,
-        onlooker=Waiting(),
+        onlooker=Waiting(foretold),
     )
+
+
+def ignored_instructions(summarizer: str) -> list[str]:
+    """What is to be told of instructions to a summarizer that follows none."""
+    from compaction.summarizers.registry import SUMMARIZERS
+
+    follows = SUMMARIZERS[summarizer].follows_instructions
+    return [] if follows else [f"{summarizer} follows no instructions: it selects from the messages"]
 
 
 def new_session_name() -> str:

@@ -54,5 +54,6 @@ def _body(part: Part, *, is_full: bool) -> str:
     if is_full or len(lines) <= _LINES:
         return "\n".join(line if is_full else line[:400] for line in lines)
     return (
-        "\n".join(line[:400] for line in lines[:_LINES]) + f"\n… {len(lines) - _LINES:,} more lines (--full)"
+        "\n".join(line[:400] for line in lines[:_LINES])
+        + f"\n… {counted(len(lines) - _LINES, 'more line')} (--full)"
     )

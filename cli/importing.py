@@ -60,6 +60,7 @@ def note_remarks(path: str, imported: Imported) -> None:
             (imported.skipped, "skipped"),
             (imported.differs_from_harness, "read otherwise by its harness"),
             (imported.orphans, "without a parent, where contexts begin anew"),
+            (imported.not_utf8, "not in UTF-8"),
         )
         if remarks
     ]
@@ -91,9 +92,16 @@ def print_imported(path: str, imported: Imported) -> None:
     if imported.skipped:
         facts.append(f"{len(imported.skipped):,} skipped")
     echo_text(f"{imported.id}  {imported.format}  {', '.join(facts)}  {path}")
+    if imported.earlier:
+        what = f"another generation of session {imported.earlier!r}"
+        echo_text(f"  {what}: the file was written anew, and most of it is not what that session holds")
     if imported.diverged:
         echo_text("  the session has grown here, and the file elsewhere: the leaf stays where it was")
     for remark in imported.skipped:
         echo_text(f"  {path}:{remark.line}: skipped: {remark.reason}")
     for remark in (*imported.differs_from_harness, *imported.orphans):
         echo_text(f"  {path}:{remark.line}: {remark.reason}")
+    if imported.not_utf8:
+        count, first = len(imported.not_utf8), imported.not_utf8[0].line
+        are = "1 record is" if count == 1 else f"{count:,} records are"
+        echo_text(f"  {path}:{first}: {are} not UTF-8: contexts show U+FFFD")

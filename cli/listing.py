@@ -1,59 +1,93 @@
-"""A table that fits its terminal: what names things stays whole, prose gives way."""
+"""A table that fits its terminal: what names things stays whole, prose gives way, the least needed is left out."""
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from rich.segment import Segment
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Column
 
 LEAST: Final = 12
 """Columns of a terminal that prose keeps in any case."""
-_NAMES: Final = frozenset({"EVENT"})
-"""Columns of names, wherever they stand."""
+_WHOLE: Final = frozenset({"EVENT", "TIME", "LAST", "WHEN"})
+"""Columns of names and times, wherever they stand."""
 _GAP: Final = 2
 _UNBOUNDED: Final = 100_000
 
 
 class Listing(Table):
-    """A table without lines. Columns of names, the first one and those of numbers stay whole.
+    """A table without lines. Columns of names and times, the first one and those of numbers stay whole.
 
     Where a terminal is too narrow, the column `shrinks` gives way, then the widest of the others, each down to
-    `LEAST`: a text that may not be wrapped is cut there, any other goes on in the next line.
+    `LEAST`: a text that may not be wrapped is cut there, any other goes on in the next line. Where that does not
+    do, the columns of `drops` are left out, one after the other.
     """
 
-    def __init__(self, names: Sequence[str], *, right: Sequence[str], shrinks: str) -> None:
+    def __init__(
+        self, names: Sequence[str], *, right: Sequence[str], shrinks: str, drops: Sequence[str] = ()
+    ) -> None:
         super().__init__(box=None, padding=(0, _GAP, 0, 0), header_style="bold", pad_edge=False)
-        self._shrinks = shrinks
+        self._shrinks, self._drops = shrinks, drops
         for name in names:
             justify = "right" if name in right else "left"
             self.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        widths = [_width(column, console, options) for column in self.columns]
-        room = options.max_width - _GAP * (len(widths) - 1)
-        for place in self._giving_way(widths):
-            widths[place] = max(widths[place] - max(sum(widths) - room, 0), min(LEAST, widths[place]))
-        for column, width in zip(self.columns, widths, strict=True):
-            column.width = width
-        whole = sum(widths) + _GAP * (len(widths) - 1)
-        yield from super().__rich_console__(console, options.update(max_width=max(whole, options.max_width)))
+        columns = [(column, _width(column, console, options)) for column in self.columns]
+        for name in ("", *self._drops):
+            columns = [(column, width) for column, width in columns if column.header != name]
+            widths = self._fitted(columns, options.max_width)
+            whole = sum(widths) + _GAP * (len(widths) - 1)
+            if whole <= options.max_width:
+                break
+        shown = copy(self)
+        shown.columns = [
+            replace(column, width=width, _index=place)
+            for place, ((column, _), width) in enumerate(zip(columns, widths, strict=True))
+        ]
+        rendered = Table.__rich_console__(
+            shown, console, options.update(max_width=max(whole, options.max_width))
+        )
+        yield from _without_trailing_spaces(rendered)
 
-    def _giving_way(self, widths: Sequence[int]) -> list[int]:
+    def _fitted(self, columns: Sequence[tuple[Column, int]], terminal: int) -> list[int]:
+        """The widths of columns where those that may be narrower than what stands in them have given way."""
+        widths = [width for _, width in columns]
+        room = terminal - _GAP * (len(widths) - 1)
+        for place in self._giving_way(columns):
+            widths[place] = max(widths[place] - max(sum(widths) - room, 0), min(LEAST, widths[place]))
+        return widths
+
+    def _giving_way(self, columns: Sequence[tuple[Column, int]]) -> list[int]:
         """The places of the columns that may be narrower than what stands in them, the first to give way first."""
         places = [
             place
-            for place, column in enumerate(self.columns)
-            if place and column.justify == "left" and column.header not in _NAMES
+            for place, (column, _) in enumerate(columns)
+            if place and column.justify == "left" and column.header not in _WHOLE
         ]
-        return sorted(places, key=lambda place: (self.columns[place].header != self._shrinks, -widths[place]))
+        return sorted(
+            places, key=lambda place: (columns[place][0].header != self._shrinks, -columns[place][1])
+        )
 
 
 def _width(column: Column, console: Console, options: ConsoleOptions) -> int:
     cells = (column.header, *column.cells)
     return max(console.measure(cell, options=options.update(max_width=_UNBOUNDED)).maximum for cell in cells)
+
+
+def _without_trailing_spaces(rendered: RenderResult) -> Iterator[Segment]:
+    for line in Segment.split_lines(each for each in rendered if isinstance(each, Segment)):
+        while line and not line[-1].text.strip(" "):
+            line.pop()
+        yield from line[:-1]
+        if line:
+            yield line[-1]._replace(text=line[-1].text.rstrip(" "))
+        yield Segment.line()

@@ -50,7 +50,7 @@ class Compact(_Happened, frozen=True, tag="compact"):
 
 
 class Abort(_Happened, frozen=True, tag="abort"):
-    """What runs is called off."""
+    """What runs is called off: whoever reads it does so, and nothing runs any more when its turn comes."""
 
 
 Happened = BeforeRequest | AfterTurn | Failed | Idle | Compact | Abort
@@ -64,39 +64,47 @@ class Answer(Advice, frozen=True, kw_only=True, rename="camel"):
     ignored: tuple[str, ...] = ()
 
 
-def answer(maintainer: Maintainer, writer: SessionWriter, line: bytes, number: int) -> Answer:
-    """What to do after what a line says; what is wrong with it, or went wrong, is the answer's `error`."""
-    try:
-        happened = _read(line, number)
-    except BadInputError as error:
-        return Answer(error=str(error))
-    ignored = tuple(field for field in _fields.decode(line) if field not in _known(happened))
-    try:
-        advice = _advice(maintainer, writer, happened)
-    except RefoldError as error:
-        advice = Advice(error=str(error), events=attempt_of(error))
-    return Answer(**msgspec.structs.asdict(advice), ignored=ignored)
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What a line says, and its fields that nobody knows; or what is wrong with it."""
+
+    happened: Happened | None = None
+    ignored: tuple[str, ...] = ()
+    problem: str | None = None
+
+    @property
+    def calls_off(self) -> bool:
+        """Whether it calls off what the lines before it have begun: a person's request does, and goes first."""
+        return isinstance(self.happened, Compact | Abort)
 
 
-def calls_off(line: bytes) -> bool:
-    """Whether a line calls off what those before it have begun: a person's request does, and goes first."""
-    try:
-        return isinstance(_happened.decode(line), Compact | Abort)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
+BLANK: Final = Told()
+"""A line that says nothing, and gets no answer."""
 
 
-def _read(line: bytes, number: int) -> Happened:
+def told(line: bytes, number: int) -> Told:
+    """What the line of this number says."""
+    if not line.strip():
+        return BLANK
     try:
         happened: Happened = _happened.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         known = 'give an object with "on": before_request, after_turn, error, idle, compact or abort'
-        raise BadInputError("standard input", str(error), known, line=number) from None
-    return happened
+        return Told(problem=str(BadInputError("standard input", str(error), known, line=number)))
+    known_fields = (_ON, *happened.__struct_encode_fields__)
+    return Told(
+        happened=happened, ignored=tuple(field for field in _fields.decode(line) if field not in known_fields)
+    )
 
 
-def _known(happened: Happened) -> tuple[str, ...]:
-    return (_ON, *happened.__struct_encode_fields__)
+def answer(maintainer: Maintainer, writer: SessionWriter, line: Told) -> Answer:
+    """What to do after what a line says; what is wrong with it, or went wrong, is the answer's `error`."""
+    if line.happened is None:
+        return Answer(error=line.problem)
+    try:
+        advice = _advice(maintainer, writer, line.happened)
+    except RefoldError as error:
+        advice = Advice(error=str(error), events=attempt_of(error))
+    return Answer(**msgspec.structs.asdict(advice), ignored=line.ignored)
 
 
 def _advice(maintainer: Maintainer, writer: SessionWriter, happened: Happened) -> Advice:
@@ -112,7 +120,7 @@ def _advice(maintainer: Maintainer, writer: SessionWriter, happened: Happened) -
         case Compact(instructions=instructions):
             return _of_compaction(maintainer.compact(writer, Wishes(instructions=instructions)))
         case Abort():
-            return Advice(reason="nothing runs any more")
+            return Advice(reason="nothing runs")
 
 
 def _of_compaction(done: Compacted) -> Advice:

@@ -47,14 +47,15 @@ def paged(out: Console) -> Iterator[None]:
         yield
 
 
-def table(*names: str, right: Sequence[str] = (), shrinks: str = "") -> Table:
+def table(*names: str, right: Sequence[str] = (), shrinks: str = "", drops: Sequence[str] = ()) -> Table:
     """A table without lines; the columns in `right` hold numbers, `shrinks` gives way first on a narrow terminal.
 
-    What stands in that column is cut if it is a rich Text with `no_wrap` and an overflow, else wrapped.
+    Those of `drops` are left out where that does not do, one after the other. What stands in
+    `shrinks` is cut if it is a rich Text with `no_wrap` and an overflow, else wrapped.
     """
     from cli.listing import Listing
 
-    return Listing(names, right=right, shrinks=shrinks)
+    return Listing(names, right=right, shrinks=shrinks, drops=drops)
 
 
 @contextmanager

@@ -4,35 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.output import counted, echo_json, echo_text, unbroken
+from cli.compacting import Asked
+from cli.output import counted, echo_text, unbroken
+from cli.shared_folder import shared_folder
 from compaction.compactor import Compactor
+from compaction.cuts import AnyCut
+from compaction.estimate import Estimate, estimate
 from compaction.plan import Plan
-from compaction.prompts import output_budget
+from compaction.policies import Policy
+from eventstore.records import FileOperations
 
 
-def print_plan(compactor: Compactor, plan: Plan | None, *, why_nothing: str, as_json: bool) -> None:
-    """The plan on stdout; where there is none, why that is, and in JSON `null`."""
-    if as_json:
-        echo_json(plan and _plan_json(compactor, plan))
-    elif plan is None:
-        echo_text(f"nothing to compact: {why_nothing}")
-    else:
-        prefix = (
-            f" and {counted(len(plan.turn_prefix), 'message')} of a split turn" if plan.turn_prefix else ""
-        )
-        echo_text(f"would summarize {counted(len(plan.to_summarize), 'message')}{prefix}")
-        begin = f" from {unbroken(plan.cut.first_kept)} on" if plan.kept else ""
-        echo_text(f"would keep {counted(len(plan.kept), 'message')}{begin}")
-        echo_text(
-            f"context: {plan.tokens_before:,} -> at most {_estimate(compactor, plan):,} tokens"
-            f" by {compactor.tokens.name}"
-        )
-        for sign, paths in (("read", plan.files.read_files), ("modified", plan.files.modified_files)):
-            for path in paths:
-                echo_text(f"  {sign:<8}  {unbroken(path)}")
+def print_plan(compactor: Compactor, session: str, plan: Plan, asked: Asked, *, template: str) -> None:
+    """A plan, and who would be asked for its summary; `template` is one in place of the policy's, "" for none."""
+    expected = estimate(plan, compactor.policy, session=session, tokens=compactor.tokens)
+    prefix = f" and {counted(len(plan.turn_prefix), 'message')} of a split turn" if plan.turn_prefix else ""
+    by = made_by(compactor.policy.name, _template(compactor, plan, template), [_named(asked)])
+    echo_text(f"would summarize {counted(len(plan.to_summarize), 'message')}{prefix}, {by}")
+    begin = f" from {unbroken(plan.cut.first_kept)} on" if plan.kept else ""
+    echo_text(f"would keep {counted(len(plan.kept), 'message')}{begin}{_shrinking(plan, expected)}")
+    likely = f"about {expected.likely:,}, " if expected.likely < expected.at_most else ""
+    echo_text(
+        f"context: {plan.tokens_before:,} -> {likely}at most {expected.at_most:,} tokens"
+        f" by {compactor.tokens.name}"
+    )
+    _print_files(plan.files)
 
 
-def _plan_json(compactor: Compactor, plan: Plan) -> dict[str, Any]:
+def plan_json(compactor: Compactor, session: str, plan: Plan) -> dict[str, Any]:
+    """A plan as JSON tells of it."""
+    expected = estimate(plan, compactor.policy, session=session, tokens=compactor.tokens)
     return {
         "firstKept": plan.cut.first_kept,
         "splitTurn": plan.cut.splits_turn,
@@ -40,15 +41,50 @@ def _plan_json(compactor: Compactor, plan: Plan) -> dict[str, Any]:
         "turnPrefix": plan.cut.turn_prefix,
         "kept": plan.cut.kept,
         "tokensBefore": plan.tokens_before,
-        "tokensAfterEstimate": _estimate(compactor, plan),
+        "tokensAfterEstimate": expected.at_most,
         "readFiles": plan.files.read_files,
         "modifiedFiles": plan.files.modified_files,
         "previousSummary": plan.window.previous_summary,
     }
 
 
-def _estimate(compactor: Compactor, plan: Plan) -> int:
-    """What is kept, and a summary as long as it may get, but no longer than what it stands for."""
+def print_nothing(why: str, policy: Policy, cut: AnyCut | None) -> None:
+    """Why there is nothing to compact, and what else there may be to do; `cut` is one in place of the policy's."""
+    instead = ": refold prune makes those" if cut is None and policy.cut is None and policy.rewrites else ""
+    echo_text(f"nothing to compact: {why}{instead}")
+
+
+def made_by(policy: str, template: str, summarizers: list[str]) -> str:
+    """By what a summary is made, as people are told: "by policy pi, template compaction, extractive"."""
+    named = [f"policy {policy}", *([f"template {template}"] if template else []), *summarizers]
+    return f"by {', '.join(map(unbroken, named))}"
+
+
+def _named(asked: Asked) -> str:
+    return " ".join([asked.summarizer, " or ".join(asked.models)]).rstrip()
+
+
+def _template(compactor: Compactor, plan: Plan, instead: str) -> str:
     prompting = compactor.policy.prompting
-    budget = prompting.output or output_budget(prompting.reserve)
-    return plan.tokens_kept + min(budget, plan.tokens_before - plan.tokens_kept)
+    return instead or (plan.previous_summary and prompting.update) or prompting.template
+
+
+def _shrinking(plan: Plan, expected: Estimate) -> str:
+    if not expected.shrinks:
+        return ""
+    shorter = counted(len(expected.shrinks), "long result")
+    return f", with {shorter} shown shorter: {plan.tokens_kept:,} -> {expected.kept:,} tokens"
+
+
+def _print_files(files: FileOperations) -> None:
+    marked = [("read", path) for path in files.read_files] + [
+        ("modified", path) for path in files.modified_files
+    ]
+    folder = shared_folder([path for _, path in marked])
+    inside = [(mark, path.removeprefix(folder)) for mark, path in marked if path.startswith(folder)]
+    elsewhere = [(mark, path) for mark, path in marked if not path.startswith(folder)]
+    for heading, found in ((folder and f"files in {folder}", inside), ("files elsewhere", elsewhere)):
+        if heading and found:
+            echo_text(unbroken(heading))
+        for mark, path in found:
+            echo_text(f"  {mark:<8}  {unbroken(path)}")

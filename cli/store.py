@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,13 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from cli.session_names import begin_with, newest_generation
+
 if TYPE_CHECKING:
     from eventstore.lmdb_log import LmdbLog
     from eventstore.log import Snapshot
     from projections.standpoint import Leaf
 
-_GENERATION: Final = re.compile(r"(.+)~([1-9][0-9]*)", re.DOTALL)
-"""The name of a later generation of a session: the session's id and a number."""
+_LONGEST_NUMBER: Final = 20
+"""Characters of `#N` that can be the number of an event."""
 
 
 def store_path(store: str | None) -> str:
@@ -51,25 +52,38 @@ def looks_like_file(name: str) -> bool:
     return os.sep in name or name.endswith((".jsonl", ".json")) or Path(name).is_file()
 
 
-def check_new_name(name: str) -> str:
-    """A name that a new session may have. Raises BadInputError for one that could not be told from other notations."""
+def check_id(name: str) -> str:
+    """An id that a new session may have. Raises BadInputError for one that could not be told from other notations."""
     from eventstore.errors import BadInputError
 
-    if name.startswith("@") or not name.isprintable():
-        raise BadInputError(
-            f"session {name!r}",
-            "a name neither begins with @ nor holds control characters",
-            "choose another name",
-        )
+    if not name or name.startswith("@") or not name.isprintable():
+        problem = "a name is not empty, does not begin with @ and holds no control characters"
+        raise BadInputError(f"session {name!r}", problem, "choose another name")
+    return name
+
+
+def check_new_name(name: str) -> str:
+    """A name that a person may give to a new session. Raises BadInputError for one that looks like another thing.
+
+    A session of such a name can be there all the same, for a program may give any id, and is meant by it.
+    """
+    from eventstore.errors import BadInputError
+
+    check_id(name)
+    if "/" in name or looks_like_file(name):
+        raise BadInputError(f"session {name!r}", "the name looks like a file's", "choose another name")
+    if name.startswith("#"):
+        raise BadInputError(f"session {name!r}", "the name looks like an event's", "choose another name")
     return name
 
 
 def resolve_session(log: LmdbLog, name: str) -> str:
     """The id of a session: `@last`, an id, a path of a file, a unique beginning of an id, or a title, in this order.
 
-    What could be several generations of one session is the newest. Raises NotFoundError, AmbiguousError, and
-    for a file what an import raises.
+    What could be several generations of one session is the newest, which a note says; `BEGINNING~N` is the Nth.
+    Raises NotFoundError, AmbiguousError, and for a file what an import raises.
     """
+    from cli.output import echo_note
     from eventstore.errors import AmbiguousError, NotFoundError
     from projections.title import title
 
@@ -82,9 +96,13 @@ def resolve_session(log: LmdbLog, name: str) -> str:
             return max(heads, key=lambda head: head.position).name
         is_file = looks_like_file(name)
         if not is_file and name:
-            found = [each for each in names if each.startswith(name)]
+            found = begin_with(name, names)
             found = found or [each for each in names if title(snapshot, each) == name]
-            if newest := _newest_generation(found):
+            if newest := newest_generation(found):
+                if len(found) > 1:
+                    echo_note(
+                        f"{name!r} is {newest!r}, the newest of {len(found):,} generations of the session"
+                    )
                 return newest
             if found:
                 raise AmbiguousError("session", name, found)
@@ -114,15 +132,6 @@ def _is_session(snapshot: Snapshot, name: str) -> bool:
     return True
 
 
-def _newest_generation(names: list[str]) -> str | None:
-    """Of the generations of one session the newest; None where the names are of several sessions, or none."""
-    generations = {name: _GENERATION.fullmatch(name) for name in names}
-    sessions = {match[1] if match else name for name, match in generations.items()}
-    if len(sessions) != 1:
-        return None
-    return max(names, key=lambda name: int(match[2]) if (match := generations[name]) else 1)
-
-
 def resolve_leaf(snapshot: Snapshot, session: str, name: str | None) -> Leaf:
     """The leaf that a person means: an event, `root`, or, where nothing is named, where the session stands."""
     from projections.standpoint import ROOT
@@ -134,12 +143,12 @@ def resolve_leaf(snapshot: Snapshot, session: str, name: str | None) -> Leaf:
 
 def resolve_event(snapshot: Snapshot, session: str, name: str) -> str:
     """The id of an event by its id, a unique beginning of one, or its number as `#N`."""
-    from eventstore.errors import AmbiguousError, NotFoundError
+    from eventstore.errors import AmbiguousError, no_event
     from eventstore.frame import header_of, names_of
 
     if snapshot.locate(session, name):
         return name
-    if name.startswith("#") and name[1:].isascii() and name[1:].isdecimal():
+    if name.startswith("#") and name[1:].isascii() and name[1:].isdecimal() and len(name) <= _LONGEST_NUMBER:
         frame = snapshot.frame(session, int(name[1:]))
         return names_of(frame, header_of(frame))[0]
     found = list(snapshot.ids(session, name)) if name else []
@@ -147,4 +156,4 @@ def resolve_event(snapshot: Snapshot, session: str, name: str) -> str:
         return found[0]
     if found:
         raise AmbiguousError("event", name, found)
-    raise NotFoundError("event", name, f"'refold log {session}' lists the events")
+    raise no_event(session, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -15,15 +15,20 @@ if TYPE_CHECKING:
 
 
 class Waiting:
-    """An onlooker on standard error: on a terminal a line for each request that is waited for, elsewhere notes only."""
+    """An onlooker on standard error: on a terminal a line for each request that is waited for, elsewhere notes only.
 
-    def __init__(self) -> None:
+    `foretold` are notes for who waits, if anybody is asked at all: before the first request.
+    """
+
+    def __init__(self, foretold: Sequence[str] = ()) -> None:
+        self._foretold = list(foretold)
         self._lock = Lock()
         self._lines: Progress | None = None
 
     @contextmanager
     def waiting_for(self, whom: str) -> Iterator[None]:
         """A line with the seconds since the block was entered."""
+        self._foretell()
         if not sys.stderr.isatty():
             yield
             return
@@ -36,6 +41,11 @@ class Waiting:
     def note(self, what: str) -> None:
         """A note, also where nobody watches."""
         echo_note(what)
+
+    def _foretell(self) -> None:
+        with self._lock:
+            while self._foretold:
+                echo_note(self._foretold.pop(0))
 
     def _begun(self, whom: str) -> TaskID:
         with self._lock:

@@ -70,6 +70,7 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
     monkeypatch.chdir(tmp_path)
     more = b"".join(said("more", f"m{number}", f"m{number - 1}" if number else "x7") for number in range(8))
     odd = b"{broken\n" + said("an id once more", "u1", "i1") + said("alone", "o1", "o0")
+    odd += said("latin?", "e1", "o1").replace(b"?", b"\xe9")
     content = tale() + odd + b"".join(done_again()) + more
     (tmp_path / "session.jsonl").write_bytes(content)
     refold = Refold(tmp_path / "store")
@@ -289,6 +290,7 @@ def test_every_exit_code_is_in_the_page() -> None:
         "0",
         "1",
         "2",
+        "70",
         "130",
         "141",
     ]

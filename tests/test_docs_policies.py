@@ -21,9 +21,10 @@ from compaction.maintaining.advice import Do
 from compaction.maintaining.compact_tool import DONE
 from compaction.maintaining.settings import BranchSummaries
 from compaction.policies import Policy, Prompting, Restoring, parse, preset, preset_names
+from compaction.prompts.shapes import SHAPES
 from compaction.rewrites import AnyRewrite
 from compaction.summarizers.registry import SUMMARIZERS
-from compaction.trigger import Trigger
+from compaction.triggers import AnyTrigger
 from projections.placements import PLACEMENTS
 from tests.cli.running import PROJECT
 
@@ -32,12 +33,21 @@ SECTIONS: Final = {
     title: text
     for title, _, text in (part.partition("\n") for part in re.split(r"^###? ", PAGE, flags=re.MULTILINE)[1:])
 }
+
+
+def parts(union: Any) -> tuple[type[msgspec.Struct], ...]:
+    """The parts of a registry, which may have one only."""
+    return get_args(union) or (union,)
+
+
 DOCUMENTED: Final[dict[str, type[msgspec.Struct]]] = {
     "A policy of your own": Policy,
-    "Trigger": Trigger,
     "Summaries": Prompting,
     "Restoring": Restoring,
-    **{f"`{part.__struct_config__.tag}`": part for part in (*get_args(AnyRewrite), *get_args(AnyCut))},
+    **{
+        f"`{part.__struct_config__.tag}`": part
+        for part in (*parts(AnyTrigger), *parts(AnyRewrite), *parts(AnyCut))
+    },
 }
 TOML: Final = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)]
 
@@ -108,6 +118,7 @@ def test_what_rewrites_show_is_in_the_page() -> None:
 @pytest.mark.parametrize(
     ("section", "heading", "choices"),
     [
+        ("Summaries", "shape", SHAPES),
         ("Placement", "placement", PLACEMENTS),
         ("Continuation", "continuation", CONTINUATIONS),
         ("While a harness runs", "`do`", get_args(Do)),

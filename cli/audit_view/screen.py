@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from cli.audit_view.glance import print_glance
 from cli.audit_view.lines import dollars, part_of, percent, print_line
 from cli.audit_view.remarks import remarks
-from cli.output import counted, one_line, table, thousands
+from cli.output import counted, one_line, table, thousands, unbroken
 from cli.replaced import came_with_compaction, grew, names, replacements, undone
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ GONE: Final = 3
 
 _WIDE: Final = 100
 """Columns from which there is room for times and long names."""
+_DROPS: Final = ("WHEN", "AGAIN", "BEFORE", "AT", "RECALL")
+"""Columns that a narrow terminal has no room for, the first to go first."""
 _VALUE: Final = 60
 _LEGEND: Final = (
     "NEEDED still there / needed later · RECALL of what was removed, named after",
     "RULES instructions kept / given · AGAIN calls repeated · NET dollars saved",
 )
-_MORE: Final = "All of each: refold audit --full. On a page: refold report."
 
 
 def print_screen(out: Console, audit: Audit) -> None:
@@ -56,7 +57,8 @@ def print_screen(out: Console, audit: Audit) -> None:
     _print_losses(out, worst[0], called)
     _print_gone(out, [each for each in worst if not came_with_compaction(each)], called)
     out.print()
-    print_line(out, _MORE, style="dim")
+    more = f"All of each: refold audit --full {unbroken(audit.session)}. On a page: refold report."
+    print_line(out, more, style="dim")
     out.print()
 
 
@@ -67,7 +69,7 @@ def _table(
 
     numbers = ("BEFORE", "AFTER", "NEEDED", "RECALL", "RULES", "AGAIN", "NET")
     times = ("WHEN",) if is_wide else ()
-    listing = table("WORST FIRST", "AT", *times, *numbers, right=("AT", *numbers))
+    listing = table("WORST FIRST", "AT", *times, *numbers, right=("AT", *numbers), drops=_DROPS)
     for each in worst:
         metrics = each.metrics
         use, rules = metrics.future_use, metrics.instructions

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from cli.audit_view.lines import dollars, percent
 from cli.output import one_line, table, thousands, unbroken
 from cli.replaced import counted_once, replacements, undone
+from cli.session_names import short_names
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from projections.audit import Audit
 
 _TITLE: Final = 60
-_LONGEST_ID: Final = 24
-_SHORT_ID: Final = 13
-"""What of a long id is shown at least: of a UUID of version 7, its time."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,9 +64,9 @@ def sessions_table(rows: Iterable[Row]) -> Table:
     from projections.metrics.order import rank
 
     worst = sorted(rows, key=lambda row: (rank(row.future_use, row.losses, row.gone), row.session))
-    short = short_ids([row.session for row in worst])
+    short = short_names([row.session for row in worst])
     numbers = ("COMPACTED", "NEEDED", "LOST", "GONE", "COST")
-    listing = table("SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE")
+    listing = table("SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE", drops=("COMPACTED", "COST"))
     for row in worst:
         listing.add_row(
             unbroken(short[row.session]),
@@ -90,19 +87,3 @@ def generations_line(rows: Iterable[Row]) -> list[str]:
         return []
     lines = "1 line is a later generation" if later == 1 else f"{later:,} lines are later generations"
     return [f"{lines} (ID~2, ID~3, …) of a session whose file was written anew: each is audited by itself"]
-
-
-def short_ids(ids: Sequence[str]) -> dict[str, str]:
-    """From ids to beginnings of them that no other has; what is short stays whole, and what would not get short."""
-    ordered = sorted(ids)
-    shown: dict[str, str] = {}
-    for before, each, after in zip(["", *ordered], ordered, [*ordered[1:], ""], strict=False):
-        needed = max(_SHORT_ID, _shared(each, before) + 1, _shared(each, after) + 1)
-        shown[each] = each[:needed] if needed <= _LONGEST_ID < len(each) else each
-    return shown
-
-
-def _shared(one: str, other: str) -> int:
-    """With how many characters two texts begin alike."""
-    pairs = zip(one, other, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
+from typing import BinaryIO, Unpack
 
 import click
 
 from cli.compacting import Asking, asking_options, policy_option, window_option
 from cli.options import json_option, utf8
-
-if TYPE_CHECKING:
-    from compaction.compactor import Compacted, Compactor
 
 
 @click.command("compact", epilog="Example:  refold compact @last --policy oh-my-pi --dry-run")
@@ -60,13 +57,22 @@ def command(
     INSTRUCTIONS are for whoever writes the summary. Everything stays in the log, and refold undo takes a
     compaction back. Ctrl-C calls it off: the session is as it was, but for a record of the attempt.
     """
-    from cli.compacting import asker_of, policy_named, template_sources, with_template
+    from cli.compacted import print_done
+    from cli.compacting import (
+        asker_of,
+        ignored_instructions,
+        policy_named,
+        template_sources,
+        who_is_asked,
+        with_template,
+    )
     from cli.interrupt import cancellable
-    from cli.output import echo_note
-    from cli.planned import print_plan
+    from cli.output import echo_json, echo_note
+    from cli.planned import plan_json, print_nothing, print_plan
     from cli.policy_checks import check_templates, tell_misfits
     from cli.store import opened_session, resolve_leaf
     from cli.texts import text_of, tools_of
+    from cli.unsummarized import told_what_to_do
     from compaction.compactor import Compactor
     from compaction.cuts import KeepRecent
     from compaction.hooks import installed_hooks
@@ -85,7 +91,8 @@ def command(
         tools=tools_of(tools) if tools else b"",
     )
     cut = None if keep_recent is None else KeepRecent(tokens=keep_recent)
-    with opened_session(ctx, session) as (log, name), cancellable(ctx) as interrupt:
+    asked = who_is_asked(ctx, asking, chosen)
+    with opened_session(ctx, session) as (log, name), told_what_to_do(ctx), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)
         check_templates(log, name, chosen, sources, leaf=at, instead=template)
@@ -95,7 +102,7 @@ def command(
             policy=chosen,
             asker=Asker(summarizers=[])
             if dry_run
-            else asker_of(ctx, log, asking, interrupt, chosen, session=name),
+            else asker_of(ctx, log, asking, interrupt, chosen, session=name, instructions=instructions),
             limits=Limits(window=window),
             tokens=counter_named(counter or chosen.counter, log=log),
             sources=sources,
@@ -107,48 +114,18 @@ def command(
             with log.snapshot() as snapshot:
                 plan = compactor.plan(snapshot, name, leaf=at, cut=cut)
                 why = "" if plan else compactor.why_nothing(snapshot, name, leaf=at, cut=cut)
-            print_plan(compactor, plan, why_nothing=why, as_json=as_json)
+            for note in ignored_instructions(asked.summarizer) if plan and instructions else ():
+                echo_note(note)
+            if as_json:
+                echo_json(plan and plan_json(compactor, name, plan))
+            elif plan:
+                print_plan(compactor, name, plan, asked, template=template)
+            else:
+                print_nothing(why, chosen, cut)
             return
-        if instructions and all(each.name == "extractive" for each in compactor.asker.summarizers):
-            echo_note("extractive follows no instructions: it selects from the messages")
         done = compactor.compact(SessionWriter(log, name), wishes=wishes, cut=cut, leaf=at)
-    _print_done(ctx, name, compactor, done, as_json=as_json)
-
-
-def _print_done(
-    ctx: click.Context, session: str, compactor: Compactor, done: Compacted, *, as_json: bool
-) -> None:
-    from cli.output import echo_json, echo_note, echo_problem, echo_text, unbroken
-
-    is_refused = done.outcome in ("cancelled", "no-gain")
-    if as_json:
-        echo_json(_done_json(session, compactor, done))
-    elif done.outcome == "compacted" and done.plan:
-        echo_text(f"compacted by {unbroken(done.events[0])}")
-        echo_text(
-            f"context: {done.plan.tokens_before:,} -> {done.tokens_after:,} tokens by {compactor.tokens.name}"
-        )
-        echo_text(f"taken back with: refold undo {unbroken(session)} {unbroken(done.events[0])}")
-    elif done.outcome == "nothing":
-        echo_text(f"nothing to compact: {done.reason}")
-    for trouble in done.troubles:
-        echo_note(trouble)
-    if done.missing:
-        echo_note(f"the summary lacks sections: {', '.join(done.missing)}")
-    if is_refused:
-        echo_problem(f"not compacted: {done.reason}")
+        if done.outcome == "nothing" and not as_json:
+            print_nothing(done.reason, chosen, cut)
+        print_done(log, name, compactor, done, as_json=as_json)
+    if done.outcome in ("cancelled", "no-gain"):
         ctx.exit(1)
-
-
-def _done_json(session: str, compactor: Compactor, done: Compacted) -> dict[str, Any]:
-    return {
-        "session": session,
-        "outcome": done.outcome,
-        "reason": done.reason,
-        "events": done.events,
-        "counter": compactor.tokens.name,
-        "tokensBefore": done.plan.tokens_before if done.plan else None,
-        "tokensAfter": done.tokens_after,
-        "missingSections": done.missing,
-        "troubles": done.troubles,
-    }

@@ -52,7 +52,11 @@ if TYPE_CHECKING:
     help="With anthropic: how many cache breakpoints to set.",
 )
 @counter_option
-@click.option("--full", is_flag=True, help="With text: whole messages, not their first lines.")
+@click.option(
+    "--full",
+    is_flag=True,
+    help="With text: whole messages, not their first lines; with anthropic: a line for every repair.",
+)
 @click.option(
     "--json",
     "as_json",
@@ -100,7 +104,7 @@ def command(
                 tools=tools.read() if tools else None,
                 cache_breakpoints=cache_breakpoints,
             )
-            echo_request(asked, as_json=as_json)
+            echo_request(asked, as_json=as_json, is_full=full)
             ctx.exit(1 if asked.violations else 0)
         elif as_json:
             echo_json(context_json(context, counter_named(counter, log=log)))

@@ -68,11 +68,12 @@ def command(
     from cli.interrupt import cancellable
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf
+    from cli.unsummarized import told_what_to_do
     from compaction.navigation.navigate import go
     from eventstore.writing import SessionWriter
 
     _check_options(ctx, summary, instructions, asking)
-    with opened_session(ctx, session) as (log, name), cancellable(ctx) as interrupt:
+    with opened_session(ctx, session) as (log, name), told_what_to_do(ctx), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             leaf = resolve_leaf(snapshot, name, target)
         text = _from_standard_input() if summary == "-" else summary
@@ -81,8 +82,11 @@ def command(
             move = go(writer, leaf, summary=text, label=label, dry_run=True).move
             echo_json(move_json(move)) if as_json else _print_plan(move)
             return
-        asks = instructions is not None
-        asker = asker_of(ctx, log, asking, interrupt, session=name) if asks else None
+        asker = (
+            None
+            if instructions is None
+            else asker_of(ctx, log, asking, interrupt, session=name, instructions=instructions)
+        )
         gone = _navigator(asker, window).go(
             writer, leaf, summary=text, instructions=instructions or "", label=label
         )
@@ -149,7 +153,7 @@ def _print_plan(move: Move) -> None:
 
 
 def _print(ctx: click.Context, session: str, gone: Gone, *, as_json: bool) -> None:
-    from cli.output import echo_json, echo_note, echo_problem
+    from cli.output import echo_json, echo_note, echo_problem, unbroken
 
     if as_json:
         done = {
@@ -169,7 +173,8 @@ def _print(ctx: click.Context, session: str, gone: Gone, *, as_json: bool) -> No
     if gone.outcome == "moved" and gone.reason:
         echo_note(f"no summary: {gone.reason}")
     if gone.missing:
-        echo_note(f"the summary lacks sections: {', '.join(gone.missing)}")
+        lacking = ", ".join(gone.missing)
+        echo_note(f"the summary lacks sections: {lacking}; refold undo {unbroken(session)} takes it back")
     if gone.outcome != "moved":
         advice = "see 'refold tree', then go again" if gone.outcome == "overtaken" else ""
         echo_problem(f"not moved: {gone.reason}", advice)

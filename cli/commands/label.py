@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from cli.options import json_option, utf8
+
+if TYPE_CHECKING:
+    from eventstore.log import Snapshot
 
 
 @click.command("label", epilog="Example:  refold label @last '#1' 'where it began'")
 @click.argument("session")
 @click.argument("entry")
-@click.argument("text", callback=utf8, required=False, default="")
+@click.argument("text", callback=utf8, required=False)
+@click.option("--remove", "is_removed", is_flag=True, help="Take the entry's label away.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, session: str, entry: str, text: str, *, as_json: bool) -> None:
-    """Name an entry; without TEXT, take its label away.
+def command(
+    ctx: click.Context, session: str, entry: str, text: str | None, *, is_removed: bool, as_json: bool
+) -> None:
+    """Name an entry; without TEXT, show its label.
 
     The label is an event of the session. ENTRY is an id, a unique beginning of one, or #N.
     """
@@ -24,12 +32,35 @@ def command(ctx: click.Context, session: str, entry: str, text: str, *, as_json:
     from eventstore.writing import SessionWriter
     from projections.standpoint import stand
 
+    if is_removed and text is not None:
+        raise click.UsageError("--remove goes without a text", ctx)
+    if text == "":
+        raise click.UsageError("a label is not empty: take it away with --remove", ctx)
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             target = resolve_event(snapshot, name, entry)
             stand(snapshot, name, leaf=target)
-        event = SessionWriter(log, name).append(Label(target_id=target, label=text))[0]
+            before = _label(snapshot, name, target)
+        event = None
+        if text is not None or (is_removed and before is not None):
+            event = SessionWriter(log, name).append(Label(target_id=target, label=text or ""))[0]
+    label = text if event else before
     if as_json:
-        echo_json({"session": name, "id": event, "target": target, "label": text or None})
+        echo_json({"session": name, "id": event, "target": target, "label": label, "before": before})
+    elif is_removed and before is not None:
+        echo_text(f"{target} is no longer labelled {before!r}")
     else:
-        echo_text(f"{target} is labelled {text!r}" if text else f"{target} has no label")
+        echo_text(f"{target} has no label" if label is None else f"{target} is labelled {label!r}")
+
+
+def _label(snapshot: Snapshot, session: str, target: str) -> str | None:
+    """The label that an entry has."""
+    from eventstore.frame import decode, header_of
+    from eventstore.kinds import CODE_OF_KIND
+    from projections.labels import LabelFold
+
+    fold, code = LabelFold(), CODE_OF_KIND["label"]
+    for frame in snapshot.frames(session):
+        if header_of(frame).kind == code:
+            fold.apply(decode(frame, session))
+    return fold.labels.get(target)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from cli.options import utf8
+from eventstore.kinds import CODE_OF_KIND
 
 if TYPE_CHECKING:
     from eventstore.event import Event
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 _WIDE: Final = 110
 """Columns from which on a line holds all of a time beside the words that tell which event it is."""
+_NARROW: Final = 80
+"""Columns from which on there is room for a time at all."""
+_KIND: Final = max(map(len, CODE_OF_KIND))
+_SHORT: Final = 13
+"""Characters of an id and of a kind that there is room for on a narrow terminal."""
 
 
 @click.command("log", epilog="Example:  refold log @last --json | head -3")
@@ -58,13 +64,19 @@ def _line(event: Event, leaf: int, width: int) -> str:
     from cli.output import one_line, thousands, unbroken, when
     from projections.summary_line import event_name, summary_line
 
-    # A narrow terminal's line has no room for the year and the seconds.
-    time = f"{when(event.time):<19}" if width >= _WIDE else f"{when(event.time)[5:16]:<11}"
     mark = "*" if event.seq == leaf else " " if event.is_entry else "-"
-    what = unbroken(event_name(event))
-    line = f"{event.seq:>6}{mark} {unbroken(event.id):<8}  {time}  {what:<13}"
-    line += f" {thousands(event.utf16 or None):>{max(7 - max(len(what) - 13, 0), 1)}}  "
-    return line + one_line(summary_line(event), min(max(width - len(line), 12), 70))
+    name, what, tokens = unbroken(event.id), unbroken(event_name(event)), thousands(event.utf16 or None)
+    # A narrow terminal's line has no room for the year and the seconds, nor for long names: #N is one, too.
+    if width >= _WIDE:
+        line = f"{event.seq:>6}{mark} {name:<8}  {when(event.time):<19}  {what:<{_KIND}} {tokens:>7}  "
+    elif width >= _NARROW:
+        line = f"{event.seq:>6}{mark} {one_line(name, _SHORT):<8}  {when(event.time)[5:16]:<11}  "
+        line += f"{one_line(what, _SHORT):<{_SHORT}} {tokens:>7}  "
+    else:
+        line = (
+            f"{event.seq:>6}{mark} {one_line(name, 8):<8}  {one_line(what, _SHORT):<{_SHORT}} {tokens:>7}  "
+        )
+    return (line + one_line(summary_line(event), min(max(width - len(line), 12), 70))).rstrip()
 
 
 def _check_named(snapshot: Snapshot, session: str, *, kind: tuple[str, ...], role: tuple[str, ...]) -> None:
@@ -72,7 +84,6 @@ def _check_named(snapshot: Snapshot, session: str, *, kind: tuple[str, ...], rol
     from eventstore.errors import NotFoundError
     from eventstore.event import ROLES
     from eventstore.frame import decode
-    from eventstore.kinds import CODE_OF_KIND
 
     for what, names, known in (("kind", kind, set(CODE_OF_KIND)), ("role", role, set(ROLES))):
         if set(names) <= known:

@@ -63,7 +63,7 @@ def command(
     from cli.compacting import asker_of, new_session_name, policy_named, template_sources
     from cli.interrupt import Interrupt
     from cli.lines_ahead import LinesAhead
-    from cli.maintaining import answer, calls_off
+    from cli.maintaining import BLANK, answer, told
     from cli.output import echo_json
     from cli.policy_checks import check_templates, check_window
     from cli.settings_file import settings_in
@@ -82,7 +82,7 @@ def command(
     if sys.stdin.buffer in (system, tools):
         raise click.UsageError("--system and --tools take files: standard input has the lines", ctx)
     chosen, interrupt = policy_named(policy), Interrupt()
-    lines = LinesAhead(sys.stdin.buffer, calls_off)
+    lines = LinesAhead(sys.stdin.buffer, told)
     limits = Limits(window=window, output=max_output)
     settings = settings_in(settings_file, limits) if settings_file is not None else Settings()
     remote = settings.remote_endpoint if settings.remote_enabled else None
@@ -91,6 +91,7 @@ def command(
     )
 
     def is_called_off() -> bool:
+        # Who goes first in another thread, which the maintainer asks besides, is nobody here: one thread calls it.
         return interrupt() or lines.is_called_off()
 
     check_window(policy_with(chosen, settings), limits)
@@ -111,9 +112,9 @@ def command(
             sent_before=sent_before,
         )
         writer = SessionWriter(log, name)
-        for number, line in enumerate(lines, 1):
-            if line.strip():
+        for line in lines:
+            if line is not BLANK:
                 with interrupt.noted():
-                    advice = answer(maintainer, writer, line, number)
+                    advice = answer(maintainer, writer, line)
                 echo_json(advice)
                 sys.stdout.buffer.flush()

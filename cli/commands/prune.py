@@ -79,12 +79,11 @@ def _chosen(ctx: click.Context, policy: Policy, names: tuple[str, ...]) -> list[
 
 def _planned(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> Rewritten:
     """What would be appended, without ids."""
-    from compaction.rewriting import Rewritten, plan_rewrites
+    from compaction.rewriting import plan_rewrites
     from eventstore.clock import epoch_milliseconds
 
     with log.snapshot() as snapshot:
-        planned = plan_rewrites(snapshot, session, parts, tokens=tokens, now=epoch_milliseconds())
-    return Rewritten(records=planned)
+        return plan_rewrites(snapshot, session, parts, tokens=tokens, now=epoch_milliseconds())
 
 
 def _recorded(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> Rewritten:
@@ -99,13 +98,13 @@ def _recorded(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: C
 def _print(session: str, policy: Policy, done: Rewritten, tokens: Counter, *, verb: str) -> None:
     from cli.output import counted, echo_text, unbroken
 
-    for each in done.records:
-        echo_text(
-            f"{each.reason}: {verb} {counted(len(each.targets), 'message')} otherwise, "
-            f"{counted(each.tokens_saved, 'token')} less by {tokens.name}"
-        )
-    if not done.records:
-        why = "" if policy.rewrites else f": policy {policy.name!r} has no rewrites"
-        echo_text(f"nothing to rewrite{why}")
+    for each in done.findings:
+        if each.rewrite:
+            saved = f"{counted(each.rewrite.tokens_saved, 'token')} less by {tokens.name}"
+            echo_text(f"{each.part}: {verb} {counted(each.messages, 'message')} otherwise, {saved}")
+        else:
+            echo_text(f"{each.part}: nothing to rewrite: {each.why}")
+    if not policy.rewrites:
+        echo_text(f"nothing to rewrite: policy {policy.name!r} has no rewrites")
     if done.events:
         echo_text(f"taken back with: refold undo {unbroken(session)} {unbroken(done.events[0])}")

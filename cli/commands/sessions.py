@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _WIDE: Final = 100
 """Columns from which on there is room for times of day beside titles."""
+_NARROW: Final = 80
+"""Columns under which there is no room for long ids beside titles."""
 _ORDERS: Final = {
     "written": lambda row: row["_position"],
     "ended": lambda row: row["ended"] or "",
@@ -57,21 +59,25 @@ def command(
         return
     out = console()
     with paged(out):
-        out.print(_listing(rows, is_wide=out.width >= _WIDE), crop=False)
+        out.print(_listing(rows, out.width), crop=False)
 
 
-def _listing(rows: list[dict[str, Any]], *, is_wide: bool) -> Table:
+def _listing(rows: list[dict[str, Any]], width: int) -> Table:
     from rich.text import Text
 
     from cli.output import one_line, table, thousands, unbroken, when
+    from cli.session_names import short_names
     from eventstore.javascript import epoch_ms
 
-    listing = table("SESSION", "ENTRIES", "LAST", "TITLE", right=("ENTRIES",), shrinks="TITLE")
+    names = [row["id"] for row in rows]
+    shown = short_names(names) if width < _NARROW else {name: name for name in names}
+    columns = ("SESSION", "ENTRIES", "LAST", "TITLE")
+    listing = table(*columns, right=("ENTRIES",), shrinks="TITLE", drops=("LAST", "ENTRIES"))
     for row in rows:
         listing.add_row(
-            unbroken(row["id"]),
+            unbroken(shown[row["id"]]),
             thousands(row["entries"]),
-            when(epoch_ms(row["ended"]))[: 16 if is_wide else 10],
+            when(epoch_ms(row["ended"]))[: 16 if width >= _WIDE else 10],
             Text(one_line(row["title"] or row["firstRequest"] or "", 60), no_wrap=True, overflow="ellipsis"),
         )
     return listing

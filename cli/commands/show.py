@@ -14,14 +14,13 @@ from cli.options import json_option
 @click.option("--raw", is_flag=True, help="Print the record's bytes as they came, and nothing else.")
 @click.pass_context
 def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw: bool) -> None:
-    """Show one event: where it stands, and its whole record.
+    """Show one event: where it stands, and its record; a summary as text, JSON and --raw have it as it came.
 
     EVENT is an id, a unique beginning of one, or #N for the event of that number.
     """
-    import json
-
     from cli.commands.log import event_json
     from cli.output import console, echo_bytes, echo_json, paged, unbroken, yes_or_no
+    from cli.record_view import record_text
     from cli.store import opened_session, resolve_event
     from eventstore.formats.pi_entry import tolerant_json
     from eventstore.frame import decode
@@ -48,4 +47,4 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
             if value is not None:
                 out.print(f"{field:<9} {unbroken(str(value))}", soft_wrap=True)
         out.print()
-        out.print(json.dumps(record, indent=2, ensure_ascii=False), soft_wrap=True)
+        out.print(record_text(found.kind, record), soft_wrap=True)

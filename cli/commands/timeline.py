@@ -11,6 +11,8 @@ from cli.options import as_of_option, counter_option, json_option, leaf_option
 if TYPE_CHECKING:
     from projections.timeline import Timeline
 
+_WIDE: Final = 80
+"""Columns from which on there is room for whole times."""
 _LARGEST: Final = 12
 """How many of the largest changes are listed, where not all are."""
 
@@ -53,6 +55,8 @@ def command(
 def _print(found: Timeline, note: str, *, is_full: bool) -> None:
     from heapq import nlargest
 
+    from rich.text import Text
+
     from cli.output import console, counted, paged, table, thousands, unbroken, when
     from cli.plot import plot
     from eventstore.javascript import epoch_ms
@@ -62,14 +66,20 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
     turns = ("compaction", "rewrite", "undone", "branch_summary")
     said = [each for each in found.moments if not each.continues]
     largest = {each.seq for each in nlargest(_LARGEST, said, key=lambda each: abs(each.delta))}
-    listing = table("#", "EVENT", "TIME", "WHAT", "TOKENS", "CHANGE", right=("#", "TOKENS", "CHANGE"))
+    columns = ("#", "EVENT", "TIME", "WHAT", "TOKENS", "CHANGE")
+    listing = table(
+        *columns, right=("#", "TOKENS", "CHANGE"), shrinks="WHAT", drops=("TIME", "EVENT", "CHANGE")
+    )
+    # A narrow terminal's line has no room for the year and the seconds.
+    of_time = slice(None) if out.width >= _WIDE else slice(5, 16)
     for each in found.moments:
         if is_full or each.kind in turns or (each.delta and each.seq in largest):
+            what = CONTINUATION if each.continues else unbroken(each.role or each.kind)
             listing.add_row(
                 str(each.seq),
                 unbroken(each.id),
-                when(epoch_ms(each.time)),
-                CONTINUATION if each.continues else unbroken(each.role or each.kind),
+                when(epoch_ms(each.time))[of_time],
+                Text(what, no_wrap=True, overflow="ellipsis"),
                 thousands(each.tokens),
                 f"{each.delta:+,}" if each.delta else "",
             )

@@ -24,9 +24,10 @@ _COUNTER: Final = "utf16/4"
 @json_option
 @click.pass_context
 def command(ctx: click.Context, session: str, event: str | None, *, dry_run: bool, as_json: bool) -> None:
-    """Put the newest compaction, rewrite or move out of effect, and all that came in the same append.
+    """Put the newest compaction, rewrite or move of refold out of effect, and all that came in the same append.
 
-    With EVENT (an id, a unique beginning of one, or #N) the append that it belongs to. An undo is an event
+    With EVENT (an id, a unique beginning of one, or #N) the append that it belongs to, also one that came with
+    an import. An undo is an event
     itself: undo it, and what it took away is back. A move can be undone while nothing followed it; of
     compactions, the newest in effect.
     """

@@ -20,6 +20,8 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of the tester's own settings has a say in what is printed."""
     for name in UNWANTED:
         monkeypatch.delenv(name, raising=False)
+    # A fault of refold fails a test with its traceback, whatever exit code the test expects.
+    monkeypatch.setenv("REFOLD_TRACEBACK", "1")
 
 
 @pytest.fixture

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from cli.main import COMMANDS
+from tests.cli.tale import SESSION
 
 _LINES: Final = {
     "append": '{"type":"custom","customType":"note"}\n',
     "maintain": '{"on":"after_turn"}\n',
 }
+_IMPORTED: Final = {SESSION: ["c1"], "hostile": ["e13"]}
+"""What of a session came with its import and is undone by name alone."""
 
 
 def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str]]:
@@ -30,7 +33,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "append": ["append", session],
         "go": ["go", session, "#1"],
         "fork": ["fork", session, "--as", "forked"],
-        "undo": ["undo", session],
+        "undo": ["undo", session, *_IMPORTED.get(session, [])],
         "compact": ["compact", session, "--keep-recent", "0", "--dry-run"],
         "prune": ["prune", session, "--policy", "mask"],
         "handoff": ["handoff", session, "--as", "handed-off", "--summarizer", "extractive"],

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from cli.compacting import SummarizerName, asker_of, new_session_name, policy_named, with_template
-from compaction.policies import parse, preset
+from compaction.policies import Policy, parse, preset
 from compaction.summarizers import registry
 from compaction.summarizers.asking import never
 from eventstore.errors import BadInputError, NotFoundError
@@ -70,15 +70,36 @@ class TestAsker:
     def test_who_it_is_without_a_choice_is_one_line_on_stderr(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        asker_of(ctx, store, ASKING, never)
-        out, errors = capsys.readouterr()
+        asker = asker_of(ctx, store, ASKING, never)
+        with asker.onlooker.waiting_for("extractive"):
+            out, errors = capsys.readouterr()
         assert (out, errors.count("\n")) == ("", 1)
         assert "without a model" in errors
+
+    def test_nothing_is_said_of_it_before_it_is_asked_and_nothing_twice(
+        self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        asker = asker_of(ctx, store, ASKING, never)
+        assert capsys.readouterr() == ("", "")
+        for _ in range(2):
+            with asker.onlooker.waiting_for("extractive"):
+                pass
+        assert capsys.readouterr().err.count("\n") == 1
+
+    @pytest.mark.parametrize(("name", "notes"), [("extractive", 1), ("recorded", 0)])
+    def test_instructions_that_nobody_follows_are_told(
+        self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str], name: str, notes: int
+    ) -> None:
+        asker = asker_of(ctx, store, {**ASKING, "summarizer": name}, never, instructions="Be brief.")
+        with asker.onlooker.waiting_for(name):
+            assert capsys.readouterr().err.count(f"{name} follows no instructions") == notes
 
     def test_a_service_that_is_asked_before_is_told_first(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        asker_of(ctx, store, ASKING, never, remote="http://summaries.test/")
+        asker = asker_of(ctx, store, ASKING, never, remote="http://summaries.test/")
+        with asker.onlooker.waiting_for("http"):
+            pass
         assert capsys.readouterr().err == (
             "refold: note: http://summaries.test/ is asked first; where it fails: no ANTHROPIC_API_KEY is set: "
             "the summary is extracted from the log, without a model\n"
@@ -117,6 +138,30 @@ class TestAsker:
     ) -> None:
         (summarizer,) = asker_of(ctx, store, {**ASKING, "summarizer": name}, never, CHEAP).summarizers
         assert summarizer.name == "extractive"
+
+    @pytest.mark.parametrize(
+        ("asking", "policy"),
+        [
+            ({"models": ("a",)}, CHEAP),
+            ({}, parse('name = "mine"\n[prompting]\nsummarizer = "http"\n', source="here")),
+        ],
+    )
+    def test_an_address_is_of_whom_models_or_the_policy_choose(
+        self, ctx: click.Context, store: LmdbLog, asking: dict[str, object], policy: Policy
+    ) -> None:
+        given = {**ASKING, "endpoint": "http://127.0.0.1:1/x", **asking}
+        (summarizer,) = asker_of(ctx, store, given, never, policy).summarizers
+        assert summarizer.name == ("anthropic" if asking else "http")
+
+    def test_an_address_alone_is_refused_with_all_that_could_be_meant(
+        self, ctx: click.Context, store: LmdbLog
+    ) -> None:
+        with pytest.raises(click.UsageError) as raised:
+            asker_of(ctx, store, {**ASKING, "endpoint": "http://x"}, never)
+        assert raised.value.message == (
+            "--endpoint goes with --summarizer anthropic (a server that speaks as Anthropic does) "
+            "or --summarizer http (a service of your own): add one of them"
+        )
 
     def test_it_can_be_called_off(self, ctx: click.Context, store: LmdbLog) -> None:
         assert asker_of(ctx, store, ASKING, never).is_cancelled is never

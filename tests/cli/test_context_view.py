@@ -38,6 +38,12 @@ def test_a_long_message_is_shown_by_its_beginning_and_says_how_much_is_left_out(
     assert refold("context", "s").lines[1:8] == ["0", "1", "2", "3", "4", "5", "… 94 more lines (--full)"]
 
 
+def test_one_line_that_is_left_out_is_one_line(refold: Refold) -> None:
+    said = {"type": "message", "message": {"role": "user", "content": "\n".join(map(str, range(7)))}}
+    refold("append", "s", stdin=line(said))
+    assert refold("context", "s").lines[7] == "… 1 more line (--full)"
+
+
 def test_in_full_a_message_is_whole(refold: Refold) -> None:
     words = "\n".join(["x" * 900, *map(str, range(100))])
     refold("append", "s", stdin=line({"type": "message", "message": {"role": "user", "content": words}}))

@@ -103,13 +103,15 @@ def test_the_audit_agrees_with_the_context(imported: Refold, context: Any) -> No
     assert session["contextTokens"] == context["tokens"]
 
 
-def test_no_line_of_a_listing_is_wider_than_a_terminal(corpus: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("columns", [80, 60])
+def test_no_line_of_a_listing_is_wider_than_a_terminal(corpus: Path, tmp_path: Path, columns: int) -> None:
     imported = Refold(tmp_path / "store")
-    imported("import", corpus / "pi" / FILES[0])
-    for name in ("sessions", "log", "tree", "audit", "timeline", "diff"):
-        arguments = invocations("@last")[name]
-        printed = imported.on_terminal(*arguments, columns=80, NO_COLOR="1", TERM="dumb")
-        assert max(map(len, printed.splitlines())) <= 80, name
+    imported("import", corpus / "pi" / FILES[0], corpus / "pi" / FILES[1])
+    sizes = {"COLUMNS": str(columns), "LINES": "40"}
+    for name in ("sessions", "log", "tree", "audit", "audits", "timeline", "diff"):
+        arguments = ["audit", "--all"] if name == "audits" else invocations("@last")[name]
+        printed = imported.on_terminal(*arguments, columns=columns, NO_COLOR="1", TERM="dumb", **sizes)
+        assert max(map(len, printed.splitlines())) <= columns, name
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,8 @@ CASES = {
 }
 
 
-NOTES = {"a wait": b"refold: note: summarizer anthropic: 529: overloaded; asked again in 60 s (1 of 2)\n"}
+AGAIN = b"asked again for compaction in 60 s (1 of 2)"
+NOTES = {"a wait": b"refold: note: summarizer anthropic: 529: overloaded; " + AGAIN + b"\n"}
 """What was told before."""
 
 

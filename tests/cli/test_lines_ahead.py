@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import io
 import os
-import time
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 import pytest
 
 from cli.lines_ahead import LinesAhead
+from tests.support.patience import comes
 
 
 class Piped(NamedTuple):
     """What is written to a pipe, and the lines that are read ahead from it."""
 
     writer: BinaryIO
-    lines: LinesAhead
-    taken: Iterator[bytes]
+    lines: LinesAhead[Line]
+    taken: Iterator[Line]
 
 
 @pytest.fixture
@@ -33,18 +33,40 @@ def piped() -> Iterator[Piped]:
         list(taken)
 
 
-def ahead(stream: BinaryIO) -> LinesAhead:
-    return LinesAhead(stream, lambda line: line.startswith(b"off"))
+class Line(NamedTuple):
+    """A line as it stands there, and its number; one that begins so calls off."""
+
+    text: bytes
+    number: int
+
+    @property
+    def calls_off(self) -> bool:
+        return self.text.startswith(b"off")
+
+
+def ahead(stream: BinaryIO) -> LinesAhead[Line]:
+    return LinesAhead(stream, Line)
 
 
 def test_they_come_in_order_and_the_last_needs_no_end() -> None:
-    assert list(ahead(io.BytesIO(b"one\n\ntwo"))) == [b"one\n", b"\n", b"two"]
+    assert list(ahead(io.BytesIO(b"one\n\ntwo"))) == [(b"one\n", 1), (b"\n", 2), (b"two", 3)]
 
 
 def test_one_comes_before_there_is_another(piped: Piped) -> None:
     for line in (b"one\n", b"two\n"):
         piped.writer.write(line)
-        assert next(piped.taken) == line
+        assert next(piped.taken).text == line
+
+
+def test_each_is_read_once() -> None:
+    read: list[bytes] = []
+
+    def noted(line: bytes, number: int) -> Line:
+        read.append(line)
+        return Line(line, number)
+
+    list(LinesAhead(io.BytesIO(b"one\noff\n"), noted))
+    assert read == [b"one\n", b"off\n"]
 
 
 def test_one_that_waits_calls_off_what_is_at_hand_and_not_itself(piped: Piped) -> None:
@@ -53,10 +75,9 @@ def test_one_that_waits_calls_off_what_is_at_hand_and_not_itself(piped: Piped) -
     next(taken)
     assert not lines.is_called_off()
     writer.write(b"two\noff\n")
-    while not lines.is_called_off():
-        time.sleep(0.001)
-    assert (next(taken), lines.is_called_off()) == (b"two\n", True)
-    assert (next(taken), lines.is_called_off()) == (b"off\n", False)
+    assert comes(lines.is_called_off)
+    assert (next(taken).text, lines.is_called_off()) == (b"two\n", True)
+    assert (next(taken).text, lines.is_called_off()) == (b"off\n", False)
 
 
 class Broken(io.RawIOBase):

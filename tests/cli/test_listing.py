@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+
 from rich.text import Text
 
+from cli.harmless import HarmlessConsole
 from cli.listing import Listing
 from tests.cli.audit_view.printing import printed
 from tests.cli.running import Refold
@@ -32,6 +35,35 @@ def test_the_widest_prose_goes_on_in_the_next_line_and_names_and_numbers_stay_wh
         "bicycle-bell  1,250  the north  it rings when",
         "                                somebody pulls",
     ]
+
+
+def test_where_that_does_not_do_columns_are_left_out_in_the_order_given() -> None:
+    listing = Listing(
+        ("NAME", "PRICE", "KEPT", "STOCK"),
+        right=("PRICE", "KEPT", "STOCK"),
+        shrinks="",
+        drops=("STOCK", "PRICE"),
+    )
+    listing.add_row("bicycle-bell", "1,250", "12", "99")
+    assert [shown(listing, width)[1] for width in (32, 31, 25, 23)] == [
+        "bicycle-bell  1,250    12     99",
+        "bicycle-bell  1,250    12",
+        "bicycle-bell  1,250    12",
+        "bicycle-bell    12",
+    ]
+
+
+def test_times_stay_whole() -> None:
+    listing = Listing(("#", "TIME", "WHAT"), right=("#",), shrinks="")
+    listing.add_row("1", "2025-12-08 22:41:03", "one of several words")
+    assert shown(listing, 36)[1] == "1  2025-12-08 22:41:03  one of"
+
+
+def test_no_line_ends_in_spaces() -> None:
+    out = HarmlessConsole(file=io.StringIO(), width=80, color_system=None)
+    out.print(prices(""))
+    assert isinstance(out.file, io.StringIO)
+    assert [line for line in out.file.getvalue().split("\n") if line.endswith(" ")] == []
 
 
 def test_names_stay_whole_where_a_terminal_has_no_room_for_them() -> None:

@@ -59,6 +59,26 @@ def test_an_unknown_command_is_told_with_the_one_that_may_have_been_meant(refold
     assert problem == "there is no command 'adit' (did you mean 'audit'?); see 'refold --help'"
 
 
+def test_a_fault_of_refold_itself_is_one_line_with_an_exit_code_of_its_own(
+    refold: Refold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(COMMANDS, "broken", ("nowhere", "Is not there."))
+    monkeypatch.delenv("REFOLD_TRACEBACK")
+    assert refold.problem("broken", code=70) == (
+        "this is a fault of refold itself (ModuleNotFoundError: No module named 'cli.commands.nowhere'); "
+        "REFOLD_TRACEBACK=1 shows where"
+    )
+
+
+def test_where_the_environment_asks_for_it_a_fault_ends_in_its_traceback(
+    refold: Refold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(COMMANDS, "broken", ("nowhere", "Is not there."))
+    monkeypatch.setenv("REFOLD_TRACEBACK", "1")
+    with pytest.raises(ModuleNotFoundError):
+        refold("broken")
+
+
 def test_an_unknown_command_like_no_other_is_told(refold: Refold) -> None:
     assert refold.problem("xyzzy", code=2) == "there is no command 'xyzzy'; see 'refold --help'"
 
@@ -73,6 +93,7 @@ def test_an_unknown_command_like_no_other_is_told(refold: Refold) -> None:
         (["sessions", "--sort", "size"], "Invalid value for '--sort'"),
         (["sessions", "--limit", "0"], "Invalid value for '--limit'"),
         (["log", "a", "--first", "0"], "Invalid value for '--first'"),
+        (["tree", "a", "--as-of", "x"], "Invalid value for '--as-of': 'x' is not a whole number"),
         (["tree", "a", "--as-of", "-1"], "Invalid value for '--as-of'"),
         (["append", "a", "--expected", "-1"], "Invalid value for '--expected'"),
         (["export", "a"], "Missing option '-o'"),

@@ -37,9 +37,22 @@ def test_the_api_takes_the_body_at_every_leaf_that_has_a_model(told: Refold, lea
     assert validator_named("anthropic")(told(*ASKED, "--leaf", leaf).raw) == []
 
 
-def test_each_repair_is_a_note_on_stderr(told: Refold) -> None:
+def test_a_repair_is_a_note_on_stderr(told: Refold) -> None:
     assert told(*ASKED).errors == f"refold: note: a3: {MISSING} (missing-result)\n"
     assert told(*ASKED, "--leaf", "a2").errors.count("refold: note: a2: ") == 1
+
+
+def test_repairs_by_one_rule_are_one_note_and_in_full_a_note_each(refold: Refold) -> None:
+    calls = [call("read", f"k{number}", path="x") for number in range(3)]
+    refold("append", "s", stdin=line({"type": "message", "id": "a", "message": assistant(*calls, model="m")}))
+    missing = "a: an error stands in for the result of read"
+    short = f"refold: note: {missing} (k0) (missing-result), and 2 more like it: --full lists them"
+    in_short = refold("context", "s", "--format", "anthropic").errors.splitlines()
+    assert [each for each in in_short if "missing-result" in each] == [short]
+    in_full = refold("context", "s", "--format", "anthropic", "--full").errors.splitlines()
+    assert [each for each in in_full if "missing-result" in each] == [
+        f"refold: note: {missing} (k{number}) (missing-result)" for number in range(3)
+    ]
 
 
 def test_json_is_body_repairs_and_violations(told: Refold) -> None:
@@ -146,6 +159,6 @@ def test_a_leaf_as_of_an_event_is_rendered_as_it_was(told: Refold) -> None:
 def test_what_a_session_holds_is_shown_in_notes_and_not_obeyed(refold: Refold) -> None:
     wild = assistant(call("bash", "\x1b[2J|" * 3), model="m")
     refold("append", "s", stdin=line({"type": "message", "message": wild}))
-    errors = refold("context", "s", "--format", "anthropic").errors
+    errors = refold("context", "s", "--format", "anthropic", "--full").errors
     assert "\x1b" not in errors
     assert errors.count("\n") == errors.count("refold: note: ") == 3

@@ -96,6 +96,19 @@ def test_a_session_whose_id_looks_like_a_path_is_within_reach(refold: Refold) ->
     assert meant(refold, "plans/a.jsonl") == "plans/a.jsonl"
 
 
+@pytest.mark.parametrize("name", ["session.jsonl", "x/y", "export.json", "there", "#3", "", "@last", "a\nb"])
+@pytest.mark.parametrize(
+    "command",
+    [("fork", SESSION), ("import", "tale.jsonl"), ("handoff", SESSION, "--summarizer", "extractive")],
+)
+def test_a_name_that_a_person_gives_a_new_session_is_none_of_another_thing(
+    told: Refold, tmp_path: Path, command: tuple[str, ...], name: str
+) -> None:
+    (tmp_path / "there").write_text("a file")
+    assert told.problem(*command, "--as", name).startswith(f"session {name!r}: ")
+    assert len(told("sessions", "--json").json["sessions"]) == 1
+
+
 def test_a_session_that_is_not_there_is_told_with_the_command_that_lists_them(told: Refold) -> None:
     assert told.problem("tree", "nope") == "no session 'nope'; 'refold sessions' lists what is there"
 
@@ -134,6 +147,18 @@ def test_a_whole_id_means_the_generation_that_has_it(generations: Refold) -> Non
 
 def test_a_title_means_the_newest_generation(generations: Refold) -> None:
     assert meant(generations, "The parser") == f"{SESSION}~2"
+
+
+def test_where_a_beginning_means_the_newest_of_several_generations_it_says_so(generations: Refold) -> None:
+    note = f"refold: note: '0199' is '{SESSION}~2', the newest of 2 generations of the session\n"
+    assert generations("tree", "0199").errors == note
+    assert generations("tree", SESSION).errors == ""
+
+
+def test_a_generation_is_meant_by_a_beginning_and_its_number(generations: Refold) -> None:
+    assert meant(generations, "0199~1") == SESSION
+    assert meant(generations, "0199~2") == f"{SESSION}~2"
+    assert generations.problem("tree", "0199~3").startswith("no session '0199~3'; ")
 
 
 def test_the_tenth_generation_is_newer_than_the_ninth(refold: Refold) -> None:
@@ -201,9 +226,26 @@ def test_a_leaf_that_came_later_than_the_state_asked_for_is_told(told: Refold) -
     assert told.problem("context", SESSION, "--leaf", "a4", "--as-of", "5").startswith("no event 'a4'; ")
 
 
-def test_a_number_behind_the_newest_event_is_told_with_the_numbers_there_are(told: Refold) -> None:
-    assert told.problem("tree", SESSION, "--as-of", "18") == (
-        f"no event number '18'; session '{SESSION}' has events 1 to 17"
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "#99"),
+        ("show", "#0"),
+        ("show", "#" + "9" * 5000),
+        ("show", "nope"),
+        ("tree", "--as-of", "99"),
+        ("context", "--leaf", "nope"),
+        ("undo", "nope"),
+        ("label", "#99", "x"),
+    ],
+)
+def test_an_event_that_is_not_there_is_told_with_the_command_that_lists_them(
+    told: Refold, arguments: tuple[str, ...]
+) -> None:
+    command, *rest = arguments
+    name = {"--as-of": "#99"}.get(rest[0], rest[0]) if rest[0] != "--leaf" else rest[1]
+    assert told.problem(command, SESSION, *rest) == (
+        f"no event '{name}'; 'refold log {SESSION}' lists the session's events"
     )
 
 

@@ -40,8 +40,23 @@ def test_elsewhere_one_sees_nothing_of_it(talked: Refold, service) -> None:
 def test_a_request_that_is_sent_again_is_a_note_anywhere(talked: Refold, service) -> None:
     own = service(refuses(529, "overloaded", retry_after="0.01"), answers({"summary": "In short."}))
     done = talked(*BRIEF, "--summarizer", "http", "--endpoint", own.url)
-    said = f"summarizer http: {own.url}: answered 529: overloaded; asked again in 0.01 s (1 of 2)"
+    said = f"summarizer http: {own.url}: answered 529: overloaded; asked again for short in 0.01 s (1 of 2)"
     assert done.errors == f"refold: note: {said}\n"
+
+
+def test_notes_say_which_of_two_requests_is_sent_again(talked: Refold, service) -> None:
+    busy = refuses(529, retry_after="0.01")
+    own = service(busy, busy, answers({"summary": "In short."}))
+    split = ("compact", SESSION, "--keep-recent", "350", "--summarizer", "http", "--endpoint", own.url)
+    notes = [line for line in talked(*split).errors.splitlines() if "asked again" in line]
+    assert sorted(re.findall(r"for (\S+) in", "\n".join(notes))) == ["compaction", "turn-prefix"]
+
+
+def test_who_is_asked_is_told_only_where_somebody_is(talked: Refold) -> None:
+    note = "no ANTHROPIC_API_KEY is set"
+    assert note not in talked("compact", SESSION).errors
+    assert note not in talked("maintain", SESSION, "--policy", "mask", stdin='{"on":"after_turn"}').errors
+    assert talked("compact", SESSION, "--keep-recent", "250").errors.count(note) == 1
 
 
 def test_on_a_terminal_a_note_stands_on_a_line_of_its_own(talked: Refold, service) -> None:

@@ -160,7 +160,7 @@ def test_a_session_without_replacements_is_said_to_have_none() -> None:
 
 def test_it_ends_with_how_to_see_more() -> None:
     assert printed(print_screen, audit(WORST))[-2:] == [
-        "All of each: refold audit --full. On a page: refold report.",
+        "All of each: refold audit --full s. On a page: refold report.",
         "",
     ]
 

@@ -2,11 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 
-from cli.audit_view.sessions import Row, generations_line, row_of, sessions_table, short_ids
+from cli.audit_view.sessions import Row, generations_line, row_of, sessions_table
 from tests.cli.audit_view.printing import printed
 from tests.support.measured import (
     audit,
@@ -112,21 +110,8 @@ def test_texts_of_a_session_command_no_terminal() -> None:
     assert not [line for line in lines if "\x1b" in line or line.startswith("forged")]
 
 
-def test_long_ids_are_shown_by_a_beginning_that_no_other_has() -> None:
-    ids = [
-        "0199aaaa-0000-7000-8000-000000000001",
-        "0199aaaa-0001-7000-8000-000000000001",
-        "demo-rate-limiter",
-    ]
-    assert list(short_ids(ids).values()) == ["0199aaaa-0000", "0199aaaa-0001", "demo-rate-limiter"]
-
-
-def test_ids_that_begin_alike_for_long_stay_whole() -> None:
-    ids = ["0199aaaa-0000-7000-8000-000000000001", "0199aaaa-0000-7000-8000-000000000001~2"]
-    assert list(short_ids(ids).values()) == ids
-
-
-@given(st.sets(st.text("ab-", min_size=1, max_size=40), max_size=20))
-def test_a_beginning_stands_for_one_session_alone(ids: set[str]) -> None:
-    for whole, shown in short_ids(sorted(ids)).items():
-        assert shown == whole or [each for each in ids if each.startswith(shown)] == [whole]
+def test_what_a_narrow_terminal_has_no_room_for_is_left_out() -> None:
+    rows = [row("0199aaaa-0000-7000-8000-000000000001", 0.25, 4, 2, cost=1.5, title="word " * 12)]
+    lines = listed(*rows, width=56)
+    assert lines[0] == "SESSION        NEEDED  LOST  GONE   COST  TITLE"
+    assert max(map(len, lines)) <= 56

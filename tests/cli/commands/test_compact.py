@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ from tests.cli.running import Refold
 from tests.cli.test_harmless import COMMANDING, PROGRESS
 from tests.support.local_http import LocalServer, answers
 from tests.support.messages_api import MessagesApi, complete, errs, says
+from tests.support.talk import PiSession, assistant, call, result, user
 
 KEEPING = ("compact", SESSION, "--keep-recent", "250")
 EXTRACTING = (*KEEPING, "--summarizer", "extractive")
 ALL_FITS = "all that is not summarized fits into the 20,000 tokens that are kept"
+IGNORED = "extractive follows no instructions: it selects from the messages"
 MINE = "+++\nname = 'mine'\nversion = 3\nsections = ['Open']\n+++\nSay what is open.\n"
 
 
@@ -73,11 +76,67 @@ class TestDryRun:
 
     def test_people_are_told_the_same(self, talked: Refold) -> None:
         assert talked("compact", SESSION, "--keep-recent", "350", "--dry-run").lines == [
-            "would summarize 8 messages and 1 message of a split turn",
+            "would summarize 8 messages and 1 message of a split turn, by policy pi, template compaction, extractive",
             "would keep 3 messages from a4 on",
             "context: 1,107 -> at most 1,107 tokens by utf16/4",
             "  read      src/parser.py",
         ]
+
+    def test_the_template_and_the_models_that_are_chosen_are_told(self, talked: Refold) -> None:
+        chosen = ("--template", "five-sections", "--model", "a", "--model", "b")
+        said = talked(*KEEPING, *chosen, "--dry-run").lines[0]
+        assert said.endswith(", by policy pi, template five-sections, anthropic a or b")
+
+    def test_a_likely_size_stands_beside_the_bound(self, refold: Refold, tmp_path: Path) -> None:
+        # 10,000 tokens before, of them 1,000 kept; a summary has 3,000 mostly, and up to 13,107 by the reserve.
+        told = PiSession()
+        for name, size in (("u1", 36_000), ("u2", 4_000)):
+            told.says(name, user("x" * size))
+        (tmp_path / "two.jsonl").write_bytes(b"".join(told._lines))
+        lines = refold("compact", "two.jsonl", "--keep-recent", "1000", "--dry-run").lines
+        assert lines[2] == "context: 10,000 -> about 4,000, at most 10,000 tokens by utf16/4"
+
+    def test_results_that_would_be_shown_shorter_are_told_and_counted(
+        self, refold: Refold, tmp_path: Path
+    ) -> None:
+        told = PiSession()
+        told.says("u1", user("x" * 40_000))
+        told.says("u2", user("Read it."))
+        told.says("a2", assistant(call("read", "k", path="a.py")))
+        told.says("r2", result("y" * 60_000, tool="read", call_id="k"))
+        (tmp_path / "long.jsonl").write_bytes(b"".join(told._lines))
+        asking = ("compact", "long.jsonl", "--policy", "opencode", "--summarizer", "extractive")
+        _, kept, sizes, *_ = refold(*asking, "--dry-run").lines
+        found = re.search(r"with 1 long result shown shorter: ([\d,]+) -> ([\d,]+) tokens$", kept)
+        assert found is not None
+        before, shown = (int(each.replace(",", "")) for each in found.groups())
+        assert (before > 15_000, shown < 10_000) == (True, True)
+        assert f"about {shown + 3_000:,}, at most" in sizes
+
+    def test_paths_are_told_in_the_folder_that_most_of_them_share(
+        self, refold: Refold, tmp_path: Path
+    ) -> None:
+        told = PiSession()
+        told.says("u1", user("Read them."))
+        for number, path in enumerate(["/etc/d", "/w/p/a.py", "/w/p/s/b.py", "/w/p/s/c.py", "/kept"]):
+            told.says(f"a{number}", assistant(call("read", f"k{number}", path=path)))
+            told.says(f"r{number}", result("x" * 4_000, tool="read", call_id=f"k{number}"))
+        (tmp_path / "paths.jsonl").write_bytes(b"".join(told._lines))
+        lines = refold("compact", "paths.jsonl", "--keep-recent", "0", "--dry-run").lines
+        assert lines[3:] == [
+            "files in /w/p/",
+            "  read      a.py",
+            "  read      s/b.py",
+            "  read      s/c.py",
+            "files elsewhere",
+            "  read      /etc/d",
+        ]
+
+    def test_instructions_that_nobody_would_follow_are_told(self, talked: Refold) -> None:
+        asking = ("compact", SESSION, "Be brief.", "--summarizer", "extractive", "--dry-run")
+        assert talked(*asking).errors == ""
+        told = talked(*asking, "--keep-recent", "250").errors
+        assert told == f"refold: note: {IGNORED}\n"
 
     def test_nobody_is_asked_and_nothing_is_stored(self, talked: Refold, messages_api) -> None:
         api: MessagesApi = messages_api()
@@ -120,10 +179,23 @@ class TestCompacting:
     def test_people_are_told_and_how_it_is_taken_back(self, talked: Refold) -> None:
         before = context(talked, "--format", "pi")["messages"]
         done, sizes, way_back = talked(*EXTRACTING).lines
-        assert done.startswith("compacted by ")
+        assert re.fullmatch(
+            r"compacted by \S+: 10 messages summarized, 2 kept, by policy pi, template compaction, extractive",
+            done,
+        )
         assert sizes == f"context: 1,107 -> {context(talked)['tokens']:,} tokens by utf16/4"
         talked(*way_back.removeprefix("taken back with: refold ").split())
         assert context(talked, "--format", "pi")["messages"] == before
+
+    def test_the_model_that_answered_is_told(
+        self, talked: Refold, messages_api, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        api: MessagesApi = messages_api(errs(404, "no such model", "not_found_error"), says(complete))
+        asking = ("--model", "first", "--model", "second", "--endpoint", api.url)
+        told = talked(*KEEPING, *asking).lines[0]
+        answered = record(talked, told.split()[2].rstrip(":"))["request"]["requests"][-1]["model"]
+        assert told.endswith(f", template compaction, anthropic {answered}")
 
     def test_a_counter_that_can_only_be_estimated_is_told(
         self, talked: Refold, monkeypatch: pytest.MonkeyPatch
@@ -268,7 +340,7 @@ class TestAsking:
         done = talked(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url)
         assert done.errors == (
             "refold: note: the summary lacks sections: Constraints & Preferences, Progress, Key Decisions, "
-            "Next Steps, Critical Context\n"
+            f"Next Steps, Critical Context; refold undo {SESSION} takes it back\n"
         )
 
     def test_a_request_that_fails_leaves_the_session_as_it_was_and_an_attempt(
@@ -279,7 +351,8 @@ class TestAsking:
         problem = talked.problem(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url)
         assert problem.startswith("summarizer anthropic: 401: invalid x-api-key")
         assert context(talked)["messages"] == before
-        assert newest(talked, "attempt")["error"] == problem
+        assert problem.endswith("; the session is as it was; --summarizer extractive asks no model")
+        assert newest(talked, "attempt")["error"] == problem.partition("; the session")[0]
 
     def test_with_a_key_and_no_choice_it_is_said_that_a_model_is_asked(
         self, talked: Refold, messages_api, monkeypatch: pytest.MonkeyPatch
@@ -302,8 +375,9 @@ def test_without_a_key_and_a_choice_it_is_said_that_no_model_is_asked(talked: Re
 class TestNothing:
     def test_what_fits_is_not_compacted(self, talked: Refold) -> None:
         before = events(talked)
-        done = talked("compact", SESSION, "--summarizer", "extractive")
+        done = talked("compact", SESSION, "Be brief.")
         assert done.lines == [f"nothing to compact: {ALL_FITS}"]
+        assert done.errors == ""
         assert events(talked) == before
 
     def test_what_is_compacted_is_not_compacted_again(self, talked: Refold) -> None:
@@ -320,14 +394,17 @@ class TestNothing:
 
     def test_a_policy_that_makes_no_summaries_is_told(self, talked: Refold) -> None:
         assert talked("compact", SESSION, "--policy", "mask", "--summarizer", "extractive").lines == [
-            "nothing to compact: policy 'mask' makes no summaries, but has rewrites for refold prune"
+            "nothing to compact: policy 'mask' makes no summaries, but has rewrites: refold prune makes those"
         ]
 
     def test_a_summary_that_gains_nothing_is_not_used(self, talked: Refold, service) -> None:
         own: LocalServer = service(answers({"summary": "word " * 4000}))
         before = context(talked)["messages"]
         asking = (*KEEPING, "--summarizer", "http", "--endpoint", own.url)
-        assert talked.problem(*asking) == "not compacted: the context would have 5211 tokens in place of 1107"
+        assert talked.problem(*asking) == (
+            "not compacted: the context would be no smaller, 1,107 -> 5,211 tokens by utf16/4; "
+            "try another --keep-recent, --policy or --summarizer"
+        )
         assert context(talked)["messages"] == before
         assert newest(talked, "decision")["outcome"] == "no-gain"
 
@@ -341,7 +418,7 @@ class TestNothing:
     ("arguments", "problem"),
     [
         (["--model", "x", "--summarizer", "extractive"], "--model says nothing to --summarizer extractive"),
-        (["--endpoint", "http://x"], "--endpoint goes with --summarizer anthropic or http"),
+        (["--endpoint", "http://x"], "--endpoint goes with --summarizer anthropic (a server that "),
         (["--keep-recent", "-1"], "Invalid value for '--keep-recent'"),
         (["--window", "0"], "Invalid value for '--window'"),
         (["--counter", "words"], "Invalid value for '--counter'"),

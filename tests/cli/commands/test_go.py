@@ -252,3 +252,8 @@ class TestSummarize:
         self, told: Refold, options: list[str], problem: str
     ) -> None:
         assert told.problem("go", SESSION, "b2", *options, code=2).startswith(problem)
+
+
+def test_instructions_that_nobody_follows_are_told(told: Refold) -> None:
+    done = told("go", SESSION, "a3", "--summarize", "Be brief.", "--summarizer", "extractive")
+    assert done.errors == ("refold: note: extractive follows no instructions: it selects from the messages\n")

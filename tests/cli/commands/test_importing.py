@@ -199,3 +199,26 @@ def test_where_the_harness_reads_otherwise_is_reported_with_line_and_reason(
     (remark,) = session["differs_from_harness"]
     assert remark["line"] == 18
     assert remark["reason"]
+
+
+def test_records_that_are_no_utf_8_are_counted_and_told_in_one_line(refold: Refold, tmp_path: Path) -> None:
+    odd = said("caf?", "e1", "i1") + said("?", "e2", "e1")
+    (tmp_path / "tale.jsonl").write_bytes(tale() + odd.replace(b"?", b"\xe9"))
+    _, remark = refold("import", "tale.jsonl").lines
+    assert remark == "  tale.jsonl:18: 2 records are not UTF-8: contexts show U+FFFD"
+    (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
+    assert [each["line"] for each in session["not_utf8"]] == [18, 19]
+
+
+def test_a_file_in_utf_16_is_told(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "tale.jsonl").write_bytes(tale().decode().encode("utf-16"))
+    problem = "tale.jsonl:1: is in UTF-16; save it as UTF-8, as pi writes it"
+    assert refold.problem("import", "tale.jsonl") == problem
+
+
+def test_a_file_that_was_written_anew_is_said_to_be_another_generation(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / "anew.jsonl").write_bytes(header() + said("hello", "x1", None) + said("again", "x2", "x1"))
+    line, remark = told("import", "anew.jsonl").lines
+    assert line.startswith(f"{SESSION}~2 ")
+    assert remark.startswith(f"  another generation of session '{SESSION}': ")
+    assert told("import", "anew.jsonl", "--json").json["sessions"][0]["earlier"] == SESSION

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 
@@ -19,9 +21,26 @@ def test_another_label_replaces_the_first(told: Refold) -> None:
     assert label_of(told, "u2") == "middle"
 
 
-def test_without_a_text_the_label_goes(told: Refold) -> None:
-    assert told("label", SESSION, "u2").lines == ["u2 has no label"]
+def test_without_a_text_the_label_is_shown_and_stays(told: Refold) -> None:
+    assert told("label", SESSION, "u2").lines == ["u2 is labelled 'halfway'"]
+    assert told("label", SESSION, "u3").lines == ["u3 has no label"]
+    assert told("sessions", "--json").json["sessions"][0]["events"] == 17
+
+
+def test_a_label_is_taken_away_where_that_is_asked_for_and_it_is_told_which(told: Refold) -> None:
+    assert told("label", SESSION, "u2", "--remove").lines == ["u2 is no longer labelled 'halfway'"]
     assert label_of(told, "u2") is None
+
+
+def test_where_there_is_no_label_to_take_away_nothing_is_stored(told: Refold) -> None:
+    assert told("label", SESSION, "u3", "--remove").lines == ["u3 has no label"]
+    assert told("sessions", "--json").json["sessions"][0]["events"] == 17
+
+
+@pytest.mark.parametrize("arguments", [("x", "--remove"), ("",), ("", "--remove")])
+def test_an_empty_text_and_one_to_take_away_are_wrong_usage(told: Refold, arguments: tuple[str, ...]) -> None:
+    assert "--remove" in told.problem("label", SESSION, "u2", *arguments, code=2)
+    assert label_of(told, "u2") == "halfway"
 
 
 def test_a_label_is_an_event_and_what_was_before_stays(told: Refold) -> None:
@@ -37,12 +56,24 @@ def test_an_entry_may_be_named_by_number_or_beginning(told: Refold) -> None:
 def test_json_tells_the_events_id_and_its_target(told: Refold) -> None:
     found = told("label", SESSION, "u3", "the end", "--json").json
     event = told("show", SESSION, found.pop("id"), "--json").json
-    assert found == {"session": SESSION, "target": "u3", "label": "the end"}
+    assert found == {"session": SESSION, "target": "u3", "label": "the end", "before": None}
     assert event["record"] == {"type": "label", "targetId": "u3", "label": "the end"}
 
 
-def test_json_of_a_label_taken_away_is_null(told: Refold) -> None:
-    assert told("label", SESSION, "u2", "--json").json["label"] is None
+def test_json_of_a_label_taken_away_tells_which_it_was(told: Refold) -> None:
+    found = told("label", SESSION, "u2", "--remove", "--json").json
+    assert (found["label"], found["before"]) == (None, "halfway")
+    assert told("show", SESSION, found["id"], "--json").json["record"]["targetId"] == "u2"
+
+
+def test_json_of_a_label_that_is_looked_up_has_no_event(told: Refold) -> None:
+    assert told("label", SESSION, "#7", "--json").json == {
+        "session": SESSION,
+        "id": None,
+        "target": "u2",
+        "label": "halfway",
+        "before": "halfway",
+    }
 
 
 def test_people_are_told_what_is_labelled(told: Refold) -> None:

@@ -71,9 +71,9 @@ def test_filters_hold_together(told: Refold, options: list[str], expected: list[
 
 def test_people_see_a_line_an_event(told: Refold) -> None:
     assert told("log", SESSION, "--first", "4", "--last", "6").lines == [
-        "     4  r2        2025-12-08 22:00:04  toolResult          5  ✗ bash: ls: no such thing",
-        "     5  a2        2025-12-08 22:00:05  assistant           7  → edit src/parser.py",
-        "     6  r3        2025-12-08 22:00:06  toolResult      1,000  ← edit: " + "x" * 61 + "…",
+        "     4  r2        2025-12-08 22:00:04  toolResult                  5  ✗ bash: ls: no such thing",
+        "     5  a2        2025-12-08 22:00:05  assistant                   7  → edit src/parser.py",
+        "     6  r3        2025-12-08 22:00:06  toolResult              1,000  ← edit: " + "x" * 61 + "…",
     ]
 
 
@@ -113,3 +113,25 @@ def test_what_goes_on_after_a_compaction_is_no_users(refold: Refold) -> None:
     said = {"type": "message", "id": "e1", "message": {"role": "user", "content": "continue"}}
     refold("append", "s", stdin=line({**said, "metadata": {"compaction_continue": True}}))
     assert refold("log", "s").lines[0].split()[4:6] == ["continuation", "2"]
+
+
+def test_the_longest_kind_moves_nothing_out_of_its_column(told: Refold) -> None:
+    event = {"type": "thinking_level_change", "id": "t1", "thinkingLevel": "high"}
+    told("append", SESSION, stdin=line(event))
+    first, *_, last = told("log", SESSION).lines
+    assert last.endswith("thinking_level_change       -  high")
+    assert last.index("high") == first.index("Fix the parser.")
+
+
+def test_no_line_is_wider_than_its_terminal_however_long_ids_are(told: Refold) -> None:
+    event = {
+        "type": "thinking_level_change",
+        "id": "0199aaaa-0000-7000-8000-000000000009",
+        "thinkingLevel": "low",
+    }
+    told("append", SESSION, stdin=line(event))
+    for columns in (60, 80, 100):
+        printed = told.on_terminal(
+            "log", SESSION, NO_COLOR="1", TERM="dumb", COLUMNS=str(columns), LINES="40"
+        )
+        assert max(map(len, printed.splitlines())) <= columns

@@ -249,7 +249,7 @@ class TestSettings:
     def test_what_the_models_window_is_too_small_for_is_told(self, talked: Refold, tmp_path: Path) -> None:
         (tmp_path / "settings.toml").write_text("reserveTokens = 8_000\n")
         assert talked.problem(*EXTRACTING, "--settings", "settings.toml", "--window", "8000") == (
-            "settings.toml: `reserve_tokens` is 8,000, and the window has 8,000 tokens; "
+            "settings.toml: reserveTokens: it is 8,000, and the window has 8,000 tokens; "
             "give fewer, or tell of a larger window"
         )
 
@@ -262,13 +262,18 @@ class TestSettings:
 
 
 class TestTheSessionsModel:
-    def test_its_longest_answer_stays_free_where_the_policy_says_so(self, talked: Refold) -> None:
-        """`layered` leaves 13,000 tokens of the window free, and as many as the longest answer has."""
-        layered = ("--policy", "layered", "--window", "15000", "--max-output")
-        (small,) = answers(talked, '{"on":"before_request"}', options=(*layered, "0"))
+    def test_its_longest_answer_stays_free_where_the_policy_says_so(
+        self, talked: Refold, tmp_path: Path
+    ) -> None:
+        """As `layered`: 13,000 tokens of the window, and as many as the longest answer has."""
+        (tmp_path / "free.toml").write_text(
+            'name = "free"\nextends = "layered"\n[trigger]\nreserve = 0\noutput = 20_000\nmargin = 13_000\n'
+        )
+        free = ("--policy", "free.toml", "--window", "15000", "--max-output")
+        (small,) = answers(talked, '{"on":"before_request"}', options=(*free, "0"))
         room = 15_000 - 13_000 - small["tokens"]
-        (fits,) = answers(talked, '{"on":"before_request"}', options=(*layered, str(room)))
-        (too_large,) = answers(talked, '{"on":"before_request"}', options=(*layered, str(room + 1)))
+        (fits,) = answers(talked, '{"on":"before_request"}', options=(*free, str(room)))
+        (too_large,) = answers(talked, '{"on":"before_request"}', options=(*free, str(room + 1)))
         assert fits["reason"] == "the context is small enough"
         assert too_large["reason"] != "the context is small enough"
 
@@ -405,7 +410,7 @@ class TestCallingOff:
         with stalled(tight, messages_api(stalls("## Goal\n"))) as told:
             told.says(on="abort")
             assert told.hears()["error"] == CALLED_OFF
-            assert told.hears() == {**NOTHING, "reason": "nothing runs any more"}
+            assert told.hears() == {**NOTHING, "reason": "nothing runs"}
             assert told.ends() == 0
         kinds = [event["kind"] for event in log(tight)]
         assert (kinds.count("attempt"), kinds.count("compaction")) == (1, 0)
@@ -429,7 +434,7 @@ class TestCallingOff:
 
     def test_where_nothing_runs_there_is_nothing_to_call_off(self, talked: Refold) -> None:
         (advice,) = answers(talked, '{"on":"abort"}')
-        assert advice == {**NOTHING, "reason": "nothing runs any more"}
+        assert advice == {**NOTHING, "reason": "nothing runs"}
 
 
 @pytest.mark.usefixtures("keyed")
@@ -448,5 +453,7 @@ class TestInterrupts:
         with harness(talked, *EXTRACTING) as told:
             told.asks(on="after_turn")
             told.process.send_signal(signal.SIGINT)
-            _, errors = told.process.communicate(timeout=60)
-        assert (told.process.returncode, errors) == (130, b"\nrefold: interrupted\n")
+            # Its input stays open: a thread waits there for the next line.
+            assert told.process.wait(timeout=60) == 130
+            _, errors = told.process.communicate()
+        assert errors == b"\nrefold: interrupted\n"

@@ -80,8 +80,30 @@ def test_a_counter_that_can_only_be_estimated_is_told(
 def test_what_is_rewritten_is_not_rewritten_again(masked: Refold) -> None:
     masked("prune", SESSION, "--policy", "all.toml")
     before = events(masked)
-    assert masked("prune", SESSION, "--policy", "all.toml").lines == ["nothing to rewrite"]
+    assert masked("prune", SESSION, "--policy", "all.toml").lines == [
+        "mask: nothing to rewrite: the older results are masked already, or as short as the notice"
+    ]
     assert events(masked) == before
+
+
+def test_each_rewrite_that_finds_nothing_says_why(masked: Refold, tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(
+        'name = "two"\nrewrites = [{part = "mask", keep_observations = 0}, {part = "micro"}]\n'
+    )
+    assert masked("prune", SESSION, "--policy", "two.toml", "--dry-run").lines == [
+        "mask: would show 1 message otherwise, 90 tokens less by utf16/4",
+        "micro: nothing to rewrite: no result is older than the newest 3",
+    ]
+
+
+def test_messages_that_one_placeholder_stands_for_are_counted_each(masked: Refold, tmp_path: Path) -> None:
+    # 12 messages: the first 2, the result that belongs to the second, and the last 3 stay.
+    (tmp_path / "snip.toml").write_text(
+        'name = "snip"\nrewrites = [{part = "snip", longest = 5, head = 2}]\n'
+    )
+    taken = masked("prune", SESSION, "--policy", "snip.toml").lines[0]
+    assert taken.startswith("snip: shows 6 messages otherwise, ")
+    assert len(masked("context", SESSION, "--json").json["messages"]) == 12 - 6 + 1
 
 
 def test_by_default_the_rewrites_are_those_of_oh_my_pi(refold: Refold, tmp_path: Path) -> None:

@@ -40,3 +40,9 @@ def test_raw_keeps_what_is_no_utf_8(refold: Refold) -> None:
         file.write(header() + record + b"\n")
     assert refold("show", "odd.jsonl", "e1", "--raw").raw == record + b"\n"
     assert refold("show", "odd.jsonl", "e1", "--json").json["record"]["message"]["content"] == "\ufffd"
+
+
+def test_people_see_the_summary_of_a_compaction_as_text(told: Refold) -> None:
+    shown = told("show", SESSION, "c1").lines
+    assert shown[-3:] == ["summary, 20 characters:", "", "The parser is fixed."]
+    assert "The parser is fixed." not in "\n".join(shown[:-1])

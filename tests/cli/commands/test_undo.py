@@ -15,8 +15,18 @@ def events(refold: Refold) -> int:
     return count
 
 
-def test_the_newest_compaction_is_taken_back(told: Refold) -> None:
-    told("undo", SESSION)
+def test_the_newest_that_refold_wrote_is_taken_back(told: Refold) -> None:
+    told("go", SESSION, "a4")
+    told("append", SESSION, stdin='{"type":"rewrite","id":"w1","reason":"x","targets":[]}')
+    assert told("undo", SESSION, "--json").json["undone"][0]["id"] == "w1"
+
+
+def test_a_compaction_that_came_with_an_import_is_taken_back_by_name_alone(told: Refold) -> None:
+    assert told.problem("undo", SESSION) == (
+        f"no compaction, rewrite or move to undo in session '{SESSION}'; compaction 'c1' came with an import and is "
+        f"undone by name alone: refold undo {SESSION} c1"
+    )
+    told("undo", SESSION, "c1")
     kinds = [part["kind"] for part in told("context", SESSION, "--json").json["messages"]]
     assert (kinds.count("compaction"), len(kinds)) == (0, 11)
 
@@ -30,13 +40,13 @@ def test_a_move_is_taken_back(told: Refold) -> None:
 
 def test_an_undo_is_taken_back(told: Refold) -> None:
     before = context(told)
-    undone = told("undo", SESSION, "--json").json["events"][0]
+    undone = told("undo", SESSION, "c1", "--json").json["events"][0]
     told("undo", SESSION, undone)
     assert context(told) == before
 
 
 def test_people_are_told_what_was_undone_the_sizes_and_the_way_back(told: Refold) -> None:
-    undone = told("undo", SESSION)
+    undone = told("undo", SESSION, "c1")
     event = told("tree", SESSION, "--json").json["leaf"]
     assert undone.lines == [
         "undid compaction c1 #12",
@@ -46,7 +56,7 @@ def test_people_are_told_what_was_undone_the_sizes_and_the_way_back(told: Refold
 
 
 def test_a_dry_run_says_the_same_and_stores_nothing(told: Refold) -> None:
-    assert told("undo", SESSION, "--dry-run").lines == [
+    assert told("undo", SESSION, "c1", "--dry-run").lines == [
         "would undo compaction c1 #12",
         "context: 6 messages, 33 tokens -> 11 messages, 1,062 tokens by utf16/4",
     ]
@@ -54,7 +64,7 @@ def test_a_dry_run_says_the_same_and_stores_nothing(told: Refold) -> None:
 
 
 def test_json_tells_what_was_undone_and_the_sizes(told: Refold) -> None:
-    found = told("undo", SESSION, "--json").json
+    found = told("undo", SESSION, "c1", "--json").json
     (event,) = found.pop("events")
     assert told("show", SESSION, event, "--json").json["record"] == {"type": "undone", "targetId": "c1"}
     assert found == {
@@ -67,8 +77,8 @@ def test_json_tells_what_was_undone_and_the_sizes(told: Refold) -> None:
 
 
 def test_json_of_a_dry_run_is_that_of_the_undo_without_events(told: Refold) -> None:
-    foreseen = told("undo", SESSION, "--dry-run", "--json").json
-    done = told("undo", SESSION, "--json").json
+    foreseen = told("undo", SESSION, "c1", "--dry-run", "--json").json
+    done = told("undo", SESSION, "c1", "--json").json
     assert foreseen == {**done, "events": []}
 
 
@@ -104,7 +114,7 @@ def test_what_cannot_be_undone_is_told_with_the_reason(
 
 
 def test_where_there_is_nothing_to_undo_it_says_so(told: Refold) -> None:
-    told("undo", SESSION)
+    told("undo", SESSION, "c1")
     assert told.problem("undo", SESSION).startswith(
         f"no compaction, rewrite or move to undo in session '{SESSION}'; "
     )
