@@ -56,5 +56,5 @@ def cancellable(ctx: click.Context) -> Iterator[Interrupt]:
     except CancelledError as error:
         # A terminal shows ^C where the cursor stands.
         sys.stderr.write("\n")
-        echo_problem(str(error))
+        echo_problem(str(error), "the session is as it was")
         ctx.exit(CODE)

@@ -110,22 +110,25 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         What runs for the session in another thread is called off first, and leaves its attempt.
         """
         with self.running.first(writer.session):
-            return self._compacted(writer, wishes)
+            compactor = self._compactor_for(writer.session)
+            done = compactor.compact(writer, reason="manual", wishes=self._with_prompt(wishes))
+            return self._closing_the_circuit(writer, done) if done.outcome == "nothing" else done
 
     def call_off(self, writer: SessionWriter) -> None:
         """Call off what runs for a session in another thread, and wait until it has ended."""
         with self.running.first(writer.session):
             pass
 
-    def _compacted(self, writer: SessionWriter, wishes: Wishes) -> Compacted:
-        compactor = self._compactor_for(writer.session)
-        done = compactor.compact(writer, reason="manual", wishes=self._with_prompt(wishes))
-        if done.outcome != "nothing":
+    def _closing_the_circuit(self, writer: SessionWriter, done: Compacted) -> Compacted:
+        """Nothing to do for a person, put down where their asking ends a row of failures; else nothing is."""
+        with writer.log.snapshot() as snapshot:
+            so_far = past(snapshot, writer.session, stand(snapshot, writer.session).leaf)
+        if not so_far.failures:
             return done
         decision = Decision(
             outcome=DecisionOutcome.NOTHING,
             reason=done.reason,
-            policy=compactor.policy.name,
+            policy=self.compactor.policy.name,
             numbers={"reason": "manual"},
         )
         return msgspec.structs.replace(done, decisions=[*done.decisions, *writer.append(decision)])
@@ -206,8 +209,22 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         if not self._is_too_large(reason, size):
             advice = Advice(reason=_REWRITES_WERE_ENOUGH, tokens=size.tokens)
         else:
-            advice = self._remedied(occasion, reason, size)
+            advice = self._told_if_too_large(self._remedied(occasion, reason, size))
         return after(rewritten, advice, rewritten=bool(rewritten))
+
+    def _told_if_too_large(self, advice: Advice) -> Advice:
+        """Advice by which nothing gets smaller, with an error where the context does not fit the model at all."""
+        window, tokens = self.compactor.limits.window, advice.tokens
+        if (
+            advice.do != "nothing"
+            or advice.history_rewritten
+            or advice.error
+            or not tokens
+            or tokens <= window
+        ):
+            return advice
+        problem = f"the context has {tokens:,} tokens, and the model takes {window:,}: {advice.reason}"
+        return msgspec.structs.replace(advice, error=problem)
 
     def _recovered(self, occasion: Occasion, reason: Reason) -> Advice:
         """The failed answer leaves the context, which gets room: by a larger model, by rewrites, or otherwise.

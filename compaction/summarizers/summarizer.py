@@ -87,5 +87,5 @@ class CancelledError(RefoldError):
     """Somebody called it off; `requests` are the records of what had been asked until then."""
 
     def __init__(self, requests: Sequence[dict[str, Any]] = ()) -> None:
-        super().__init__("cancelled; the session is as it was")
+        super().__init__("cancelled")
         self.requests = list(requests)

@@ -381,7 +381,7 @@ def waits_for(event: Event) -> Reply:
     return reply
 
 
-CALLED_OFF = "Auto-compaction failed: cancelled; the session is as it was"
+CALLED_OFF = "Auto-compaction failed: cancelled"
 
 
 @pytest.mark.usefixtures("keyed")

@@ -87,7 +87,7 @@ def test_what_a_person_calls_off_is_no_failure(story):
     turns(story, 20, 10)
     for _ in range(4):
         advice = maintainer(Scripted(called_off)).after_turn(story.writer)
-    assert advice.error == "Auto-compaction failed: cancelled; the session is as it was"
+    assert advice.error == "Auto-compaction failed: cancelled"
     assert {outcome for outcome, _ in decisions(story)} == {"triggered", "cancelled"}
     assert maintainer().after_turn(story.writer).history_rewritten
 
@@ -114,6 +114,23 @@ def test_a_person_who_asks_where_there_is_nothing_to_do_closes_the_circuit(story
     failed_three_times(story)
     maintainer(cut=None).compact(story.writer)
     assert maintainer().after_turn(story.writer).history_rewritten
+
+
+def test_where_nothing_had_failed_a_person_who_finds_nothing_to_do_appends_nothing(story):
+    turns(story, 2, 10)
+    done = maintainer(cut=None).compact(story.writer)
+    assert (done.outcome, done.decisions, decisions(story)) == ("nothing", [], [])
+
+
+def test_a_context_that_the_model_cannot_take_is_told_at_every_call_where_nothing_is_tried_any_more(story):
+    failed_three_times(story)
+    story.says(user(long(200_000)))
+    for _ in range(2):
+        advice = maintainer().before_request(story.writer)
+        assert advice.error == (
+            f"the context has {advice.tokens:,} tokens, and the model takes 200,000: "
+            "3 compactions in a row have failed: compact by hand to go on"
+        )
 
 
 def test_an_open_circuit_stops_handoffs_too(story):
