@@ -163,6 +163,8 @@ def main(args: list[str] | None = None) -> None:
             _fail(last, "", code=1)
         if os.environ.get(TRACEBACK):
             raise
+        if type(error).__module__.partition(".")[0] == "lmdb":
+            _fail(f"the store is damaged ({error})", "restore it from a backup", code=1)
         fault = f"this is a fault of refold itself ({type(error).__name__}: {error})"
         _fail(fault, f"{TRACEBACK}=1 shows where", code=FAULT)
     sys.exit(code if isinstance(code, int) else 0)

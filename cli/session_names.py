@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Final
 
-_GENERATION: Final = re.compile(r"(.+)~([1-9][0-9]*)", re.DOTALL)
+_GENERATION: Final = re.compile(r"(.+)~([1-9][0-9]{0,8})", re.DOTALL)
 """The name of a later generation of a session: the session's id and a number."""
 _LONGEST: Final = 24
 _SHORTEST: Final = 13

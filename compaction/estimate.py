@@ -11,6 +11,7 @@ from compaction.plan import Plan
 from compaction.policies import Policy, Prompting
 from compaction.prompts import output_budget, turn_prefix_budget
 from compaction.rewrites import shown_after, sized
+from compaction.summaries.file_tags import with_file_tags
 from eventstore.records import Shown
 from projections.tokens import Counter
 
@@ -38,11 +39,12 @@ def estimate(plan: Plan, policy: Policy, *, session: str, tokens: Counter) -> Es
     shrinks = shrunk(session, plan, tokens)
     seen = sized(session, plan.kept, tokens)
     kept = sum(each.tokens for each in shown_after(seen, shrinks, tokens).messages)
+    tags = tokens.of_text(with_file_tags("", plan.files))
     restored = policy.restoring.tokens if policy.restoring else 0
     summaries = _summaries(plan, policy.prompting, tokens)
     return Estimate(
-        at_most=min(kept + sum(budget for budget, _ in summaries) + restored, plan.tokens_before),
-        likely=min(kept + sum(min(USUAL, *each) for each in summaries), plan.tokens_before),
+        at_most=min(kept + tags + sum(budget for budget, _ in summaries) + restored, plan.tokens_before),
+        likely=min(kept + tags + sum(min(USUAL, *each) for each in summaries), plan.tokens_before),
         kept=kept,
         shrinks=shrinks,
     )

@@ -41,8 +41,8 @@ def check_events(session: str, events: Sequence[NewEvent]) -> None:
                 f"its cause has to have at most {_LONGEST_NAME} bytes of UTF-8",
                 "give it another cause",
             )
-        # What imports note of a record holds it whole, and is a little deeper than it.
-        if is_entry(event.kind) and is_deeper(event.body, DEEPEST_RECORD):
+        # Those of other formats have been read from files, or are copied from where they were stored before.
+        if event.format == FORMATS[0] and is_entry(event.kind) and is_deeper(event.body, DEEPEST_RECORD):
             raise BadInputError(
                 f"session {session!r}, event {event.id!r}",
                 f"its record is nested deeper than {DEEPEST_RECORD} levels",

@@ -11,7 +11,8 @@ from eventstore.errors import RefoldError
 
 DEEPEST_RECORD: Final = 500
 """Levels of a record that enters a log. Readers take about a thousand, less what their callers have on the stack."""
-_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+"""One that is never closed reaches to the end: else each quote within it would be tried as its beginning."""
 _AS_LISTS: Final = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 

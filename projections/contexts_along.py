@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
-import msgspec
-
-from eventstore.estimates import estimates
-from eventstore.event import ROLES, Event
-from eventstore.formats import view_of_message
+from eventstore.event import Event
 from eventstore.log import Snapshot
 from eventstore.records import Rewrite, Shown, record_of
 from eventstore.sources import observed_rewrites
-from projections.context import Context, Fate, Part, context_at, part_of
+from projections.context import Context, Part, context_at, part_of
 from projections.coverage import bears_message
 from projections.rules import rules_named
 from projections.settings import settings_at
@@ -80,6 +77,8 @@ class ContextsAlong:
         assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
         if any(shown.through for shown in record.targets):
             self._fold(entry)
+            ends = chain.from_iterable((shown.target, shown.through) for shown in record.targets)
+            self._not_yet.update(end for end in ends if end and end not in self._places)
             return
         changes: dict[int, list[Shown]] = {}
         for shown in record.targets:
@@ -88,12 +87,5 @@ class ContextsAlong:
             else:
                 self._not_yet.add(shown.target)
         for place, changed in changes.items():
-            self._parts[place] = _shown(self._parts[place], changed)
-
-
-def _shown(part: Part, changes: Sequence[Shown]) -> Part:
-    raw = rules_named("pi").rewrite(part.raw, changes)
-    view = view_of_message(raw)
-    utf16, utf8 = estimates(view)
-    role = view.role if view.role in ROLES else part.role
-    return msgspec.structs.replace(part, raw=raw, role=role, fate=Fate.REWRITTEN, utf16=utf16, utf8=utf8)
+            part = self._parts[place]
+            self._parts[place] = part.shown_otherwise(rules_named("pi").rewrite(part.raw, changed))

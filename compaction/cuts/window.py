@@ -90,8 +90,12 @@ def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
 
 
 def has_open_calls(parts: Sequence[Part]) -> bool:
-    """Whether calls of the newest answer of a context are in flight: what comes behind it has to be their results."""
-    return _is_open(_open_until(parts))
+    """Whether calls of the newest answer of a context are in flight, so that what comes next has to be their results.
+
+    They are not where more than results has come since.
+    """
+    newest = next((part for part in reversed(parts) if part.role != "toolResult"), None)
+    return newest is not None and newest.role == "assistant" and _is_open(_open_until(parts))
 
 
 def is_compacted(snapshot: Snapshot, at: Standpoint) -> bool:

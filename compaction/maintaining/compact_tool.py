@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from compaction.rewriting import record_rewrite
-from eventstore.errors import NotFoundError
+from eventstore.errors import NotFoundError, VersionConflictError
 from eventstore.formats import view_of_message
 from eventstore.javascript import stringify
 from eventstore.records import MessageRecord, Shown
@@ -39,14 +39,18 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compact_calls(parts: Sequence[Part]) -> Asked | None:
-    """The calls by which the newest answer of a context asks for a compaction, None where it does not."""
+    """The calls by which the newest answer of a context asks for a compaction, None where it does not.
+
+    Nor does it where more than results has come since: the person has gone on.
+    """
     answered: set[str] = set()
     for part in reversed(parts):
         message = view_of_message(part.raw)
         if message.role == "toolResult":
             answered.add(message.tool_call_id)
-        if message.role != "assistant":
             continue
+        if message.role != "assistant":
+            return None
         waiting = [call for call in message.tool_calls if call.id not in answered]
         asked = tuple(call for call in waiting if call.name == TOOL)
         if message.stop_reason in FAILED or not asked:
@@ -75,12 +79,13 @@ def answer_calls(writer: SessionWriter, asked: Asked) -> list[str]:
 def tell_that_nothing_came(writer: SessionWriter, results: Sequence[str], problem: str) -> list[str]:
     """Show results of calls otherwise, namely why nothing was done; the id of the rewrite.
 
-    The log keeps what they said at first. None where the context has them no more.
+    The log keeps what they said at first. None where the context has them no more, or others never stop
+    appending.
     """
     told = [Shown(target=result, shown=f"[Not compacted: {problem}]") for result in results]
     try:
         return [until_ours(lambda: record_rewrite(writer, targets=told, reason=_CORRECTION))]
-    except NotFoundError:
+    except (NotFoundError, VersionConflictError):
         return []
 
 

@@ -84,11 +84,11 @@ def test_while_calls_are_open_nothing_is_appended_that_stands_between_them_and_t
     assert found.records[0].continuation["reason"] == found.continued.reason
 
 
-def test_images_give_way_while_calls_are_open_too(story):
+def test_calls_are_open_no_more_where_the_person_has_gone_on(story):
     turns(story, 30)
     story.says(assistant(call("bash", "c1")), user([text("what is this?"), image()]))
     found = change(story, policy(continuation="replay"), continues=True)
-    assert (kinds(found), found.continued.branch) == (["compaction", "rewrite"], "media")
+    assert (kinds(found), found.continued.branch) == (["compaction", "rewrite", "message"], "media")
 
 
 @pytest.mark.parametrize(

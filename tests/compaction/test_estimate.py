@@ -11,6 +11,8 @@ from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
 from compaction.policies import Policy, Prompting
 from compaction.policies.policy import Restoring
+from compaction.summaries.file_tags import with_file_tags
+from eventstore.records import FileOperations
 from projections.standpoint import stand
 from tests.compaction.rewrites.contexts import TOKENS, long
 from tests.support.talk import Story, assistant, call, result, user
@@ -18,13 +20,17 @@ from tests.support.talk import Story, assistant, call, result, user
 POLICY = Policy(name="x", cut=KeepRecent(tokens=1_000), prompting=Prompting(output=8_000))
 
 
-def estimated(story: Story, policy: Policy) -> Estimate:
+def planned(story: Story, policy: Policy) -> Plan:
     with story.log.snapshot() as snapshot:
         plan = plan_compaction(
             snapshot, stand(snapshot, "s"), policy, limits=Limits(window=200_000), tokens=TOKENS
         )
     assert isinstance(plan, Plan)
-    return estimate(plan, policy, session="s", tokens=TOKENS)
+    return plan
+
+
+def estimated(story: Story, policy: Policy) -> Estimate:
+    return estimate(planned(story, policy), policy, session="s", tokens=TOKENS)
 
 
 @pytest.fixture
@@ -70,3 +76,17 @@ def test_what_is_kept_counts_as_it_would_be_shown(story):
     assert [shown.target for shown in found.shrinks] == [target]
     assert found.kept < 10_000
     assert found.likely == found.kept + 3_000
+
+
+def test_the_files_that_a_summary_lists_count_for_both(talk):
+    plain = estimated(talk, POLICY)
+    plan = msgspec.structs.replace(
+        planned(talk, POLICY), files=FileOperations(read_files=["a" * 396 + ".py"], modified_files=[])
+    )
+    found = estimate(plan, POLICY, session="s", tokens=TOKENS)
+    assert (
+        found.likely - plain.likely
+        == found.at_most - plain.at_most
+        == TOKENS.of_text(with_file_tags("", plan.files))
+    )
+    assert found.likely - plain.likely > 100

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from eventstore.depth import TooDeepError, is_deeper
 from eventstore.formats.pi_entry import entry_of, message_view, tolerant_json
 from eventstore.records import record_of
+from tests.support.growth import NO_SQUARE, times_as_long
 
 DEEP = b"[" * 5_000 + b"]" * 5_000
 
@@ -24,6 +25,13 @@ def depth(value):
 def test_so_many_levels_are_not_deeper_and_one_more_is(opened, closed):
     assert not is_deeper(opened * 7 + b"1" + closed * 7, 7)
     assert is_deeper(opened * 8 + b"1" + closed * 8, 7)
+
+
+def test_a_text_that_is_never_closed_takes_time_that_grows_with_it():
+    def line(length):
+        return b"[" * 600 + b'"' + b'\\"' * length
+
+    assert times_as_long(lambda raw: is_deeper(raw, 500), line(2_000), line(16_000)) < NO_SQUARE
 
 
 @given(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -65,3 +66,23 @@ def test_contexts_that_differ_in_one_message_share_the_others(story):
         along = ContextsAlong(snapshot, at, path(snapshot, at))
         before, after = along.at(2).parts, along.at(3).parts
         assert before[1] is after[1]
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        [Shown(target="e1", shown="span", through="e5")],
+        [Shown(target="e1", shown="one", through="e1"), Shown(target="e4", shown="short")],
+        [Shown(target="e4", shown="span", through="e5")],
+    ],
+)
+def test_what_a_rewrite_names_of_what_is_still_to_come_is_waited_for(story, targets):
+    story.says(user("one"), user("two"))
+    story.add(Rewrite(reason="snip", targets=targets))
+    story.says(user("four"), user("five"), user("six"))
+    with story.log.snapshot() as snapshot:
+        at = stand(snapshot, "s")
+        entries = path(snapshot, at)
+        along = ContextsAlong(snapshot, at, entries)
+        for entry in entries:
+            assert along.at(entry.seq) == context_at(snapshot, at.at(entry.seq))

@@ -8,6 +8,7 @@ from compaction.cuts import LastMessages
 from compaction.maintaining import Settings
 from compaction.maintaining.compact_tool import DONE, answer_calls, compact_calls
 from compaction.policies import Restoring
+from compaction.triggers import Threshold
 from compaction.undo import undo
 from eventstore.records import CustomMessage
 from projections.context import build_context
@@ -47,6 +48,14 @@ def test_a_compaction_that_a_model_asks_for_among_other_calls_leaves_no_orphan(s
     story.says(BOTH, result("it", call_id="c1"))
     maintainer(cut=NOTHING_KEPT).after_turn(story.writer)
     assert (kinds(story), repairs(story)) == (["compaction"], [])
+
+
+def test_a_person_who_has_gone_on_is_not_interrupted_by_what_the_model_asked_for(story):
+    turns(story, 20, 10)
+    story.says(assistant(call("compact", "c9")), user("stop, do something else"))
+    maintainer(cut=NOTHING_KEPT, trigger=Threshold(tokens=100_000)).after_turn(story.writer)
+    assert kinds(story) == []
+    assert texts_of(build_context(story.log, "s"))[-1] == "stop, do something else"
 
 
 def test_a_compaction_that_a_model_asked_for_is_made_once(story):
