@@ -206,10 +206,10 @@ class Extended:
         )
 
     def maintains(self, policy: str, *options: str, summarizer: str = "extractive") -> list[Any]:
-        """What a turn's end appended under a policy, in a window of 1,000 tokens; "" asks the policy's summarizer."""
+        """What a turn's end appended under a policy, in a window of 1,020 tokens; "" asks the policy's summarizer."""
         options = (*options, "--summarizer", summarizer) if summarizer else options
         told = self.runs(
-            *("maintain", SESSION, "--policy", policy, "--window", "1000", *options),
+            *("maintain", SESSION, "--policy", policy, "--window", "1020", *options),
             stdin=b'{"on":"after_turn"}\n',
         )
         (advice,) = told.json_lines

@@ -62,7 +62,7 @@ class TestDryRun:
         (tmp_path / "short.toml").write_text('name = "short"\nextends = "pi"\n[prompting]\noutput = 50\n')
         assert (
             talked(*KEEPING, "--policy", "short.toml", "--dry-run", "--json").json["tokensAfterEstimate"]
-            == 250
+            == 261
         )
 
     def test_the_summary_before_is_told(self, talked: Refold) -> None:
