@@ -101,10 +101,10 @@ COMPARISONS: Final = (
     ),
     Comparison("extractive-1k", "extractive summary of all of 1,000 events", "import", "importing them"),
     Comparison("extractive-1k", "", "prompt", "making its prompt"),
-    Comparison("extractive-1k", "", "floor", "extracting what they name, text by text", Limit(1)),
+    Comparison("extractive-1k", "", "floor", "extracting what they name, text by text"),
     Comparison("extractive-10k", "the same of all of 10,000", "import", "importing them"),
     Comparison("extractive-10k", "", "prompt", "making its prompt"),
-    Comparison("extractive-10k", "", "floor", "extracting what they name, text by text", Limit(1)),
+    Comparison("extractive-10k", "", "floor", "extracting what they name, text by text"),
 )
 
 
