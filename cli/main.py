@@ -153,21 +153,26 @@ def main(args: list[str] | None = None) -> None:
     except OSError as error:
         _drop_output()
         _fail(f"{error.filename or 'output'}: {error.strerror}", "", code=1)
-    except Exception as error:
-        from eventstore.errors import RefoldError
-
-        if isinstance(error, RefoldError):
-            *others, last = error.lines
-            for line in others:
-                echo_problem(line)
-            _fail(last, "", code=1)
-        if os.environ.get(TRACEBACK):
-            raise
-        if type(error).__module__.partition(".")[0] == "lmdb":
-            _fail(f"the store is damaged ({error})", "restore it from a backup", code=1)
-        fault = f"this is a fault of refold itself ({type(error).__name__}: {error})"
-        _fail(fault, f"{TRACEBACK}=1 shows where", code=FAULT)
+    except Exception as error:  # noqa: BLE001  whatever it is, it ends as one line
+        _fail_by(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail_by(error: Exception) -> NoReturn:
+    """End by an error that is refold's own, the store's, or nobody's: a fault of the program."""
+    from eventstore.errors import RefoldError
+
+    if isinstance(error, RefoldError):
+        *others, last = error.lines
+        for line in others:
+            echo_problem(line)
+        _fail(last, "", code=1)
+    if os.environ.get(TRACEBACK):
+        raise error
+    if type(error).__module__.partition(".")[0] == "lmdb":
+        _fail(f"the store is damaged ({error})", "restore it from a backup", code=1)
+    fault = f"this is a fault of refold itself ({type(error).__name__}: {error})"
+    _fail(fault, f"{TRACEBACK}=1 shows where", code=FAULT)
 
 
 def _prepare_streams() -> None:
