@@ -15,7 +15,7 @@ from tests.support.events import NOW
 from tests.support.native import native_events
 from tests.support.talk import texts_of, user
 
-bounded = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @bounded

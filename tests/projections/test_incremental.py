@@ -19,7 +19,7 @@ from tests.support.events import NOW, events
 from tests.support.native import native_events
 from tests.support.views import javascript, views_at
 
-bounded = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @contextmanager

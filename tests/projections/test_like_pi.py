@@ -23,7 +23,7 @@ from tests.support.pi_sessions import file_of, pi_entries
 from tests.support.views import as_javascript, javascript, replayed, views_at
 
 bounded = settings(
-    max_examples=50,
+    max_examples=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
