@@ -12,6 +12,7 @@ from eventstore.depth import TooDeepError, is_deeper
 from eventstore.formats.pi_entry import entry_of, message_view, tolerant_json
 from eventstore.records import record_of
 from tests.support.growth import NO_SQUARE, times_as_long
+from tests.support.nested import NESTED
 
 DEEP = b"[" * 5_000 + b"]" * 5_000
 
@@ -35,11 +36,7 @@ def test_a_text_that_is_never_closed_takes_time_that_grows_with_it():
 
 
 @given(
-    st.recursive(
-        st.text(st.sampled_from('[]{}"\\a'), max_size=4),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
-        max_leaves=40,
-    ),
+    NESTED,
     st.integers(0, 6),
 )
 def test_it_is_the_deepest_value_that_counts_and_no_text(value, levels):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.renderers.anthropic.depth import DEEPEST, is_too_deep
+from tests.support.nested import NESTED
 
 
 def depth(value):
@@ -32,11 +33,7 @@ def test_brackets_side_by_side_are_one_level():
 
 
 @given(
-    st.recursive(
-        st.text(st.sampled_from('[]{}"\\a'), max_size=4),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
-        max_leaves=40,
-    ),
+    NESTED,
     st.integers(90, 101),
 )
 def test_a_value_inside_others_is_too_deep_where_all_levels_together_are_more(value, around):
