@@ -12,20 +12,23 @@ import sys
 import termios
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from click.testing import CliRunner
 
 from cli.main import main
 
 PROJECT = Path(__file__).parents[2]
+E = TypeVar("E", bound=BaseException)
 
 
 class Outcome:
-    """How a command ended: its exit code, and what it printed."""
+    """How a command ended: its exit code, what it printed, and the error that ended it in this process."""
 
-    def __init__(self, code: int | None, out: bytes, errors: bytes) -> None:
-        self.code, self.raw = code, out
+    def __init__(
+        self, code: int | None, out: bytes, errors: bytes, error: BaseException | None = None
+    ) -> None:
+        self.code, self.raw, self.error = code, out, error
         self.out, self.errors = out.decode("utf-8", "replace"), errors.decode("utf-8", "replace")
 
     @property
@@ -56,12 +59,21 @@ class Refold:
             try:
                 main(list(map(str, arguments)))
             except SystemExit as ended:
-                ended_with = int(ended.code or 0)
+                # `main` exits while it handles the error that it turned into a line.
+                ended_with, error = int(ended.code or 0), ended.__context__
             sys.stdout.flush()
             sys.stderr.flush()
-            outcome = Outcome(ended_with, streams[0].getvalue(), streams[1].getvalue())
+            outcome = Outcome(ended_with, streams[0].getvalue(), streams[1].getvalue(), error)
         assert code == outcome.code, outcome.errors or outcome.out
         return outcome
+
+    def refused(self, error: type[E], *arguments: str | Path, code: int = 1, stdin: str | bytes = b"") -> E:
+        """Run a command that is refused with one line; return its error, whose data tell what was wrong."""
+        outcome = self(*arguments, code=code, stdin=stdin)
+        assert outcome.errors.count("\n") == 1, outcome.errors
+        assert outcome.errors.startswith("refold: ")
+        assert isinstance(outcome.error, error), outcome.error
+        return outcome.error
 
     def problem(self, *arguments: str | Path, code: int = 1, stdin: str | bytes = b"") -> str:
         """The one line that a command prints when it cannot do what it was told."""

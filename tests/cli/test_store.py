@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from eventstore.errors import NotFoundError
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import SESSION, tale
 from tests.support.pi_files import header, said
@@ -110,7 +111,8 @@ def test_a_name_that_a_person_gives_a_new_session_is_none_of_another_thing(
 
 
 def test_a_session_that_is_not_there_is_told_with_the_command_that_lists_them(told: Refold) -> None:
-    assert told.problem("tree", "nope") == "no session 'nope'; 'refold sessions' lists what is there"
+    error = told.refused(NotFoundError, "tree", "nope")
+    assert (error.what, error.name) == ("session", "nope")
 
 
 def test_a_folder_is_no_session(told: Refold, tmp_path: Path) -> None:
