@@ -164,6 +164,8 @@ def run() -> dict[str, Any]:
             "pytest",
             "bench",
             "-q",
+            # In several processes pytest-benchmark times nothing.
+            "-n0",
             "--benchmark-quiet",
             f"--benchmark-json={result}",
         ]

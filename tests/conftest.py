@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -16,10 +17,41 @@ from tests.support.events import NOW
 
 PROJECT = Path(__file__).parent.parent
 
-# What a gate says must not hang on chance; elsewhere every run looks at other examples.
-hypothesis.settings.register_profile("gate", derandomize=True)
-if os.environ.get("CI"):
-    hypothesis.settings.load_profile("gate")
+# What a gate says must not hang on chance; elsewhere every run looks at a few other examples.
+# How long an example takes says how busy the machine is, and nothing about refold.
+_PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("ci", derandomize=True, max_examples=100, **_PATIENT)
+hypothesis.settings.register_profile("dev", max_examples=20, **_PATIENT)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+_SLOW_LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Count the slow tests that `-m 'not slow'` leaves out."""
+    if items and items[0].config.option.markexpr == "not slow":
+        slow = sum(item.get_closest_marker("slow") is not None for item in items)
+        items[0].config.stash[_SLOW_LEFT_OUT] = slow
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that started this one, if it was pytest-xdist's."""
+    if (to_parent := getattr(session.config, "workeroutput", None)) is not None:
+        to_parent["slow_left_out"] = session.config.stash.get(_SLOW_LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Hear it: each process counts all tests, so one number stands for all of them."""
+    node.config.stash[_SLOW_LEFT_OUT] = getattr(node, "workeroutput", {}).get("slow_left_out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say that the slow tests did not run."""
+    if slow := config.stash.get(_SLOW_LEFT_OUT, 0):
+        terminalreporter.write_line(
+            f"{slow} slow tests left out: `pytest -m ''` runs all, `-m slow` only those"
+        )
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from eventstore import export_pi
@@ -17,6 +17,7 @@ from projections.title import title
 from projections.tree import tree
 from tests.compaction.forks import forked
 from tests.support.events import NOW, events, path_ids
+from tests.support.examples import examples
 from tests.support.native import native_events
 from tests.support.pi_files import bring
 from tests.support.pi_sessions import file_of, pi_entries
@@ -39,7 +40,7 @@ class TestExport:
         assert context_json(elsewhere, "f") == context_json(store, name)
 
 
-bounded = settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=examples(75))
 
 
 def ends_of_spans(event):

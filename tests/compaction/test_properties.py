@@ -9,7 +9,7 @@ from itertools import count
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from compaction.compactor import Compactor
@@ -33,8 +33,9 @@ from tests.compaction.scripted import Scripted
 from tests.compaction.sessions import calling, cuts, sessions, small
 from tests.compaction.sessions import policies as any_policies
 from tests.support.events import NOW, events
+from tests.support.examples import examples
 
-bounded = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=examples(60))
 LIMITS = Limits(window=200_000)
 TOKENS = counter("utf16/4")
 SUMMARIZING = [name for name in preset_names() if preset(name).cut]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction import record_compaction, record_rewrite
@@ -15,8 +15,6 @@ from projections.standpoint import path, stand
 from tests.support.events import NOW, stored
 from tests.support.native import native_events
 
-bounded = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
 
 def writer_after(appended):
     log = MemoryLog(clock=lambda: NOW)
@@ -28,7 +26,6 @@ def size(log):
     return sum(part.utf16 for part in build_context(log, "s").parts)
 
 
-@bounded
 @given(appended=native_events(), data=st.data())
 def test_a_compaction_records_the_sizes_of_the_contexts_before_and_after(appended, data):
     writer = writer_after(appended)
@@ -43,7 +40,6 @@ def test_a_compaction_records_the_sizes_of_the_contexts_before_and_after(appende
     assert (record.tokens_before, record.tokens_after) == (before, size(log))
 
 
-@bounded
 @given(appended=native_events(), data=st.data())
 def test_a_rewrite_records_what_the_context_shrinks_by(appended, data):
     writer = writer_after(appended)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction import (
@@ -400,9 +400,6 @@ class TestMeanwhile:
         assert "undone" not in kinds(story)
 
 
-bounded = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
 def log_after(appended):
     log = MemoryLog(clock=lambda: NOW)
     log.append("s", appended)
@@ -429,7 +426,6 @@ PRODUCERS = {
 }
 
 
-@bounded
 @given(appended=native_events(), data=st.data())
 def test_after_an_undo_the_context_is_byte_for_byte_what_it_was_before_the_append(appended, data):
     log = log_after(appended)
@@ -456,7 +452,6 @@ def test_after_an_undo_the_context_is_byte_for_byte_what_it_was_before_the_appen
     assert context_json(log, "s") == after
 
 
-@bounded
 @given(appended=native_events(), data=st.data())
 def test_any_undo_of_any_history_is_foreseen_and_can_be_undone(appended, data):
     log = log_after(appended)

@@ -15,9 +15,10 @@ from eventstore.exporting import export_pi
 from eventstore.memory_log import MemoryLog
 from eventstore.verify import verify
 from tests.support.events import events
+from tests.support.examples import examples
 from tests.support.pi_files import bring, entry, header, kept, original, said
 
-SETTINGS = settings(max_examples=100, derandomize=True, deadline=None)
+SETTINGS = settings(derandomize=True)
 
 names = st.sampled_from(["a", "b", "c", "d", "e", "a", None, 5, "", "\ud800"])
 records = st.one_of(
@@ -142,7 +143,7 @@ def test_an_export_to_pi_brings_the_same_tree_to_another_store(content: bytes) -
         assert trees[0] == trees[1]
 
 
-@settings(max_examples=20, derandomize=True, deadline=None)
+@settings(max_examples=examples(20), derandomize=True)
 @given(files, st.integers(0, 4000))
 def test_a_store_on_disk_gives_what_a_log_in_memory_gives(content: bytes, cut: int) -> None:
     head = content.index(b"}") + 1
@@ -156,7 +157,7 @@ def test_a_store_on_disk_gives_what_a_log_in_memory_gives(content: bytes, cut: i
             assert told[0] == told[1]
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=examples(300), derandomize=True)
 @given(st.one_of(st.binary(max_size=80), st.lists(lines, max_size=4).map(b"\n".join)))
 def test_no_bytes_do_more_than_be_refused(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:

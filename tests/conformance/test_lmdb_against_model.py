@@ -17,6 +17,7 @@ from eventstore.frame import decode
 from eventstore.memory_log import MemoryLog
 from eventstore.verify import verify
 from tests.support.events import NOW, event
+from tests.support.examples import examples
 
 SESSIONS = ("s", "s", "s", "größe")
 CAUSES = ("", "", "", "c1", "c2", "c3")
@@ -231,10 +232,9 @@ class LmdbAgainstModel(RuleBasedStateMachine):
 
 
 LmdbAgainstModel.TestCase.settings = settings(
-    max_examples=200,
+    max_examples=examples(200),
     stateful_step_count=12,
     derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

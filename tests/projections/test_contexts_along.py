@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eventstore.memory_log import MemoryLog
@@ -12,10 +12,11 @@ from projections.context import build_context, context_at
 from projections.contexts_along import ContextsAlong
 from projections.standpoint import path, stand
 from tests.support.events import NOW
+from tests.support.examples import examples
 from tests.support.native import native_events
 from tests.support.talk import texts_of, user
 
-bounded = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=examples(60))
 
 
 @bounded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from eventstore import open_store
 from eventstore.memory_log import MemoryLog
@@ -16,10 +16,11 @@ from projections.timeline import timeline
 from projections.tree import TreeFold, tree
 from tests.support import reference_refold
 from tests.support.events import NOW, events
+from tests.support.examples import examples
 from tests.support.native import native_events
 from tests.support.views import javascript, views_at
 
-bounded = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=examples(30))
 
 
 @contextmanager

@@ -18,14 +18,13 @@ from projections.title import title
 from projections.tree import tree
 from tests.support import reference_pi
 from tests.support.events import NOW, events
+from tests.support.examples import examples
 from tests.support.pi_files import SESSION
 from tests.support.pi_sessions import file_of, pi_entries
 from tests.support.views import as_javascript, javascript, replayed, views_at
 
 bounded = settings(
-    max_examples=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 

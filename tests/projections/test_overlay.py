@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eventstore.memory_log import MemoryLog
@@ -21,7 +21,6 @@ def told(parts):
     return [(part.id, part.role, part.utf16, {**json.loads(part.raw), "timestamp": 0}) for part in parts]
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(appended=native_events(), data=st.data())
 def test_the_overlay_is_what_the_rewrite_makes(appended, data):
     log = MemoryLog(clock=lambda: NOW)

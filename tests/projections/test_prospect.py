@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eventstore.chain import payload_digest
@@ -69,7 +69,6 @@ def test_a_prospect_says_what_the_log_says_after_the_append(log, new):
     assert foreseen == (said_by(log), said_by(log, "another"))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(appended=native_events(), data=st.data())
 def test_a_prospect_shows_what_the_log_shows_after_the_append(appended, data):
     known = data.draw(st.integers(1, max(len(appended) - 1, 1)))

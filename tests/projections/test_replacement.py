@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from eventstore.memory_log import MemoryLog
 from eventstore.records import BranchSummary, Compaction, CustomMessage, Label, MessageRecord, Rewrite, Shown
 from projections.replacement import Replacement, replacement_of
 from projections.standpoint import path, stand
 from tests.support.events import NOW
+from tests.support.examples import examples
 from tests.support.native import native_events
 from tests.support.talk import assistant, result, user
 
@@ -157,7 +158,7 @@ def told(replacement: Replacement) -> tuple[list[str], list[str]]:
     return before, ids(replacement.kept) + ids(replacement.added) + ids(replacement.returned)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150))
 @given(appended=native_events())
 def test_removed_and_kept_are_the_context_before_and_kept_added_and_returned_the_one_after(appended):
     log = MemoryLog(clock=lambda: NOW)

@@ -6,7 +6,7 @@ from itertools import count
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction.compactor import Compactor
@@ -21,8 +21,9 @@ from tests.compaction.maintaining.maintained import fails
 from tests.compaction.scripted import Scripted, long
 from tests.compaction.sessions import policies, sessions
 from tests.support.events import NOW, events
+from tests.support.examples import examples
 
-bounded = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=examples(30))
 CALLS = {
     "before_request": lambda maintainer, writer: maintainer.before_request(writer),
     "after_turn": lambda maintainer, writer: maintainer.after_turn(writer),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction import go, move_to, plan_move, record_branch_summary
@@ -27,6 +27,7 @@ from projections.context import build_context, context_json
 from projections.standpoint import ROOT
 from projections.tree import tree
 from tests.support.events import NOW, events, path_ids, version
+from tests.support.examples import examples
 from tests.support.native import native_events
 from tests.support.talk import assistant, call, image, text, texts_of, user
 
@@ -284,7 +285,7 @@ class TestGo:
 
 
 class TestAnySession:
-    @settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples(75))
     @given(appended=native_events(), data=st.data())
     def test_one_stands_where_the_plan_says_and_sees_what_one_sees_there(self, appended, data):
         log = MemoryLog(clock=lambda: NOW)
@@ -298,7 +299,7 @@ class TestAnySession:
         assert context_json(log, "s") == expected
         assert plan_move(log, "s", target).stays
 
-    @settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples(75))
     @given(appended=native_events(), data=st.data())
     def test_what_is_shared_and_what_is_left_are_the_path_to_the_leaf(self, appended, data):
         log = MemoryLog(clock=lambda: NOW)

@@ -18,6 +18,7 @@ from projections.context import build_context
 from tests.compaction.summarizers.asked import live, never, prompt, template
 from tests.support.contexts import context_of
 from tests.support.events import NOW
+from tests.support.examples import examples
 from tests.support.native import native_events
 from tests.support.pi_sessions import file_of, pi_entries
 from tests.support.talk import assistant, call, result, user
@@ -272,11 +273,7 @@ def test_the_first_request_is_told_after_many_updates():
     assert all("build the parser of all parsers" in text for text in texts)
 
 
-bounded = settings(
-    max_examples=100,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+bounded = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 notes = st.lists(
     st.sampled_from(
         [
@@ -332,7 +329,7 @@ earlier_in_halves = halves.map(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(
     talk=talks_in_halves(),
     name=st.sampled_from(built_in_names()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from eventstore.importing import import_file
 from eventstore.memory_log import MemoryLog
@@ -184,7 +184,6 @@ def test_a_history_of_a_session_that_records_no_cache_is_empty(story):
 
 
 @given(appended=native_events())
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_shared_and_what_is_rewritten_are_the_context_after(appended):
     log = MemoryLog(clock=lambda: NOW)
     log.append("s", appended)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from eventstore.memory_log import MemoryLog
 from eventstore.records import BranchSummary, Compaction, ModelChange, Rewrite, Shown, Undone
@@ -227,7 +227,6 @@ def test_each_part_costs_what_the_tier_of_its_prompt_costs(story):
 
 
 @given(appended=native_events())
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_the_net_is_what_was_saved_less_what_was_paid(appended):
     log = MemoryLog(clock=lambda: NOW)
     log.append("s", appended)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
 from projections.extraction import Kind
 from projections.metrics.future_use import KindUse, Loss, future_use
 from projections.naming.holdings import Holdings
 from tests.projections.test_replacement import replacements
+from tests.support.examples import examples
 from tests.support.naming import THINGS, names, runs, sessions, told, without_thinking
 from tests.support.talk import assistant, call, result, shell, thinking, user
 
@@ -227,7 +228,7 @@ def uses(raw, kind, thing):
     return thing in runs(raw) if kind == "command" else names(without_thinking(raw), thing)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200))
 @given(steps=sessions)
 def test_future_use_is_what_a_plain_search_finds(steps):
     log = told(steps)
@@ -264,7 +265,6 @@ def test_future_use_is_what_a_plain_search_finds(steps):
         }
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=sessions)
 def test_needs_add_up(steps):
     for found in future_uses(told(steps)):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from eventstore.memory_log import MemoryLog
 from eventstore.records import Compaction, CustomMessage, Rewrite, Shown
 from projections.metrics.instructions import InstructionFate, instructions
 from tests.projections.test_replacement import replacements
 from tests.support.events import NOW
+from tests.support.examples import examples
 from tests.support.native import native_events
 from tests.support.talk import assistant, call, shell, text, user
 
@@ -161,7 +162,7 @@ def test_a_rewrite_of_what_the_user_said_is_measured_too(story):
     assert fates(instructions(replacements(story.log)[0])) == [("kept", 1.0), ("gone", 0.0)]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150))
 @given(appended=native_events())
 def test_totals_add_up_whatever_a_session_holds(appended):
     log = MemoryLog(clock=lambda: NOW)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
 from projections.extraction import Kind
 from projections.metrics.recall import KindRecall, recall
 from projections.naming.holdings import Holdings
 from tests.projections.test_replacement import replacements
+from tests.support.examples import examples
 from tests.support.naming import THINGS, names, runs, sessions, told, touches
 from tests.support.talk import assistant, call, result, shell, thinking, user
 
@@ -167,7 +168,7 @@ def test_a_branch_summary_is_asked_for_what_the_branch_that_was_left_named(story
     )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200))
 @given(steps=sessions)
 def test_recall_is_what_a_plain_search_finds(steps):
     log = told(steps)
@@ -190,7 +191,6 @@ def test_recall_is_what_a_plain_search_finds(steps):
             assert set(each.lost) == {thing for thing in gone if not any(names(raw, thing) for raw in after)}
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=sessions)
 def test_kinds_add_up(steps):
     for found in recalls(told(steps)):

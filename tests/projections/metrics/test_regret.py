@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from eventstore.importing import import_file
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown, Undone
@@ -372,7 +372,6 @@ def test_without_anything_later_there_is_no_regret(worker):
 
 
 @given(steps=sessions)
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_figures_hold_together(steps):
     for found in regrets(told(steps)):
         windows = found.rereads

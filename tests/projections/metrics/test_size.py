@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from eventstore.memory_log import MemoryLog
 from eventstore.records import Compaction, Rewrite, Shown
@@ -10,6 +10,7 @@ from projections.metrics.size import Size, size
 from projections.tokens import counter
 from tests.projections.test_replacement import replacements
 from tests.support.events import NOW
+from tests.support.examples import examples
 from tests.support.native import native_events
 from tests.support.talk import assistant, result, user
 
@@ -61,7 +62,7 @@ def test_nothing_removed_from_nothing_has_no_shares(story):
     assert (only.removed_share, only.ratio) == (None, None)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150))
 @given(appended=native_events())
 def test_sums_are_those_of_the_contexts_whatever_a_session_holds(appended):
     log = MemoryLog(clock=lambda: NOW)

@@ -165,7 +165,7 @@ def test_what_tells_the_model_nothing_holds_nothing(story):
     assert Holdings().of_event(story[label]) is None
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(entries=pi_entries())
 def test_whatever_pi_reads_can_be_held(entries, tmp_path):
     file = tmp_path / "session.jsonl"

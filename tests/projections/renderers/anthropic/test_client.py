@@ -11,7 +11,7 @@ from threading import Thread
 import anthropic
 import pytest
 from anthropic.types import MessageParam
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from pydantic import TypeAdapter
 
 from projections.renderers.anthropic import render
@@ -95,7 +95,6 @@ def test_the_messages_are_of_the_clients_types():
     assert consumed(MESSAGES.validate_python(messages)) == messages
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(said=any_talk)
 def test_whatever_was_said_is_of_the_clients_types(said):
     messages = body_of(render(context_of(*said)))["messages"]

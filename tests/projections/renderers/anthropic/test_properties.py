@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eventstore import open_store
@@ -16,11 +16,12 @@ from projections.renderers.anthropic import Rule, render
 from projections.validators import validator_named
 from tests.support.contexts import body_of, context_of, texts_in
 from tests.support.events import NOW, events
+from tests.support.examples import examples
 from tests.support.native import native_events
 from tests.support.pi_sessions import file_of, pi_entries
 from tests.support.wild_talk import any_talk, compacted_talk, good_talk, told_texts
 
-bounded = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings()
 validate = validator_named("anthropic")
 
 AT_THE_END = {Rule.MISSING_RESULT, Rule.FINAL_SPACE}
@@ -35,19 +36,16 @@ def check(context):
     assert {repair.event for repair in rendered.repairs} <= {part.id for part in context.parts}
 
 
-@bounded
 @given(said=any_talk)
 def test_the_api_takes_whatever_was_said(said):
     check(context_of(*said))
 
 
-@bounded
 @given(said=compacted_talk)
 def test_the_api_takes_whatever_was_said_around_a_compaction_of_its_own(said):
     check(context_of(*said))
 
 
-@bounded
 @given(entries=pi_entries())
 def test_the_api_takes_any_session_of_pis_at_every_leaf_and_as_of_every_event(entries):
     with TemporaryDirectory() as folder:
@@ -61,7 +59,6 @@ def test_the_api_takes_any_session_of_pis_at_every_leaf_and_as_of_every_event(en
             check(build_context(log, session, leaf=event.id))
 
 
-@bounded
 @given(appended=native_events())
 def test_the_api_takes_any_session_with_rewrites_undos_moves_and_summaries(appended):
     log = MemoryLog(clock=lambda: NOW)
@@ -70,7 +67,6 @@ def test_the_api_takes_any_session_with_rewrites_undos_moves_and_summaries(appen
         check(build_context(log, "s", as_of=event.seq))
 
 
-@bounded
 @given(said=any_talk)
 def test_no_text_that_a_model_is_told_gets_lost(said):
     sent = "\n".join(texts_in(body_of(render(context_of(*said)))["messages"]))
@@ -82,20 +78,17 @@ def whole(character):
     return "\ufffd" if "\ud800" <= character <= "\udfff" else character
 
 
-@bounded
 @given(said=good_talk())
 def test_a_conversation_that_went_well_needs_no_repair(said):
     assert render(context_of(*said)).repairs == ()
 
 
-@bounded
 @given(said=good_talk())
 def test_a_conversation_that_went_well_says_what_it_said_in_its_order(said):
     sent = texts_in(body_of(render(context_of(*said)))["messages"])
     assert sent == [text for message in said for text in told_texts(message)]
 
 
-@bounded
 @given(said=any_talk, data=st.data())
 def test_a_conversation_that_goes_on_keeps_all_messages_but_its_last(said, data):
     cut = data.draw(st.integers(0, len(said)))
@@ -103,7 +96,6 @@ def test_a_conversation_that_goes_on_keeps_all_messages_but_its_last(said, data)
     assert beginning[:-1] == whole[: len(beginning[:-1])]
 
 
-@bounded
 @given(said=any_talk, data=st.data())
 def test_a_conversation_that_goes_on_keeps_its_last_message_unless_a_call_was_open(said, data):
     cut = data.draw(st.integers(0, len(said)))
@@ -114,7 +106,6 @@ def test_a_conversation_that_goes_on_keeps_its_last_message_unless_a_call_was_op
             assert earlier == {**later, "content": later["content"][: len(earlier["content"])]}
 
 
-@bounded
 @given(said=any_talk, data=st.data())
 def test_what_was_repaired_once_is_repaired_when_the_conversation_goes_on(said, data):
     cut = data.draw(st.integers(0, len(said)))
@@ -122,7 +113,6 @@ def test_what_was_repaired_once_is_repaired_when_the_conversation_goes_on(said, 
     assert [repair for repair in before if repair.rule not in AT_THE_END and repair not in after] == []
 
 
-@bounded
 @given(said=any_talk, most=st.integers(0, 4))
 def test_cache_breakpoints_change_nothing_else(said, most):
     plain, marked = (render(context_of(*said), cache_breakpoints=each) for each in (0, most))
@@ -138,7 +128,7 @@ def without_breakpoints(value):
     return {name: without_breakpoints(item) for name, item in value.items() if name != "cache_control"}
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30))
 @given(appended=native_events())
 def test_the_same_log_gives_the_same_bytes_in_any_store_and_as_of_any_event(appended):
     growing = MemoryLog(clock=lambda: NOW)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from projections.validators.anthropic import Rule, validate
+from tests.support.examples import examples
 from tests.support.pictures import base64, gif, png
 from tests.support.talk import Json, text
 
@@ -376,7 +377,7 @@ _json = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(data=st.data())
 def test_whatever_stands_in_a_body_it_is_judged(data: st.DataObject) -> None:
     changed = deepcopy(WHOLE)
