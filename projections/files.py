@@ -50,8 +50,12 @@ _PATCH_HEADER: Final = re.compile(
     r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE
 )
 SCHEME: Final = "://"
-# oh-my-pi's read selectors: line ranges and their lists, raw, conflicts.
-_SELECTOR: Final = re.compile(r"(?::(?:\d+(?:-\d*)?(?:,\d+(?:-\d*)?)*|raw|conflicts))+$")
+_RANGE: Final = r"L?\d+(?:(?:[-+]|\.\.)L?\d+|-|\.\.)?"
+_RANGES: Final = rf"{_RANGE}(?:,{_RANGE})*"
+_SELECTOR: Final = re.compile(
+    rf"(?s:(?<=.)):(?:{_RANGES}(?::raw)?|raw(?::{_RANGES})?|conflicts)\Z", re.ASCII | re.IGNORECASE
+)
+"""oh-my-pi's read selectors: one list of line ranges, `raw`, both in either order, or `conflicts`."""
 
 
 class FileSets(msgspec.Struct, frozen=True):
@@ -164,7 +168,8 @@ def _texts_in(arguments: Any) -> Iterator[str]:
 
 
 def without_selector(name: str) -> str:
-    return _SELECTOR.sub("", name) or name
+    """Return the path in a read's argument, without the selector of lines behind it."""
+    return _SELECTOR.sub("", name)
 
 
 def claimed_files(event: Event) -> FileSets | None:

@@ -105,15 +105,44 @@ def test_a_path_that_is_no_text_or_empty_touches_nothing(path):
 
 @pytest.mark.parametrize(
     "selector",
-    [":50-200", ":50-", ":50", ":raw", ":1-5:raw", ":conflicts", ":1-5,9-12", ":5,9,20-", ":raw:1-5,7"],
+    [
+        *(":50-200", ":50-", ":50", ":raw", ":1-5:raw", ":conflicts", ":1-5,9-12", ":5,9,20-", ":raw:1-5,7"),
+        *(
+            ":L3-L9",
+            ":L3",
+            ":l3-9",
+            ":50+10",
+            ":3..9",
+            ":3..",
+            ":L3..L9,20+5:raw",
+            ":RAW",
+            ":RAW:L3",
+            ":Conflicts",
+        ),
+    ],
 )
 def test_a_selector_is_no_part_of_what_is_read(selector):
     assert called("read", path=f"src/a.py{selector}") == (["src/a.py"], [])
 
 
-@pytest.mark.parametrize("path", ["a:b.py", "C:/a.py", "a.py:", "a.py:raw.txt", "a.py:12x", ":raw"])
+@pytest.mark.parametrize("path", ["a:b.py", "C:/a.py", "a.py:", "a.py:raw.txt", "a.py:12x", ":raw", ":1:2x"])
 def test_what_only_looks_like_a_selector_is_part_of_the_path(path):
     assert called("read", path=path) == ([path], [])
+
+
+@pytest.mark.parametrize(
+    ("path", "read"),
+    [
+        ("a:1:2", "a:1"),
+        ("a:raw:raw", "a:raw"),
+        ("a:1:raw:2", "a:1"),
+        ("a:conflicts:raw", "a:conflicts"),
+        ("a:raw:conflicts", "a:raw"),
+        (":raw:1", ":raw"),
+    ],
+)
+def test_one_selector_is_taken_off(path, read):
+    assert called("read", path=path) == ([read], [])
 
 
 def test_a_path_that_is_modified_has_no_selectors():
