@@ -45,7 +45,13 @@ def test_a_request_that_is_sent_again_is_a_note_anywhere(talked: Refold, service
 
 
 def test_notes_say_which_of_two_requests_is_sent_again(talked: Refold, service) -> None:
-    busy = refuses(529, retry_after="0.01")
+    both = Barrier(2)
+
+    def busy(exchange: Exchange) -> None:
+        # Neither is sent again before the other has come: else one might be refused twice, and the other never.
+        both.wait(10)
+        refuses(529, retry_after="0.01")(exchange)
+
     own = service(busy, busy, answers({"summary": "In short."}))
     split = ("compact", SESSION, "--keep-recent", "350", "--summarizer", "http", "--endpoint", own.url)
     notes = [line for line in talked(*split).errors.splitlines() if "asked again" in line]
