@@ -90,7 +90,10 @@ def command(
         system=text_of(system) if system else "",
         tools=tools_of(tools) if tools else b"",
     )
-    cut = None if keep_recent is None else KeepRecent(tokens=keep_recent)
+    cut = None
+    if keep_recent is not None:
+        # A cut by tokens keeps what else it says, such as that it follows what the provider measured.
+        cut = (chosen.cut and chosen.cut.keeping(keep_recent)) or KeepRecent(tokens=keep_recent)
     asked = who_is_asked(ctx, asking, chosen)
     with opened_session(ctx, session) as (log, name), told_what_to_do(ctx), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:

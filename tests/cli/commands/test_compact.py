@@ -54,6 +54,19 @@ class TestDryRun:
             "previousSummary": None,
         }
 
+    def test_keep_recent_follows_what_the_provider_measured_where_the_policys_cut_does(
+        self, refold: Refold, tmp_path: Path
+    ) -> None:
+        told = PiSession()
+        for number in range(1, 5):
+            told.says(f"u{number}", user("x" * 400))
+            told.says(f"a{number}", assistant("x" * 400, tokens=1_600))
+        (tmp_path / "session.jsonl").write_bytes(b"".join(told._lines))
+        asked = ("compact", "session.jsonl", "--keep-recent", "400", "--dry-run", "--json")
+        kept = {name: refold(*asked, "--policy", name).json["kept"] for name in ("pi", "oh-my-pi")}
+        # 1,600 tokens measured over 800 estimated: 400 are 200 of the estimate's.
+        assert kept == {"pi": ["u3", "a3", "u4", "a4"], "oh-my-pi": ["u4", "a4"]}
+
     def test_a_cut_inside_a_turn_splits_it(self, talked: Refold) -> None:
         plan = talked("compact", SESSION, "--keep-recent", "350", "--dry-run", "--json").json
         assert (plan["splitTurn"], plan["turnPrefix"], plan["kept"]) == (True, ["u4"], ["a4", "u5", "a5"])
