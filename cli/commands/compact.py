@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO, Unpack
+from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 import click
 
 from cli.compacting import Asking, asking_options, policy_option, window_option
 from cli.options import json_option, utf8
+
+if TYPE_CHECKING:
+    from compaction.cuts import AnyCut
+    from compaction.policies import Policy
 
 
 @click.command("compact", epilog="Example:  refold compact @last --policy oh-my-pi --dry-run")
@@ -74,7 +78,6 @@ def command(
     from cli.texts import text_of, tools_of
     from cli.unsummarized import told_what_to_do
     from compaction.compactor import Compactor
-    from compaction.cuts import KeepRecent
     from compaction.hooks import installed_hooks
     from compaction.part import Limits
     from compaction.summaries.summary import Wishes
@@ -90,10 +93,7 @@ def command(
         system=text_of(system) if system else "",
         tools=tools_of(tools) if tools else b"",
     )
-    cut = None
-    if keep_recent is not None:
-        # A cut by tokens keeps what else it says, such as that it follows what the provider measured.
-        cut = (chosen.cut and chosen.cut.keeping(keep_recent)) or KeepRecent(tokens=keep_recent)
+    cut = None if keep_recent is None else _keeping(chosen, keep_recent)
     asked = who_is_asked(ctx, asking, chosen)
     with opened_session(ctx, session) as (log, name), told_what_to_do(ctx), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
@@ -132,3 +132,10 @@ def command(
         print_done(log, name, compactor, done, as_json=as_json)
     if done.outcome in ("cancelled", "no-gain"):
         ctx.exit(1)
+
+
+def _keeping(policy: Policy, tokens: int) -> AnyCut:
+    """The policy's own cut with so many tokens to keep, or `keep-recent` in place of one that keeps otherwise."""
+    from compaction.cuts import KeepRecent
+
+    return (policy.cut and policy.cut.keeping(tokens)) or KeepRecent(tokens=tokens)
