@@ -116,8 +116,10 @@ class TestCompactionsAndRewrites:
     def test_an_older_compaction_is_refused_with_the_one_to_undo_first(self, story):
         _, two, three = story.says(user("1"), user("2"), user("3"))
         first, second = compact(story, two), compact(story, three)
-        with pytest.raises(BadInputError, match=f"a newer compaction is in effect; undo '{second}' first"):
+        with pytest.raises(BadInputError) as refused:
             undo(story.writer, first)
+        assert refused.value.source == f"compaction {first!r}"
+        assert repr(second) in refused.value.remedy
         assert version(story.log, "s") == 5
 
     def test_an_older_compaction_can_be_undone_once_the_newer_is(self, story):
@@ -176,8 +178,9 @@ class TestCompactionsAndRewrites:
         session.says("b", user("kept"))
         session.compacts("c", "b")
         name = session.store_in(store, tmp_path)
-        with pytest.raises(NotFoundError, match="'c' came with an import and is undone by name alone"):
+        with pytest.raises(NotFoundError) as refused:
             undo(SessionWriter(store, name))
+        assert refused.value.remedy.endswith(f": refold undo {name} c")
         record_rewrite(SessionWriter(store, name), targets=[Shown(target="b", shown="…")], reason="prune")
         assert [entry.kind for entry in plan_undo(store, name).entries] == ["rewrite"]
 
@@ -217,8 +220,9 @@ class TestMoves:
 
     def test_a_move_that_was_followed_is_refused(self, moved):
         moved.says(user("another way"))
-        with pytest.raises(BadInputError, match="gone on from it"):
+        with pytest.raises(BadInputError) as refused:
             undo(moved.writer, "e4")
+        assert refused.value.source == "leaf_moved 'e4'"
         assert version(moved.log, "s") == 5
 
     def test_a_move_that_was_followed_is_passed_over_for_what_can_be_undone(self, story):
@@ -238,8 +242,9 @@ class TestMoves:
 
     def test_a_change_of_model_follows_a_move(self, moved):
         moved.add(ModelChange(provider="p", model_id="m"))
-        with pytest.raises(BadInputError, match="gone on from it"):
+        with pytest.raises(BadInputError) as refused:
             undo(moved.writer, "e4")
+        assert refused.value.source == "leaf_moved 'e4'"
 
     def test_the_label_that_a_move_set_goes_with_it(self, story):
         story.says(assistant("trunk"), assistant("on"))
@@ -296,15 +301,18 @@ class TestRedo:
         go(story.writer, "e1")
         (undone,) = undo(story.writer).events
         story.says(user("on it goes"))
-        with pytest.raises(BadInputError, match="gone on from it"):
+        with pytest.raises(BadInputError) as refused:
             undo(story.writer, undone)
+        assert refused.value.source == f"undone {undone!r}"
 
     def test_without_a_target_an_undo_is_not_undone(self, story):
         _, kept = story.says(user("old"), user("kept"))
         compact(story, kept)
         undo(story.writer)
-        with pytest.raises(NotFoundError, match="no compaction, rewrite or move to undo in session 's'"):
+        with pytest.raises(NotFoundError) as refused:
             undo(story.writer)
+        assert refused.value.name == "s"
+        assert "refold undo" not in refused.value.remedy
 
 
 class TestRefusals:
@@ -312,49 +320,58 @@ class TestRefusals:
         _, kept = story.says(user("old"), user("kept"))
         compacted = compact(story, kept)
         (undone,) = undo(story.writer).events
-        with pytest.raises(BadInputError, match=f"is undone already; undo '{undone}' to have it back"):
+        with pytest.raises(BadInputError) as refused:
             undo(story.writer, compacted)
+        assert refused.value.source == f"event {compacted!r}"
+        assert repr(undone) in refused.value.remedy
 
     @pytest.mark.parametrize(
-        ("target", "problem"),
+        ("target", "error", "named"),
         [
-            ("ghost", "no event 'ghost'"),
-            ("e1", "a message cannot be undone"),
-            ("e2", "a label cannot be undone"),
-            ("e3", "is no node of the tree"),
+            ("ghost", NotFoundError, "no event 'ghost'"),
+            ("e1", BadInputError, "event 'e1': a message "),
+            ("e2", BadInputError, "event 'e2': a label "),
+            ("e3", BadInputError, "event 'e3': "),
         ],
     )
-    def test_what_no_producer_made_is_refused(self, story, target, problem):
+    def test_what_no_producer_made_is_refused(self, story, target, error, named):
         (said,) = story.says(user("said"))
         story.add(Label(target_id=said, label="here"))
         story.add(Decision(outcome="skip", reason="small"))
-        with pytest.raises((BadInputError, NotFoundError), match=problem):
+        with pytest.raises(error) as refused:
             undo(story.writer, target)
+        assert str(refused.value).startswith(named)
         assert version(story.log, "s") == 3
 
     def test_what_lies_on_another_branch_is_refused(self, story):
         trunk, target = story.says(assistant("trunk"), user("long"))
         rewritten = rewrite(story, target)
         move_to(story.writer, trunk)
-        with pytest.raises(BadInputError, match="lies on another branch"):
+        with pytest.raises(BadInputError) as refused:
             undo(story.writer, rewritten)
+        assert refused.value.source == f"event {rewritten!r}"
+        assert refused.value.remedy.endswith(f": refold go s {rewritten}")
 
     def test_a_session_that_is_not_there_is_refused(self, story):
-        with pytest.raises(NotFoundError, match="no session 's'"):
+        with pytest.raises(NotFoundError) as refused:
             undo(story.writer)
+        assert (refused.value.what, refused.value.name) == ("session", "s")
 
     def test_a_session_of_decisions_alone_has_nothing_to_undo(self, story):
         story.add(Decision(outcome="skip", reason="small"))
-        with pytest.raises(NotFoundError, match="none is in effect"):
+        with pytest.raises(NotFoundError) as refused:
             undo(story.writer)
+        assert refused.value.name == "s"
+        assert refused.value.what != "session"
 
     def test_where_others_append_all_the_time_nothing_is_appended(self, story):
         _, kept = story.says(user("old"), user("kept"))
         compact(story, kept)
         others, new_id = SessionWriter(story.log, "s"), story.writer._new_id
         story.writer._new_id = lambda: others.message(user("faster")) and new_id()
-        with pytest.raises(VersionConflictError, match="has grown during each of 100 tries"):
+        with pytest.raises(VersionConflictError) as refused:
             undo(story.writer)
+        assert (refused.value.session, refused.value.tries) == ("s", 100)
         assert "undone" not in kinds(story)
 
 
@@ -378,8 +395,9 @@ class TestMeanwhile:
             return new_id()
 
         story.writer._new_id = undone_meanwhile
-        with pytest.raises(BadInputError, match="is undone already; undo 'theirs' to have it back"):
+        with pytest.raises(BadInputError) as refused:
             undo(story.writer)
+        assert "'theirs'" in refused.value.remedy
         assert kinds(story).count("undone") == 1
         assert target in [event.id for event in events(story.log, "s")]
         assert shown(story) == ["old", "…"]
@@ -395,8 +413,10 @@ class TestMeanwhile:
             return new_id()
 
         story.writer._new_id = compacted_meanwhile
-        with pytest.raises(BadInputError, match=f"{mine}.*a newer compaction is in effect"):
+        with pytest.raises(BadInputError) as refused:
             undo(story.writer)
+        assert refused.value.source == f"compaction {mine!r}"
+        assert repr(made[0]) in refused.value.remedy
         assert "undone" not in kinds(story)
 
 
