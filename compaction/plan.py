@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from compaction.cuts import AnyCut, Cut, Window, window
@@ -14,6 +16,12 @@ from projections.context import Part, context_at, parts_from
 from projections.files import files_at
 from projections.standpoint import Standpoint
 from projections.tokens import Counter
+
+NO_MESSAGES: Final = "there are no messages"
+NOTHING_SAID: Final = "nothing has been said since the newest compaction"
+ALL_KEPT: Final = "all that is not summarized is kept"
+ALL_TOGETHER: Final = "all that is not summarized belongs together, and is kept"
+"""Why there is nothing to compact."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,8 +94,8 @@ def _why_no_cut(policy: Policy) -> str:
 
 def _why_all_kept(found: Window, part: AnyCut) -> str:
     if found.is_compacted:
-        return "nothing has been said since the newest compaction"
+        return NOTHING_SAID
     if not found.items:
-        return "there are no messages"
-    why = "is kept" if any(item.may_start for item in found.items[1:]) else "belongs together, and is kept"
-    return part.why_all(found) or f"all that is not summarized {why}"
+        return NO_MESSAGES
+    why = ALL_KEPT if any(item.may_start for item in found.items[1:]) else ALL_TOGETHER
+    return part.why_all(found) or why

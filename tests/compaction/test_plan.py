@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from compaction.cuts import KeepRecent, LastMessages, TailTurn
+from compaction.plan import ALL_KEPT, ALL_TOGETHER, NO_MESSAGES, NOTHING_SAID
 from compaction.rewrites import Mask
 from eventstore.records import Compaction, Custom
 from tests.compaction.scripted import compactor, policy, turns
+from tests.support import told
 from tests.support.talk import assistant, call, result, user
 
 
@@ -24,45 +26,45 @@ def why(story, **parts):
 
 def test_what_is_kept_has_room_for_all(story):
     turns(story, 10)
-    assert why(story) == "all that is not summarized fits into the 20 tokens that are kept"
+    assert told.numbers(why(story)) == [20]
 
 
 def test_one_message_or_answer_with_its_results_is_not_parted(story):
     story.says(user("x" * 400))
-    assert why(story) == "all that is not summarized belongs together, and is kept"
+    assert why(story) == ALL_TOGETHER
 
 
 def test_an_answer_is_not_parted_from_its_results(story):
     story.says(assistant(call("read")), result("x" * 400))
-    assert why(story) == "all that is not summarized belongs together, and is kept"
+    assert why(story) == ALL_TOGETHER
 
 
 @pytest.mark.parametrize("cut", [TailTurn(), LastMessages(messages=9)])
 def test_a_policy_may_keep_all_that_there_is(story, cut):
     turns(story, 10)
-    assert why(story, cut=cut) == "all that is not summarized is kept"
+    assert why(story, cut=cut) == ALL_KEPT
 
 
 def test_a_session_may_have_no_messages(story):
     story.add(Custom(custom_type="x"))
-    assert why(story) == "there are no messages"
+    assert why(story) == NO_MESSAGES
 
 
 def test_nothing_may_have_been_said_since_the_newest_compaction(story):
     turns(story, 20, 10)
     story.add(Compaction(summary="so far", first_kept_entry_id="e3", tokens_before=1))
-    assert why(story) == "nothing has been said since the newest compaction"
+    assert why(story) == NOTHING_SAID
 
 
 def test_a_policy_may_make_no_summaries(story):
     turns(story, 20, 10)
-    assert why(story, cut=None) == "policy 'small' makes no summaries"
+    assert told.names(why(story, cut=None), ["small", "rewrites"]) == ["small"]
 
 
 def test_a_policy_may_have_rewrites_only(story):
     turns(story, 20, 10)
-    said = "policy 'small' makes no summaries, but has rewrites"
-    assert why(story, cut=None, rewrites=(Mask(),)) == said
+    said = why(story, cut=None, rewrites=(Mask(),))
+    assert told.names(said, ["small", "rewrites"]) == ["small", "rewrites"]
 
 
 def test_a_cut_that_stands_in_for_the_policys_says_why(story):
@@ -70,4 +72,4 @@ def test_a_cut_that_stands_in_for_the_policys_says_why(story):
     compacts = compactor()
     with story.log.snapshot() as snapshot:
         said = compacts.why_nothing(snapshot, "s", cut=KeepRecent(tokens=1_000))
-    assert said == "all that is not summarized fits into the 1,000 tokens that are kept"
+    assert told.numbers(said) == [1_000]

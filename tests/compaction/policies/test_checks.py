@@ -13,9 +13,11 @@ from compaction.policies import (
     unresolved_templates,
     warnings,
 )
+from compaction.summarizers.registry import SUMMARIZERS
 from compaction.templates import from_folder
 from compaction.triggers import Threshold
 from tests.compaction.scripted import policy
+from tests.support import told
 
 LIMITS = Limits(window=200_000)
 OURS = "+++\nname = 'ours'\nversion = 1\nsections = []\n+++\nSum up.\n"
@@ -28,16 +30,14 @@ def test_presets_can_be_meant(name):
 
 def test_a_trigger_that_always_fires_is_told_with_the_window():
     always = policy(trigger=Threshold(reserve=200_000))
-    assert warnings(always, limits=LIMITS) == [
-        "for a window of 200,000 tokens every context is too large: lower what its trigger keeps free"
-    ]
+    (told_of,) = warnings(always, limits=LIMITS)
+    assert told.numbers(told_of) == [200_000]
     assert warnings(always, limits=Limits(window=300_000)) == []
 
 
 def test_a_cut_that_keeps_more_than_what_is_too_large_is_told():
-    assert warnings(preset("pi"), limits=Limits(window=36_384)) == [
-        "for a window of 36,384 tokens it keeps up to 20,000, and acts at 20,000: lower what its cut keeps"
-    ]
+    (told_of,) = warnings(preset("pi"), limits=Limits(window=36_384))
+    assert told.numbers(told_of) == [36_384, 20_000, 20_000]
     assert warnings(preset("pi"), limits=Limits(window=36_385)) == []
 
 
@@ -56,11 +56,12 @@ def test_each_template_that_is_not_there_is_told_by_its_key_with_those_that_are(
     first, second = unresolved(
         Prompting(template="ours", update="", short="shorter"), [from_folder(tmp_path)]
     )
-    assert str(first) == (
-        "[prompting] template: there is no template 'ours'; there are: branch, compaction, compaction-update, "
-        "five-sections, handoff, mine, nine-sections, short, system, turn-prefix"
-    )
-    assert (second.where, second.problem) == ("[prompting] short", "there is no template 'shorter'")
+    there_are = ["branch", "compaction", "compaction-update", "five-sections", "handoff", "mine"]
+    there_are += ["nine-sections", "short", "system", "turn-prefix"]
+    assert (first.where, second.where) == ("[prompting] template", "[prompting] short")
+    assert told.names(first.problem, ["ours"]) == ["ours"]
+    assert told.names(first.remedy, there_are) == there_are
+    assert told.names(second.problem, ["shorter"]) == ["shorter"]
 
 
 def test_a_persons_own_templates_are_there(tmp_path):
@@ -72,27 +73,25 @@ def test_a_template_that_is_broken_is_told_by_its_file(tmp_path):
     (tmp_path / "ours.md").write_text("Sum up.")
     (fault,) = unresolved(Prompting(template="ours"), [from_folder(tmp_path)])
     assert fault.where == "[prompting] template"
-    assert fault.problem == f"template {tmp_path / 'ours.md'}: it has no front matter"
+    assert str(tmp_path / "ours.md") in fault.problem
 
 
 def test_the_system_prompts_template_is_looked_at_too(tmp_path):
     (tmp_path / "system.md").write_text("Sum up.")
     (fault,) = unresolved(Prompting(), [from_folder(tmp_path)])
-    assert str(fault).startswith(f"template {tmp_path / 'system.md'}: it has no front matter")
+    assert fault.where == ""
+    assert str(tmp_path / "system.md") in fault.problem
 
 
 def test_of_a_template_that_is_broken_all_is_told(tmp_path):
     (tmp_path / "ours.md").write_text(
         OURS.replace("version = 1", "version = 0").replace("sections", "section")
     )
-    found = unresolved(Prompting(template="ours"), [from_folder(tmp_path)])
-    assert [str(fault) for fault in found] == [
-        f"[prompting] template: template {tmp_path / 'ours.md'}: {told}"
-        for told in (
-            "version: it is 0; give a whole number, 1 or more",
-            "section: there is no such key; did you mean sections?",
-        )
-    ]
+    version, section = unresolved(Prompting(template="ours"), [from_folder(tmp_path)])
+    assert version.where == section.where == "[prompting] template"
+    assert version.problem.startswith(f"template {tmp_path / 'ours.md'}: version: ")
+    assert section.problem.startswith(f"template {tmp_path / 'ours.md'}: section: ")
+    assert (told.numbers(version.remedy), told.names(section.remedy, ["sections"])) == ([1], ["sections"])
 
 
 def test_a_template_that_a_person_names_stands_in_for_those_of_whole_summaries_only():
@@ -103,7 +102,5 @@ def test_a_template_that_a_person_names_stands_in_for_those_of_whole_summaries_o
 
 def test_a_summarizer_that_is_not_there_is_told():
     (fault,) = unresolved(Prompting(summarizer="nobody"))
-    assert str(fault) == (
-        "[prompting] summarizer: there is no summarizer 'nobody'; "
-        "there are: anthropic, extractive, http, recorded"
-    )
+    assert (fault.where, "'nobody'" in fault.problem) == ("[prompting] summarizer", True)
+    assert told.names(fault.remedy, SUMMARIZERS) == ["anthropic", "extractive", "http", "recorded"]

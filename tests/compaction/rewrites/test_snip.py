@@ -6,6 +6,7 @@ from compaction.rewrites import Snip, sized
 from eventstore.records import Rewrite, Shown
 from projections.context import build_context
 from tests.compaction.rewrites.contexts import TOKENS, why_nothing
+from tests.support import told
 from tests.support.talk import assistant, call, result, user
 
 
@@ -80,12 +81,12 @@ def test_a_result_holds_on_to_the_newest_call_of_its_id_alone(story):
 
 def test_it_says_why_it_finds_nothing(story):
     says(story, 50)
-    assert why_nothing(story, Snip()) == "there are no more than 50 messages"
-    assert why_nothing(story, Snip(longest=49), is_subagent=True) == "another session started this one"
+    assert told.numbers(why_nothing(story, Snip())) == [50]
+    assert "session" in why_nothing(story, Snip(longest=49), is_subagent=True)
 
 
 def test_a_middle_that_belongs_together_is_told(story):
     story.says(assistant(*(call("bash", f"c{number}") for number in range(9))))
     story.says(*(result("x", call_id=f"c{number}") for number in range(9)))
     why = why_nothing(story, Snip(longest=5))
-    assert why == "calls and results that belong together leave no middle to take out"
+    assert told.names(why, ["calls", "results", "session", "messages"]) == ["calls", "results"]

@@ -84,8 +84,9 @@ def test_a_name_does_not_lead_out_of_the_folder(folder, name):
 
 def test_a_file_that_is_not_utf8_is_told(folder):
     (folder / "compaction.md").write_bytes(b"+++\n\xff")
-    with pytest.raises(BadInputError, match=r"compaction\.md: it is not UTF-8; save it as UTF-8"):
+    with pytest.raises(BadInputError) as raised:
         from_folder(folder)("compaction")
+    assert raised.value.source == f"template {folder / 'compaction.md'}"
 
 
 def test_the_digest_is_of_the_bytes_of_the_file(folder):
@@ -125,8 +126,9 @@ def test_a_template_that_is_broken_is_told_when_it_is_wanted_and_not_before(stor
     keeps(story, "no front matter", name="branch")
     source = in_session(story)
     assert source("compaction") is None
-    with pytest.raises(BadInputError, match=r"template session, event e2: it has no front matter"):
+    with pytest.raises(BadInputError) as raised:
         source("branch")
+    assert raised.value.source == "template session, event e2"
 
 
 @pytest.mark.parametrize("data", [None, "x", {"name": "compaction", "text": None}, {"text": "x"}])
@@ -137,8 +139,9 @@ def test_entries_of_other_shapes_break_nothing_else(story, data):
 
 def test_a_template_that_is_no_text_is_told(story):
     keeps(story, 7)
-    with pytest.raises(BadInputError, match="it is no text"):
+    with pytest.raises(BadInputError) as raised:
         in_session(story)("compaction")
+    assert raised.value.source == "template session, event e2"
 
 
 # Plugins
@@ -163,14 +166,17 @@ def test_a_package_that_raises_is_named_in_one_line(plugin):
     (source,) = from_plugins()
     with pytest.raises(BadInputError) as raised:
         source("compaction")
-    assert str(raised.value) == "template plugin mine: ValueError: no luck; mend or uninstall the package"
+    assert (raised.value.source, raised.value.problem) == ("template plugin mine", "ValueError: no luck")
+    assert "\n" not in str(raised.value)
 
 
 def test_a_package_that_cannot_be_loaded_is_named_in_one_line(plugin):
     plugin("pass", module="no_such_module")
     (source,) = from_plugins()
-    with pytest.raises(BadInputError, match="template plugin mine: ModuleNotFoundError"):
+    with pytest.raises(BadInputError) as raised:
         source("compaction")
+    assert raised.value.source == "template plugin mine"
+    assert raised.value.problem.startswith("ModuleNotFoundError: ")
 
 
 # Order

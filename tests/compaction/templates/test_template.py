@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compaction.faults import FaultyInputError
 from compaction.templates import missing_sections, parse, stripped, with_text
 from eventstore.errors import BadInputError, RefoldError
+from tests.support import told
 
 FILE = """+++
 name = "mine"
@@ -24,16 +26,15 @@ Sum it up.
 ## Goal
 ## Next Steps
 """
+WANTED = ["name", "whole", "number", "1", "sections", "list", "heading", "tag"]
 
 
-def problem(text):
+def refusal(text):
     with pytest.raises(BadInputError) as raised:
         parse(text, source="mine.md")
-    return str(raised.value)
-
-
-def with_front(front):
-    return problem(f"+++\n{front}\n+++\nSum it up.")
+    assert raised.value.source == "template mine.md"
+    assert "\n" not in str(raised.value)
+    return raised.value
 
 
 # Files
@@ -84,64 +85,46 @@ def test_a_prompt_of_somebody_elses_has_its_own_digest():
 # What is wrong with them: one line each
 
 
-def test_a_file_without_front_matter():
-    expected = "template mine.md: it has no front matter; begin with TOML between two lines +++"
-    assert problem("Sum it up.") == expected
-
-
-def test_a_file_whose_front_matter_does_not_end():
-    expected = "template mine.md: its front matter does not end; begin with TOML between two lines +++"
-    assert problem('+++\nname = "mine"\nSum it up.') == expected
+@pytest.mark.parametrize("text", ["Sum it up.", '+++\nname = "mine"\nSum it up.'], ids=["none", "no end"])
+def test_a_file_without_front_matter_between_its_two_lines(text):
+    assert told.names(refusal(text).remedy, ["TOML", "two"]) == ["TOML", "two"]
 
 
 def test_a_file_without_a_prompt():
-    expected = "template mine.md: there is no prompt behind its front matter; write it there"
-    assert problem('+++\nname = "mine"\nversion = 1\n+++\n \n') == expected
+    assert "TOML" not in refusal('+++\nname = "mine"\nversion = 1\n+++\n \n').remedy
+
+
+def test_front_matter_that_is_no_toml():
+    assert not isinstance(refusal("+++\nname = mine\n+++\nSum it up."), FaultyInputError)
 
 
 @pytest.mark.parametrize(
-    ("front", "said"),
+    ("front", "where", "value", "wanted"),
     [
-        ("name = mine", "front matter: "),
-        ("version = 1", "name: it is missing; give a name"),
-        ('name = "mine"', "version: it is missing; give a whole number"),
-        ('name = "mine"\nversion = "1"', "version: it is '1'; give a whole number"),
-        (
-            'name = "mine"\nversion = 1\nsection = ["Goal"]',
-            "section: there is no such key; did you mean sections?",
-        ),
-        ('name = "mine"\nversion = 1\nsections = "Goal"', "sections: it is 'Goal'; give a list"),
-        ('name = ""\nversion = 1', "name: it is ''; give a name"),
-        ('name = "mine"\nversion = 0', "version: it is 0; give a whole number, 1 or more"),
+        ("version = 1", "name", "", ["name"]),
+        ('name = "mine"', "version", "", ["whole", "number", "1"]),
+        ('name = "mine"\nversion = "1"', "version", "'1'", ["whole", "number", "1"]),
+        ('name = "mine"\nversion = 1\nsection = ["Goal"]', "section", "", ["sections"]),
+        ('name = "mine"\nversion = 1\nsections = "Goal"', "sections", "'Goal'", ["list"]),
+        ('name = ""\nversion = 1', "name", "''", ["name"]),
+        ('name = "mine"\nversion = 0', "version", "0", ["whole", "number", "1"]),
         (
             'name = "mine"\nversion = 1\nsections = ["## Goal"]',
-            "sections, number 1: it is '## Goal'; give the words of a heading alone, such as ",
+            "sections, number 1",
+            "'## Goal'",
+            ["heading"],
         ),
-        (
-            'name = "mine"\nversion = 1\nsections = [""]',
-            "sections, number 1: it is ''; give the words of a heading alone, such as ",
-        ),
-        (
-            'name = "mine"\nversion = 1\nsections = ["a\\nb"]',
-            r"sections, number 1: it is 'a\nb'; give the words",
-        ),
-        (
-            'name = "mine"\nversion = 1\nsections = ["Goal "]',
-            "sections, number 1: it is 'Goal '; give the words of a heading alone, such as ",
-        ),
-        (
-            'name = "mine"\nversion = 1\nstrip = "<analysis>"',
-            "strip: it is '<analysis>'; give the name of a tag alone, such as ",
-        ),
-        ('name = "mine"\nversion = 1\nstrip = "a.*"', "strip: it is 'a.*'; give the name of a tag"),
+        ('name = "mine"\nversion = 1\nsections = [""]', "sections, number 1", "''", ["heading"]),
+        ('name = "mine"\nversion = 1\nsections = ["a\\nb"]', "sections, number 1", r"'a\nb'", ["heading"]),
+        ('name = "mine"\nversion = 1\nsections = ["Goal "]', "sections, number 1", "'Goal '", ["heading"]),
+        ('name = "mine"\nversion = 1\nstrip = "<analysis>"', "strip", "'<analysis>'", ["name", "tag"]),
+        ('name = "mine"\nversion = 1\nstrip = "a.*"', "strip", "'a.*'", ["name", "tag"]),
     ],
 )
-def test_each_mistake_in_the_front_matter_is_one_line_that_says_what_to_do(front, said):
-    line = with_front(front)
-    assert said in line
-    assert line.startswith("template mine.md: ")
-    assert "\n" not in line
-    assert ";" in line
+def test_each_mistake_in_the_front_matter_says_where_it_is_and_what_is_wanted(front, where, value, wanted):
+    (fault,) = refusal(f"+++\n{front}\n+++\nSum it up.").faults
+    assert (fault.where, value in fault.problem) == (where, True)
+    assert told.names(fault.remedy, WANTED) == wanted
 
 
 def test_all_mistakes_in_the_front_matter_are_told_a_line_each():
