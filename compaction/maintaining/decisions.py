@@ -21,6 +21,7 @@ _FAILURES: Final = frozenset({DecisionOutcome.FAILED, DecisionOutcome.NO_GAIN})
 _ASIDE: Final = frozenset({DecisionOutcome.CIRCUIT_OPEN, DecisionOutcome.HOOK_FAILED})
 """Outcomes that are put down beside what came of a call."""
 _MANUAL: Final = "manual"
+GAINED_NOTHING: Final = "a compaction of this context gained nothing"
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,7 +129,7 @@ def given_up(past: Past, most: int) -> str:
     """Why no compaction is tried, "" where one is; `most` failures in a row open the circuit."""
     if past.failures >= most:
         return open_for(past.failures)
-    return "a compaction of this context gained nothing" if past.gained_nothing else ""
+    return GAINED_NOTHING if past.gained_nothing else ""
 
 
 def opens(past: Past, most: int) -> bool:

@@ -30,7 +30,7 @@ from projections.context_size import ContextSize, context_size
 from projections.harness_prompt import HarnessPrompt
 from projections.standpoint import Leaf, stand
 
-_REWRITES_WERE_ENOUGH: Final = "rewrites made the context small enough"
+REWRITES_WERE_ENOUGH: Final = "rewrites made the context small enough"
 _ANSWERED: Final = "the calls that ask for a compaction have their results already"
 
 
@@ -203,11 +203,11 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         writer = occasion.writer
         size = self._size(writer)
         if not self._is_too_large(reason, size):
-            return self._skipped(occasion, "the context is small enough", size)
+            return self._skipped(occasion, rules.SMALL_ENOUGH.reason, size)
         rewritten = self._rewrite(writer, is_compacting=True)
         size = self._size(writer) if rewritten else size
         if not self._is_too_large(reason, size):
-            advice = Advice(reason=_REWRITES_WERE_ENOUGH, tokens=size.tokens)
+            advice = Advice(reason=REWRITES_WERE_ENOUGH, tokens=size.tokens)
         else:
             advice = self._told_if_too_large(self._remedied(occasion, reason, size))
         return after(rewritten, advice, rewritten=bool(rewritten))
@@ -241,7 +241,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         if rewritten:
             leaf, size = None, self._size(writer)
         if rewritten and not self._is_too_large(reason, size):
-            advice = Advice(do="retry", reason=_REWRITES_WERE_ENOUGH, tokens=size.tokens)
+            advice = Advice(do="retry", reason=REWRITES_WERE_ENOUGH, tokens=size.tokens)
         else:
             advice = self._remedied(occasion, reason, size, leaf=leaf, since=since)
         return after(rewritten, advice, rewritten=bool(rewritten))

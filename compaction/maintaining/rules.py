@@ -35,12 +35,18 @@ class Skip(msgspec.Struct, frozen=True):
     reason: str
 
 
-_OFF: Final = Skip("automatic compaction is off")
+OFF: Final = Skip("automatic compaction is off")
+IDLE_OFF: Final = Skip("idle compaction is off")
+NO_ANSWER: Final = Skip("the answer failed or was aborted")
+WAITS: Final = Skip("a compaction is asked for, once the other calls have their results")
+NOT_OF_LENGTH: Final = Skip("the error says nothing of the context's length")
+OF_ANOTHER_MODEL: Final = Skip("the error is of another model")
+SMALL_ENOUGH: Final = Skip("the context is small enough")
 
 
 def before_request(settings: Settings) -> Reason | Skip:
     """Before each request the threshold is looked at."""
-    return "threshold" if settings.is_automatic else _OFF
+    return "threshold" if settings.is_automatic else OFF
 
 
 def after_turn(*, stop: str, is_of_model: bool, asked: Asked | None, settings: Settings) -> Reason | Skip:
@@ -51,12 +57,11 @@ def after_turn(*, stop: str, is_of_model: bool, asked: Asked | None, settings: S
     automatic ones are off.
     """
     if stop in FAILED:
-        return Skip("the answer failed or was aborted")
+        return NO_ANSWER
     if stop == CUT_OFF and is_of_model:
-        return "incomplete" if settings.is_automatic else _OFF
+        return "incomplete" if settings.is_automatic else OFF
     if asked is not None:
-        waits = Skip("a compaction is asked for, once the other calls have their results")
-        return "tool" if asked.is_last else waits
+        return "tool" if asked.is_last else WAITS
     return before_request(settings)
 
 
@@ -66,18 +71,18 @@ def on_error(error: str, *, is_stale: bool, is_of_model: bool, settings: Setting
     Of another model it says nothing.
     """
     if not says_too_long(error):
-        return Skip("the error says nothing of the context's length")
+        return NOT_OF_LENGTH
     if not settings.is_automatic:
-        return _OFF
+        return OFF
     if is_stale:
         return Skip(f"the error is older than the newest compaction: {one_line(error)}")
-    return "overflow" if is_of_model else Skip("the error is of another model")
+    return "overflow" if is_of_model else OF_ANOTHER_MODEL
 
 
 def on_idle(seconds: float, settings: Settings) -> Reason | Skip:
     """While nothing happens, for so many seconds by now."""
     if not settings.idle_enabled or not settings.is_automatic:
-        return Skip("idle compaction is off")
+        return IDLE_OFF
     if seconds < settings.idle_timeout_seconds:
         return Skip(f"idle for less than {settings.idle_timeout_seconds} seconds")
     return "idle"

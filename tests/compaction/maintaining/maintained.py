@@ -33,6 +33,9 @@ def handing(story, scribe=None, *, settings=None, **options):
     )
 
 
+NO_MODEL = SummarizerError("scripted", "no such model")
+
+
 def fails(_prompt):
     raise SummarizerError("scripted", "no such model")
 

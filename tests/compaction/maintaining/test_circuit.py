@@ -7,12 +7,21 @@ from contextlib import suppress
 import pytest
 
 from compaction.maintaining import Settings
-from compaction.maintaining.decisions import Past, given_up, opens
+from compaction.maintaining.decisions import GAINED_NOTHING, Past, given_up, open_for, opens
+from compaction.maintaining.rules import failure_message
 from compaction.navigation.navigate import move_to
 from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.records import Compaction
-from tests.compaction.maintaining.maintained import decisions, failed_three_times, fails, handing, maintainer
+from tests.compaction.maintaining.maintained import (
+    NO_MODEL,
+    decisions,
+    failed_three_times,
+    fails,
+    handing,
+    maintainer,
+)
 from tests.compaction.scripted import Scripted, long, turns
+from tests.support import told
 from tests.support.talk import user
 
 
@@ -21,13 +30,17 @@ from tests.support.talk import user
     [
         (Past(), ""),
         (Past(failures=2), ""),
-        (Past(failures=3), "3 compactions in a row have failed: compact by hand to go on"),
-        (Past(failures=4), "4 compactions in a row have failed: compact by hand to go on"),
-        (Past(failures=1, gained_nothing=True), "a compaction of this context gained nothing"),
+        (Past(failures=3), open_for(3)),
+        (Past(failures=4), open_for(4)),
+        (Past(failures=1, gained_nothing=True), GAINED_NOTHING),
     ],
 )
 def test_what_came_of_those_before_says_whether_a_compaction_is_tried(past, why):
     assert given_up(past, 3) == why
+
+
+def test_an_open_circuit_tells_how_many_failures_opened_it():
+    assert told.numbers(open_for(4)) == [4]
 
 
 @pytest.mark.parametrize(
@@ -41,8 +54,8 @@ def test_a_circuit_opens_once(past, expected):
 def test_the_first_failure_is_put_down_and_told(story):
     turns(story, 20, 10)
     advice = maintainer(Scripted(fails)).after_turn(story.writer)
-    said = "Auto-compaction failed: summarizer scripted: no such model"
-    assert (advice.error, decisions(story)[-1]) == (said, ("failed", said))
+    assert advice.error == failure_message("threshold", str(NO_MODEL))
+    assert decisions(story)[-1] == ("failed", advice.error)
 
 
 def test_three_failures_in_a_row_open_the_circuit(story):
@@ -50,9 +63,8 @@ def test_three_failures_in_a_row_open_the_circuit(story):
     scribe = Scripted()
     for _ in range(2):
         maintainer(scribe).after_turn(story.writer)
-    why = "3 compactions in a row have failed: compact by hand to go on"
     assert scribe.prompts == []
-    assert decisions(story)[-3:] == [decisions(story)[-3], ("circuit open", why), ("skipped", why)]
+    assert decisions(story)[-2:] == [("circuit open", open_for(3)), ("skipped", open_for(3))]
 
 
 def test_an_open_circuit_is_put_down_once_whatever_is_called(story):
@@ -87,7 +99,7 @@ def test_what_a_person_calls_off_is_no_failure(story):
     turns(story, 20, 10)
     for _ in range(4):
         advice = maintainer(Scripted(called_off)).after_turn(story.writer)
-    assert advice.error == "Auto-compaction failed: cancelled"
+    assert advice.error == failure_message("threshold", str(CancelledError()))
     assert {outcome for outcome, _ in decisions(story)} == {"triggered", "cancelled"}
     assert maintainer().after_turn(story.writer).history_rewritten
 
@@ -127,10 +139,8 @@ def test_a_context_that_the_model_cannot_take_is_told_at_every_call_where_nothin
     story.says(user(long(200_000)))
     for _ in range(2):
         advice = maintainer().before_request(story.writer)
-        assert advice.error == (
-            f"the context has {advice.tokens:,} tokens, and the model takes 200,000: "
-            "3 compactions in a row have failed: compact by hand to go on"
-        )
+        assert told.numbers(advice.error) == [advice.tokens, 200_000, 3]
+        assert advice.error.endswith(open_for(3))
 
 
 def test_an_open_circuit_stops_handoffs_too(story):
@@ -146,7 +156,7 @@ def test_a_context_that_gains_nothing_is_not_tried_again(story):
     for _ in range(2):
         maintainer(scribe).after_turn(story.writer)
     assert len({prompt.digest for prompt in scribe.prompts if "draft" not in prompt.text}) == 1
-    assert decisions(story)[-1] == ("skipped", "a compaction of this context gained nothing")
+    assert decisions(story)[-1] == ("skipped", GAINED_NOTHING)
 
 
 def test_no_gain_is_a_failure(story):
@@ -170,7 +180,7 @@ def test_a_compaction_of_another_branch_does_not_close_it(story):
     move_to(story.writer, "e4")
     scribe = Scripted()
     advice = maintainer(scribe).after_turn(story.writer)
-    assert advice.reason == "3 compactions in a row have failed: compact by hand to go on"
+    assert advice.reason == open_for(3)
     assert scribe.prompts == []
 
 

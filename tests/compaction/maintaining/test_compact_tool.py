@@ -7,14 +7,24 @@ import pytest
 from compaction.cuts import LastMessages
 from compaction.maintaining import Settings
 from compaction.maintaining.compact_tool import DONE, answer_calls, compact_calls
+from compaction.maintaining.rules import failure_message
 from compaction.policies import Restoring
 from compaction.triggers import Threshold
 from compaction.undo import undo
 from eventstore.records import CustomMessage
 from projections.context import build_context
 from projections.renderers.anthropic import render
-from tests.compaction.maintaining.maintained import LARGER, cancels, fails, handing, kinds, maintainer
+from tests.compaction.maintaining.maintained import (
+    LARGER,
+    NO_MODEL,
+    cancels,
+    fails,
+    handing,
+    kinds,
+    maintainer,
+)
 from tests.compaction.scripted import Scripted, long, turns
+from tests.support import told
 from tests.support.events import events
 from tests.support.talk import assistant, call, result, texts_of, user
 
@@ -68,16 +78,16 @@ def test_a_compaction_that_a_model_asked_for_is_made_once(story):
 
 def test_a_model_that_asks_where_there_is_nothing_to_do_is_told_so(story):
     story.says(user("hi"), assistant(call("compact")))
-    maintainer().after_turn(story.writer)
-    why = "all that is not summarized fits into the 20 tokens that are kept"
-    assert texts_of(build_context(story.log, "s"))[-1] == f"[Not compacted: {why}]"
+    advice = maintainer().after_turn(story.writer)
+    assert told.numbers(advice.reason) == [20]
+    assert texts_of(build_context(story.log, "s"))[-1] == f"[Not compacted: {advice.reason}]"
 
 
 def test_a_model_that_asks_in_vain_is_told_why(story):
     turns(story, 20, 10)
     story.says(assistant(call("compact")))
     advice = maintainer(Scripted(fails)).after_turn(story.writer)
-    said = "Auto-compaction failed: summarizer scripted: no such model"
+    said = failure_message("tool", str(NO_MODEL))
     assert (advice.do, advice.error) == ("nothing", said)
     assert texts_of(build_context(story.log, "s"))[-1] == f"[Not compacted: {said}]"
 
@@ -110,8 +120,8 @@ def test_where_nothing_comes_of_it_the_result_is_told_otherwise_and_the_log_keep
     turns(story, 20, 10)
     story.says(assistant(call("compact")))
     advice = maintainer(Scripted(answer)).after_turn(story.writer)
-    told = f"[Not compacted: {advice.error or advice.reason}]"
-    assert texts_of(build_context(story.log, "s"))[-2:] == ["compact", told]
+    answer = f"[Not compacted: {advice.error or advice.reason}]"
+    assert texts_of(build_context(story.log, "s"))[-2:] == ["compact", answer]
     (given,) = [event for event in events(story.log, "s") if event.role == "toolResult"]
     assert DONE.encode() in given.body
 

@@ -8,9 +8,11 @@ from compaction.hooks import Cancel, Hooks
 from compaction.maintaining import Maintainer, Settings
 from compaction.maintaining.decisions import Past, past
 from compaction.maintaining.decisions import decisions as decisions_of
+from compaction.maintaining.rules import IDLE_OFF, NOT_OF_LENGTH, OFF, SMALL_ENOUGH, failure_message
 from eventstore.records import Compaction, CustomMessage
 from tests.compaction.maintaining.maintained import decisions, failed_three_times, maintainer
 from tests.compaction.scripted import Scripted, compactor, long, turns
+from tests.support import told
 from tests.support.events import events
 from tests.support.talk import user
 
@@ -21,8 +23,8 @@ def test_a_skip_is_put_down_only_when_its_reason_changes(story):
         maintainer().after_turn(story.writer)
     maintainer(settings=Settings(enabled=False)).after_turn(story.writer)
     assert decisions(story) == [
-        ("skipped", "the context is small enough"),
-        ("skipped", "automatic compaction is off"),
+        ("skipped", SMALL_ENOUGH.reason),
+        ("skipped", OFF.reason),
     ]
 
 
@@ -32,8 +34,8 @@ def test_skips_at_different_hooks_do_not_flood_the_log(story):
         maintainer().before_request(story.writer)
         maintainer().on_idle(story.writer, 1)
     assert decisions(story) == [
-        ("skipped", "the context is small enough"),
-        ("skipped", "idle compaction is off"),
+        ("skipped", SMALL_ENOUGH.reason),
+        ("skipped", IDLE_OFF.reason),
     ]
 
 
@@ -73,7 +75,7 @@ def test_what_a_hook_calls_off_is_no_failure(story):
 def test_who_waits_for_a_recovery_is_told_that_a_hook_called_it_off(story):
     turns(story, 20, 10)
     advice = hooked(lambda _: Cancel("not now")).on_error(story.writer, "prompt is too long")
-    assert advice.error == "Context overflow recovery failed: not now"
+    assert advice.error == failure_message("overflow", "not now")
 
 
 def test_a_hook_that_raises_and_one_that_calls_off_are_put_down_once_each(story):
@@ -93,14 +95,15 @@ def test_an_idle_session_that_waits_is_put_down_once(story):
     turns(story, 5)
     for seconds in range(3):
         maintainer(settings=Settings(idle_enabled=True)).on_idle(story.writer, seconds)
-    assert decisions(story) == [("skipped", "idle for less than 300 seconds")]
+    ((outcome, reason),) = decisions(story)
+    assert (outcome, told.numbers(reason)) == ("skipped", [300])
 
 
 def test_errors_of_another_kind_are_put_down_once(story):
     turns(story, 5)
     for error in ("overloaded", "429: slow down"):
         maintainer().on_error(story.writer, error)
-    assert decisions(story) == [("skipped", "the error says nothing of the context's length")]
+    assert decisions(story) == [("skipped", NOT_OF_LENGTH.reason)]
 
 
 def test_a_compaction_that_goes_through_is_put_down_before_it(story):

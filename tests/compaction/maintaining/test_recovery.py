@@ -7,6 +7,9 @@ import pytest
 from compaction.cuts import LastMessages
 from compaction.hooks import Hooks
 from compaction.maintaining import Maintainer, Settings
+from compaction.maintaining.rules import OF_ANOTHER_MODEL, SMALL_ENOUGH, failure_message, on_error
+from compaction.overtaken import LEFT, WENT_ON
+from compaction.plan import ALL_TOGETHER, NOTHING_SAID
 from compaction.rewrites import Mask
 from compaction.summarizers import SummarizerError
 from compaction.triggers import Threshold
@@ -18,9 +21,7 @@ from tests.compaction.scripted import Scripted, compactor, long, turns
 from tests.support.events import events
 from tests.support.talk import assistant, image, text, texts_of, user
 
-BELONGS_TOGETHER = "all that is not summarized belongs together, and is kept"
-OLDER = "the error is older than the newest compaction: prompt is too long"
-NOTHING_SAID = "nothing has been said since the newest compaction"
+OLDER = on_error("prompt is too long", is_stale=True, is_of_model=True, settings=Settings()).reason
 
 
 def test_after_an_overflow_the_failed_answer_leaves_the_context_and_the_request_is_sent_again(story):
@@ -46,7 +47,7 @@ def test_another_error_is_not_for_this(story):
 def test_an_overflow_that_nothing_helps_says_so(story):
     story.says(user(long(90)))
     advice = maintainer().on_error(story.writer, "prompt is too long")
-    assert advice.error == f"Context overflow recovery failed: {BELONGS_TOGETHER}"
+    assert advice.error == failure_message("overflow", ALL_TOGETHER)
 
 
 def test_an_error_whose_answer_is_older_than_the_compaction_is_passed_over_and_told(story):
@@ -63,7 +64,7 @@ def test_an_error_behind_a_compaction_of_which_the_log_has_no_answer_is_of_now(s
     turns(story, 20, 10)
     assert maintainer().before_request(story.writer).reason == "threshold"
     advice = maintainer().on_error(story.writer, "prompt is too long")
-    assert advice.error == f"Context overflow recovery failed: {NOTHING_SAID}"
+    assert advice.error == failure_message("overflow", NOTHING_SAID)
 
 
 def test_an_error_behind_a_compaction_of_which_the_log_has_no_answer_may_be_for_a_larger_model(story):
@@ -77,7 +78,7 @@ def test_an_error_of_another_model_says_nothing_of_this_one(story):
     turns(story, 20, 10)
     story.says(assistant("", stop="error"))
     advice = maintainer().on_error(story.writer, "prompt is too long", model="another")
-    assert (advice.do, advice.reason) == ("nothing", "the error is of another model")
+    assert (advice.do, advice.reason) == ("nothing", OF_ANOTHER_MODEL.reason)
 
 
 @pytest.mark.parametrize("model", [None, "m", "p/m"])
@@ -91,7 +92,7 @@ def test_an_error_from_before_another_model_was_chosen_says_nothing_of_it(story)
     turns(story, 20, 10)
     story.says(assistant("", stop="error"))
     story.add(ModelChange(provider="p", model_id="another"))
-    assert maintainer().on_error(story.writer, "prompt is too long").reason == "the error is of another model"
+    assert maintainer().on_error(story.writer, "prompt is too long").reason == OF_ANOTHER_MODEL.reason
 
 
 def test_an_answer_that_was_cut_off_is_recovered_after_the_turn(story):
@@ -112,12 +113,12 @@ def test_a_cut_off_answer_from_before_a_compaction_is_no_case_any_more(story):
     turns(story, 20, 10)
     story.says(user("next"), assistant("half an", stop="length"))
     story.add(Compaction(summary="so far", first_kept_entry_id="e3", tokens_before=1))
-    assert maintainer().after_turn(story.writer).reason == "the context is small enough"
+    assert maintainer().after_turn(story.writer).reason == SMALL_ENOUGH.reason
 
 
 def test_a_torn_answer_that_nothing_helps_says_so(story):
     story.says(user(long(90)), assistant("half an", stop="length"))
-    said = f"Incomplete response recovery failed: {BELONGS_TOGETHER}"
+    said = failure_message("incomplete", ALL_TOGETHER)
     assert maintainer().after_turn(story.writer).error == said
     assert decisions(story) == [("failed", said)]
 
@@ -182,7 +183,7 @@ def test_a_request_that_is_refused_again_behind_its_recovery_is_given_up(story):
     again = maintainer().on_error(story.writer, "prompt is too long")
     assert (again.do, again.error) == (
         "nothing",
-        f"Context overflow recovery failed: {NOTHING_SAID}",
+        failure_message("overflow", NOTHING_SAID),
     )
 
 
@@ -247,7 +248,7 @@ def test_a_refusal_behind_a_word_to_go_on_is_of_now(story):
     goes_on = maintainer(continuation="auto-continue")
     assert goes_on.after_turn(story.writer).do == "continue"
     advice = goes_on.on_error(story.writer, "prompt is too long")
-    assert advice.error == f"Context overflow recovery failed: {NOTHING_SAID}"
+    assert advice.error == failure_message("overflow", NOTHING_SAID)
 
 
 def test_a_recovery_that_a_message_from_elsewhere_overtakes_is_a_retry_and_no_failure(story):
@@ -261,7 +262,7 @@ def test_a_recovery_that_a_message_from_elsewhere_overtakes_is_a_retry_and_no_fa
     advice = maintainer(Scripted(late)).on_error(story.writer, "prompt is too long")
     assert (advice.do, advice.reason, advice.history_rewritten, advice.error) == (
         "retry",
-        "somebody has gone on from there meanwhile",
+        WENT_ON,
         False,
         None,
     )
@@ -276,7 +277,7 @@ def test_a_recovery_of_a_branch_that_somebody_leaves_is_a_retry_and_no_failure(s
         return "so far"
 
     advice = maintainer(Scripted(leaves)).on_error(story.writer, "prompt is too long")
-    assert (advice.do, advice.reason) == ("retry", "somebody has left the branch meanwhile")
+    assert (advice.do, advice.reason) == ("retry", LEFT)
     assert "failed" not in [outcome for outcome, _ in decisions(story)]
 
 

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from compaction.continuations import CONTINUATIONS
-from compaction.maintaining import Promotion, Settings
+from compaction.maintaining import Promotion, Settings, rules
 from compaction.maintaining.compact_tool import Asked
-from compaction.maintaining.decisions import Past
+from compaction.maintaining.decisions import GAINED_NOTHING, Past, open_for
 from compaction.maintaining.rules import (
     GivenUp,
     Skip,
@@ -26,24 +26,22 @@ from compaction.maintaining.rules import (
 from compaction.part import Limits
 from compaction.triggers import Threshold
 from eventstore.views import ToolCall
+from tests.support import told
 
 ON = Settings()
 OFF = Settings(enabled=False)
 NO_STRATEGY = Settings(strategy="off")
 IDLE = Settings(idle_enabled=True)
-IS_OFF = Skip("automatic compaction is off")
 LAST = Asked(calls=(ToolCall(id="c1", name="compact"),), is_last=True)
 NOT_LAST = Asked(calls=(ToolCall(id="c1", name="compact"),), is_last=False)
 TOO_LONG = "prompt is too long: 201000 tokens > 200000 maximum"
 
 
-@pytest.mark.parametrize(("settings", "case"), [(ON, "threshold"), (OFF, IS_OFF), (NO_STRATEGY, IS_OFF)])
+@pytest.mark.parametrize(
+    ("settings", "case"), [(ON, "threshold"), (OFF, rules.OFF), (NO_STRATEGY, rules.OFF)]
+)
 def test_before_a_request_the_threshold_is_looked_at_unless_that_is_off(settings, case):
     assert before_request(settings) == case
-
-
-FAILED = Skip("the answer failed or was aborted")
-WAITS = Skip("a compaction is asked for, once the other calls have their results")
 
 
 @pytest.mark.parametrize(
@@ -51,16 +49,16 @@ WAITS = Skip("a compaction is asked for, once the other calls have their results
     [
         ("stop", True, None, ON, "threshold"),
         ("toolUse", True, None, ON, "threshold"),
-        ("stop", True, None, OFF, IS_OFF),
+        ("stop", True, None, OFF, rules.OFF),
         ("", True, None, ON, "threshold"),
-        ("error", True, None, ON, FAILED),
-        ("aborted", True, None, ON, FAILED),
+        ("error", True, None, ON, rules.NO_ANSWER),
+        ("aborted", True, None, ON, rules.NO_ANSWER),
         ("length", True, None, ON, "incomplete"),
-        ("length", True, None, OFF, IS_OFF),
+        ("length", True, None, OFF, rules.OFF),
         ("length", False, None, ON, "threshold"),
         ("toolUse", True, LAST, ON, "tool"),
         ("toolUse", True, LAST, OFF, "tool"),
-        ("toolUse", True, NOT_LAST, ON, WAITS),
+        ("toolUse", True, NOT_LAST, ON, rules.WAITS),
         ("length", True, LAST, ON, "incomplete"),
     ],
 )
@@ -72,10 +70,9 @@ def test_after_a_turn_the_answer_says_what_it_is_a_case_for(stop, is_of_model, a
     ("error", "is_stale", "is_of_model", "settings", "case"),
     [
         (TOO_LONG, False, True, ON, "overflow"),
-        (TOO_LONG, False, True, OFF, IS_OFF),
-        (TOO_LONG, True, True, ON, Skip(f"the error is older than the newest compaction: {TOO_LONG}")),
-        (TOO_LONG, False, False, ON, Skip("the error is of another model")),
-        ("overloaded", False, True, ON, Skip("the error says nothing of the context's length")),
+        (TOO_LONG, False, True, OFF, rules.OFF),
+        (TOO_LONG, False, False, ON, rules.OF_ANOTHER_MODEL),
+        ("overloaded", False, True, ON, rules.NOT_OF_LENGTH),
     ],
 )
 def test_a_refusal_is_a_case_if_it_is_of_this_models_length_and_not_over(
@@ -84,18 +81,29 @@ def test_a_refusal_is_a_case_if_it_is_of_this_models_length_and_not_over(
     assert on_error(error, is_stale=is_stale, is_of_model=is_of_model, settings=settings) == case
 
 
+def test_a_refusal_from_before_a_compaction_is_no_case_and_told():
+    case = on_error(TOO_LONG, is_stale=True, is_of_model=True, settings=ON)
+    assert isinstance(case, Skip)
+    assert case.reason.endswith(f": {TOO_LONG}")
+
+
 @pytest.mark.parametrize(
     ("seconds", "settings", "case"),
     [
         (300, IDLE, "idle"),
-        (299.9, IDLE, Skip("idle for less than 300 seconds")),
-        (300, ON, Skip("idle compaction is off")),
-        (300, Settings(idle_enabled=True, enabled=False), Skip("idle compaction is off")),
+        (300, ON, rules.IDLE_OFF),
+        (300, Settings(idle_enabled=True, enabled=False), rules.IDLE_OFF),
         (60, Settings(idle_enabled=True, idle_timeout_seconds=60), "idle"),
     ],
 )
 def test_an_idle_session_is_a_case_once_it_has_been_so_for_long_enough(seconds, settings, case):
     assert on_idle(seconds, settings) == case
+
+
+def test_a_session_that_was_not_idle_for_long_enough_is_told_how_long_that_is():
+    case = on_idle(299.9, IDLE)
+    assert isinstance(case, Skip)
+    assert told.numbers(case.reason) == [300]
 
 
 @pytest.mark.parametrize(
@@ -144,14 +152,11 @@ def test_a_handoff_takes_the_strategy_and_a_place_to_go():
 
 @pytest.mark.parametrize("reason", [*AUTOMATIC, "tool"])
 def test_an_open_circuit_stops_handoffs_and_compactions(reason):
-    why = "3 compactions in a row have failed: compact by hand to go on"
-    assert chosen(reason, past=Past(failures=3)) == GivenUp(why)
+    assert chosen(reason, past=Past(failures=3)) == GivenUp(open_for(3))
 
 
 def test_what_gained_nothing_is_not_tried_on_the_same_context():
-    assert chosen("threshold", past=Past(failures=1, gained_nothing=True)) == GivenUp(
-        "a compaction of this context gained nothing"
-    )
+    assert chosen("threshold", past=Past(failures=1, gained_nothing=True)) == GivenUp(GAINED_NOTHING)
 
 
 VAST = Promotion(model="vast", window=100_000)

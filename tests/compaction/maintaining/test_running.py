@@ -9,6 +9,7 @@ from threading import Barrier, Event
 
 import pytest
 
+from compaction.maintaining.rules import failure_message
 from compaction.maintaining.running import Running
 from compaction.summarizers import Answer, CancelledError
 from projections.context import build_context
@@ -52,7 +53,7 @@ def test_what_a_person_asks_for_calls_off_what_runs_and_is_done(story, aside):
     done = asked.compact(story.writer)
     advice = runs.result(10)
     assert (done.outcome, texts_of(build_context(story.log, "s"))[0]) == ("compacted", "so far")
-    assert advice.error == "Auto-compaction failed: cancelled"
+    assert advice.error == failure_message("threshold", str(CancelledError()))
 
 
 def test_what_is_called_off_leaves_its_attempt_and_is_no_failure(story, aside):
