@@ -82,10 +82,14 @@ class BadInputError(RefoldError):
 
 
 class CorruptionError(RefoldError):
-    """Stored bytes are not the bytes that were appended."""
+    """Stored bytes are not the bytes that were appended.
+
+    `seq` is 0 where it concerns no one event, `session` is empty where it concerns no one session.
+    """
 
     def __init__(self, session: str, seq: int, problem: str) -> None:
         self.session, self.seq, self.problem = session, seq, problem
-        super().__init__(
-            f"session {session!r}, event {seq}: {problem}; run 'refold verify', then restore a backup"
-        )
+        where = f"session {session!r}" if session else "the store"
+        if seq:
+            where += f", event {seq}"
+        super().__init__(f"{where}: {problem}; run 'refold verify', then restore a backup")

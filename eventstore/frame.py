@@ -1,19 +1,26 @@
-"""The bytes of one stored event: a fixed header, its names, its body.
+"""The bytes of one stored event: a fixed header, its names, a checksum of both, its body.
 
 Numbers are little-endian. The fields that a rebuild looks at stand first; spans count from the start of
 the frame, so that a message is one slice of the stored value.
+
+The checksum is what version 2 adds to version 1. It stands behind the names, so that every field has one place
+in both versions, and frames of either are read as they lie in the store.
 """
 
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+from eventstore.errors import CorruptionError
 from eventstore.event import ROLES, Event, Flag
 from eventstore.kinds import CODE_OF_KIND, kind_of_code
 
-VERSION: Final = 1
+VERSION: Final = 2
+OLDEST: Final = 1
+"""The oldest version that is read as it lies in the store; `STEPS` lead older frames there."""
 Buffer = bytes | memoryview
 
 _HEADER: Final = struct.Struct("<BBBBHHHHHxxIIIIQQQQQQQQqq32s")
@@ -24,6 +31,10 @@ span_of: Final = struct.Struct("<16xII").unpack_from
 
 pointers_of: Final = struct.Struct("<xBxxH34xQQQQQQ").unpack_from
 """Of a frame: kind code, flags, then the sequence numbers of parent, run start, compaction, model, thinking, target."""
+
+# CRC-32: damage is an accident, and who alters bytes on purpose can make any checksum that has no key. It finds each
+# run of up to 32 damaged bits and up to four bits anywhere in 371 bytes, in a quarter of the time of BLAKE2b.
+_CHECKSUM_SIZE: Final = 4
 
 _name_sizes_of: Final = struct.Struct("<6xHHHH").unpack_from
 _time_of: Final = struct.Struct("<96xq").unpack_from
@@ -64,7 +75,7 @@ class Header(NamedTuple):
 
 
 def header_of(frame: Buffer) -> Header:
-    """The fixed part of a frame of the current version."""
+    """The fixed part of a frame."""
     return Header._make(_HEADER.unpack_from(frame))
 
 
@@ -74,7 +85,7 @@ def encode(event: Event) -> bytes:
     tag = b"" if code else event.kind.encode()
     names = (event.id.encode(), (event.parent or "").encode(), event.cause.encode(), tag)
     start, stop = event.message_span
-    offset = HEADER_SIZE + sum(map(len, names)) if stop else 0
+    offset = HEADER_SIZE + sum(map(len, names)) + _CHECKSUM_SIZE if stop else 0
     header = _HEADER.pack(
         VERSION,
         code,
@@ -98,17 +109,44 @@ def encode(event: Event) -> bytes:
         event.recorded,
         event.digest,
     )
-    return b"".join((header, *names, event.body))
+    checked = b"".join((header, *names))
+    return b"".join((checked, _checksum(checked), event.body))
+
+
+def _checksum(header_and_names: Buffer) -> bytes:
+    return zlib.crc32(header_and_names).to_bytes(_CHECKSUM_SIZE, "little")
+
+
+def is_intact(frame: Buffer) -> bool:
+    """Return True if header and names have the checksum stored with them; version 1 needs none."""
+    if len(frame) < HEADER_SIZE or frame[0] == 1:
+        return len(frame) >= HEADER_SIZE
+    stop = HEADER_SIZE + sum(_name_sizes_of(frame))
+    return _checksum(frame[:stop]) == frame[stop : stop + _CHECKSUM_SIZE]
 
 
 def decode(frame: Buffer, session: str) -> Event:
-    """The event of a frame of the current version, owning its bytes."""
-    head = header_of(frame)
+    """Return a frame's event, owning its bytes. Raises CorruptionError for a frame that cannot be read."""
+    seq = 0
+    try:
+        head = header_of(frame)
+        seq = head.seq
+        return _decoded(frame, head, session)
+    except (struct.error, LookupError, ValueError) as error:
+        raise CorruptionError(session, seq, f"cannot be read ({error})") from error
+
+
+def _decoded(frame: Buffer, head: Header, session: str) -> Event:
+    if not OLDEST <= head.version <= VERSION:
+        raise ValueError(f"its frame is of version {head.version}")
     at, names = HEADER_SIZE, []
     for size in (head.id_size, head.parent_size, head.cause_size, head.tag_size):
         names.append(str(frame[at : at + size], "utf-8"))
         at += size
     event_id, parent, cause, tag = names
+    body_at = at if head.version == 1 else at + _CHECKSUM_SIZE
+    if body_at > len(frame):
+        raise ValueError("it is cut short")
     return Event(
         session=session,
         seq=head.seq,
@@ -130,33 +168,42 @@ def decode(frame: Buffer, session: str) -> Event:
         model_seq=head.model_seq,
         thinking_seq=head.thinking_seq,
         target_seq=head.target_seq,
-        message_span=(head.start - at, head.stop - at) if head.stop else (0, 0),
+        message_span=(head.start - body_at, head.stop - body_at) if head.stop else (0, 0),
         digest=head.digest,
-        body=bytes(frame[at:]),
+        body=bytes(frame[body_at:]),
     )
 
 
 def role_of(frame: Buffer) -> str:
-    """The role of a frame's message, without decoding the rest."""
-    return ROLES[frame[2]]
+    """Return the role of a frame's message, without decoding the rest. Raises CorruptionError."""
+    try:
+        return ROLES[frame[2]]
+    except IndexError as error:
+        raise CorruptionError("", header_of(frame).seq, f"has no role {frame[2]}") from error
 
 
 def names_of(frame: Buffer, head: Header) -> tuple[str, str]:
-    """Id and cause of a frame, without decoding the rest."""
+    """Return id and cause of a frame, without decoding the rest. Raises CorruptionError."""
     at = HEADER_SIZE + head.id_size
     cause_at = at + head.parent_size
-    return (
-        str(frame[HEADER_SIZE:at], "utf-8"),
-        str(frame[cause_at : cause_at + head.cause_size], "utf-8"),
-    )
+    try:
+        return (
+            str(frame[HEADER_SIZE:at], "utf-8"),
+            str(frame[cause_at : cause_at + head.cause_size], "utf-8"),
+        )
+    except UnicodeDecodeError as error:
+        raise CorruptionError("", head.seq, f"its names cannot be read ({error})") from error
 
 
 def kind_of(frame: Buffer, head: Header) -> str:
-    """The kind of a frame's event."""
-    if head.kind:
-        return kind_of_code(head.kind)
-    at = HEADER_SIZE + head.id_size + head.parent_size + head.cause_size
-    return str(frame[at : at + head.tag_size], "utf-8")
+    """Return the kind of a frame's event. Raises CorruptionError."""
+    try:
+        if head.kind:
+            return kind_of_code(head.kind)
+        at = HEADER_SIZE + head.id_size + head.parent_size + head.cause_size
+        return str(frame[at : at + head.tag_size], "utf-8")
+    except (IndexError, UnicodeDecodeError) as error:
+        raise CorruptionError("", head.seq, f"its kind cannot be read ({error})") from error
 
 
 def digest_of(frame: Buffer) -> bytes:
@@ -172,20 +219,21 @@ def time_of(frame: Buffer) -> int | None:
 
 def body_of(frame: Buffer) -> Buffer:
     """The body of a frame, as a slice of it."""
-    return frame[HEADER_SIZE + sum(_name_sizes_of(frame)) :]
+    at = HEADER_SIZE + sum(_name_sizes_of(frame))
+    return frame[at if frame[0] == 1 else at + _CHECKSUM_SIZE :]
 
 
 Step = Callable[[bytes], bytes]
 
 STEPS: Final[Mapping[int, Step]] = {}
-"""From a frame version to the step that leads its frames to the next one: `{1: to_2, 2: to_3}`."""
+"""From a frame version older than `OLDEST` to the step that leads its frames to the next one: `{0: to_1}`."""
 
 
-def upcast(frame: Buffer, steps: Mapping[int, Step] = STEPS, *, to: int = VERSION) -> Buffer:
-    """The frame in version `to`, led there one step a version; the same object if it is there already.
+def upcast(frame: Buffer, steps: Mapping[int, Step] = STEPS, *, to: int = OLDEST) -> Buffer:
+    """Return the frame in version `to` or a newer one; the same object if it is there already.
 
     Raises KeyError where no step leads on from the frame's version.
     """
-    while frame[0] != to:
+    while frame[0] < to:
         frame = steps[frame[0]](bytes(frame))
     return frame

@@ -22,7 +22,7 @@ from eventstore.lmdb_keys import (
     position_key,
     sequence,
 )
-from eventstore.lmdb_store import Databases
+from eventstore.lmdb_store import Databases, mark_version
 from eventstore.log import Appended, Expected, Head, advance
 from eventstore.stored import as_stored
 
@@ -39,7 +39,7 @@ class Append:
     ) -> None:
         self._transaction = transaction
         self._dbs = dbs
-        self._is_mixed = oldest_frame != frames_.VERSION
+        self._oldest_frame = oldest_frame
         self._now = now
         self._session, self._number, self._next = "", 0, 0
         self._fresh: dict[int, bytes] = {}
@@ -58,6 +58,8 @@ class Append:
             position += 1
             head = self._add(event, head, position, source)
         if fresh:
+            if self._oldest_frame < frames_.VERSION:
+                mark_version(self._transaction, self._dbs)
             if is_new:
                 self._put(self._dbs.sessions, b"n" + session.encode(), head.number.to_bytes(4, "big"))
             self._transaction.put(number_key(b"h", head.number), encode_head(head), db=self._dbs.sessions)
@@ -67,7 +69,7 @@ class Append:
         found = self._transaction.get(b"n" + session.encode(), db=self._dbs.sessions)
         if found is not None:
             stored = self._transaction.get(b"h" + bytes(found), db=self._dbs.sessions)
-            return decode_head(stored or b"")
+            return decode_head(stored, session)
         cursor = self._transaction.cursor(self._dbs.sessions)
         # Keys "h…" are the heads by number and sort before "n…", the numbers by name.
         has_any = cursor.set_range(b"n") and cursor.prev()
@@ -98,8 +100,10 @@ class Append:
     def _read(self, seq: int) -> Buffer:
         if seq in self._fresh:
             return self._fresh[seq]
-        found = self._transaction.get(event_key(self._number, seq), db=self._dbs.events) or b""
-        return upcast(found) if self._is_mixed else found
+        found = self._transaction.get(event_key(self._number, seq), db=self._dbs.events)
+        if found is None or len(found) < frames_.HEADER_SIZE:
+            raise CorruptionError(self._session, seq, "is missing or cut short")
+        return upcast(found) if self._oldest_frame < frames_.OLDEST else found
 
     def _add(self, new: NewEvent, head: Head, position: int, source: str) -> Head:
         seq = self._next = head.version + 1

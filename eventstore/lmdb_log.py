@@ -272,7 +272,7 @@ def _may_be_overwritten(env: lmdb.Environment, reader: Transaction) -> bool:
 class _Snapshots:
     """Opens a read transaction when entered. A class, because a generator costs as much as the transaction."""
 
-    __slots__ = ("_log", "_transaction")
+    __slots__ = ("_log", "_snapshot", "_transaction")
 
     def __init__(self, log: LmdbLog) -> None:
         self._log = log
@@ -280,9 +280,13 @@ class _Snapshots:
     def __enter__(self) -> LmdbSnapshot:
         log = self._log
         self._transaction = log._begin_reading()
-        return LmdbSnapshot(self._transaction, log._dbs, log._oldest_frame)
+        self._snapshot = LmdbSnapshot(self._transaction, log._dbs, log._oldest_frame)
+        return self._snapshot
 
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self._log._end_reading(self._transaction, error)
+        damage = self._snapshot.damage(error) if error is not None else None
+        if damage is not None:
+            raise damage from error

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, islice
 from typing import Any
 
-import msgspec
+import lmdb
 
 from eventstore import frame as frames_
 from eventstore.errors import CorruptionError, NotFoundError, no_event
@@ -41,7 +42,20 @@ class LmdbSnapshot:
         self._dbs = dbs
         self._events = dbs.events
         self._numbers: dict[str, int] = {}
-        self._is_mixed = oldest_frame != frames_.VERSION
+        self._is_mixed = oldest_frame < frames_.OLDEST
+
+    def damage(self, error: BaseException) -> CorruptionError | None:
+        """Return the damage that an error of this snapshot's reader stands for, None if it stands for none.
+
+        It names the session if no other was read. Where the loop over frames is, nothing is asked: a rebuild's
+        cost is made of it.
+        """
+        session = next(iter(self._numbers)) if len(self._numbers) == 1 else ""
+        if isinstance(error, (lmdb.Error, struct.error)):
+            return CorruptionError(session, 0, f"cannot be read ({error})")
+        if isinstance(error, CorruptionError) and session and not error.session:
+            return CorruptionError(session, error.seq, error.problem)
+        return None
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         return nullcontext(self)
@@ -52,17 +66,20 @@ class LmdbSnapshot:
             for key, number in cursor:
                 if bytes(key[:1]) != b"n":
                     return
-                yield self._head(str(key[1:], "utf-8"), int.from_bytes(number, "big"))
+                try:
+                    name = str(key[1:], "utf-8")
+                except UnicodeDecodeError as error:
+                    raise CorruptionError("", 0, f"a session's name cannot be read ({error})") from error
+                yield self._head(name, int.from_bytes(number, "big"))
 
     def head(self, session: str) -> Head:
         return self._head(session, self._number(session))
 
     def _head(self, session: str, number: int) -> Head:
-        found = self._get(number_key(b"h", number), db=self._dbs.sessions)
-        try:
-            return decode_head(found or b"")
-        except msgspec.DecodeError as error:
-            raise CorruptionError(session, 0, f"the session's head cannot be read ({error})") from error
+        head = decode_head(self._get(number_key(b"h", number), db=self._dbs.sessions), session)
+        if head.name != session:
+            raise CorruptionError(session, 0, f"the index of sessions leads to {head.name!r}")
+        return head
 
     def _number(self, session: str) -> int:
         number = self._numbers.get(session)
@@ -143,8 +160,7 @@ class LmdbSnapshot:
         for key, value in cursor:
             number, seq = place.unpack(value)
             if number not in names:
-                head = self._get(number_key(b"h", number), db=self._dbs.sessions)
-                names[number] = decode_head(head or b"").name
+                names[number] = decode_head(self._get(number_key(b"h", number), db=self._dbs.sessions)).name
             yield FeedItem(int.from_bytes(key, "big"), names[number], seq, self.frame(names[number], seq))
 
     def blob(self, digest: bytes) -> bytes:

@@ -8,16 +8,22 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import lmdb
 import msgspec
 
 from eventstore.errors import StoreError
-from eventstore.frame import STEPS, VERSION
+from eventstore.frame import OLDEST, STEPS, VERSION
 
-STORE_VERSION: Final = 1
-"""Goes up with the layout, and with frames that an older refold could not read."""
+if TYPE_CHECKING:
+    from eventstore.lmdb_keys import Transaction
+
+STORE_VERSION: Final = 2
+"""Goes up with the layout, and with frames that an older refold could not read.
+
+Version 1 has frames of version 1 and heads without a checksum; it becomes version 2 with the first append.
+"""
 _ENGINE: Final = 0
 """py-lmdb's number for its 0.9 engine; its two engines cannot read each other's files."""
 MAP_SIZE: Final = 1 << 30 if sys.platform == "win32" else 1 << 36
@@ -213,18 +219,26 @@ def _open_tables(env: lmdb.Environment, path: str) -> tuple[Databases, int]:
         meta = msgspec.msgpack.decode(found, type=StoreMeta)
     except msgspec.DecodeError as error:
         raise StoreError(path, f"does not tell its version ({error})", "upgrade refold") from error
-    if meta.version != STORE_VERSION or not _can_read(meta.oldest_frame):
+    if not 1 <= meta.version <= STORE_VERSION or not _can_read(meta.oldest_frame):
         raise StoreError(
             path,
             f"is of store version {meta.version} with frames of version {meta.oldest_frame};"
-            f" this refold reads store version {STORE_VERSION} and frames up to version {VERSION}",
+            f" this refold reads store versions up to {STORE_VERSION} and frames up to version {VERSION}",
             "upgrade refold",
         )
     return dbs, meta.oldest_frame
 
 
 def _can_read(frame_version: int) -> bool:
-    return frame_version <= VERSION and all(version in STEPS for version in range(frame_version, VERSION))
+    return frame_version <= VERSION and all(version in STEPS for version in range(frame_version, OLDEST))
+
+
+def mark_version(transaction: Transaction, dbs: Databases) -> None:
+    """Make an older store one of the current version, so that refolds that cannot read it refuse it."""
+    meta = msgspec.msgpack.decode(transaction.get(_META_KEY, db=dbs.meta) or b"", type=StoreMeta)
+    if meta.version != STORE_VERSION:
+        newer = msgspec.structs.replace(meta, version=STORE_VERSION)
+        transaction.put(_META_KEY, msgspec.msgpack.encode(newer), db=dbs.meta)
 
 
 def flush_folder(folder: Path) -> None:

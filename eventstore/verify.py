@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -11,7 +12,7 @@ from eventstore import chain
 from eventstore.errors import CorruptionError, NotFoundError, RefoldError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
 from eventstore.formats import facts_of_body, points_by_place
-from eventstore.frame import VERSION, Buffer, decode, digest_of, header_of
+from eventstore.frame import Buffer, decode, digest_of, header_of, is_intact
 from eventstore.glue import segment_digests
 from eventstore.log import EventLog, Head, Snapshot, advance
 from eventstore.records import Import, record_of
@@ -19,6 +20,7 @@ from eventstore.standing import stand
 
 _FLAGS_OF_BODY: Final = OWN_FLAGS & ~Flag.ORPHAN
 """The flags that a body decides alone."""
+_ALTERED: Final = "its header is not as it was written"
 
 Progress = Callable[[int, int], None]
 """Called with the events checked so far and their number."""
@@ -44,37 +46,44 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(log: EventLog, *, progress: Progress = lambda *_: None) -> Verification:
-    """Check a whole log. Finds every changed, missing, misplaced or surplus event.
+    """Check a whole log. Find every changed, missing, misplaced or surplus event.
 
-    Behind an event that cannot be read it goes on with the next session.
+    Behind an event that cannot be read it goes on with the next session. Each session is read in a snapshot of its
+    own, so that a large store's old pages are kept for no longer than one session takes. It does not look at the pages
+    of a store's file: `eventstore.pages` does, before a file that may be damaged is opened.
     """
-    with log.snapshot() as snapshot:
-        heads: list[Head] = []
-        findings: list[Finding] = []
-        try:
-            heads.extend(snapshot.heads())
-        except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
-            findings.append(_unreadable(error))
-        total, checked = sum(head.version for head in heads), 0
-        for head in heads:
-            try:
-                for count, finding in _session_findings(snapshot, head):
-                    if finding is not None:
-                        findings.append(finding)
-                    elif count % 1000 == 0:
-                        progress(checked + count, total)
-            except Exception as error:  # noqa: BLE001
-                findings.append(_unreadable(error, head.name))
-            checked += head.version
-        progress(total, total)
-        try:
-            findings += _feed_findings(snapshot, {head.name: head.version for head in heads})
-        except Exception as error:  # noqa: BLE001
-            findings.append(_unreadable(error))
+    findings: list[Finding] = []
+    heads: list[Head] = []
+    with _reading(findings), log.snapshot() as snapshot:
+        heads.extend(snapshot.heads())
+    total, checked = sum(head.version for head in heads), 0
+    for each in heads:
+        # A snapshot each: in one where LMDB has met a damaged page, nothing can be read any more.
+        with _reading(findings, each.name), log.snapshot() as snapshot:
+            for count, finding in _session_findings(snapshot, snapshot.head(each.name)):
+                if finding is not None:
+                    findings.append(finding)
+                elif count % 1000 == 0:
+                    progress(min(checked + count, total), total)
+        checked += each.version
+    progress(total, total)
+    with _reading(findings), log.snapshot() as snapshot:
+        findings += _feed_findings(snapshot, {each.name: snapshot.head(each.name).version for each in heads})
     return Verification(sessions=len(heads), events=checked, findings=findings)
 
 
+@contextmanager
+def _reading(findings: list[Finding], session: str = "") -> Iterator[None]:
+    """Add a finding if the body cannot read on."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
+        findings.append(_unreadable(error, session))
+
+
 def _unreadable(error: Exception, session: str = "", seq: int = 0) -> Finding:
+    if isinstance(error, CorruptionError):
+        return Finding(session=error.session or session, seq=error.seq or seq, problem=error.problem)
     return Finding(session=session, seq=seq, problem=f"cannot be read ({type(error).__name__}: {error})")
 
 
@@ -85,9 +94,8 @@ def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Fin
     for seq, frame in enumerate(snapshot.frames(head.name), 1):
         try:
             event = decode(frame, head.name)
-            problems = list(_event_problems(snapshot, event, seq, walked.digest))
-            if frame[0] != VERSION:
-                problems.append(f"its frame is of version {frame[0]}")
+            problems = [] if is_intact(frame) else [_ALTERED]
+            problems += _event_problems(snapshot, event, seq, walked.digest)
         except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
             yield seq, _unreadable(error, head.name, seq)
             return
@@ -127,16 +135,39 @@ def _surplus(snapshot: Snapshot, head: Head) -> Iterator[str]:
 
 
 def check_event(snapshot: Snapshot, session: str, seq: int) -> None:
-    """Check one event against its digest: contents, and the chain up to the event before.
+    """Check one event by itself; see `check_frame`. Raises CorruptionError, and NotFoundError for no event."""
+    check_frame(snapshot, session, seq, snapshot.frame(session, seq))
 
-    What a reader touches can be checked by itself, without the rest of the log. Raises CorruptionError.
+
+def check_frame(snapshot: Snapshot, session: str, seq: int, frame: Buffer) -> None:
+    """Raise CorruptionError unless a frame is that of this event, as it was appended.
+
+    Its header has to have its checksum, and its contents with the digest before them its own digest. A frame of
+    version 1 has no checksum: what its header says is held against its body, the index of ids and the entry above.
     """
-    event = decode(snapshot.frame(session, seq), session)
-    previous = digest_of(snapshot.frame(session, seq - 1)) if seq > 1 else chain.START
-    if event.seq != seq or _digest(event, previous) != event.digest:
-        raise CorruptionError(
-            session, seq, "its digest does not follow from its contents and the event before"
-        )
+    event = decode(frame, session)
+    if not is_intact(frame):
+        raise CorruptionError(session, seq, _ALTERED)
+    previous = _digest_before(snapshot, session, seq)
+    if frame[0] == 1:
+        problems = _event_problems(snapshot, event, seq, previous)
+    else:
+        problems = _own_problems(event, seq, previous)
+    problem = next(problems, "")
+    if problem:
+        raise CorruptionError(session, seq, problem)
+
+
+def _digest_before(snapshot: Snapshot, session: str, seq: int) -> bytes:
+    if seq <= 1:
+        return chain.START
+    try:
+        before = snapshot.frame(session, seq - 1)
+    except NotFoundError as error:
+        raise CorruptionError(session, seq - 1, "is missing") from error
+    if not is_intact(before):
+        raise CorruptionError(session, seq - 1, _ALTERED)
+    return digest_of(before)
 
 
 def _digest(event: Event, previous: bytes) -> bytes:
@@ -152,11 +183,15 @@ def _digest(event: Event, previous: bytes) -> bytes:
     )
 
 
-def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes) -> Iterator[str]:
+def _own_problems(event: Event, seq: int, previous: bytes) -> Iterator[str]:
     if event.seq != seq:
         yield f"stands where event {seq} should"
     if _digest(event, previous) != event.digest:
         yield "its digest does not follow from its contents and the event before"
+
+
+def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes) -> Iterator[str]:
+    yield from _own_problems(event, seq, previous)
     if snapshot.locate(event.session, event.id) != seq:
         yield "the index of ids does not lead to it"
     if event.parent is not None and snapshot.locate(event.session, event.parent) != event.parent_seq:

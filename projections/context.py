@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from eventstore.checked import checked
 from eventstore.estimates import estimates
 from eventstore.event import ROLES, Flag
 from eventstore.formats import view_of_message
@@ -18,17 +19,18 @@ from eventstore.frame import (
     body_of,
     digest_of,
     header_of,
+    kind_of,
     names_of,
     pointers_of,
+    role_of,
     span_of,
     time_of,
 )
-from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE, REWRITE, kind_of_code
+from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE, REWRITE
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import Rewrite, Shown, record_of
 from eventstore.sources import observed_rewrites
 from eventstore.undo import in_effect
-from eventstore.verify import check_event
 from projections.continuation import continues
 from projections.memo import Memo
 from projections.rewrites import NO_REWRITES, Rewrites
@@ -123,18 +125,16 @@ def build_context(
     leaf: Leaf = None,
     as_of: int | None = None,
     rules: str = "pi",
-    verify: bool = False,
+    verify: bool = True,
 ) -> Context:
-    """The context at a leaf, as its harness built it, faults and all.
+    """Return the context at a leaf, as its harness built it, faults and all.
 
-    Its cost follows the context's size, not the history's. With `verify` every event that it shows is checked
-    against its digest, too. Raises NotFoundError, and CorruptionError for an event that is not as appended.
+    Its cost follows the context's size, not the history's. Every event that it is made of is checked; without
+    `verify` none is, which is for looking at a damaged store, not for a request or a summary. Raises NotFoundError,
+    and CorruptionError for an event that is not as it was appended.
     """
-    with log.snapshot() as snapshot:
-        context = context_at(snapshot, stand(snapshot, session, leaf=leaf, as_of=as_of), rules=rules)
-        for part in context.parts if verify else ():
-            check_event(snapshot, session, part.seq)
-        return context
+    with checked(log) if verify else log.snapshot() as snapshot:
+        return context_at(snapshot, stand(snapshot, session, leaf=leaf, as_of=as_of), rules=rules)
 
 
 def context_at(snapshot: Snapshot, at: Standpoint, *, rules: str = "pi") -> Context:
@@ -285,7 +285,7 @@ def _fate(frame: Buffer, head: Header) -> Fate:
 
 
 def _continues(frame: Buffer, head: Header) -> bool:
-    return continues(kind_of_code(head.kind), ROLES[head.role], lambda: bytes(body_of(frame)))
+    return continues(kind_of(frame, head), role_of(frame), lambda: bytes(body_of(frame)))
 
 
 def _rewritten(frame: Buffer, message: bytes, changes: list[Shown], harness: HarnessRules) -> bytes:
@@ -335,7 +335,7 @@ def _from_record(frame: Buffer, show: ShowEntry) -> bytes | None:
 def _part(frame: Buffer, raw: bytes, fate: Fate) -> Part:
     head = header_of(frame)
     event_id, _ = names_of(frame, head)
-    role, utf16, utf8 = ROLES[head.role], head.utf16, head.utf8
+    role, utf16, utf8 = role_of(frame), head.utf16, head.utf8
     if head.kind == COMPACTION:
         role = "compactionSummary"
     if fate is Fate.REWRITTEN:
@@ -343,7 +343,7 @@ def _part(frame: Buffer, raw: bytes, fate: Fate) -> Part:
     return Part(
         seq=head.seq,
         id=event_id,
-        kind=kind_of_code(head.kind),
+        kind=kind_of(frame, head),
         role=role,
         fate=fate,
         raw=raw,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import struct
+import zlib
+from collections.abc import Callable
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eventstore.errors import CorruptionError
 from eventstore.event import ROLES, Event, Flag
 from eventstore.frame import (
     FORMATS,
@@ -18,9 +21,11 @@ from eventstore.frame import (
     decode,
     encode,
     header_of,
+    is_intact,
     kind_of,
     names_of,
     pointers_of,
+    role_of,
     span_of,
     time_of,
     upcast,
@@ -160,18 +165,70 @@ def test_a_root_has_no_parent_whatever_name_it_was_given() -> None:
     assert decode(encode(msgspec.structs.replace(PLAIN, parent="x", parent_seq=0)), "s").parent is None
 
 
-def test_a_version_1_frame_has_the_bytes_that_it_had_when_it_was_fixed() -> None:
-    assert VERSION == 1
+VERSION_1 = (
+    bytes.fromhex("01 01 01 03 2100 0200 0500 0300 0000 0000 9d000000 a3000000 0b000000 0c000000")
+    + struct.pack("<QQQQQQQQqq", 7, 6, 5, 4, 3, 2, 1, 9, 1000, 2000)
+    + bytes(range(32))
+    + b"id"
+    + b"above"
+    + b"why"
+    + b"...MESSAG..."
+)
+
+
+def test_a_version_2_frame_has_the_bytes_that_it_had_when_it_was_fixed() -> None:
+    assert VERSION == 2
     assert HEADER_SIZE == 144
-    assert encode(PLAIN) == (
-        bytes.fromhex("01 01 01 03 2100 0200 0500 0300 0000 0000 9d000000 a3000000 0b000000 0c000000")
-        + struct.pack("<QQQQQQQQqq", 7, 6, 5, 4, 3, 2, 1, 9, 1000, 2000)
-        + bytes(range(32))
-        + b"id"
-        + b"above"
-        + b"why"
-        + b"...MESSAG..."
-    )
+    header = bytes.fromhex("02 01 01 03 2100 0200 0500 0300 0000 0000 a1000000 a7000000 0b000000 0c000000")
+    checked = header + VERSION_1[len(header) : -len(PLAIN.body)]
+    assert encode(PLAIN) == checked + zlib.crc32(checked).to_bytes(4, "little") + PLAIN.body
+
+
+@pytest.mark.parametrize("frame", [VERSION_1, memoryview(VERSION_1), encode(PLAIN)])
+def test_a_frame_of_each_version_is_read_as_it_lies_in_the_store(frame: bytes) -> None:
+    assert upcast(frame) is frame
+    assert decode(frame, "s") == PLAIN
+    assert bytes(body_of(frame)) == PLAIN.body
+    start, stop = span_of(frame)
+    assert frame[start:stop] == b"MESSAG"
+    assert is_intact(frame)
+
+
+@given(events, st.data())
+def test_a_flipped_bit_of_header_names_or_checksum_is_noticed(event: Event, data: st.DataObject) -> None:
+    frame = bytearray(encode(event))
+    bit = data.draw(st.integers(0, (len(frame) - len(event.body)) * 8 - 1))
+    assert is_intact(bytes(frame))
+    frame[bit // 8] ^= 1 << bit % 8
+    assert not is_intact(bytes(frame))
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [b"", VERSION_1[:100], VERSION_1[:145], b"\x03" + VERSION_1[1:], VERSION_1[:2] + b"\xff" + VERSION_1[3:]],
+    ids=["nothing", "half a header", "half a name", "of another version", "of no role"],
+)
+def test_a_frame_that_cannot_be_read_is_damage(damaged: bytes) -> None:
+    with pytest.raises(CorruptionError) as info:
+        decode(damaged, "s")
+    assert info.value.session == "s"
+
+
+@pytest.mark.parametrize("read", [names_of, kind_of], ids=["names", "kind"])
+def test_a_name_that_cannot_be_read_is_damage(read: Callable[..., object]) -> None:
+    frame = bytearray(encode(msgspec.structs.replace(PLAIN, kind="hologram")))
+    for at in (HEADER_SIZE, frame.index(b"hologram")):
+        frame[at] = 0xFF
+    with pytest.raises(CorruptionError) as info:
+        read(frame, header_of(frame))
+    assert info.value.seq == PLAIN.seq
+
+
+def test_a_role_that_cannot_be_read_is_damage() -> None:
+    frame = encode(PLAIN)
+    with pytest.raises(CorruptionError) as info:
+        role_of(frame[:2] + b"\xff" + frame[3:])
+    assert info.value.seq == PLAIN.seq
 
 
 class TestUpcasting:
@@ -186,6 +243,9 @@ class TestUpcasting:
     def test_a_frame_begins_with_the_step_that_its_version_needs(self) -> None:
         steps = {0: lambda frame: b"\x01" + frame[1:] + b"b", 1: lambda frame: b"\x02" + frame[1:] + b"c"}
         assert upcast(b"\x01a", steps, to=2) == b"\x02ac"
+
+    def test_a_newer_frame_is_left_as_it_is(self) -> None:
+        assert upcast(b"\x02a", {}, to=1) == b"\x02a"
 
     def test_a_step_gets_bytes_of_its_own(self) -> None:
         steps = {0: lambda frame: b"\x01" + frame[1:]}

@@ -272,7 +272,7 @@ class TestOldFrames:
                 changing.put("events", key, b"\x00" + value[1:] + b"!")
             meta = {"version": 1, "oldest_frame": 0}
             changing.put("meta", b"refold", msgspec.msgpack.encode(meta))
-        monkeypatch.setitem(frames_.STEPS, 0, lambda frame: b"\x01" + frame[1:-1])
+        monkeypatch.setitem(frames_.STEPS, 0, lambda frame: b"\x02" + frame[1:-1])
         return path
 
     def test_old_frames_are_read_as_new_ones(self, old: Path) -> None:

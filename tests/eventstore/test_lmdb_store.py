@@ -11,7 +11,7 @@ import pytest
 
 from eventstore import open_store
 from eventstore.errors import StoreError
-from eventstore.frame import VERSION
+from eventstore.frame import OLDEST, VERSION
 from eventstore.lmdb_store import STORE_VERSION
 from tests.support.events import event, message, version
 from tests.support.processes import output_of
@@ -154,9 +154,9 @@ class TestVersions:
         assert refusal(filled).endswith("; upgrade refold")
 
     def test_a_store_of_frames_too_old_to_read_is_refused(self, filled: Path) -> None:
-        older = {"version": STORE_VERSION, "oldest_frame": VERSION - 1}
+        older = {"version": STORE_VERSION, "oldest_frame": OLDEST - 1}
         self.meta(filled, msgspec.msgpack.encode(older))
-        assert f"frames of version {VERSION - 1}" in refusal(filled)
+        assert f"frames of version {OLDEST - 1}" in refusal(filled)
 
     @pytest.mark.parametrize("value", [b"", b"\xc1", b"\x80", b"\x01"])
     def test_a_store_that_does_not_tell_its_version_is_refused(self, filled: Path, value: bytes) -> None:

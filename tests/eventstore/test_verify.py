@@ -40,11 +40,6 @@ STORY = [
     message("k", "last", role="toolResult"),
 ]
 
-RECORDED = range(struct.calcsize("<BBBBHHHHHxxIIIIQQQQQQQQq"), struct.calcsize("<BBBBHHHHHxxIIIIQQQQQQQQqq"))
-"""Where a frame says when it was stored: nothing else in the store knows."""
-ORPHAN_BIT = (struct.calcsize("<BBBB"), 4)
-"""Byte and bit that say that a root's record named a parent that was not there."""
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -81,14 +76,6 @@ def frame_changed(seq: int, change: Callable[[bytes], bytes]) -> Callable[[Table
 def event_changed(number: int, **fields: object) -> Callable[[Tables], None]:
     """A change of what the frame of an event of session s says."""
     return frame_changed(number, lambda frame: encode(msgspec.structs.replace(decode(frame, "s"), **fields)))
-
-
-def says_the_same(one: bytes, two: bytes) -> bool:
-    """Whether two frames differ in nothing that means anything: padding, a span's start without its end."""
-    try:
-        return one[0] == two[0] and decode(one, "s") == decode(two, "s")
-    except (ValueError, IndexError):
-        return False
 
 
 class TestSoundLogs:
@@ -140,8 +127,6 @@ class TestChangedEvents:
         for at in range(len(frame)):
             bit = 1 << (at % 8)
             changed = frame[:at] + bytes([frame[at] ^ bit]) + frame[at + 1 :]
-            if at in RECORDED or (at, bit) == ORPHAN_BIT or says_the_same(changed, frame):
-                continue
             with tables(tmp_path / "store") as changing:
                 changing.put("events", event_key(1, seq), changed)
             if not checked(tmp_path / "store"):

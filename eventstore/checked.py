@@ -1,0 +1,116 @@
+"""Reads that are checked: nothing altered gets from a store into a summary or a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from eventstore.errors import CorruptionError, NotFoundError
+from eventstore.event import Flag
+from eventstore.frame import Buffer, header_of, pointers_of
+from eventstore.log import EventLog, FeedItem, Head, Snapshot
+from eventstore.verify import check_frame
+
+
+@contextmanager
+def checked(log: EventLog | Snapshot) -> Iterator[Snapshot]:
+    """Open a snapshot of a log whose every read is checked, or give a checked view of a snapshot."""
+    with log.snapshot() as snapshot:
+        yield snapshot if isinstance(snapshot, CheckedSnapshot) else CheckedSnapshot(snapshot)
+
+
+class CheckedSnapshot:
+    """A `Snapshot` that raises CorruptionError for an event or a head that is not as it was appended.
+
+    Each event is checked once: its header, its body, its link to the event before, and that it stands where it was
+    asked for. So a fold over it sees whole what it is made of: a context its messages, the compaction in effect, the
+    rewrites, and the events that name model and thinking level.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._sound: set[tuple[str, int]] = set()
+        self._heads: dict[str, Head] = {}
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        return nullcontext(self)
+
+    def heads(self) -> Iterator[Head]:
+        return (self.head(head.name) for head in self._snapshot.heads())
+
+    def head(self, session: str) -> Head:
+        if session not in self._heads:
+            head = self._snapshot.head(session)
+            newest = header_of(self._event(session, head.version, head.version))
+            leaf = newest.parent_seq if newest.flags & Flag.OFF_PATH else newest.seq
+            if (newest.digest, newest.position, leaf) != (head.digest, head.position, head.leaf):
+                raise CorruptionError(session, 0, "the session's head does not agree with its newest event")
+            self._heads[session] = head
+        return self._heads[session]
+
+    def frame(self, session: str, seq: int) -> Buffer:
+        return self._event(session, seq, self.head(session).version)
+
+    def _event(self, session: str, seq: int, version: int) -> Buffer:
+        try:
+            frame = self._snapshot.frame(session, seq)
+        except NotFoundError as error:
+            if 0 < seq <= version:
+                raise CorruptionError(session, seq, "is missing") from error
+            raise
+        return self._checked(session, seq, frame)
+
+    def _checked(self, session: str, seq: int, frame: Buffer | None) -> Buffer:
+        if frame is None:
+            raise CorruptionError(session, seq, "is missing")
+        if (session, seq) not in self._sound:
+            check_frame(self._snapshot, session, seq, frame)
+            self._sound.add((session, seq))
+        return frame
+
+    def frames(
+        self, session: str, *, first: int = 1, last: int | None = None, backward: bool = False
+    ) -> Iterator[Buffer]:
+        version = self.head(session).version
+        numbers = range(max(first, 1), min(version, version if last is None else last) + 1)
+        frames = self._snapshot.frames(session, first=first, last=last, backward=backward)
+        return (
+            self._checked(session, seq, next(frames, None))
+            for seq in (reversed(numbers) if backward else numbers)
+        )
+
+    def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
+        version = self.head(session).version
+        try:
+            frames = list(self._snapshot.path(session, leaf, first=first))
+        except NotFoundError as error:
+            if leaf <= version:
+                raise CorruptionError(session, leaf, "an event is missing on its path") from error
+            raise
+        # Upward, so that the number of each is known before it is looked at.
+        seq = leaf
+        for frame in reversed(frames):
+            _, _, parent, *_ = pointers_of(self._checked(session, seq, frame))
+            if parent >= seq:
+                raise CorruptionError(session, seq, "its parent comes behind it")
+            seq = parent
+        if seq >= max(first, 1):
+            raise CorruptionError(session, seq, "is missing on the path")
+        return iter(frames)
+
+    def locate(self, session: str, event_id: str) -> int:
+        return self._snapshot.locate(session, event_id)
+
+    def ids(self, session: str, prefix: str = "") -> Iterator[str]:
+        return self._snapshot.ids(session, prefix)
+
+    def feed(self, after: int = 0) -> Iterator[FeedItem]:
+        for item in self._snapshot.feed(after):
+            self._checked(item.session, item.seq, item.frame)
+            yield item
+
+    def blob(self, digest: bytes) -> bytes:
+        return self._snapshot.blob(digest)
+
+    def derived(self, key: bytes) -> bytes | None:
+        return self._snapshot.derived(key)

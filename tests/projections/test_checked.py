@@ -1,0 +1,245 @@
+"""Checked reads: whatever bit of a store is flipped, a checked context is the one that was stored, or there is none."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from eventstore import open_store
+from eventstore.checked import checked
+from eventstore.errors import CorruptionError, NotFoundError
+from eventstore.event import Flag
+from eventstore.frame import body_of, decode, encode, header_of, names_of
+from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb_snapshot import LmdbSnapshot
+from eventstore.verify import verify
+from projections.context import build_context
+from tests.support.events import compaction, decision, event, message, model_change, thinking_change
+from tests.support.tampering import event_key
+
+STORY = [
+    message("a", "first"),
+    model_change("b"),
+    message("c", "a longer text", role="assistant", cause="x"),
+    message("d", "elsewhere", parent="a"),
+    thinking_change("e", parent="c"),
+    compaction("f", "c"),
+    message("g", "last", role="toolResult"),
+    event("h", "rewrite", reason="prune", targets=[{"target": "g", "shown": "[cut]"}]),
+    message("i", "and on"),
+    decision("j"),
+]
+FROZEN = Path(__file__).parents[1] / "frozen" / "store-1" / "data.mdb"
+HIDDEN = {1, 4}
+"""Events that the context at the leaf is not made of."""
+
+
+class Damaged:
+    """A store inside a write transaction that is never committed: what is put there is damage."""
+
+    def __init__(self, log: LmdbLog, transaction: Any, number: int = 1) -> None:
+        self._log, self._transaction, self._number = log, transaction, number
+
+    def put(self, seq: int, frame: bytes) -> None:
+        self._transaction.put(event_key(self._number, seq), frame, db=self._log._dbs.events)
+
+    def put_head(self, value: bytes) -> None:
+        self._transaction.put(b"h" + event_key(self._number, 0)[:4], value, db=self._log._dbs.sessions)
+
+    def head(self) -> bytes:
+        return bytes(self._transaction.get(b"h" + event_key(self._number, 0)[:4], db=self._log._dbs.sessions))
+
+    def delete(self, seq: int) -> None:
+        self._transaction.delete(event_key(self._number, seq), db=self._log._dbs.events)
+
+    def snapshot(self) -> LmdbSnapshot:
+        return LmdbSnapshot(self._transaction, self._log._dbs, self._log._oldest_frame)
+
+    def frame(self, seq: int) -> bytes:
+        return bytes(self.snapshot().frame(self.session, seq))
+
+    @property
+    def session(self) -> str:
+        return next(head.name for head in self.snapshot().heads() if head.number == self._number)
+
+    def context(self) -> bytes | None:
+        """What a checked read gives, None where it finds damage."""
+        try:
+            return build_context(self.snapshot(), self.session).pi_json()
+        except CorruptionError:
+            return None
+
+
+@contextmanager
+def damaging(path: Path, number: int = 1) -> Iterator[Damaged]:
+    with open_store(path) as log:
+        transaction = log._env.begin(write=True, buffers=True)
+        yield Damaged(log, transaction, number)
+        transaction.abort()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Damaged]:
+    with open_store(tmp_path / "store") as log:
+        log.append("s", STORY)
+    with damaging(tmp_path / "store") as store:
+        yield store
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Iterator[Damaged]:
+    """The session "every kind" of the frozen store of version 1."""
+    shutil.copy(FROZEN, tmp_path)
+    with damaging(tmp_path, 1) as store:
+        assert store.session == "every kind"
+        yield store
+
+
+def flipped(stored: bytes, bit: int) -> bytes:
+    changed = bytearray(stored)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def header_bits(frame: bytes) -> range:
+    """The bits of a frame's header, names and checksum."""
+    return range((len(frame) - len(body_of(frame))) * 8)
+
+
+@pytest.mark.parametrize("seq", range(1, len(STORY) + 1))
+def test_a_flipped_bit_of_a_header_is_found_by_a_checked_read_or_has_no_effect(
+    store: Damaged, seq: int
+) -> None:
+    frame, context = store.frame(seq), store.context()
+    assert context is not None
+    found = set()
+    for bit in header_bits(frame):
+        store.put(seq, flipped(frame, bit))
+        found.add(store.context())
+    assert found <= {None, context}
+    assert context not in found or seq in HIDDEN
+
+
+@pytest.mark.parametrize("seq", [1, 6, 10])
+def test_a_flipped_bit_of_a_header_is_found_by_verify(store: Damaged, seq: int) -> None:
+    frame = store.frame(seq)
+    missed = []
+    for bit in header_bits(frame):
+        store.put(seq, flipped(frame, bit))
+        if not verify(store.snapshot()).findings:
+            missed.append(bit)
+    assert missed == []
+
+
+@pytest.mark.parametrize("bit", range(0, 400, 7))
+def test_a_flipped_bit_of_a_body_is_found(store: Damaged, bit: int) -> None:
+    frame = store.frame(3)
+    store.put(3, flipped(frame, len(frame) * 8 - 1 - bit))
+    assert store.context() is None
+
+
+def test_a_flipped_bit_of_a_head_is_found(store: Damaged) -> None:
+    head = store.head()
+    for bit in range(len(head) * 8):
+        store.put_head(flipped(head, bit))
+        with pytest.raises(CorruptionError):
+            build_context(store.snapshot(), "s")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"leaf": 8}, {"leaf": 10}, {"version": 9}, {"digest": bytes(32)}, {"position": 1}]
+)
+def test_a_head_without_a_checksum_is_held_against_the_newest_event(
+    store: Damaged, fields: dict[str, Any]
+) -> None:
+    head = store.snapshot().head("s")
+    store.put_head(msgspec.msgpack.encode(head))
+    assert store.context() is not None
+    store.put_head(msgspec.msgpack.encode(msgspec.structs.replace(head, **fields)))
+    assert store.context() is None
+
+
+@pytest.mark.parametrize("seq", [2, 3, 5, 6, 7, 8, 9, 10])
+def test_a_missing_event_is_damage(store: Damaged, seq: int) -> None:
+    store.delete(seq)
+    assert store.context() is None
+
+
+@pytest.mark.parametrize(("one", "two"), [(7, 9), (3, 4), (6, 8)])
+def test_events_in_each_others_places_are_damage(store: Damaged, one: int, two: int) -> None:
+    frames = store.frame(one), store.frame(two)
+    store.put(two, frames[0])
+    store.put(one, frames[1])
+    assert store.context() is None
+
+
+def test_an_event_of_another_compaction_is_damage_also_with_a_checksum_of_its_own(store: Damaged) -> None:
+    # Whoever can make the checksum could hide it; not so an older page that came back.
+    changed = msgspec.structs.replace(
+        decode(store.frame(9), "s"), body=b'{"type":"message"}', message_span=(0, 0)
+    )
+    store.put(9, encode(changed))
+    assert store.context() is None
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_checked_frames_are_those_of_the_snapshot(store: Damaged, *, backward: bool) -> None:
+    plain = store.snapshot()
+    with checked(plain) as snapshot:
+        for first, last in [(1, None), (3, 7), (5, 99), (9, 3)]:
+            expected = list(plain.frames("s", first=first, last=last, backward=backward))
+            assert list(snapshot.frames("s", first=first, last=last, backward=backward)) == expected
+
+
+def test_a_checked_snapshot_is_a_snapshot(store: Damaged) -> None:
+    plain = store.snapshot()
+    with checked(plain) as snapshot:
+        assert list(snapshot.heads()) == list(plain.heads())
+        assert list(snapshot.feed(3)) == list(plain.feed(3))
+        assert list(snapshot.ids("s")) == list(plain.ids("s"))
+        assert list(snapshot.path("s", 9, first=3)) == list(plain.path("s", 9, first=3))
+        assert list(snapshot.path("s", 0)) == []
+        with checked(snapshot) as again:
+            assert again is snapshot
+        for missing in (0, 11, 2**63):
+            with pytest.raises(NotFoundError):
+                snapshot.frame("s", missing)
+        with pytest.raises(NotFoundError):
+            snapshot.path("s", 11)
+        with pytest.raises(NotFoundError):
+            snapshot.head("nobody")
+
+
+class TestVersion1:
+    """Frames that have no checksum."""
+
+    def test_the_store_is_one(self, old: Damaged) -> None:
+        assert {frame[0] for frame in old.snapshot().frames("every kind")} == {1}
+
+    def test_a_checked_context_is_the_context(self, old: Damaged) -> None:
+        plain = old.snapshot()
+        for head in plain.heads():
+            for entry in plain.ids(head.name):
+                if header_of(plain.frame(head.name, plain.locate(head.name, entry))).flags & Flag.OFF_PATH:
+                    continue
+                expected = build_context(plain, head.name, leaf=entry, verify=False)
+                assert build_context(plain, head.name, leaf=entry) == expected
+
+    @pytest.mark.parametrize("seq", [3, 9, 11, 20])
+    def test_a_flipped_bit_of_a_header_is_found_or_has_no_effect(self, old: Damaged, seq: int) -> None:
+        frame = old.frame(seq)
+        leaf = names_of(frame, header_of(frame))[0]
+        context = build_context(old.snapshot(), "every kind", leaf=leaf)
+        for bit in header_bits(frame):
+            old.put(seq, flipped(frame, bit))
+            try:
+                found = build_context(old.snapshot(), "every kind", leaf=leaf)
+            except CorruptionError:
+                continue
+            assert found == context, bit
