@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from eventstore.errors import StoreError
+from eventstore.lmdb_files import flush_folder
 from eventstore.lmdb_log import LmdbLog
-from eventstore.lmdb_store import flush_folder
 from eventstore.verify import Progress, Verification, verify
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from threading import Lock
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import Any, Final, Literal, Self, TypeVar, cast
 
 import lmdb
 
@@ -27,6 +27,9 @@ from eventstore.log import Appended, Expected, Snapshot
 T = TypeVar("T")
 Durability = Literal["each", "batch"]
 """Whether each append has a flush of its own, or shares one with those of other threads."""
+
+_COMMITS_A_CHECK: Final = 256
+"""Commits after which the slots of readers that died are looked for."""
 
 
 class LmdbLog:
@@ -48,7 +51,7 @@ class LmdbLog:
     ) -> None:
         self.path = os.fspath(path)
         self._clock = clock
-        env, self._dbs, self._oldest_frame = lmdb_store.open_environment(
+        env, self._files, self._dbs, self._oldest_frame = lmdb_store.open_environment(
             self.path, create=create, map_size=map_size
         )
         self._env: lmdb.Environment | None = env
@@ -57,6 +60,7 @@ class LmdbLog:
         # One writer at a time in this process, too, so that the map can grow between two of them.
         self._writing = Lock()
         self._mapping = Lock()
+        self._commits = 0
         self._open_snapshots = 0
         self._to_close: lmdb.Environment | None = None
         self._group = GroupCommit(self._commit) if durability == "batch" else None
@@ -132,7 +136,10 @@ class LmdbLog:
     def size(self) -> StoreSize:
         """How much room the store takes, and how many readers it has at this moment."""
         with _Snapshots(self) as snapshot:
-            return lmdb_store.size_of(self._environment(), self._dbs, snapshot._transaction)
+            try:
+                return lmdb_store.size_of(self._environment(), self._dbs, snapshot._transaction)
+            except lmdb.Error as error:
+                raise lmdb_store.translated(self.path, "read", error) from error
 
     def _write(self, write: Callable[[Transaction], T]) -> T:
         """Run `write` in a durable transaction: its own, or one that it shares with other threads'."""
@@ -150,6 +157,11 @@ class LmdbLog:
         """All requests in one transaction, a failed one without what it wrote."""
         with self._writing:
             outcomes = self._run(requests)
+            self._commits += 1
+            if self._commits % _COMMITS_A_CHECK == 0:
+                # Readers that died keep the pages that they saw. The append is stored, whatever comes of this.
+                with suppress(lmdb.Error, StoreError):
+                    self._environment().reader_check()
         for request, (result, error) in zip(requests, outcomes, strict=True):
             if error is None:
                 request.succeed(result)
@@ -162,20 +174,19 @@ class LmdbLog:
             env = self._environment()
             try:
                 with env.begin(write=True, buffers=True) as transaction:
-                    return [
+                    outcomes = [
                         _run_apart(env, transaction, request, alone=len(requests) == 1)
                         for request in requests
                     ]
+                    with self._files.held(env, transaction):
+                        transaction.commit()
+                    return outcomes
             except lmdb.MapFullError:
                 self._resize(env, env.info()["map_size"] * 2)
             except lmdb.MapResizedError:
                 self._resize(env, 0)
             except lmdb.Error as failure:
-                raise StoreError(
-                    self.path,
-                    f"cannot be written ({failure})",
-                    "make room or mend what it says; nothing of this append was stored",
-                ) from failure
+                raise lmdb_store.translated(self.path, "written", failure) from failure
 
     def _resize(self, env: lmdb.Environment, size: int) -> None:
         """Give the file another map (0: as large as another process has made it), while nothing here uses it."""
@@ -209,9 +220,7 @@ class LmdbLog:
             except lmdb.Error as failure:
                 if isinstance(failure, lmdb.ReadersFullError) and env.reader_check():
                     continue
-                raise StoreError(
-                    self.path, f"cannot be read ({failure})", "mend what it says, then try again"
-                ) from failure
+                raise lmdb_store.translated(self.path, "read", failure) from failure
 
     def _end_reading(self, transaction: Transaction, error: BaseException | None) -> None:
         if os.getpid() != self._process:

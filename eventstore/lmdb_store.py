@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -15,6 +13,15 @@ import msgspec
 
 from eventstore.errors import StoreError
 from eventstore.frame import OLDEST, STEPS, VERSION
+from eventstore.lmdb_files import (
+    DATA_FILE,
+    HALF_MADE,
+    LOCK_FILE,
+    PRIVATE_FILE,
+    StoreFiles,
+    begin_lock_file,
+    make_store,
+)
 
 if TYPE_CHECKING:
     from eventstore.lmdb_keys import Transaction
@@ -31,10 +38,10 @@ MAP_SIZE: Final = 1 << 30 if sys.platform == "win32" else 1 << 36
 _READERS: Final = 510
 _META_KEY: Final = b"refold"
 _META_PAGES: Final = 2
-_DATA_FILE: Final = "data.mdb"
-_LOCK_FILE: Final = "lock.mdb"
-_ROOM_TO_BEGIN: Final = 1 << 16
-"""Bytes of disk that a new store, or an old one without its lock file, takes to open."""
+_NEW_MAP: Final = 1 << 20
+"""What a new store may grow to while its tables are made."""
+_OPENINGS: Final = 3
+"""Times that a store is opened whose files change meanwhile: a layered file system copies one that is written."""
 _OPENING: Final = Lock()
 """py-lmdb refuses to open a store twice in one process, but not to two threads at the same moment."""
 _OF_ANOTHER_KIND: Final = (
@@ -43,6 +50,16 @@ _OF_ANOTHER_KIND: Final = (
     lmdb.CorruptedError,
     lmdb.PageNotFoundError,
 )
+
+
+_REMEDIES: Final = (
+    (_OF_ANOTHER_KIND, "run 'refold verify', then restore a backup"),
+    (lmdb.PanicError, "close the store, mend its disk, then open it again"),
+    (lmdb.MemoryError, "give this process more memory addresses"),
+    (lmdb.TxnFullError, "append fewer events at a time"),
+    (lmdb.MapResizedError, "another process has just made it larger: try again"),
+)
+_REMEDY: Final = "check its permissions and the room on its disk"
 
 
 class StoreMeta(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,33 +100,20 @@ def size_of(env: lmdb.Environment, dbs: Databases, transaction: lmdb.Transaction
     )
 
 
-def open_environment(path: str, *, create: bool, map_size: int) -> tuple[lmdb.Environment, Databases, int]:
-    """The environment, its tables and the oldest frame version in it. Raises StoreError.
+def open_environment(
+    path: str, *, create: bool, map_size: int
+) -> tuple[lmdb.Environment, StoreFiles, Databases, int]:
+    """The environment, its files, its tables and the oldest frame version in it. Raises StoreError.
 
     Files that may not be written are opened for reading. The slots of readers that died are cleared.
     """
-    data = Path(path, _DATA_FILE)
+    data = Path(path, DATA_FILE)
     try:
-        exists = _is_there(Path(path), data, create=create)
-        if not exists:
-            Path(path).mkdir(parents=True, exist_ok=True)
-        may_write, may_lock = _rights(data)
-        is_writable = not exists or (may_write and may_lock)
-        if is_writable and not (exists and data.with_name(_LOCK_FILE).exists()):
-            _check_room(path)
-        with _OPENING:
-            env = lmdb.open(
-                path,
-                map_size=max(map_size, data.stat().st_size if exists else 0),
-                max_dbs=len(Databases._fields),
-                max_readers=_READERS,
-                lib_version=_ENGINE,
-                readahead=False,
-                readonly=not is_writable,
-                lock=is_writable or may_lock,
-            )
+        if not _is_there(Path(path), data, create=create):
+            make_store(Path(path), _make)
+        env, files = _open_files(path, data, map_size)
     except lmdb.Error as error:
-        raise _refusal(path, error) from error
+        raise translated(path, "opened", error) from error
     except OSError as error:
         raise StoreError(
             path, f"cannot be opened ({error.strerror})", "check its permissions and the room on its disk"
@@ -117,47 +121,64 @@ def open_environment(path: str, *, create: bool, map_size: int) -> tuple[lmdb.En
     try:
         _check_whole(env, path, data)
         env.reader_check()
-        tables = _open_tables(env, path)
+        return env, files, *_open_tables(env, files, path)
+    except lmdb.Error as error:
+        env.close()
+        raise translated(path, "opened", error) from error
     except BaseException:
         env.close()
         raise
-    if not exists:
-        flush_folder(Path(path))
-        flush_folder(Path(path).absolute().parent)
-    return env, *tables
+
+
+def _open_files(path: str, data: Path, map_size: int) -> tuple[lmdb.Environment, StoreFiles]:
+    """Open the files that are at the path, and no others that came in their place meanwhile."""
+    for _ in range(_OPENINGS):
+        may_write, may_lock = _rights(data)
+        if may_lock:
+            begin_lock_file(data)
+        files = StoreFiles(path)
+        with _OPENING:
+            env = lmdb.open(
+                path,
+                map_size=max(map_size, data.stat().st_size),
+                mode=PRIVATE_FILE,
+                max_dbs=len(Databases._fields),
+                max_readers=_READERS,
+                lib_version=_ENGINE,
+                readahead=False,
+                readonly=not (may_write and may_lock),
+                lock=may_lock,
+            )
+        if files.are_in_place():
+            return env, files
+        env.close()
+    raise StoreError(path, "is being moved or replaced", "try again when that has ended")
 
 
 def _rights(data: Path) -> tuple[bool, bool]:
     """Whether this process may write the data file, and have its readers and writers stand in the lock file."""
-    lock = data.with_name(_LOCK_FILE)
+    lock = data.with_name(LOCK_FILE)
     may_write = os.access(data, os.W_OK)
     # A lock file that only a reader made would shut the store's owner out.
     may_lock = os.access(lock, os.W_OK) if lock.exists() else may_write and os.access(data.parent, os.W_OK)
     return may_write, may_lock
 
 
-def _check_room(folder: str) -> None:
-    """Refuse to make files on a full disk: LMDB writes its lock file through memory, where that is a signal."""
-    if sys.platform == "win32":
-        return
-    disk = os.statvfs(folder)
-    if disk.f_blocks and disk.f_bavail * disk.f_frsize < _ROOM_TO_BEGIN:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _refusal(path: str, error: lmdb.Error) -> StoreError:
-    """What it means for a store that LMDB cannot open it."""
+def translated(path: str, done: str, error: lmdb.Error) -> StoreError:
+    """What it means for a store that LMDB could not do this ("opened", "read", "written") to it."""
     if "already open" in str(error):
         return StoreError(
             path, "is already open in this process", "use that log, or close it before opening it again"
         )
-    if isinstance(error, _OF_ANOTHER_KIND):
+    if isinstance(error, _OF_ANOTHER_KIND) and done == "opened":
         return StoreError(path, f"is not a refold store ({error})", "name another folder with --store")
     if isinstance(error, lmdb.ReadersFullError):
         return StoreError(path, f"has {_READERS} readers, as many as it can", "wait until some have ended")
-    return StoreError(
-        path, f"cannot be opened ({error.reason})", "check its permissions and the room on its disk"
-    )
+    remedy = next((text for kinds, text in _REMEDIES if isinstance(error, kinds)), _REMEDY)
+    # When a store is opened, the function of LMDB that failed says nothing to anybody.
+    problem = error.reason if done == "opened" else error
+    nothing = "; nothing of this append was stored" if done == "written" else ""
+    return StoreError(path, f"cannot be {done} ({problem})", remedy + nothing)
 
 
 def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
@@ -168,7 +189,10 @@ def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
         return True
     if not create:
         raise StoreError(str(folder), "there is no store here", "import a session first: refold import FILE")
-    if folder.is_dir() and any(entry.name not in (_DATA_FILE, _LOCK_FILE) for entry in folder.iterdir()):
+    ours = (DATA_FILE, LOCK_FILE)
+    if folder.is_dir() and any(
+        entry.name not in ours and not entry.name.startswith(HALF_MADE) for entry in folder.iterdir()
+    ):
         raise StoreError(
             str(folder), "is a folder of something else", "name an empty or a new folder with --store"
         )
@@ -191,26 +215,25 @@ def _check_whole(env: lmdb.Environment, path: str, data: Path) -> None:
         raise StoreError(path, f"is truncated: {actual} bytes of {expected}", "restore it from a backup")
 
 
-def _open_tables(env: lmdb.Environment, path: str) -> tuple[Databases, int]:
+def _open_tables(env: lmdb.Environment, files: StoreFiles, path: str) -> tuple[Databases, int]:
+    names = [name.encode() for name in Databases._fields]
     try:
         if env.flags()["readonly"]:
-            dbs = Databases._make(env.open_db(name.encode(), create=False) for name in Databases._fields)
+            dbs = Databases._make(env.open_db(name, create=False) for name in names)
         else:
-            # One transaction, so one maker: where several processes come first, the others find the tables.
             with env.begin(write=True) as transaction:
                 if not transaction.stat()["entries"]:
-                    _make(env, transaction)
-                dbs = Databases._make(
-                    env.open_db(name.encode(), txn=transaction, create=False) for name in Databases._fields
-                )
+                    # An older refold has left it where it was ended.
+                    _fill(env, transaction)
+                dbs = Databases._make(env.open_db(name, txn=transaction, create=False) for name in names)
+                with files.held(env, transaction):
+                    transaction.commit()
         with env.begin() as transaction:
             found = transaction.get(_META_KEY, db=dbs.meta)
     except (lmdb.NotFoundError, lmdb.IncompatibleError) as error:
         raise StoreError(
             path, "is an LMDB database, but not a refold store", "name another folder with --store"
         ) from error
-    except lmdb.Error as error:
-        raise _refusal(path, error) from error
     if found is None:
         raise StoreError(
             path, "is an LMDB database, but not a refold store", "name another folder with --store"
@@ -241,17 +264,24 @@ def mark_version(transaction: Transaction, dbs: Databases) -> None:
         transaction.put(_META_KEY, msgspec.msgpack.encode(newer), db=dbs.meta)
 
 
-def flush_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk, where its system knows how to: a new file is not lost with them."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def _make(file: str) -> None:
+    """Write an empty store's data file, and flush it."""
+    with (
+        lmdb.open(
+            file,
+            subdir=False,
+            lock=False,
+            mode=PRIVATE_FILE,
+            map_size=_NEW_MAP,
+            max_dbs=len(Databases._fields),
+            lib_version=_ENGINE,
+        ) as env,
+        env.begin(write=True) as transaction,
+    ):
+        _fill(env, transaction)
 
 
-def _make(env: lmdb.Environment, transaction: lmdb.Transaction[bytes]) -> None:
+def _fill(env: lmdb.Environment, transaction: lmdb.Transaction[bytes]) -> None:
     for name in Databases._fields:
         db = env.open_db(name.encode(), txn=transaction)
         if name == "meta":

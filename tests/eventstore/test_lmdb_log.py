@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import lmdb
 import msgspec
 import pytest
 
@@ -16,6 +17,7 @@ from eventstore.chain import payload_digest
 from eventstore.errors import CorruptionError, EventConflictError, StoreError
 from eventstore.frame import decode
 from eventstore.lmdb_log import Durability, LmdbLog
+from eventstore.lmdb_store import translated
 from eventstore.verify import verify
 from tests.support.events import NOW, decision, event, events, frames, message, path_ids, version
 from tests.support.processes import output_of, start
@@ -298,3 +300,50 @@ class TestOldFrames:
         with open_store(old) as log:
             assert path_ids(log, "s", "e") == ["a", "c", "e"]
             assert verify(log).findings == []
+
+
+class TestErrors:
+    """What LMDB says is told as a StoreError with a remedy, whatever was being done."""
+
+    @pytest.mark.parametrize("done", ["opened", "read", "written"])
+    @pytest.mark.parametrize(
+        "name",
+        [name for name in dir(lmdb) if isinstance(getattr(lmdb, name), type) and name.endswith("Error")],
+    )
+    def test_every_error_of_lmdb_has_a_remedy(self, name: str, done: str) -> None:
+        kind: type[lmdb.Error] = getattr(lmdb, name)
+        found = translated("store", done, kind("mdb_thing", "it says so"))
+        assert found.path == "store"
+        assert found.problem
+        assert found.remedy
+        assert "\n" not in str(found)
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            lambda log: log.append("s", [message("a")]),
+            lambda log: log.keep([(b"k", b"v")]),
+            lambda log: log.snapshot().__enter__(),
+            lambda log: log.size(),
+            lambda log: log.copy_to("copy"),
+        ],
+    )
+    def test_an_error_that_begins_a_transaction_is_told(
+        self, store: LmdbLog, monkeypatch: pytest.MonkeyPatch, use: Callable[[LmdbLog], object]
+    ) -> None:
+        class Broken:
+            def __init__(self, env: lmdb.Environment) -> None:
+                self._env = env
+
+            def begin(self, **_: object) -> None:
+                raise lmdb.PanicError("mdb_txn_begin", "it is broken")
+
+            def __getattr__(self, name: str) -> object:
+                return getattr(self._env, name)
+
+        assert store._env is not None
+        monkeypatch.setattr(store, "_env", Broken(store._env))
+        with pytest.raises(StoreError):
+            use(store)
+        monkeypatch.undo()
+        assert store.append("s", [message("b")]).version == 1

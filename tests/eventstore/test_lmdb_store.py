@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -9,11 +10,13 @@ import lmdb
 import msgspec
 import pytest
 
-from eventstore import open_store
+from eventstore import lmdb_files, open_store
 from eventstore.errors import StoreError
 from eventstore.frame import OLDEST, VERSION
+from eventstore.lmdb_files import HALF_MADE
 from eventstore.lmdb_store import STORE_VERSION
 from tests.support.events import event, message, version
+from tests.support.permissions import modes
 from tests.support.processes import output_of
 from tests.support.tampering import tables
 
@@ -201,3 +204,119 @@ class TestTruncation:
                 log.append("s", [event(f"e{number}", data="x" * 5000 * (number % 4))])
                 log.keep([(b"key", b"x" * 9000 * (number % 3))])
         assert output_of(OPEN_AND_READ, tmp_path / "store") == "opened\n"
+
+
+def _data_file_in_the_making(folder: Path) -> bytes:
+    """What LMDB puts into a new file before anything is flushed."""
+    lmdb.open(str(folder / "making"), lib_version=0, max_dbs=7).close()
+    return (folder / "making" / "data.mdb").read_bytes()
+
+
+class TestFirstCreation:
+    """What a power loss can leave of a store that is being made opens as an empty one."""
+
+    @pytest.mark.parametrize("pages", [0, 0.5, 1, 2])
+    @pytest.mark.parametrize("content", ["zeros", "data"])
+    @pytest.mark.parametrize("lock", [None, 0, 100, 32768])
+    def test_a_half_made_data_file_is_made_anew(
+        self, tmp_path: Path, pages: float, content: str, lock: int | None
+    ) -> None:
+        store = tmp_path / "store"
+        store.mkdir()
+        begun = _data_file_in_the_making(tmp_path)[: int(pages * 4096)]
+        (store / f"{HALF_MADE}1").write_bytes(begun if content == "data" else bytes(len(begun)))
+        if lock is not None:
+            (store / "lock.mdb").write_bytes(bytes(lock))
+        with open_store(store) as log:
+            assert log.append("s", [message("a")]).version == 1
+
+    @pytest.mark.parametrize("lock", [None, 0, 100, 32768])
+    def test_a_data_file_that_has_both_names_is_the_store(self, filled: Path, lock: int | None) -> None:
+        (filled / f"{HALF_MADE}1").hardlink_to(filled / "data.mdb")
+        (filled / "lock.mdb").unlink()
+        if lock is not None:
+            (filled / "lock.mdb").write_bytes(bytes(lock))
+        with open_store(filled) as log:
+            assert version(log, "s") == 40
+
+    def test_leftovers_go_with_the_first_that_opens(self, filled: Path) -> None:
+        (filled / f"{HALF_MADE}1").touch()
+        (filled / "lock.mdb").unlink()
+        open_store(filled).close()
+        assert sorted(entry.name for entry in filled.iterdir()) == ["data.mdb", "lock.mdb"]
+
+    def test_a_data_file_is_whole_when_it_gets_its_name(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        link = os.link
+
+        def looking(made: str, data: Path) -> None:
+            assert not data.exists()
+            (tmp_path / "seen").mkdir()
+            (tmp_path / "seen" / "data.mdb").write_bytes(Path(made).read_bytes())
+            link(made, data)
+
+        monkeypatch.setattr(os, "link", looking)
+        open_store(tmp_path / "store").close()
+        with open_store(tmp_path / "seen", create=False) as log:
+            assert log.append("s", [message("a")]).version == 1
+
+    def test_every_new_folder_is_flushed_before_the_store_is_used(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        flushed: set[Path] = set()
+        monkeypatch.setattr(lmdb_files, "flush_folder", flushed.add)
+        open_store(tmp_path / "a" / "b" / "store").close()
+        assert flushed >= {tmp_path, tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "store"}
+
+    def test_a_file_system_without_links_holds_a_store(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def link(*_: object) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr(os, "link", link)
+        with open_store(tmp_path / "store") as log:
+            assert log.append("s", [message("a")]).version == 1
+
+    def test_of_two_that_make_a_store_the_second_uses_the_firsts(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        link = os.link
+
+        def late(made: str, data: Path) -> None:
+            monkeypatch.setattr(os, "link", link)
+            with open_store(tmp_path / "store") as first:
+                first.append("s", [message("a")])
+            link(made, data)
+
+        monkeypatch.setattr(os, "link", late)
+        with open_store(tmp_path / "store") as second:
+            assert version(second, "s") == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="this system knows no such permissions")
+class TestPrivate:
+    @pytest.mark.parametrize("mask", [0, 0o022, 0o077])
+    def test_a_new_store_is_its_owners_alone(self, tmp_path: Path, mask: int) -> None:
+        before = os.umask(mask)
+        try:
+            with open_store(tmp_path / "store") as log:
+                log.append("s", [message("a")])
+        finally:
+            os.umask(before)
+        assert modes(tmp_path / "store") == {"store": 0o700, "data.mdb": 0o600, "lock.mdb": 0o600}
+
+    def test_a_new_lock_file_is_for_those_whom_the_data_file_is_for(self, filled: Path) -> None:
+        (filled / "data.mdb").chmod(0o640)
+        (filled / "lock.mdb").unlink()
+        open_store(filled).close()
+        assert modes(filled)["lock.mdb"] == 0o640
+
+    def test_a_store_that_is_there_keeps_its_permissions(self, filled: Path) -> None:
+        given = {filled: 0o755, filled / "data.mdb": 0o664, filled / "lock.mdb": 0o664}
+        for path, mode in given.items():
+            path.chmod(mode)
+        with open_store(filled) as log:
+            log.append("s", [message("a")])
+        assert modes(filled) == {path.name: mode for path, mode in given.items()}

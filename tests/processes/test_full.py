@@ -266,7 +266,7 @@ class TestFullDisk:
     @pytest.mark.skipif(sys.platform == "win32", reason="this system knows no limit of a file's size")
     def test_a_new_store_that_finds_no_room_halfway_is_made_when_there_is_some(self, tmp_path: Path) -> None:
         problems = json.loads(output_of(BEGIN_UNDER_A_LIMIT, tmp_path))
-        reasons = r"(mdb_txn_commit: )?(File too large|Input/output error)"
+        reasons = r"(mdb_txn_commit: )?(File too large|Input/output error|No space left on device)"
         told = [re.fullmatch(rf"cannot be (opened|written) \({reasons}\); .*", each) for each in problems]
         assert all(told)
         assert {each[1] for each in told if each} == {"opened", "written"}

@@ -1,0 +1,175 @@
+"""The two files of a store on disk: made in one step, private, and watched while the store is open."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import lmdb
+
+from eventstore.errors import StoreError
+
+if sys.platform != "win32":
+    import fcntl
+
+DATA_FILE: Final = "data.mdb"
+LOCK_FILE: Final = "lock.mdb"
+HALF_MADE: Final = ".new-store-"
+"""How the name of a data file begins that is not in place yet."""
+PRIVATE_FILE: Final = 0o600
+"""What sessions hold is nobody's business but their owner's."""
+PRIVATE_FOLDER: Final = 0o700
+_ROOM_TO_BEGIN: Final = 1 << 16
+"""Bytes of disk that a new store, or an old one without its lock file, takes to open."""
+_OF_THE_DISK: Final = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
+
+
+class StoreFiles:
+    """The files of an open store, known by device and inode.
+
+    A path is not enough: where `lock.mdb` is removed, the next process makes another, and two writers no longer
+    exclude each other; where the folder is moved, appends go where nobody looks.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        folder = Path(path).absolute()
+        self._data, self._lock = str(folder / DATA_FILE), str(folder / LOCK_FILE)
+        self._opened = self._identities()
+
+    def are_in_place(self) -> bool:
+        """Return True if both files are those that were there at first."""
+        return self._identities() == self._opened
+
+    def _identities(self) -> tuple[tuple[int, int] | None, ...]:
+        return _identity(self._data), _identity(self._lock)
+
+    @contextmanager
+    def held(self, env: lmdb.Environment, transaction: lmdb.Transaction[Any]) -> Iterator[None]:
+        """Check that the store is still the one that was opened, and keep it so while the block commits.
+
+        Raises StoreError where it is not: the transaction may not be committed.
+        """
+        try:
+            handle = os.open(self._data, os.O_RDONLY)
+        except OSError:
+            raise self._moved(DATA_FILE) from None
+        try:
+            # Whoever has to make a new lock file waits until the block has ended: see `begin_lock_file`.
+            _lock(handle, is_shared=True)
+            for name, now, then in zip((DATA_FILE, LOCK_FILE), self._identities(), self._opened, strict=True):
+                if now != then:
+                    raise self._moved(name)
+            # The lock file counts the transactions. A data file that another one was copied into is not of that count.
+            if transaction.id() != env.info()["last_txnid"] + 1:
+                raise self._moved(DATA_FILE)
+            yield
+        finally:
+            os.close(handle)
+
+    def _moved(self, name: str) -> StoreError:
+        return StoreError(
+            self._path,
+            f"its {name} was moved, removed or replaced while the store was open",
+            "end every program that has the store open, open it again, then append again",
+        )
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116  every commit does it
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def make_store(folder: Path, fill: Callable[[str], None]) -> None:
+    """Put a data file that `fill` writes into a folder, which is made too. Raises OSError.
+
+    It is put in place whole, and only where none has come meanwhile: a power loss leaves all of it or nothing,
+    and of several processes one makes the store.
+    """
+    new_folders = [each for each in (folder.absolute(), *folder.absolute().parents) if not each.exists()]
+    folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    _check_room(folder)
+    handle, made = tempfile.mkstemp(prefix=HALF_MADE, dir=folder)
+    os.close(handle)
+    try:
+        fill(made)
+        _put_in_place(made, folder / DATA_FILE)
+    finally:
+        Path(made).unlink(missing_ok=True)
+    for each in new_folders:
+        flush_folder(each.parent)
+
+
+def _put_in_place(made: str, data: Path) -> None:
+    if data.exists() and not data.stat().st_size:
+        # An older refold has left it where it lost its power.
+        Path(made).replace(data)
+        return
+    try:
+        os.link(made, data)
+    except (FileExistsError, FileNotFoundError):
+        # Another process was first; it may have cleared away this one's file besides.
+        return
+    except OSError:
+        # A file system that knows no links.
+        if not data.exists():
+            Path(made).rename(data)
+
+
+def begin_lock_file(data: Path) -> None:
+    """Make an empty lock file where there is none, and wait for the commit of whoever has lost his. Raises OSError.
+
+    From then on that writer sees that his lock file is gone, and commits no more. LMDB takes over what the data
+    file says when it finds the lock file empty.
+    """
+    lock = data.with_name(LOCK_FILE)
+    if lock.exists() and lock.stat().st_size:
+        return
+    _check_room(data.parent)
+    os.close(os.open(lock, os.O_CREAT | os.O_RDWR, data.stat().st_mode & 0o666))
+    with data.open("rb") as file:
+        _lock(file.fileno(), is_shared=False)
+    for left in data.parent.glob(f"{HALF_MADE}*"):
+        left.unlink(missing_ok=True)
+    flush_folder(data.parent)
+    flush_folder(data.parent.absolute().parent)
+
+
+def _lock(handle: int, *, is_shared: bool) -> None:
+    """Take a lock that ends with the handle, where the system and the file system know it."""
+    if sys.platform != "win32":
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX)
+
+
+def _check_room(folder: Path) -> None:
+    """Refuse to make files on a full disk: LMDB writes its lock file through memory, where that is a signal."""
+    if sys.platform == "win32":
+        return
+    disk = os.statvfs(folder)
+    if disk.f_blocks and disk.f_bavail * disk.f_frsize < _ROOM_TO_BEGIN:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def flush_folder(folder: Path) -> None:
+    """Put the names in a folder on the disk, where its system knows how to. Raises OSError of a disk that fails."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno in _OF_THE_DISK:
+            raise
+    finally:
+        os.close(handle)
