@@ -176,7 +176,7 @@ def translated(path: str, done: str, error: lmdb.Error) -> StoreError:
         return StoreError(path, f"has {_READERS} readers, as many as it can", "wait until some have ended")
     remedy = next((text for kinds, text in _REMEDIES if isinstance(error, kinds)), _REMEDY)
     # When a store is opened, the function of LMDB that failed says nothing to anybody.
-    problem = error.reason if done == "opened" else error
+    problem = getattr(error, "reason", error) if done == "opened" else error
     nothing = "; nothing of this append was stored" if done == "written" else ""
     return StoreError(path, f"cannot be {done} ({problem})", remedy + nothing)
 
