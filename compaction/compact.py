@@ -6,6 +6,7 @@ import msgspec
 
 from compaction.composing import compaction_record, size_after
 from compaction.summaries.summary import Summary
+from eventstore.checked import checked
 from eventstore.errors import NotFoundError
 from eventstore.writing import SessionWriter
 from projections.context import context_at
@@ -29,7 +30,7 @@ def record_compaction(
     the record and, as tags, at the end of the summary. Raises NotFoundError where `first_kept` is not on the
     leaf's path, VersionConflictError where somebody appended in the meantime.
     """
-    with writer.log.snapshot() as snapshot:
+    with checked(writer.log) as snapshot:
         at = stand(snapshot, writer.session)
         version = snapshot.head(writer.session).version
         first_seq = snapshot.locate(writer.session, first_kept)

@@ -22,6 +22,7 @@ from compaction.summaries.memory import notes_of
 from compaction.summaries.summary import NO_WISHES, Summary, Wishes, summarize
 from compaction.summarizers.asking import Asker
 from compaction.templates import Source, with_session
+from eventstore.checked import checked
 from eventstore.event import Parent
 from eventstore.log import Snapshot
 from eventstore.records import Attempt, Decision, DecisionOutcome
@@ -143,7 +144,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         `since` is the version of the session by which another `leaf` was chosen; None: as it is now. Raises
         NotFoundError.
         """
-        with writer.log.snapshot() as snapshot:
+        with checked(writer.log) as snapshot:
             at = stand(snapshot, writer.session, leaf=leaf)
             plan = self._plan(snapshot, at, cut)
             if isinstance(plan, str):
@@ -229,7 +230,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
     def _append(self, writer: SessionWriter, prepared: Prepared, draft: Draft) -> Compacted:
         """One append of all that changes, or none. Raises VersionConflictError where somebody was faster."""
         at, is_elsewhere = prepared.at, prepared.is_elsewhere
-        with writer.log.snapshot() as snapshot:
+        with checked(writer.log) as snapshot:
             version = snapshot.head(writer.session).version
             problem = overtaken(snapshot, at, since=prepared.since, is_elsewhere=is_elsewhere)
             if problem:

@@ -13,6 +13,7 @@ from compaction.prompts import live_prompt, output_budget
 from compaction.summarizers.asking import Asker, ask
 from compaction.templates import Source, find, with_session
 from compaction.triggers import DEFAULT_RESERVE
+from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.records import CustomMessage, Link, ModelChange, Record
 from eventstore.writing import SessionWriter
@@ -56,7 +57,7 @@ def hand_off(
     be while the document was written, an `attempt` in the session itself keeps the document.
     """
     _check_is_new(new)
-    with writer.log.snapshot() as snapshot:
+    with checked(writer.log) as snapshot:
         at = stand(snapshot, writer.session, leaf=leaf)
         context = context_at(snapshot, at)
         template = find(HANDOFF, with_session(sources, snapshot, at))

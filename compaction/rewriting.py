@@ -8,6 +8,7 @@ import msgspec
 
 from compaction.overtaken import went_on
 from compaction.rewrites import AnyRewrite, SizedContext, shown_after, sized
+from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Parent
 from eventstore.formats import view_of_message
@@ -94,7 +95,7 @@ def record_rewrites(
     """
 
     def look_and_append() -> Rewritten:
-        with writer.log.snapshot() as snapshot:
+        with checked(writer.log) as snapshot:
             version = snapshot.head(writer.session).version
             at = stand(snapshot, writer.session, leaf=leaf)
             if leaf is not None and went_on(snapshot, at, since):
@@ -127,7 +128,7 @@ def record_rewrite(writer: SessionWriter, *, targets: Sequence[Shown], reason: s
     does not have (a shell command has none, but an output) or a span that ends before it begins,
     VersionConflictError where somebody appended in the meantime.
     """
-    with writer.log.snapshot() as snapshot:
+    with checked(writer.log) as snapshot:
         version = snapshot.head(writer.session).version
         before = context_at(snapshot, stand(snapshot, writer.session))
     missing = {shown.target for shown in targets} - {part.id for part in before.parts}

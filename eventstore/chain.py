@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -30,6 +31,13 @@ def link(
     the same events give the same chain anywhere.
     """
     names = [name.encode() for name in (format, id, parent or "", kind, cause)]
+    return link_encoded(previous, body, names, time)
+
+
+def link_encoded(
+    previous: bytes, body: bytes | memoryview, names: Sequence[bytes | memoryview], time: int | None
+) -> bytes:
+    """Return what `link` gives; `names` are format, id, parent, kind and cause, in UTF-8."""
     known = _UNKNOWN_TIME if time is None else time
     return sha256(
         b"".join((previous, _FIXED(known, *map(len, names)), *names, sha256(body).digest()))

@@ -29,7 +29,7 @@ class CheckedSnapshot:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._sound: set[tuple[str, int]] = set()
+        self._digests: dict[tuple[str, int], bytes] = {}
         self._heads: dict[str, Head] = {}
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
@@ -63,9 +63,9 @@ class CheckedSnapshot:
     def _checked(self, session: str, seq: int, frame: Buffer | None) -> Buffer:
         if frame is None:
             raise CorruptionError(session, seq, "is missing")
-        if (session, seq) not in self._sound:
-            check_frame(self._snapshot, session, seq, frame)
-            self._sound.add((session, seq))
+        if (session, seq) not in self._digests:
+            previous = self._digests.get((session, seq - 1))
+            self._digests[session, seq] = check_frame(self._snapshot, session, seq, frame, previous=previous)
         return frame
 
     def frames(
@@ -87,13 +87,13 @@ class CheckedSnapshot:
             if leaf <= version:
                 raise CorruptionError(session, leaf, "an event is missing on its path") from error
             raise
-        # Upward, so that the number of each is known before it is looked at.
-        seq = leaf
+        # Upward, so that the number of each is known before it is looked at; then in order, as they are linked.
+        seq, numbers = leaf, []
         for frame in reversed(frames):
-            _, _, parent, *_ = pointers_of(self._checked(session, seq, frame))
-            if parent >= seq:
-                raise CorruptionError(session, seq, "its parent comes behind it")
-            seq = parent
+            numbers.append(seq)
+            _, _, seq, *_ = pointers_of(frame)
+        for number, frame in zip(reversed(numbers), frames, strict=True):
+            self._checked(session, number, frame)
         if seq >= max(first, 1):
             raise CorruptionError(session, seq, "is missing on the path")
         return iter(frames)

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+from eventstore.chain import link_encoded
 from eventstore.errors import CorruptionError
 from eventstore.event import ROLES, Event, Flag
 from eventstore.kinds import CODE_OF_KIND, kind_of_code
@@ -209,6 +210,29 @@ def kind_of(frame: Buffer, head: Header) -> str:
 def digest_of(frame: Buffer) -> bytes:
     """The session's chained digest up to a frame's event."""
     return bytes(frame[HEADER_SIZE - 32 : HEADER_SIZE])
+
+
+def linked_digest_of(frame: Buffer, head: Header, previous: bytes) -> bytes:
+    """Return the digest that a frame of the current version should have behind the digest `previous`.
+
+    Raises CorruptionError where the header names no format or kind.
+    """
+    names, at = [], HEADER_SIZE
+    for size in (head.id_size, head.parent_size, head.cause_size, head.tag_size):
+        names.append(frame[at : at + size])
+        at += size
+    event_id, parent, cause, tag = names
+    try:
+        format_name = FORMATS[head.format].encode()
+        kind = kind_of_code(head.kind).encode() or tag
+    except IndexError as error:
+        raise CorruptionError("", head.seq, "has an unknown format or kind") from error
+    return link_encoded(
+        previous,
+        frame[at + _CHECKSUM_SIZE :],
+        (format_name, event_id, parent if head.parent_seq else b"", kind, cause),
+        head.time,
+    )
 
 
 def time_of(frame: Buffer) -> int | None:

@@ -12,7 +12,7 @@ from eventstore import chain
 from eventstore.errors import CorruptionError, NotFoundError, RefoldError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
 from eventstore.formats import facts_of_body, points_by_place
-from eventstore.frame import Buffer, decode, digest_of, header_of, is_intact
+from eventstore.frame import VERSION, Buffer, decode, digest_of, header_of, is_intact, linked_digest_of
 from eventstore.glue import segment_digests
 from eventstore.log import EventLog, Head, Snapshot, advance
 from eventstore.records import Import, record_of
@@ -21,6 +21,7 @@ from eventstore.standing import stand
 _FLAGS_OF_BODY: Final = OWN_FLAGS & ~Flag.ORPHAN
 """The flags that a body decides alone."""
 _ALTERED: Final = "its header is not as it was written"
+_UNLINKED: Final = "its digest does not follow from its contents and the event before"
 
 Progress = Callable[[int, int], None]
 """Called with the events checked so far and their number."""
@@ -139,23 +140,28 @@ def check_event(snapshot: Snapshot, session: str, seq: int) -> None:
     check_frame(snapshot, session, seq, snapshot.frame(session, seq))
 
 
-def check_frame(snapshot: Snapshot, session: str, seq: int, frame: Buffer) -> None:
-    """Raise CorruptionError unless a frame is that of this event, as it was appended.
+def check_frame(
+    snapshot: Snapshot, session: str, seq: int, frame: Buffer, *, previous: bytes | None = None
+) -> bytes:
+    """Return the digest of an event's frame. Raises CorruptionError unless it is the event as it was appended.
 
-    Its header has to have its checksum, and its contents with the digest before them its own digest. A frame of
-    version 1 has no checksum: what its header says is held against its body, the index of ids and the entry above.
+    Its header has to have its checksum, and its contents with the digest before them (`previous`, None: look it up)
+    its own digest. A frame of version 1 has no checksum: what its header says is held against its body, the index
+    of ids and the entry above.
     """
-    event = decode(frame, session)
     if not is_intact(frame):
         raise CorruptionError(session, seq, _ALTERED)
-    previous = _digest_before(snapshot, session, seq)
-    if frame[0] == 1:
-        problems = _event_problems(snapshot, event, seq, previous)
-    else:
-        problems = _own_problems(event, seq, previous)
-    problem = next(problems, "")
-    if problem:
-        raise CorruptionError(session, seq, problem)
+    if previous is None:
+        previous = _digest_before(snapshot, session, seq)
+    head = header_of(frame)
+    if head.version != VERSION:
+        for problem in _event_problems(snapshot, decode(frame, session), seq, previous):
+            raise CorruptionError(session, seq, problem)
+    elif head.seq != seq:
+        raise CorruptionError(session, seq, f"is event {head.seq}")
+    elif linked_digest_of(frame, head, previous) != head.digest:
+        raise CorruptionError(session, seq, _UNLINKED)
+    return head.digest
 
 
 def _digest_before(snapshot: Snapshot, session: str, seq: int) -> bytes:
@@ -183,15 +189,11 @@ def _digest(event: Event, previous: bytes) -> bytes:
     )
 
 
-def _own_problems(event: Event, seq: int, previous: bytes) -> Iterator[str]:
+def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes) -> Iterator[str]:
     if event.seq != seq:
         yield f"stands where event {seq} should"
     if _digest(event, previous) != event.digest:
-        yield "its digest does not follow from its contents and the event before"
-
-
-def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes) -> Iterator[str]:
-    yield from _own_problems(event, seq, previous)
+        yield _UNLINKED
     if snapshot.locate(event.session, event.id) != seq:
         yield "the index of ids does not lead to it"
     if event.parent is not None and snapshot.locate(event.session, event.parent) != event.parent_seq:

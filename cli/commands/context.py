@@ -93,7 +93,7 @@ def command(
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)
-            context = build_context(snapshot, name, leaf=at, as_of=as_of)
+            context = build_context(snapshot, name, leaf=at, as_of=as_of, verify=form == "anthropic")
         if form == "anthropic":
             asked = request(
                 context,

@@ -42,13 +42,18 @@ def command(ctx: click.Context, session: str, event: str | None, *, dry_run: boo
             target = resolve_event(snapshot, name, event) if event is not None else None
             if dry_run:
                 plan, events = plan_undo(snapshot, name, target), tuple[str, ...]()
-                before, after = build_context(snapshot, name), context_after(snapshot, name, plan)
+                before, after = (
+                    build_context(snapshot, name, verify=False),
+                    context_after(snapshot, name, plan),
+                )
         if not dry_run:
             undid = undo(SessionWriter(log, name), target)
             plan, events = undid.undo, undid.events
             with log.snapshot() as snapshot:
                 seq = snapshot.locate(name, events[0])
-                before, after = (build_context(snapshot, name, as_of=number) for number in (seq - 1, seq))
+                before, after = (
+                    build_context(snapshot, name, as_of=number, verify=False) for number in (seq - 1, seq)
+                )
     if as_json:
         echo_json(
             {

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from compaction.rewriting import record_rewrite
+from eventstore.checked import checked
 from eventstore.errors import NotFoundError, VersionConflictError
 from eventstore.formats import view_of_message
 from eventstore.javascript import stringify
@@ -66,7 +67,7 @@ def answer_calls(writer: SessionWriter, asked: Asked) -> list[str]:
     """
 
     def look_and_append() -> list[str]:
-        with writer.log.snapshot() as snapshot:
+        with checked(writer.log) as snapshot:
             version = snapshot.head(writer.session).version
             now = compact_calls(build_context(snapshot, writer.session).parts)
         if now is None or now.calls != asked.calls:

@@ -23,6 +23,7 @@ from compaction.reason import Reason
 from compaction.rewriting import record_rewrites
 from compaction.summaries.summary import NO_WISHES, Wishes
 from compaction.summarizers.refusal import one_line
+from eventstore.checked import checked
 from eventstore.records import Decision, DecisionOutcome
 from eventstore.writing import SessionWriter
 from projections.context import build_context, context_at
@@ -72,7 +73,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         by its name or as provider/name; None: the one that the log says.
         """
         with self.running.one(writer.session):
-            with writer.log.snapshot() as snapshot:
+            with checked(writer.log) as snapshot:
                 last = newest(snapshot, writer.session)
                 asked = compact_calls(build_context(snapshot, writer.session).parts)
             case = rules.after_turn(
@@ -257,7 +258,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         since: int = 0,
     ) -> Advice:
         writer = occasion.writer
-        with writer.log.snapshot() as snapshot:
+        with checked(writer.log) as snapshot:
             at = stand(snapshot, writer.session, leaf=leaf)
             so_far = past(snapshot, writer.session, at.leaf)
             is_open = has_open_calls(context_at(snapshot, at).parts)
@@ -298,7 +299,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(wishes, system=sent.system, tools=sent.tools)
 
     def _size(self, writer: SessionWriter, leaf: Leaf = None) -> ContextSize:
-        with writer.log.snapshot() as snapshot:
+        with checked(writer.log) as snapshot:
             at = stand(snapshot, writer.session, leaf=leaf)
             return context_size(
                 snapshot, at, self.compactor.tokens, less_saved=self.settings.subtracts_savings

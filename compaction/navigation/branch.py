@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from compaction.summaries.file_tags import with_file_tags
+from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Event
 from eventstore.log import Snapshot
@@ -33,7 +34,7 @@ def record_branch_summary(writer: SessionWriter, *, summary: str, target: Leaf) 
     where there is nothing to summarize, BadInputError for an empty summary, and VersionConflictError where
     somebody appended in the meantime.
     """
-    with writer.log.snapshot() as snapshot:
+    with checked(writer.log) as snapshot:
         here, there = stand(snapshot, writer.session), stand(snapshot, writer.session, leaf=target)
         version = snapshot.head(writer.session).version
         shared = {entry.seq for entry in path(snapshot, there)}

@@ -9,6 +9,7 @@ import msgspec
 
 from compaction.navigation.branch import SAYS_NOTHING, branch_summary
 from compaction.overtaken import LEFT
+from eventstore.checked import checked
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.event import Event, Parent
 from eventstore.formats import view_of_event
@@ -76,7 +77,7 @@ def plan_move(log: EventLog | Snapshot, session: str, target: Leaf) -> Move:
     The rules are pi's (`navigateTree`). Moves, labels and titles are no places of their own: who stands at
     one of them stands at the entry above.
     """
-    with log.snapshot() as snapshot:
+    with checked(log) as snapshot:
         here, there = stand(snapshot, session), stand(snapshot, session, leaf=target)
         shared = {header_of(frame).seq for frame in snapshot.path(session, there.leaf)}
         ancestor, left = 0, []
@@ -137,7 +138,7 @@ def go(
     tells of another branch, VersionConflictError where somebody appended in the meantime.
     """
     written = Written(text=summary) if isinstance(summary, str) else summary
-    with writer.log.snapshot() as snapshot:
+    with checked(writer.log) as snapshot:
         version = snapshot.head(writer.session).version
         move = plan_move(snapshot, writer.session, target)
         if written is not None and written.of is not None:

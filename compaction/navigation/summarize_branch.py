@@ -16,6 +16,7 @@ from compaction.summaries.folding import grouped, last_fitting
 from compaction.summarizers.asking import Asker, Reply, ask
 from compaction.templates import SYSTEM, Source, Template, find, with_session, with_text
 from compaction.triggers import Threshold
+from eventstore.checked import checked
 from eventstore.sources import observed_rewrites
 from eventstore.writing import SessionWriter
 from projections.context import Part, part_of
@@ -46,7 +47,7 @@ def summarize_branch(
     replace the template. A failed or cancelled request leaves the tree as it was, and an `attempt`. Raises
     AskingError, CancelledError.
     """
-    with writer.log.snapshot() as snapshot:
+    with checked(writer.log) as snapshot:
         observed = observed_rewrites(snapshot, writer.session)
         parts: dict[int, Part] = {}
         for entry in move.to_summarize:
