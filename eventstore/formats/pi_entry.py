@@ -332,5 +332,6 @@ def _fitting(type_: type[msgspec.Struct], decoded: dict[str, Any]) -> Iterator[t
         if field.name in decoded:
             try:
                 yield field.name, msgspec.convert(decoded[field.name], field.type)
-            except msgspec.ValidationError:
+            except (msgspec.ValidationError, UnicodeEncodeError):
+                # msgspec encodes a text for its message, and a lone surrogate has no UTF-8.
                 continue

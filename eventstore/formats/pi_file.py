@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from eventstore.depth import DEEPEST_RECORD, is_deeper
-from eventstore.event import Flag, NewEvent
+from eventstore.depth import DEEPEST_RECORD, TooDeepError, is_deeper
+from eventstore.event import Facts, Flag, NewEvent
 from eventstore.formats.pi_entry import KINDS, Entry, entry_of, facts_of, is_name
 from eventstore.formats.pi_header import NEWEST_VERSION, PiHeader
 from eventstore.formats.pi_lines import BLANK, BOM, TOO_DEEP, objects_in
@@ -88,13 +88,17 @@ class PiReader:
         return sorted((at, parent) for parent, lines in self._awaited.items() for at in lines)
 
     def line(self, number: int, line: bytes) -> Line:
-        """A line's events. Nothing raises: what is no record is said to be so."""
+        """Return a line's events. Whatever it holds, reading it does not raise: what is no record is *skipped*."""
         start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
         text = line[start : len(line.rstrip(BLANK))]
         found = Line(number, [], [], [])
         if not text:
             return found
-        spans, is_alone = self._entries(number, line, text, found)
+        try:
+            spans, is_alone = self._entries(number, line, text, found)
+        except Exception as error:  # noqa: BLE001  no line may keep the others from being read
+            found.skipped.append(_unreadable(error))
+            return found
         for first, last, entry in spans:
             if entry.type == "session":
                 self._session_header(number, found, is_alone=is_alone)
@@ -104,11 +108,21 @@ class PiReader:
                 found.skipped.append(TOO_DEEP)
                 continue
             try:
-                event = self._event(found, body, entry, is_alone=is_alone)
-            except RecursionError:
-                found.skipped.append(TOO_DEEP)
-            else:
-                found.records.append((start + first, start + last, event))
+                kind, facts, time = self._read(body, entry)
+            except Exception as error:  # noqa: BLE001  no record may keep the others from being read
+                found.skipped.append(_unreadable(error))
+                continue
+            event_id, parent, facts = self._place(found, kind, body, entry, facts, is_alone=is_alone)
+            event = NewEvent(
+                id=event_id,
+                kind=kind,
+                body=body,
+                format=self._format,
+                parent=parent,
+                time=time,
+                facts=facts,
+            )
+            found.records.append((start + first, start + last, event))
         return found
 
     def _entries(
@@ -138,9 +152,16 @@ class PiReader:
         if is_alone:
             self._headers.append(self._last_index() + 1)
 
-    def _event(self, found: Line, body: bytes, entry: Entry, *, is_alone: bool) -> NewEvent:
+    def _read(self, body: bytes, entry: Entry) -> tuple[str, Facts, int | None]:
+        """Return a record's kind, facts and time: what can fail changes nothing of the reader's state."""
         kind = _kind(entry.type)
         facts = facts_of(kind, body, entry, renames_hook_role=self._header.version < NEWEST_VERSION)
+        return kind, facts, epoch_ms(entry.timestamp)
+
+    def _place(
+        self, found: Line, kind: str, body: bytes, entry: Entry, facts: Facts, *, is_alone: bool
+    ) -> tuple[str, str | None, Facts]:
+        """Return the next record's id and parent, and its facts with what follows from its place in the file."""
         flags = Flag(0)
         self._records += 1
         if not is_alone:
@@ -157,15 +178,7 @@ class PiReader:
             found.differs.append(
                 (earlier, f"its parent comes later, in line {found.number}: pi finds it there")
             )
-        return NewEvent(
-            id=event_id,
-            kind=kind,
-            body=body,
-            format=self._format,
-            parent=parent,
-            time=epoch_ms(entry.timestamp),
-            facts=msgspec.structs.replace(facts, flags=facts.flags | flags, target=target),
-        )
+        return event_id, parent, msgspec.structs.replace(facts, flags=facts.flags | flags, target=target)
 
     def _minted(self, record: int) -> str:
         """The id of a version 1 record: eight hex digits, as pi's own, from the session's id and the record's place."""
@@ -215,6 +228,11 @@ class PiReader:
 
     def _is_taken(self, event_id: str) -> bool:
         return event_id in self._ids or self._was_taken(event_id)
+
+
+def _unreadable(error: Exception) -> str:
+    is_too_deep = isinstance(error, RecursionError | TooDeepError)
+    return TOO_DEEP if is_too_deep else f"cannot be read ({type(error).__name__})"
 
 
 def _kind(type_: Any) -> str:

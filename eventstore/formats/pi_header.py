@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.errors import BadInputError
-from eventstore.formats.pi_entry import KINDS, is_name
-from eventstore.formats.pi_lines import BLANK, BOM, objects_in
+from eventstore.formats.pi_entry import is_name
+from eventstore.formats.pi_lines import BLANK, BOM, is_entry_type, objects_in
 
 NEWEST_VERSION: Final = 3
 _NUL_WITHIN: Final = 4096
@@ -33,49 +33,70 @@ class PiHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_header(lines: Iterable[bytes], source: str) -> PiHeader:
-    """The header of a file's lines; where none is whole, one that follows from the first record.
+    """Return the header of a file's lines; where none is whole, one that follows from the first record.
 
-    Raises BadInputError for what is no session file, and for a version that is not known.
+    A file is a session by a header with nothing but records before it, or if more than half of its lines hold
+    records; blank lines and damaged records do not count. A text that quotes some is none. Raises BadInputError
+    for what is no session file, and for a version that is not known.
     """
-    first_entry: tuple[bytes, dict[str, Any]] | None = None
-    number = 0
+    header: tuple[bytes, dict[str, Any], int, bool] | tuple[()] = ()
+    first: tuple[bytes, dict[str, Any]] | tuple[()] = ()
+    line, filled, held = b"", 0, 0
     for number, line in enumerate(lines, 1):
-        if line.startswith(_UTF_16) or (line[:1] == b"{" and line[1:2] == b"\0") or line[:2] == b"\0{":
-            raise BadInputError(source, "is in UTF-16", "save it as UTF-8, as pi writes it", line=number)
-        if b"\0" in line[:_NUL_WITHIN]:
-            raise BadInputError(source, "is no text", "name a session file of pi", line=number)
-        for raw, decoded in _objects(line):
-            if decoded.get("type") == "session":
-                return _header(raw, decoded, number, source, is_first=first_entry is None)
-            if decoded.get("type") in KINDS:
-                first_entry = first_entry or (raw, decoded)
-            elif first_entry is None:
-                raise BadInputError(
-                    source,
-                    "not a session file that refold knows (a pi session begins with a line of type session)",
-                    "name a session file of pi",
-                    line=number,
-                )
-    if first_entry is not None:
-        raw, decoded = first_entry
-        return PiHeader(
-            raw=b"{}",
-            session=f"headless-{sha256(raw).hexdigest()[:16]}",
-            version=NEWEST_VERSION if "parentId" in decoded else 1,
-            line=0,
-            differs="there is no session header: pi takes the file for empty, and replaces it",
+        _check_text(line, number, source)
+        text = line.removeprefix(BOM).strip(BLANK)
+        objects = [
+            (text[start:stop], each) for start, stop, each in objects_in(text)[0] if _can_be_typed(each)
+        ]
+        entries = [(raw, each) for raw, each in objects if is_entry_type(each.get("type"))]
+        if not (header or first) and entries[:1] != objects[:1]:
+            problem = "not a session file that refold knows (a pi session begins with a line of type session)"
+            raise BadInputError(source, problem, "name a session file of pi", line=number)
+        for raw, decoded in entries:
+            if decoded["type"] == "session":
+                header = header or (raw, decoded, number, not first)
+            else:
+                first = first or (raw, decoded)
+        held += bool(entries)
+        filled += bool(objects) or (text != b"" and not text.startswith(b"{"))
+        if header and held == filled:
+            return _header(source, *header)
+    if 2 * held > filled:
+        return _header(source, *header) if header else _headless(*first)
+    if held:
+        problem = (
+            f"is no session file: {held:,} of {filled:,} lines hold records, and it begins with no header"
         )
-    if number:
+        raise BadInputError(source, problem, "name a session file of pi")
+    if line:
         raise BadInputError(source, "holds no record that can be read", "name a session file of pi")
     raise BadInputError(source, "is empty", "there is nothing to import")
 
 
-def _objects(line: bytes) -> list[tuple[bytes, dict[str, Any]]]:
-    text = line.removeprefix(BOM).strip(BLANK)
-    return [(text[start:stop], decoded) for start, stop, decoded in objects_in(text)[0]] if text else []
+def _can_be_typed(decoded: dict[str, Any]) -> bool:
+    """Return True unless the object's type is no text: a record with such a type is damaged."""
+    return isinstance(decoded.get("type", ""), str)
 
 
-def _header(raw: bytes, decoded: dict[str, Any], number: int, source: str, *, is_first: bool) -> PiHeader:
+def _check_text(line: bytes, number: int, source: str) -> None:
+    if line.startswith(_UTF_16) or (line[:1] == b"{" and line[1:2] == b"\0") or line[:2] == b"\0{":
+        raise BadInputError(source, "is in UTF-16", "save it as UTF-8, as pi writes it", line=number)
+    if b"\0" in line[:_NUL_WITHIN]:
+        raise BadInputError(source, "is no text", "name a session file of pi", line=number)
+
+
+def _headless(raw: bytes, decoded: dict[str, Any]) -> PiHeader:
+    """Return what stands for the header of a file without one, by its first record."""
+    return PiHeader(
+        raw=b"{}",
+        session=f"headless-{sha256(raw).hexdigest()[:16]}",
+        version=NEWEST_VERSION if "parentId" in decoded else 1,
+        line=0,
+        differs="there is no session header: pi takes the file for empty, and replaces it",
+    )
+
+
+def _header(source: str, raw: bytes, decoded: dict[str, Any], number: int, is_first: bool) -> PiHeader:  # noqa: FBT001
     session, differs = decoded.get("id"), ""
     if not isinstance(session, str) or not is_name(session):
         session = f"noid-{sha256(raw).hexdigest()[:16]}"
@@ -104,4 +125,4 @@ def _version(version: Any, source: str, number: int) -> int:
             f"this refold reads versions 1 to {NEWEST_VERSION}",
             line=number,
         )
-    return max(int(version), 1)
+    return int(max(version, 1))

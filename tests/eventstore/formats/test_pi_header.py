@@ -77,3 +77,51 @@ def test_an_odd_version_is_read_as_pi_reads_it(version: object, read_as: int) ->
 def test_what_is_no_session_file_is_refused_with_what_it_is(lines: list[bytes], problem: str) -> None:
     with pytest.raises(BadInputError, match=problem):
         find(*lines)
+
+
+README = [b"# A tool\n", b"\n", b"It writes lines like\n", header(), said("x", "a", None), b"and so on.\n"]
+
+
+def test_a_text_that_quotes_records_is_no_session() -> None:
+    with pytest.raises(BadInputError) as refused:
+        find(*README, b"More\n")
+    assert refused.value.line is None
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_a_version_that_a_text_quotes_is_none_of_a_sessions(version: int) -> None:
+    with pytest.raises(BadInputError) as refused:
+        find(b"Text\n", header(version), b"More\n")
+    assert "version" not in refused.value.problem
+
+
+@pytest.mark.parametrize("torn", [b"{torn\n", b'{"type":["x"]}\n', b'{"type":5}\n', b'{"type":null}\n'])
+def test_damaged_records_do_not_keep_a_header_from_being_found(torn: bytes) -> None:
+    assert find(torn, torn, header()).session == SESSION
+
+
+@pytest.mark.parametrize("torn", [b"{torn\n", b'{"type":["x"]}\n'])
+def test_damaged_records_do_not_count_where_most_lines_have_to_be_records(torn: bytes) -> None:
+    assert find(torn, torn, said("x", "a", None)).version == 3
+
+
+def test_a_session_whose_beginning_is_lost_is_one_by_most_of_its_lines() -> None:
+    assert find(b"k to you\n", header(), said("x", "a", None)).line == 2
+    assert find(b"k to you\n", said("x", "a", None), said("y", "b", "a")).line == 0
+
+
+def test_half_of_the_lines_are_not_most() -> None:
+    with pytest.raises(BadInputError):
+        find(b"Text\n", said("x", "a", None))
+
+
+@pytest.mark.parametrize("number", ["-1e999", "-1", "-10000000000", "0.5", "-0"])
+def test_a_version_below_the_first_is_the_first(number: str) -> None:
+    assert find(b'{"type":"session","version":%b,"id":"x"}\n' % number.encode()).version == 1
+
+
+@pytest.mark.parametrize("number", ["1e999", "4", "1" * 500])
+def test_a_version_above_the_newest_is_refused(number: str) -> None:
+    with pytest.raises(BadInputError) as refused:
+        find(b'{"type":"session","version":%b,"id":"x"}\n' % number.encode())
+    assert refused.value.line == 1

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import Any
 
 import pytest
 
+from eventstore.formats import pi_lines
 from eventstore.formats.pi_lines import objects_in
 
 A = b'{"type":"custom","id":"a"}'
@@ -60,5 +63,66 @@ def test_what_is_nested_too_deeply_is_said_to_be_so() -> None:
     assert objects_in(text) == ([], "nested too deeply to be read")
 
 
-def test_a_line_of_nothing_but_beginnings_ends_soon() -> None:
-    assert objects_in(b'{"type":"custom","x":[' * 50_000)[0] == []
+@pytest.mark.parametrize("type_", ["[]", "{}", "5", "null", "true", '"other"'])
+def test_an_object_behind_a_torn_one_whose_type_is_none_of_pis_is_no_entry(type_: str) -> None:
+    torn = b'garbage{"type":"message","type":%b}' % type_.encode()
+    assert objects_in(torn + B)[0] == [(len(torn), len(torn + B), {"type": "label", "id": "b"})]
+
+
+def read_in_vain(monkeypatch: pytest.MonkeyPatch, text: bytes) -> int:
+    """The bytes behind the places where reading began and failed: what it read at most."""
+    read = 0
+
+    def parse_at(decoded: str, at: int) -> Any:
+        nonlocal read
+        try:
+            return real(decoded, at)
+        except (ValueError, RecursionError):
+            read += len(decoded) - at
+            raise
+
+    real = pi_lines.parse_at
+    with monkeypatch.context() as patch:
+        patch.setattr(pi_lines, "parse_at", parse_at)
+        objects_in(text)
+    return read
+
+
+TANGLED = [
+    b'{"type":"message","x":[' * 300 + b"1," * 5_000,
+    b'{"type":"message","x":{"type":"custom","y":[' * 50 + b'"' + b"y" * 10_000,
+    b'{"type":"custom","x":[' * 1_000,
+]
+
+
+@pytest.mark.parametrize("text", TANGLED)
+def test_a_line_of_beginnings_is_read_a_few_times_only(monkeypatch: pytest.MonkeyPatch, text: bytes) -> None:
+    assert read_in_vain(monkeypatch, text) <= 10 * len(text)
+
+
+@pytest.mark.parametrize("piece", [b'{"type":"message"x', b'{"type":"message","x":"'])
+def test_a_failure_in_the_middle_costs_what_the_parser_counted_up_to_there(
+    monkeypatch: pytest.MonkeyPatch, piece: bytes
+) -> None:
+    failures: list[int] = []
+    real = pi_lines._read_by
+    monkeypatch.setattr(
+        pi_lines, "_read_by", lambda error, text: failures.append(real(error, text)) or failures[-1]
+    )
+    text = piece * 5_000
+    objects_in(text)
+    assert 8 * len(text) <= sum(failures) < 9 * len(text)
+
+
+@pytest.mark.parametrize("text", TANGLED)
+def test_what_is_not_searched_any_more_is_said_with_its_place(text: bytes) -> None:
+    spans, problem = objects_in(text + B)
+    at = int(re.findall(r"not searched for records from byte (\d+) of the line on", problem)[0])
+    assert (spans, text[at - 1 :][:7]) == ([], b'{"type"')
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_torn_records_in_a_row_do_not_hide_a_whole_one(count: int) -> None:
+    torn = b'{"type":"message","id":"x","message":{"role":"assistant","content":"so fa'
+    spans, problem = objects_in(torn * count + B)
+    assert ([text[2] for text in spans], problem) == ([{"type": "label", "id": "b"}], "not JSON")
