@@ -33,7 +33,16 @@ from eventstore.records import (
     compose,
     embed,
 )
-from eventstore.sources import Comparison, compare, generation_link, generations, import_parts, newest_import
+from eventstore.sources import (
+    Comparison,
+    compare,
+    earlier_generation,
+    generation_link,
+    generations,
+    import_parts,
+    new_generation,
+    newest_import,
+)
 
 BATCH_EVENTS: Final = 4096
 BATCH_BYTES: Final = 16 << 20
@@ -117,6 +126,7 @@ class _Importing:
         self._newest_added = ""
         self._observed: list[NewEvent] = []
         self._session = ""
+        self._before: str | None = None
         self._not_utf8: list[Remark] = []
         self._continued: Import | None = None
         self._earlier: list[tuple[int, int]] | None = None
@@ -133,20 +143,25 @@ class _Importing:
         return self._read(previous.resume, continues=self._newest_seq)
 
     def _find_session(self, snapshot: Snapshot) -> tuple[str, Import | None, int]:
-        """The session that the file belongs to, the import that it goes on from, and the newest one's number."""
+        """Return the session that the file belongs to, the import that it goes on from, and the newest one's number."""
         known = generations(snapshot, self._name)
         for head in reversed(known):
             newest = newest_import(snapshot, head)
             if newest is not None and self._begins_as(newest):
                 self._session, self._continued = head.name, newest
+                self._before = earlier_generation(snapshot, head.name) if head.name != self._name else None
                 self._shared = compare(snapshot, head.name, self._events_from(newest.resume))
                 return head.name, newest, head.import_seq
+        whole = [head.name for head in known if head.name == self._name or head.import_seq]
         for head in reversed(known):
             shared = compare(snapshot, head.name, self._events_from(_BEGINNING))
             if shared.is_of_session:
                 self._shared = shared
+                if head.name != self._name:
+                    self._before = earlier_generation(snapshot, head.name) or whole[-1]
                 return head.name, None, head.import_seq
-        return f"{self._name}~{len(known) + 1}" if known else self._name, None, 0
+        self._before = whole[-1] if whole else None
+        return new_generation(snapshot, self._name), None, 0
 
     def _begins_as(self, newest: Import) -> bool:
         """Whether the file begins with what an import read, but for a torn record at its end."""
@@ -280,9 +295,10 @@ class _Importing:
         # The same file may come again after another state of it: the import before tells the two apart.
         behind = f"-{self._newest_seq}" if self._newest_seq else ""
         events = [*self._observed, compose(record, id=f"import-{record.digest[:16]}{behind}", time=None)]
-        if self._generation > 1 and not self._newest_seq:
-            link = Link(relation="generation", session=self._earlier_generation or "")
-            events.append(compose(link, id=generation_link(self._generation - 1), time=None))
+        if self._before is not None and not self._newest_seq:
+            link = Link(relation="generation", session=self._before)
+            generation = int(self._session.removeprefix(f"{self._name}~"))
+            events.append(compose(link, id=generation_link(generation - 1), time=None))
         while True:
             version, is_diverged, move = self._move_back(record)
             try:
@@ -297,16 +313,6 @@ class _Importing:
                 # Somebody appended meanwhile: where the session stands by itself is to be seen again.
                 continue
             return is_diverged
-
-    @property
-    def _generation(self) -> int:
-        """Which generation of its session the file is, from 1."""
-        return int(self._session.removeprefix(self._name)[1:] or 1)
-
-    @property
-    def _earlier_generation(self) -> str | None:
-        before = self._generation - 1
-        return f"{self._name}~{before}" if before > 1 else self._name if before else None
 
     def _move_back(self, record: Import) -> tuple[int, bool, NewEvent | None]:
         """The session's version, whether it and the file have diverged, and the move that keeps its leaf if need be."""
@@ -362,7 +368,7 @@ class _Importing:
     def _report(self, record: Import, *, is_diverged: bool) -> Imported:
         return Imported(
             id=self._session,
-            earlier=self._earlier_generation,
+            earlier=self._before,
             format=record.source_format,
             events=record.records,
             added=self._added,

@@ -14,7 +14,7 @@ import msgspec
 from eventstore.depth import DEEPEST_RECORD, is_deeper
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
-from eventstore.formats.pi_entry import entry_of, facts_of
+from eventstore.formats.pi_entry import entry_of, facts_of, is_reserved
 from eventstore.javascript import epoch_ms, stringify
 from eventstore.records import BOOKKEEPING, FORMAT, RECORDS, check_record
 
@@ -43,6 +43,8 @@ def event_of_line(
         raise _bad(number, f"{kind!r} is of a file that is imported", "take the file in with refold import")
     time = _time(fields, number)
     event_id, cause = (_text(fields, name, number) for name in ("id", "cause"))
+    if is_reserved(event_id):
+        raise _bad(number, f"id {event_id!r} is one that imports use", "give it another id, or none")
     parent = fields.get("parentId", Parent.LEAF)
     if not (parent is None or parent is Parent.LEAF or isinstance(parent, str)):
         raise _bad(

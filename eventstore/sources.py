@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
+from itertools import count
 
 import msgspec
 
@@ -15,28 +16,50 @@ from eventstore.formats.pi_export import pi_line
 from eventstore.frame import body_of, decode, pointers_of
 from eventstore.javascript import stringify
 from eventstore.log import Head, Snapshot
-from eventstore.records import Import, ObservedRewrite, embedded, record_of
+from eventstore.records import Import, Link, ObservedRewrite, embedded, record_of
 
 
 def generations(snapshot: Snapshot, session: str) -> list[Head]:
-    """The heads of a session and of its later generations (`ID~2`, `ID~3`, …), oldest first."""
+    """Return the heads of a session and of its later generations (`ID~2`, `ID~3`, …), oldest first.
+
+    Other sessions may have such names: a later generation is linked to an earlier one, or has not been read to
+    its end.
+    """
     found: list[Head] = []
-    try:
-        while True:
-            found.append(snapshot.head(f"{session}~{len(found) + 1}" if found else session))
-    except NotFoundError:
-        return found
+    for name in _names(session):
+        try:
+            head = snapshot.head(name)
+        except NotFoundError:
+            break
+        if name == session or not head.import_seq or earlier_generation(snapshot, name):
+            found.append(head)
+    return found
+
+
+def new_generation(snapshot: Snapshot, session: str) -> str:
+    """Return the first name for a generation of a session that no session has."""
+    for name in _names(session):
+        try:
+            snapshot.head(name)
+        except NotFoundError:
+            return name
+    raise AssertionError
+
+
+def _names(session: str) -> Iterator[str]:
+    yield session
+    yield from (f"{session}~{number}" for number in count(2))
 
 
 def earlier_generation(snapshot: Snapshot, session: str) -> str | None:
-    """The generation of a session before this one, None for the first."""
-    name, _, number = session.rpartition("~")
+    """Return the generation of a session before this one, None for the first."""
+    *_, number = session.rpartition("~")
     if not number.isascii() or not number.isdecimal():
         return None
-    before = int(number) - 1
-    if not snapshot.locate(session, generation_link(before)):
-        return None
-    return name if before == 1 else f"{name}~{before}"
+    seq = snapshot.locate(session, generation_link(int(number) - 1))
+    event = decode(snapshot.frame(session, seq), session) if seq else None
+    link = record_of("link", event.body) if event is not None and event.kind == "link" else None
+    return link.session if isinstance(link, Link) and link.relation == "generation" else None
 
 
 def generation_link(generation: int) -> str:

@@ -21,7 +21,8 @@ def view_of_event(event: Event) -> Message | None:
 
 def facts_of_body(format: str, kind: str, body: bytes) -> Facts:
     """What the log keeps of a record beside its bytes, read out of the record again."""
-    return facts_of(kind, body, entry_of(body), renames_hook_role=format in ("pi/1", "pi/2"))
+    is_own = not format.startswith("pi/")
+    return facts_of(kind, body, entry_of(body), renames_hook_role=format in ("pi/1", "pi/2"), is_own=is_own)
 
 
 def points_by_place(format: str, kind: str) -> bool:

@@ -5,6 +5,7 @@ refold's own records have the same shape, so this module reads them, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -46,6 +47,21 @@ def is_name(text: str) -> bool:
         return 0 < len(text.encode()) <= _LONGEST_NAME
     except UnicodeEncodeError:
         return False
+
+
+_RESERVED: Final = re.compile(
+    r"import-[0-9a-f]{16}(?:-\d+)?|observed-.*-\d+|generation-of-\d+", re.ASCII | re.DOTALL
+)
+
+
+def is_reserved(event_id: str) -> bool:
+    """Return True for the ids that imports give to the events which they add beside a file's records."""
+    return _RESERVED.fullmatch(event_id) is not None
+
+
+def stored_id(name: str) -> str:
+    """Return the id that a log has for what a file calls by a name: a reserved one gets an ending."""
+    return f"{name}~file" if is_reserved(name) else name
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -150,8 +166,10 @@ def _encode(value: Any) -> bytes:
     return stringify(value).encode()
 
 
-def facts_of(kind: str, body: bytes, entry: Entry, *, renames_hook_role: bool = False) -> Facts:
-    """What the log keeps of a record beside its bytes."""
+def facts_of(
+    kind: str, body: bytes, entry: Entry, *, renames_hook_role: bool = False, is_own: bool = True
+) -> Facts:
+    """Return what the log keeps of a record beside its bytes; `is_own`: refold wrote it, not a file's harness."""
     message = message_of(kind, entry)
     flags = Flag(0)
     role = ""
@@ -167,6 +185,8 @@ def facts_of(kind: str, body: bytes, entry: Entry, *, renames_hook_role: bool = 
     if not _is_utf8(body):
         flags |= Flag.REPLACED_TEXT
     target = entry.firstKeptEntryId if kind == "compaction" else entry.targetId
+    if isinstance(target, str) and not is_own:
+        target = stored_id(target)
     return Facts(
         role=role,
         message=_span(body, entry.message) if kind == "message" and not flags & MENDED else (0, 0),

@@ -14,7 +14,7 @@ import msgspec
 
 from eventstore.depth import DEEPEST_RECORD, TooDeepError, is_deeper
 from eventstore.event import Facts, Flag, NewEvent
-from eventstore.formats.pi_entry import KINDS, Entry, entry_of, facts_of, is_name
+from eventstore.formats.pi_entry import KINDS, Entry, entry_of, facts_of, is_name, stored_id
 from eventstore.formats.pi_header import NEWEST_VERSION, PiHeader
 from eventstore.formats.pi_lines import BLANK, BOM, TOO_DEEP, objects_in
 from eventstore.javascript import epoch_ms
@@ -155,7 +155,8 @@ class PiReader:
     def _read(self, body: bytes, entry: Entry) -> tuple[str, Facts, int | None]:
         """Return a record's kind, facts and time: what can fail changes nothing of the reader's state."""
         kind = _kind(entry.type)
-        facts = facts_of(kind, body, entry, renames_hook_role=self._header.version < NEWEST_VERSION)
+        is_old = self._header.version < NEWEST_VERSION
+        facts = facts_of(kind, body, entry, renames_hook_role=is_old, is_own=False)
         return kind, facts, epoch_ms(entry.timestamp)
 
     def _place(
@@ -202,17 +203,17 @@ class PiReader:
 
     def _identity(self, found: Line, body: bytes, entry: Entry) -> tuple[str, str | None, Flag]:
         """Id and parent of a record of versions 2 and 3; one that cannot have what it names is an orphan root."""
-        own, parent = entry.id, entry.parentId
+        own, parent = (
+            stored_id(each) if isinstance(each, str) else each for each in (entry.id, entry.parentId)
+        )
         if not isinstance(own, str) or not is_name(own):
             digest = sha256(b"%d " % found.number + self._header.session.encode() + b" " + body).hexdigest()
-            own = f"noid-{digest[:16]}"
+            own = self._free(f"noid-{digest[:16]}", found.number)
         elif self._is_taken(own):
             found.differs.append(
                 (found.number, f"id {own!r} is taken: pi shows this record in place of the other")
             )
-            while self._is_taken(own):
-                own = f"{own}~{found.number}"
-            return own, None, Flag.ORPHAN
+            return self._free(own, found.number), None, Flag.ORPHAN
         if parent is None:
             return own, None, Flag(0)
         if isinstance(parent, str) and parent != own and self._is_known(parent):
@@ -222,6 +223,12 @@ class PiReader:
         elif isinstance(parent, str) and is_name(parent):
             self._awaited.setdefault(parent, []).append(found.number)
         return own, None, Flag.ORPHAN
+
+    def _free(self, event_id: str, number: int) -> str:
+        """Return an id that no record of the file has, by the line's number behind one that may be taken."""
+        while self._is_taken(event_id):
+            event_id = f"{event_id}~{number}"
+        return event_id
 
     def _is_known(self, event_id: str) -> bool:
         return event_id in self._ids or self._was_known(event_id)

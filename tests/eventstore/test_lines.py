@@ -85,3 +85,10 @@ def test_a_line_that_is_nested_too_deeply_is_told_with_its_number(levels: int) -
 def test_a_line_of_the_deepest_levels_is_taken() -> None:
     text = b'{"type":"weather","sky":' + b"[" * 499 + b"]" * 499 + b"}"
     assert event_of_line(text, number=7, clock=lambda: 1, new_id=lambda: "a").body == text
+
+
+@pytest.mark.parametrize("name", ["observed-a-1", "generation-of-1", f"import-{'0' * 16}"])
+def test_an_id_that_imports_use_is_refused(name: str) -> None:
+    with pytest.raises(BadInputError) as caught:
+        read(type="custom", id=name)
+    assert caught.value.line == 7

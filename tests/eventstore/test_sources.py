@@ -11,12 +11,14 @@ import pytest
 
 from eventstore import Appended, EventLog, NewEvent, SessionWriter
 from eventstore.exporting import export_pi
+from eventstore.formats.pi_entry import is_reserved
+from eventstore.memory_log import MemoryLog
 from eventstore.records import Custom, CustomMessage, Label
-from eventstore.sources import Comparison, generations, observed_rewrites
+from eventstore.sources import Comparison, earlier_generation, generations, observed_rewrites
 from eventstore.verify import verify
 from projections import build_context
 from tests.support.events import NOW, events, message, stored, version
-from tests.support.pi_files import SESSION, bring, header, kept, original, said
+from tests.support.pi_files import SESSION, bring, entry, header, kept, line, original, said
 
 H = header(3)
 A, B, C, D = said("a", "a", None), said("b", "b", "a"), said("c", "c", "b"), said("d", "d", "c")
@@ -291,17 +293,20 @@ class TornError(Exception):
     """The process ended."""
 
 
+class Ending(Busy):
+    """A log under which an import ends before it is recorded."""
+
+    def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> Appended:
+        if events[0].kind != "message":
+            raise TornError
+        return self._log.append(session, events, **options)
+
+
 def test_a_leaf_that_a_torn_import_has_moved_is_brought_back_by_the_next(
     log: EventLog, tmp_path: Path
 ) -> None:
     bring(log, tmp_path, b"".join(GROWN[:3]))
     SessionWriter(log, SESSION).append(CustomMessage(custom_type="note", content="ours"))
-
-    class Ending(Busy):
-        def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> Appended:
-            if events[0].kind != "message":
-                raise TornError
-            return self._log.append(session, events, **options)
 
     with pytest.raises(TornError):
         bring(Ending(log), tmp_path, b"".join(GROWN))
@@ -319,3 +324,107 @@ def test_a_parent_that_has_come_with_the_growth_of_the_file_is_missed_no_more(
 ) -> None:
     bring(log, tmp_path, b"".join([GROWN[0], GROWN[1], GROWN[3]]))
     assert bring(log, tmp_path, b"".join([GROWN[0], GROWN[1], GROWN[3], GROWN[2]])).orphans == []
+
+
+class TestReservedIds:
+    """Ids that imports give to what they add beside the records: a file may have them, too."""
+
+    def test_what_imports_add_has_reserved_ids(self, log: EventLog, tmp_path: Path) -> None:
+        for content in (H + A + B + C, H + A + B + said("c′", "c", "b") + D, H + said("x", "a", None)):
+            bring(log, tmp_path, content)
+        added = [found for name in session_names(log) for found in events(log, name) if not found.is_entry]
+        assert {found.kind for found in added} == {"import", "observed_rewrite", "link"}
+        assert all(is_reserved(found.id) for found in added)
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "observed-a-1",
+            "observed-\n-1",
+            "generation-of-1",
+            "import-0123456789abcdef",
+            "import-" + "0" * 16 + "-7",
+        ],
+    )
+    def test_a_record_with_one_is_a_record_like_any_other(
+        self, log: EventLog, tmp_path: Path, name: str
+    ) -> None:
+        content = H + A + said("mine", name, "a") + said("below", "b", name)
+        content += entry("l", "b", "label", targetId=name, label="x")
+        assert bring(log, tmp_path, content).orphans == []
+        tree = [
+            (found.id, found.parent, found.target_seq) for found in events(log, SESSION) if found.is_entry
+        ]
+        assert tree == [("a", None, 0), (f"{name}~file", "a", 0), ("b", f"{name}~file", 0), ("l", "b", 2)]
+        assert (original(log), verify(log).findings) == (content, [])
+
+    def test_a_known_record_may_change_though_the_file_has_the_id_of_its_observation(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        odd = said("mine", "observed-a-1", "b")
+        bring(log, tmp_path, H + A + B + odd)
+        imported = bring(log, tmp_path, H + said("a′", "a", None) + B + odd + C)
+        assert (imported.rewritten, imported.added) == (1, 1)
+        assert [found.kind for found in events(log, SESSION) if found.id == "observed-a-1"] == [
+            "observed_rewrite"
+        ]
+
+    def test_a_file_may_bring_the_id_of_an_observation_later(self, log: EventLog, tmp_path: Path) -> None:
+        changed = H + said("a′", "a", None) + B + C
+        bring(log, tmp_path, H + A + B + C)
+        bring(log, tmp_path, changed)
+        grown = changed + said("mine", "observed-a-1", "c")
+        assert (bring(log, tmp_path, grown).added, original(log)) == (1, grown)
+        assert bring(log, tmp_path, grown).added == 0
+
+    def test_a_file_with_the_id_of_a_link_becomes_a_generation_like_any_other(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        states = [H + said(text, "generation-of-1", None) for text in ("one", "two", "three")]
+        found = [bring(log, tmp_path, state) for state in states]
+        assert [(each.id, each.earlier) for each in found] == [
+            (SESSION, None),
+            (f"{SESSION}~2", SESSION),
+            (f"{SESSION}~3", f"{SESSION}~2"),
+        ]
+        assert [original(log, each.id) for each in found] == states
+
+    def test_a_session_that_a_file_names_like_a_generation_is_none(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        named = header(3, session=f"{SESSION}~2") + said("mine", "generation-of-1", None)
+        bring(log, tmp_path, H + A)
+        assert bring(log, tmp_path, named).earlier is None
+        found = bring(log, tmp_path, H + said("other", "a", None))
+        assert (found.id, found.earlier) == (f"{SESSION}~3", SESSION)
+        with log.snapshot() as snapshot:
+            assert [head.name for head in generations(snapshot, SESSION)] == [SESSION, f"{SESSION}~3"]
+            assert earlier_generation(snapshot, f"{SESSION}~2") is None
+        assert bring(log, tmp_path, H + said("third", "a", None)).earlier == f"{SESSION}~3"
+
+    def test_a_generation_whose_import_was_interrupted_is_taken_up_again(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        other = H + said("other", "a", None) + said("other", "b", "a")
+        bring(log, tmp_path, H + A + B)
+        with pytest.raises(TornError):
+            bring(Ending(log), tmp_path, other)
+        found = bring(log, tmp_path, other)
+        assert (found.id, found.earlier, found.added) == (f"{SESSION}~2", SESSION, 0)
+        assert bring(log, tmp_path, H + said("third", "a", None)).earlier == f"{SESSION}~2"
+
+    def test_an_export_goes_back_under_the_ids_that_it_has(self, log: EventLog, tmp_path: Path) -> None:
+        content = H + A + said("mine", "observed-a-1", "a")
+        bring(log, tmp_path, content + entry("l", "a", "label", targetId="observed-a-1", label="x"))
+        again = bring(log, tmp_path, b"".join(export_pi(log, SESSION)) + said("new", "n", "l"))
+        assert (again.id, again.added, again.rewritten) == (SESSION, 1, 0)
+
+    def test_a_record_without_an_id_stands_beside_one_that_has_what_it_would_get(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        nameless = line({"type": "custom", "customType": "c"})
+        bring(log, tmp_path, H + A + nameless)
+        minted = events(log, SESSION)[1].id
+        content = header(3) + said("mine", minted, None) + nameless
+        found = bring(MemoryLog(), tmp_path, content)
+        assert (found.events, found.added) == (2, 2)

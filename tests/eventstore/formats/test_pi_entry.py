@@ -170,6 +170,11 @@ class TestMessages:
         assert found is not None
         assert found.total == total
 
+    @pytest.mark.parametrize("odd", [b'"\\ud800"', b'{"\\ud800":1}', b"[]", b"true", b"null"])
+    def test_a_number_of_tokens_that_is_none_is_as_if_it_were_missing(self, odd: bytes) -> None:
+        raw = b'{"role":"assistant","usage":{"input":%b,"output":3,"cost":{"total":%b}}}' % (odd, odd)
+        assert message_view(raw).usage == Usage(output=3, total=3)
+
     @pytest.mark.parametrize("tokens", [b"1e999", b"-1e999"])
     def test_a_usage_beyond_all_numbers_counts_nothing(self, tokens: bytes) -> None:
         raw = b'{"role":"assistant","content":[],"usage":{"input":%s,"output":3,"totalTokens":%s}}' % (

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from eventstore import Event, open_store
-from eventstore.event import Flag
+from eventstore.event import Facts, Flag
+from eventstore.formats import pi_file
 from eventstore.formats.pi_entry import KINDS
 from eventstore.importing import Imported, import_file
 from eventstore.lmdb_log import LmdbLog
 from tests.support.events import events
-from tests.support.pi_files import SESSION, bring, entry, header, kept, line, said
+from tests.support.pi_files import SESSION, bring, entry, header, kept, line, original, said
 
 Read = tuple[list[Event], Imported]
 
@@ -291,6 +292,26 @@ class TestDamage:
         lines = [header(3), said("a", "a", None), broken, said("b", "b", "a")]
         assert self.remarks(store, tmp_path, *lines) == [(3, reason)]
         assert ids(events(store, SESSION))[:2] == ["a", "b"]
+
+    def test_a_record_whose_reading_fails_is_skipped_and_the_others_are_not(
+        self, store: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def facts_of(kind: str, *rest: Any, **options: Any) -> Facts:
+            return real(kind, *rest, **options) if kind != "custom" else Facts(utf8=1 // 0)
+
+        real = pi_file.facts_of
+        monkeypatch.setattr(pi_file, "facts_of", facts_of)
+        content = b"".join([header(), said("a", "a", None), entry("odd", "a"), said("b", "b", "a")])
+        found = bring(store, tmp_path, content)
+        assert (found.events, [remark.line for remark in found.skipped]) == (2, [3])
+        assert original(store) == content
+
+    def test_a_line_whose_search_fails_is_skipped_and_the_others_are_not(
+        self, store: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(pi_file, "objects_in", lambda _: 1 // 0)
+        found = bring(store, tmp_path, header() + said("a", "a", None) + b"torn\n" + said("b", "b", "a"))
+        assert (found.events, [remark.line for remark in found.skipped]) == (2, [3])
 
     def test_a_torn_last_line_is_told(self, store: LmdbLog, tmp_path: Path) -> None:
         lines = [header(3), said("a", "a", None), said("b", "b", "a")[:-9]]
