@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from compaction.prompts import Prompt
 from compaction.summarizers.cancellable import Line, cancellable
+from compaction.summarizers.masking import masked
 from compaction.summarizers.messages_request import body_to_send
 from compaction.summarizers.messages_stream import Streamed, read
 from compaction.summarizers.prompt_cache import may_be_cached
@@ -18,7 +19,7 @@ from compaction.summarizers.refusal import (
     seconds_to_wait,
     without_secrets,
 )
-from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
+from compaction.summarizers.summarizer import Answer, Cancellation, RedirectError, SummarizerError
 from compaction.summarizers.too_long import says_too_long
 from eventstore.clock import epoch_milliseconds
 
@@ -31,7 +32,7 @@ _CONNECTING: Final = 10.0
 _KEYS: Final = frozenset({"authorization", "x-api-key"})
 _NOT_FOUND: Final = 404
 _UNAUTHORIZED: Final = (401, 403)
-_NO_KEY: Final = "none"
+_NO_KEY: Final = "no-key-is-given"
 _PASSING: Final = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
 """Errors by the API's names for them, as they come in the middle of an answer."""
 
@@ -43,7 +44,7 @@ class AnthropicSummarizer:
     are given. A request that the API would refuse is not sent. Answers are streamed, so that long ones do not
     run into a timeout; the client's own retries are off, for failures are to be recorded one by one. `timeout`
     is in seconds, for each wait. A live prefix that the provider may have in its cache is read there; `now`
-    gives epoch milliseconds.
+    gives epoch milliseconds. Redirects are not followed, for the key would go along; keys are masked in errors.
     """
 
     name = "anthropic"
@@ -64,10 +65,16 @@ class AnthropicSummarizer:
         """The model's answer. Raises SummarizerError, CancelledError."""
         is_cached = may_be_cached(prompt, model=self.model, now=self._now())
         body = body_to_send(prompt, self.model, summarizer=self.name, is_cached=is_cached)
-        line = Line()
-        with self._client(line) as client:
-            answer = cancellable(lambda: self._asked(client, body), is_cancelled=is_cancelled, line=line)
-        return self._read(answer)
+        line = Line(self.name)
+        try:
+            with self._client(line) as client:
+                answer = cancellable(
+                    lambda: self._asked(client, body, line), is_cancelled=is_cancelled, line=line
+                )
+            return self._read(answer)
+        except SummarizerError as error:
+            error.hide(line.secrets)
+            raise
 
     @property
     def _where(self) -> str:
@@ -85,9 +92,12 @@ class AnthropicSummarizer:
                 api_key=self._api_key,
                 max_retries=0,
                 timeout=httpx2.Timeout(self._timeout, connect=min(self._timeout, _CONNECTING)),
-                http_client=anthropic.DefaultHttpxClient(event_hooks=line.hooks),
+                http_client=anthropic.DefaultHttpxClient(event_hooks=line.hooks, follow_redirects=False),
             )
-        except (anthropic.AnthropicError, httpx2.InvalidURL, ValueError) as error:
+        except (httpx2.InvalidURL, ValueError):
+            # The error may quote a part of a password as the port.
+            raise self._failed(f"{self._where} is no address with http:// or https://") from None
+        except anthropic.AnthropicError as error:
             raise self._failed(one_line(str(error))) from None
         if client.credentials is None and not _KEYS & {name.lower() for name in client.default_headers}:
             if self._base_url is None:
@@ -96,7 +106,7 @@ class AnthropicSummarizer:
             return client.with_options(api_key=_NO_KEY)
         return client
 
-    def _asked(self, client: anthropic.Anthropic, body: bytes) -> Streamed:
+    def _asked(self, client: anthropic.Anthropic, body: bytes, line: Line) -> Streamed:
         """What came of a request. Raises SummarizerError."""
         import anthropic  # noqa: PLC0415  heavy
         import httpx2  # noqa: PLC0415  heavy
@@ -112,7 +122,7 @@ class AnthropicSummarizer:
             ) as events:
                 return read(events)
         except anthropic.APIStatusError as error:
-            raise self._refused(error) from None
+            raise self._refused(error, line.secrets) from None
         except anthropic.APIConnectionError as error:
             raise self._unconnected(client, error.__cause__ or error) from None
         except (httpx2.HTTPError, anthropic.AnthropicError, ValueError) as error:
@@ -136,9 +146,12 @@ class AnthropicSummarizer:
             text=answer.text, model=answer.model or self.model, usage=answer.usage, is_cut=answer.is_cut
         )
 
-    def _refused(self, error: anthropic.APIStatusError) -> SummarizerError:
+    def _refused(self, error: anthropic.APIStatusError, secrets: Iterable[str]) -> SummarizerError:
         """What the API says in place of an answer, or in the middle of one, which then has the status of a success."""
-        said = error.api_message or error.message
+        if error.response.has_redirect_location:
+            moved = without_secrets(error.response.headers["location"])
+            return RedirectError(self.name, without_secrets(str(error.request.url)), moved)
+        said = masked(error.api_message or error.message, secrets)
         status = error.status_code if error.response.is_error else error.type
         return self._failed(
             f"{status}: {one_line(said)}{self._advice(error)}",

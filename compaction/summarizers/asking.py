@@ -17,6 +17,7 @@ from compaction.summarizers.summarizer import (
     AtAddress,
     Cancellation,
     CancelledError,
+    DeadlineError,
     OfModel,
     Summarizer,
     SummarizerError,
@@ -31,6 +32,8 @@ LONG_WAIT: Final = 20.0
 """Seconds: where a provider asks for a longer wait, the next summarizer is asked instead."""
 LONGEST_WAIT: Final = 120.0
 """Seconds: what has to wait longer has failed, also where there is no other to ask."""
+DEADLINE: Final = 900.0
+"""Seconds that a summary may take in all: requests, waits, other summarizers and the reminder."""
 _LOOK_EVERY: Final = 0.1
 """Seconds between two looks whether a wait was called off."""
 
@@ -41,7 +44,10 @@ def never() -> bool:
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """How summarizers are asked: which, in order; with what clock (seconds) and what patience; who looks on."""
+    """How summarizers are asked: which, in order; with what clock (seconds) and what patience; who looks on.
+
+    `deadline` is the number of seconds by the clock after which nobody is asked or waited for any more.
+    """
 
     summarizers: Sequence[Summarizer]
     is_cancelled: Cancellation = never
@@ -50,6 +56,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = RETRIES
     long_wait: float = LONG_WAIT
     longest_wait: float = LONGEST_WAIT
+    deadline: float = DEADLINE
     onlooker: Onlooker = Nobody()
 
 
@@ -82,14 +89,17 @@ def ask(prompt: Prompt, asker: Asker) -> Reply:
     A summarizer that fails for a passing reason is asked again, after the wait that its provider names or a
     growing one; where that is long and there is another candidate, that one is asked. An empty answer is a
     failure. Where required sections are missing, or the answer broke off for its length, one reminder says
-    so; the more complete of the two is taken as it is. Raises AskingError, CancelledError.
+    so; the more complete of the two is taken as it is. All of it ends at the deadline; each candidate gets an equal
+    share of the time that is left, so that one that hangs leaves time for the next. Raises AskingError,
+    CancelledError.
     """
     sections = prompt.template.sections
     requests: list[dict[str, Any]] = []
-    answer = _answer(prompt, asker, requests)
+    end = asker.seconds() + asker.deadline
+    answer = _answer(prompt, asker, requests, end=end)
     missing = missing_sections(answer.text, sections)
     if missing or answer.is_cut:
-        again = _reminded(prompt, answer, missing, asker, requests)
+        again = _reminded(prompt, answer, missing, asker, requests, end=end)
         still = missing_sections(again.text, sections)
         if (len(still), again.is_cut) <= (len(missing), answer.is_cut):
             answer, missing = again, still
@@ -97,26 +107,35 @@ def ask(prompt: Prompt, asker: Asker) -> Reply:
 
 
 def _reminded(
-    prompt: Prompt, draft: Answer, missing: Sequence[str], asker: Asker, requests: list[dict[str, Any]]
+    prompt: Prompt,
+    draft: Answer,
+    missing: Sequence[str],
+    asker: Asker,
+    requests: list[dict[str, Any]],
+    *,
+    end: float,
 ) -> Answer:
     """The answer after a reminder, the draft where that failed."""
     try:
-        return _answer(reminded(prompt, draft.text, missing, is_cut=draft.is_cut), asker, requests)
+        return _answer(reminded(prompt, draft.text, missing, is_cut=draft.is_cut), asker, requests, end=end)
     except AskingError:
         return draft
 
 
-def _answer(prompt: Prompt, asker: Asker, requests: list[dict[str, Any]]) -> Answer:
-    """The answer of the first summarizer that gives one, without what its template strips."""
+def _answer(prompt: Prompt, asker: Asker, requests: list[dict[str, Any]], *, end: float) -> Answer:
+    """Return the answer of the first summarizer that gives one before `end`, without what its template strips."""
     failures: list[SummarizerError] = []
     for place, summarizer in enumerate(asker.summarizers):
         has_next = place + 1 < len(asker.summarizers)
+        begun = asker.seconds()
+        until = begun + (end - begun) / (len(asker.summarizers) - place)
         for attempt in count(1):
-            said = _attempt(prompt, summarizer, asker, attempt, requests)
+            said = _attempt(prompt, summarizer, asker, attempt, requests, until=until)
             if isinstance(said, Answer):
                 return said
             delay = said.retry_after if said.retry_after is not None else 2.0 ** (attempt - 1)
-            is_too_late = delay > (asker.long_wait if has_next else asker.longest_wait)
+            longest = asker.long_wait if has_next else asker.longest_wait
+            is_too_late = delay > longest or asker.seconds() + delay >= until
             if not said.is_transient or attempt > asker.retries or is_too_late:
                 failures.append(said)
                 break
@@ -129,20 +148,32 @@ def _answer(prompt: Prompt, asker: Asker, requests: list[dict[str, Any]]) -> Ans
 
 
 def _attempt(
-    prompt: Prompt, summarizer: Summarizer, asker: Asker, attempt: int, requests: list[dict[str, Any]]
+    prompt: Prompt,
+    summarizer: Summarizer,
+    asker: Asker,
+    attempt: int,
+    requests: list[dict[str, Any]],
+    *,
+    until: float,
 ) -> Answer | SummarizerError:
-    """One request: its answer or its failure, either recorded."""
+    """Make one request: return its answer or its failure, either recorded; past `until` nothing is sent."""
     if asker.is_cancelled():
         raise CancelledError(requests)
+    if asker.seconds() >= until:
+        return DeadlineError(summarizer.name, asker.deadline)
     record = _record(prompt, summarizer, attempt)
     requests.append(record)
     begun = asker.seconds()
     try:
         with asker.onlooker.waiting_for(_whom(summarizer)):
-            answer = summarizer.summarize(prompt, is_cancelled=asker.is_cancelled)
+            answer = summarizer.summarize(
+                prompt, is_cancelled=lambda: asker.is_cancelled() or asker.seconds() >= until
+            )
     except SummarizerError as error:
         return _failed(record, error)
     except CancelledError:
+        if asker.seconds() >= until and not asker.is_cancelled():
+            return _failed(record, DeadlineError(summarizer.name, asker.deadline))
         record["error"] = "cancelled"
         raise CancelledError(requests) from None
     finally:

@@ -1,4 +1,4 @@
-"""Waiting for a request that somebody may call off."""
+"""Wait for a request that somebody may call off."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from threading import Lock, Thread
 from typing import Any, Final, TypeVar
 
+from compaction.summarizers.masking import secrets_of
 from compaction.summarizers.summarizer import Cancellation, CancelledError
 
 T = TypeVar("T")
@@ -20,16 +21,23 @@ _OPENED: Final = (".connect_tcp.complete", ".start_tls.complete")
 
 
 class Line:
-    """The connections of one httpx client, which can be cut while a thread waits on them.
+    """The connections of one httpx client: they can be cut while a thread waits on them, and answers are bounded.
 
-    `hooks` are the client's event hooks. Closing a socket does not wake who reads from it; shutting it down does.
+    `summarizer` is the name of whose client it is, `hooks` are the client's event hooks,
+    `secrets` the keys and passwords in its newest request. Closing a socket does not wake who reads from it; shutting
+    it down does.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, summarizer: str = "") -> None:
+        self._summarizer = summarizer
         self._lock = Lock()
         self._sockets: list[socket.socket] = []
         self._is_cut = False
-        self.hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._watch]}
+        self.secrets: frozenset[str] = frozenset()
+        self.hooks: dict[str, list[Callable[..., Any]]] = {
+            "request": [self._watch, self._remember],
+            "response": [self._bound],
+        }
 
     def cut(self) -> None:
         """End what is going on, and whatever is begun later."""
@@ -41,6 +49,14 @@ class Line:
 
     def _watch(self, request: Any) -> None:
         request.extensions = {**request.extensions, "trace": self._opened}
+
+    def _remember(self, request: Any) -> None:
+        self.secrets = secrets_of(str(request.url), request.headers)
+
+    def _bound(self, response: Any) -> None:
+        from compaction.summarizers.bounded import bound  # noqa: PLC0415  heavy
+
+        bound(response, self._summarizer)
 
     def _opened(self, event: str, info: dict[str, Any]) -> None:
         if not event.endswith(_OPENED):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from compaction.prompts import Prompt, serialized
 from compaction.prompts.conversation import in_tag
 from compaction.summarizers.cancellable import Line, cancellable
+from compaction.summarizers.masking import masked, secrets_of
 from compaction.summarizers.refusal import (
     TOO_LARGE,
     is_passing,
@@ -17,7 +19,7 @@ from compaction.summarizers.refusal import (
     seconds_to_wait,
     without_secrets,
 )
-from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
+from compaction.summarizers.summarizer import Answer, Cancellation, RedirectError, SummarizerError
 from compaction.summarizers.too_long import says_too_long
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.javascript import stringify
@@ -33,7 +35,7 @@ class HttpSummarizer:
     """POSTs `{"systemPrompt", "prompt"}` to an address, and takes `summary` out of the JSON that comes back.
 
     That is oh-my-pi's `remoteEndpoint`. A live prefix goes into the prompt as text. `timeout` is in seconds,
-    for each wait.
+    for each wait. Redirects are not followed; keys in the address are masked in errors.
     """
 
     name = "http"
@@ -45,11 +47,17 @@ class HttpSummarizer:
         """The service's answer. Raises SummarizerError, CancelledError."""
         import httpx2  # noqa: PLC0415  heavy
 
-        line = Line()
+        line = Line(self.name)
         timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout, _CONNECTING))
-        with httpx2.Client(timeout=timeout, event_hooks=line.hooks) as client:
-            response = cancellable(lambda: self._asked(client, prompt), is_cancelled=is_cancelled, line=line)
-        return self._read(response)
+        try:
+            with httpx2.Client(timeout=timeout, event_hooks=line.hooks, follow_redirects=False) as client:
+                response = cancellable(
+                    lambda: self._asked(client, prompt), is_cancelled=is_cancelled, line=line
+                )
+            return self._read(response, line.secrets)
+        except SummarizerError as error:
+            error.hide(line.secrets | secrets_of(self.endpoint, {}))
+            raise
 
     def _asked(self, client: httpx2.Client, prompt: Prompt) -> httpx2.Response:
         import httpx2  # noqa: PLC0415  heavy
@@ -58,22 +66,24 @@ class HttpSummarizer:
         try:
             return client.post(self.endpoint, content=sent, headers={"content-type": "application/json"})
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-            raise self._failed(f"{error}; give an address with http:// or https://") from None
+            # Of a password that ends the host too early, the error quotes a part as the port.
+            problem = "it is no address" if "@" in self.endpoint else str(error)
+            raise self._failed(f"{problem}; give an address with http:// or https://") from None
         except httpx2.HTTPError as error:
             is_transient = isinstance(error, httpx2.TransportError)
             raise self._failed(of_connection(error), is_transient=is_transient) from None
 
-    def _read(self, response: httpx2.Response) -> Answer:
+    def _read(self, response: httpx2.Response, secrets: Iterable[str]) -> Answer:
         if response.has_redirect_location:
             moved = without_secrets(response.headers["location"])
-            raise self._failed(f"answered {response.status_code}: it has moved to {moved}; give that address")
+            raise RedirectError(self.name, without_secrets(self.endpoint), moved)
         if not response.is_success:
-            said = f": {one_line(response.text)}" if response.text.strip() else ""
+            said = masked(response.text, secrets)
             raise self._failed(
-                f"answered {response.status_code}{said}",
+                f"answered {response.status_code}" + (f": {one_line(said)}" if said.strip() else ""),
                 is_transient=is_passing(response.status_code, response.headers),
                 retry_after=seconds_to_wait(response.headers),
-                is_too_long=response.status_code == TOO_LARGE or says_too_long(response.text),
+                is_too_long=response.status_code == TOO_LARGE or says_too_long(said),
             )
         try:
             response.content.decode()

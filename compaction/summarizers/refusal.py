@@ -7,12 +7,14 @@ import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Final
+from urllib.parse import urlsplit
 
 TOO_LARGE: Final = 413
 _PASSING: Final = frozenset({408, 409, 425, 429})
 _SERVERS_FAULT: Final = 500
 _LONGEST_LINE: Final = 160
 _USER: Final = re.compile("//[^/#]*@")
+_ANY_USER: Final = re.compile("//.*@", re.DOTALL)
 _HTML: Final = re.compile(r"<(?:!doctype|html|head|body|title|h\d|p|br|hr|center|div)\b", re.IGNORECASE)
 _UNSEEN: Final = re.compile(r"<(style|script)\b.*?</\1>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
 _TAG: Final = re.compile(r"<[!/]?[a-z][^<>]*>", re.IGNORECASE)
@@ -56,8 +58,16 @@ def of_connection(error: BaseException) -> str:
 
 
 def without_secrets(address: str) -> str:
-    """An address without user name, password and query, for errors are kept in the log."""
-    return _USER.sub("//", address.partition("?")[0])
+    """Return an address without user name, password, query and fragment, for errors are kept in the log.
+
+    What is no address because of a character in its password is shown without it, too.
+    """
+    try:
+        _ = urlsplit(address).port
+        user = _USER
+    except ValueError:
+        user = _ANY_USER
+    return user.sub("//", address).partition("?")[0].partition("#")[0]
 
 
 def _number(header: str | None) -> float | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from compaction.prompts import Prompt
+from compaction.summarizers.masking import masked
 from eventstore.errors import RefoldError
 from eventstore.views import Usage
 
@@ -64,7 +65,8 @@ class SummarizerError(RefoldError):
     """A summarizer gave no answer.
 
     `is_transient`: the same request may go through later, after `retry_after` seconds where the provider said
-    so. `is_too_long`: the request was refused for its length. `usage` is what it cost all the same.
+    so. `is_too_long`: the request was refused for its length. `usage` is what it cost all the same. What looks like
+    a key or a token is masked, for errors are printed and kept in the log.
     """
 
     def __init__(
@@ -77,10 +79,39 @@ class SummarizerError(RefoldError):
         is_too_long: bool = False,
         usage: Usage | None = None,
     ) -> None:
-        super().__init__(f"summarizer {summarizer}: {problem}")
         self.summarizer, self.problem = summarizer, problem
+        self.hide(())
         self.is_transient, self.retry_after, self.is_too_long = is_transient, retry_after, is_too_long
         self.usage = usage
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Mask these secrets in its text, too."""
+        self.problem = masked(self.problem, secrets)
+        self.args = (f"summarizer {self.summarizer}: {self.problem}",)
+
+
+class DeadlineError(SummarizerError):
+    """No answer came before the deadline: a summary with all its requests may take so many `seconds`."""
+
+    def __init__(self, summarizer: str, seconds: float) -> None:
+        super().__init__(summarizer, f"no answer in time; a summary may take {seconds:g} s, retries included")
+        self.seconds = seconds
+
+
+class AnswerTooLargeError(SummarizerError):
+    """What came back has more than `most` bytes; no more was read."""
+
+    def __init__(self, summarizer: str, most: int) -> None:
+        super().__init__(summarizer, f"what came back has more than {most:,} bytes; check the address")
+        self.most = most
+
+
+class RedirectError(SummarizerError):
+    """The server at `address` names another, `location`; nothing was sent there."""
+
+    def __init__(self, summarizer: str, address: str, location: str) -> None:
+        super().__init__(summarizer, f"{address} has moved to {location}; give that address")
+        self.address, self.location = address, location
 
 
 class CancelledError(RefoldError):

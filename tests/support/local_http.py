@@ -42,9 +42,10 @@ class Exchange:
         self._head(status, {"content-type": kind, "content-length": str(len(body)), **given})
         self._handler.wfile.write(body)
 
-    def begin(self, kind: str = "text/event-stream") -> None:
-        """An answer whose length is open."""
-        self._head(200, {"content-type": kind, "transfer-encoding": "chunked"})
+    def begin(self, kind: str = "text/event-stream", status: int = 200, **headers: str) -> None:
+        """An answer whose length is open; `_` in names of headers stands for `-`."""
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        self._head(status, {"content-type": kind, "transfer-encoding": "chunked", **given})
 
     def send(self, body: bytes) -> None:
         """A piece of an answer whose length is open."""
@@ -54,6 +55,16 @@ class Exchange:
     def end(self) -> None:
         """The end of an answer whose length is open; without it, the answer is cut."""
         self._handler.wfile.write(b"0\r\n\r\n")
+
+    def drip(self, send: Callable[[], None]) -> None:
+        """Send again and again, a little later each time, until the client goes or the server is closed."""
+        while not self._is_over.wait(_LOOK_EVERY):
+            send()
+
+    def raw(self, written: bytes) -> None:
+        """Write bytes as they are, in place of an answer."""
+        self._handler.wfile.write(written)
+        self._handler.wfile.flush()
 
     def wait_until_left(self) -> None:
         """Do nothing more until the client goes, or the server is closed."""

@@ -367,6 +367,16 @@ class TestAsking:
         assert problem.endswith("; the session is as it was; --summarizer extractive asks no model")
         assert newest(talked, "attempt")["error"] == problem.partition("; the session")[0]
 
+    def test_a_key_that_the_server_echoes_is_neither_printed_nor_recorded(
+        self, talked: Refold, messages_api, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        key = "configured-key-0123456789"
+        monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+        api: MessagesApi = messages_api(errs(401, f"no key {key}", "authentication_error"))
+        done = talked(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url, code=1)
+        assert key in str(api.requests[0].headers)
+        assert key not in done.errors + str(newest(talked, "attempt"))
+
     def test_with_a_key_and_no_choice_it_is_said_that_a_model_is_asked(
         self, talked: Refold, messages_api, monkeypatch: pytest.MonkeyPatch
     ) -> None:

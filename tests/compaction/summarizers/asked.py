@@ -60,7 +60,7 @@ class Clock:
 def asker(*summarizers: Summarizer, clock: Clock | None = None, **options: Any) -> Asker:
     """Who asks these, in order, and waits for nothing."""
     clock = clock or Clock()
-    return Asker(summarizers=summarizers, seconds=clock.seconds, wait=clock.wait, **options)
+    return Asker(summarizers=summarizers, **{"seconds": clock.seconds, "wait": clock.wait, **options})
 
 
 class Saying:
