@@ -161,7 +161,7 @@ def asker_of(
 
     So is, before it is asked first, who it is where nobody chose, and that it follows no instructions where there are
     any. `session` is the one at hand, `remote` the address of a service that is asked before, if one is. Raises what
-    `who_is_asked` does, and BadInputError for http without an address.
+    `who_is_asked` does, BadInputError for http without an address, and SummarizerError for anthropic without a key.
     """
     from cli.waiting import Waiting
     from compaction.summarizers.asking import Asker

@@ -76,6 +76,10 @@ class AnthropicSummarizer:
             error.hide(line.secrets)
             raise
 
+    def require_key(self) -> None:
+        """Raise SummarizerError where there is no key, or no usable address, to send a request with."""
+        self._client(Line(self.name)).close()
+
     @property
     def _where(self) -> str:
         """Where the address of the server comes from."""

@@ -44,7 +44,11 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 def _anthropic(choice: Choice) -> Summarizer:
     from compaction.summarizers.anthropic import DEFAULT_MODEL, AnthropicSummarizer  # noqa: PLC0415  its renderer
 
-    return AnthropicSummarizer(model=choice.model or DEFAULT_MODEL, base_url=choice.endpoint or None)
+    summarizer = AnthropicSummarizer(model=choice.model or DEFAULT_MODEL, base_url=choice.endpoint or None)
+    if not choice.endpoint and not _has_key():
+        # The client finds keys elsewhere, too, but takes long to load.
+        summarizer.require_key()
+    return summarizer
 
 
 def _http(choice: Choice) -> Summarizer:
@@ -78,7 +82,10 @@ SUMMARIZERS: Final = {
 
 
 def summarizer_named(name: str, choice: Choice) -> Summarizer:
-    """A summarizer. Raises NotFoundError, and BadInputError for one that lacks an address."""
+    """Return a summarizer, before anything is asked of it.
+
+    Raises NotFoundError, BadInputError for one that lacks an address, and SummarizerError for one that lacks a key.
+    """
     if name not in SUMMARIZERS:
         raise NotFoundError("summarizer", name, f"there are: {', '.join(SUMMARIZERS)}")
     return SUMMARIZERS[name].make(choice)
@@ -86,4 +93,8 @@ def summarizer_named(name: str, choice: Choice) -> Summarizer:
 
 def default_summarizer() -> str:
     """A model of Anthropic's where the environment has a key, else the one that needs neither model nor network."""
-    return "anthropic" if any(os.environ.get(key) for key in _KEYS) else "extractive"
+    return "anthropic" if _has_key() else "extractive"
+
+
+def _has_key() -> bool:
+    return any(os.environ.get(key) for key in _KEYS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +12,14 @@ import pytest
 
 from cli.compacting import SummarizerName, asker_of, new_session_name, policy_named, with_template
 from compaction.policies import Policy, parse, preset
-from compaction.summarizers import registry
+from compaction.summarizers import SummarizerError, registry
 from compaction.summarizers.asking import never
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.lmdb_log import LmdbLog
+from tests.cli.long_talk import SESSION
+from tests.cli.running import Refold
 from tests.compaction.scripted import Scripted
+from tests.support.local_http import free_address
 
 CHEAP = parse('name = "cheap"\n[prompting]\nmodels = ["cheap", "dear"]\n', source="here")
 ASKING = {"summarizer": None, "models": (), "endpoint": ""}
@@ -112,8 +116,13 @@ class TestAsker:
         assert capsys.readouterr() == ("", "")
 
     def test_a_models_name_is_a_choice_of_anthropic(
-        self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
+        self,
+        ctx: click.Context,
+        store: LmdbLog,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
         asker = asker_of(ctx, store, {**ASKING, "models": ("a", "b")}, never)
         assert [(each.name, each.model) for each in asker.summarizers] == [
             ("anthropic", "a"),
@@ -128,7 +137,10 @@ class TestAsker:
         asker = asker_of(ctx, store, ASKING, never, CHEAP)
         assert [each.model for each in asker.summarizers] == ["cheap", "dear"]
 
-    def test_a_persons_models_go_before_those_of_the_policy(self, ctx: click.Context, store: LmdbLog) -> None:
+    def test_a_persons_models_go_before_those_of_the_policy(
+        self, ctx: click.Context, store: LmdbLog, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
         asker = asker_of(ctx, store, {**ASKING, "models": ("mine",)}, never, CHEAP)
         assert [each.model for each in asker.summarizers] == ["mine"]
 
@@ -258,3 +270,49 @@ class TestAPolicysSummarizer:
     def test_one_that_there_is_not_is_told(self, ctx: click.Context, store: LmdbLog) -> None:
         with pytest.raises(NotFoundError, match="no summarizer 'nobody'; there are: anthropic, extractive"):
             self.of(ctx, store, 'summarizer = "nobody"')
+
+
+@pytest.fixture
+def keyless(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither a key nor anything else that the client could take for one."""
+    for name in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+
+
+ASKS_ANTHROPIC = ("--summarizer", "anthropic")
+
+
+@pytest.mark.usefixtures("keyless")
+class TestWithoutKey:
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("compact", SESSION),
+            ("go", SESSION, "a5", "--summarize"),
+            ("handoff", SESSION),
+            ("maintain", SESSION),
+        ],
+    )
+    def test_a_command_is_refused_although_there_is_nothing_to_do(
+        self, talked: Refold, arguments: tuple[str, ...]
+    ) -> None:
+        before = talked("log", SESSION, "--json").json_lines
+        refused = talked.refused(SummarizerError, *arguments, *ASKS_ANTHROPIC)
+        assert refused.summarizer == "anthropic"
+        assert talked("log", SESSION, "--json").json_lines == before
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [("compact", SESSION, *ASKS_ANTHROPIC), ("go", SESSION, "a5", "--summarize", *ASKS_ANTHROPIC)],
+    )
+    def test_a_dry_run_needs_no_key(self, talked: Refold, arguments: tuple[str, ...]) -> None:
+        talked(*arguments, "--dry-run")
+
+    def test_a_server_that_is_named_needs_no_key(self, talked: Refold) -> None:
+        talked("compact", SESSION, *ASKS_ANTHROPIC, "--endpoint", free_address())
+
+    def test_a_token_in_place_of_a_key_will_do(self, talked: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "a-token")
+        talked("compact", SESSION, *ASKS_ANTHROPIC)
