@@ -12,6 +12,7 @@ from compaction.navigation.branch import entries_for_summary
 from compaction.navigation.navigate import Move
 from compaction.part import Limits
 from compaction.prompts import serialized_prompt
+from compaction.prompts.shapes import SERIALIZED
 from compaction.summaries.folding import grouped, last_fitting
 from compaction.summarizers.asking import Asker, Reply, ask
 from compaction.templates import SYSTEM, Source, Template, find, with_session, with_text
@@ -39,12 +40,12 @@ def summarize_branch(
     instructions: str = "",
     reserve: int | None = None,
 ) -> Reply | None:
-    """The summary of the branch that a move leaves, by as many of its newest messages as fit the model.
+    """Summarize the branch that a move leaves, from as many of its newest messages as fit the model.
 
-    `reserve` tokens of its window stay free; None: as many as where nobody chose a reserve for a `Threshold`. Where
-    not even the newest fits, it is told all the same, an answer with its results. None where the branch holds no
-    message. Instructions of a person
-    replace the template. A failed or cancelled request leaves the tree as it was, and an `attempt`. Raises
+    A message costs what the prompt has of it: long results are cut there, and images left out. `reserve` tokens of
+    the window stay free; None: as many as where nobody chose a reserve for a `Threshold`. Where not even the newest
+    fits, it is told all the same, an answer with its results. None where the branch holds no message. Instructions
+    of a person replace the template. A failed or cancelled request leaves the tree as it was, and an `attempt`. Raises
     AskingError, CancelledError.
     """
     with checked(writer.log) as snapshot:
@@ -57,7 +58,7 @@ def summarize_branch(
                 parts[entry.seq] = part
         places = with_session(sources, snapshot, stand(snapshot, writer.session))
     found = find(TEMPLATE, places)
-    counts = dict(zip(parts, tokens.count(list(parts.values())), strict=True))
+    counts = dict(zip(parts, SERIALIZED.sizes(list(parts.values()), tokens), strict=True))
     told = _told(move, parts, counts, Threshold(reserve=reserve).threshold(limits))
     if not told:
         return None

@@ -9,6 +9,7 @@ import pytest
 from compaction.navigation.navigate import plan_move
 from compaction.navigation.summarize_branch import MOST_OUTPUT, summarize_branch
 from compaction.part import Limits
+from compaction.prompts import serialized
 from compaction.summarizers import CancelledError
 from compaction.summarizers.asking import Asker
 from compaction.triggers import DEFAULT_RESERVE
@@ -17,7 +18,7 @@ from eventstore.records import Compaction, Custom, Label, record_of
 from projections.tokens import counter
 from tests.compaction.scripted import Scripted, long
 from tests.support.events import events
-from tests.support.talk import assistant, call, result, user
+from tests.support.talk import assistant, call, image, result, user
 
 OWN = "+++\nname = 'branch'\nversion = 7\nsections = ['Why not']\n+++\nSay why not.\n"
 
@@ -57,9 +58,29 @@ def test_of_a_long_branch_the_newest_that_fit_are_told(branched):
     assert [part.id for part in asked(branched, tokens=80, reserve=DEFAULT_RESERVE).parts] == ["e5"]
 
 
+def test_a_long_result_costs_what_the_prompt_has_of_it(branched):
+    branched.says(assistant(call("bash", "c1")), result(long(9_000)))
+    parts = asked(branched, tokens=700, reserve=DEFAULT_RESERVE).parts
+    assert [part.id for part in parts] == ["e2", "e3", "e4", "e5"]
+
+
+def test_images_cost_nothing_for_the_prompt_has_none(branched):
+    branched.says(assistant(call("shot", "c1")), result("seen", image()))
+    parts = asked(branched, tokens=100, reserve=DEFAULT_RESERVE).parts
+    assert [part.id for part in parts] == ["e2", "e3", "e4", "e5"]
+
+
+def test_what_is_told_of_a_long_branch_fills_the_room_and_no_more(branched):
+    for number in range(9):
+        branched.says(assistant(call("bash", f"c{number}")), result(long(900), call_id=f"c{number}"))
+    tokens = counter("utf16/4")
+    told = serialized(asked(branched, tokens=2_700, reserve=DEFAULT_RESERVE).parts)
+    assert 2_700 - 540 < tokens.of_text(told) <= 2_700
+
+
 def test_what_has_to_stay_free_can_be_set(branched):
     branched.says(user(long(60)), user(long(30)))
-    roomy = asked(branched, tokens=80, reserve=DEFAULT_RESERVE - 10)
+    roomy = asked(branched, tokens=80, reserve=DEFAULT_RESERVE - 15)
     assert [part.id for part in roomy.parts] == ["e4", "e5"]
 
 
