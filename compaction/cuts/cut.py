@@ -41,7 +41,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A window in three: ids of the messages to summarize, of the beginning of a turn that is parted, of those kept.
 
     `first_kept` is the entry from which on a record says that it keeps, "" where nothing is kept. `quoted` are
-    messages of the prefix that go into the summary word for word. `shrinks_to`: what is kept is larger than it
+    messages before that which go into the summary word for word. `shrinks_to`: what is kept is larger than it
     may be, and its largest outputs have to be shown shorter, until it has so many tokens.
     """
 

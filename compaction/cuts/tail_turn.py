@@ -17,7 +17,8 @@ class TailTurn(CutPart, frozen=True, tag="tail-turn"):
 
     The budget is `share` of the window less `reserved`, at least `least` and at most `most` tokens: opencode's
     rule. The first turn that does not fit is parted at a group; its first message goes into the summary word
-    for word, so that the newest order stays in sight. The newest group is kept in any case; where it
+    for word. So does the person's newest order where none is kept, as where shell commands and extensions'
+    messages came after it, unless it alone is over the budget. The newest group is kept in any case; where it
     alone is over the budget, its largest results and shell outputs are shown shorter.
     """
 
@@ -49,10 +50,20 @@ class TailTurn(CutPart, frozen=True, tag="tail-turn"):
         budget = self.budget(limits)
         whole = [start for start in starts if behind[start] <= budget]
         if len(whole) == len(starts):
-            return cut_at(window, starts[0])
+            return _in_sight(window, cut_at(window, starts[0]), budget)
         parted = starts[-len(whole) - 1]
         inside = [place for place in places if place > parted and behind[place] <= budget]
         place = min(inside, default=places[-1])
         cut = cut_at(window, place)
         over = budget if behind[place] > budget else None
-        return cut and msgspec.structs.replace(cut, quoted=cut.turn_prefix[:1], shrinks_to=over)
+        return _in_sight(window, cut and msgspec.structs.replace(cut, shrinks_to=over), budget)
+
+
+def _in_sight(window: Window, cut: Cut | None, budget: int) -> Cut | None:
+    """Quote the message that began a parted turn, and the person's newest order if none is kept."""
+    if cut is None:
+        return None
+    orders = [item for item in window.items if item.role == "user" and item.starts_turn]
+    gone = [item.id for item in orders[-1:] if item.id not in cut.kept and item.tokens <= budget]
+    quoted = dict.fromkeys([*gone, *cut.turn_prefix[:1]])
+    return msgspec.structs.replace(cut, quoted=list(quoted))

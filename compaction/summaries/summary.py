@@ -153,7 +153,8 @@ def _requests(job: Future[Folded]) -> list[dict[str, Any]]:
 
 def _quoted(plan: Plan) -> str:
     """The messages that go into the summary word for word."""
-    texts = [view_of_message(part.raw).text for part in plan.turn_prefix if part.id in plan.cut.quoted]
+    gone = (*plan.to_summarize, *plan.turn_prefix)
+    texts = [view_of_message(part.raw).text for part in gone if part.id in plan.cut.quoted]
     return "".join(f"{text}\n\n" for text in texts if text)
 
 

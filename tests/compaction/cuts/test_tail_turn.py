@@ -54,6 +54,32 @@ def test_a_turn_of_which_nothing_fits_is_summarized_whole():
     assert (found.turn_prefix, found.kept) == ([], ["m4", "m5"])
 
 
+@pytest.mark.parametrize(
+    "talk",
+    [
+        "u10 a10 u10 a2500 b10",
+        "u10 a10 u10 a2500 c10",
+        "u10 a10 u10 a10 b2500",
+        "u10 a10 u10 b10 b10",
+        "u10 a10 u10 a10 b2500 b10",
+    ],
+)
+def test_the_newest_order_is_quoted_where_only_commands_and_extensions_messages_are_kept(talk):
+    assert cut(talk).quoted == ["m2"]
+
+
+def test_no_order_is_quoted_where_a_newer_one_is_kept():
+    assert cut("u10 a10 u10 a2500 u10 b10").quoted == []
+
+
+def test_an_order_that_is_over_the_budget_by_itself_is_not_quoted():
+    assert cut("u10 a10 u2001 b10").quoted == []
+
+
+def test_the_newest_order_is_quoted_beside_the_command_that_began_a_parted_turn():
+    assert cut("u10 a10 b10 a1500 r10 a1000 b900").quoted == ["m0", "m2"]
+
+
 def test_the_tail_never_begins_with_a_tool_result():
     assert cut("u10 a1999 r10 r10").kept == ["m1", "m2", "m3"]
 

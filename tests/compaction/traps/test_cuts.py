@@ -17,6 +17,7 @@ from tests.support.talk import assistant, call, result, shell, texts_of, user
 LIMITS = Limits(window=200_000)
 TOKENS = counter("utf16/4")
 MARKED = {"compaction_continue": True}
+SPLIT = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 
 
 def cut(story, part):
@@ -92,3 +93,10 @@ def test_a_word_to_go_on_quoted_as_the_newest_order_would_hide_the_order_itself(
     story.says(assistant(long(7_000)), assistant(call("bash", "c1")), result(long(3_000), call_id="c1"))
     found = cut(story, preset("opencode").cut)
     assert found.quoted == ["e1"]
+
+
+def test_shell_commands_that_came_after_it_would_hide_the_newest_order(story):
+    story.says(user("first"), assistant("done"), user("mend the parser"), assistant(long(9_000)))
+    story.says(shell("ls", "a.py"))
+    compactor(Scripted(lambda _: "so far"), preset("opencode")).compact(story.writer)
+    assert texts_of(build_context(story.log, "s")) == [f"so far{SPLIT}mend the parser", "ls"]
