@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from compaction.attempts import attempt_recorded
 from compaction.composing import CompactionAppend, Draft, compose_compaction
 from compaction.continuations import Continued
-from compaction.cuts import AnyCut
+from compaction.cuts import AnyCut, cut_before
 from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided, prompted, recorded_troubles
 from compaction.overtaken import overtaken
 from compaction.part import Limits
-from compaction.plan import Plan, plan_compaction
+from compaction.plan import Plan, plan_compaction, plan_of
 from compaction.policies import Policy
 from compaction.prompts.shapes import SHAPES
 from compaction.reason import Reason
@@ -155,16 +155,22 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             if SHAPES[self.policy.prompting.shape].follows_harness:
                 sent = sent.or_else(harness_prompt(snapshot, at))
         troubles = Troubles()
+        since = plan.version if since is None else since
+        said = decided(self.hooks, "before_compaction", plan, troubles)
+        if isinstance(said, Supplied) and said.first_kept is not None:
+            chosen = cut_before(plan.window, said.first_kept) or plan.cut
+            with writer.log.snapshot() as snapshot:
+                plan = plan_of(snapshot, at, plan.window, chosen, tokens=self.tokens)
         return Prepared(
             plan=plan,
             at=at,
-            since=plan.version if since is None else since,
+            since=since,
             reason=reason,
             wishes=msgspec.structs.replace(wishes, system=sent.system, tools=sent.tools),
             sources=sources,
             is_elsewhere=leaf is not None,
             notes=notes,
-            said=decided(self.hooks, "before_compaction", plan, troubles),
+            said=said,
             troubles=troubles,
         )
 
@@ -189,9 +195,10 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(said, Cancel):
             return self._cancelled(writer, said, prepared)
         with recorded_troubles(writer, self.policy.name) as troubles:
+            details: dict[str, Any] = {}
             if isinstance(said, Supplied):
                 summary = Summary(text=said.summary, short=said.short_summary)
-                data = said.preserve_data
+                data, details = said.preserve_data, said.details
             else:
                 added = prompted(self.hooks, prepared.plan, troubles)
                 wishes = prepared.wishes.with_prompt(added.prompt, added.context)
@@ -204,6 +211,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 summary=summary,
                 reason=prepared.reason,
                 preserve_data=data,
+                extension_details=details,
                 is_supplied=isinstance(said, Supplied),
                 continues=continues,
             )

@@ -33,13 +33,15 @@ _PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """All that goes into a compaction's record beside what the log says.
 
-    `is_supplied`: a hook wrote the summary. `continues`: the policy's continuation follows.
+    `is_supplied`: a hook wrote the summary, and gave `extension_details` to keep with it. `continues`: the policy's
+    continuation follows.
     """
 
     plan: Plan
     summary: Summary
     reason: Reason
     preserve_data: dict[str, Any] = {}
+    extension_details: dict[str, Any] = {}
     is_supplied: bool = False
     continues: bool = False
 
@@ -101,6 +103,7 @@ def compose_compaction(
         policy=policy.name,
         from_extension=draft.is_supplied,
         preserve_data=draft.preserve_data,
+        extension_details=draft.extension_details,
         continuation={"branch": continued.branch, "reason": continued.reason} if draft.continues else {},
     )
     going_on = [continued.record] if continued.record else []

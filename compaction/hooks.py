@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from compaction.cuts import cut_before
 from compaction.navigation.navigate import Move
 from compaction.plan import Plan
 from eventstore.records import Decision, DecisionOutcome
@@ -25,11 +26,19 @@ class Cancel(msgspec.Struct, frozen=True):
 
 
 class Supplied(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole result, in place of asking a summarizer."""
+    """The whole result, in place of asking a summarizer.
+
+    `first_kept` is the entry from which on a compaction keeps, in place of the plan's: a message of the plan's window
+    that may start what is kept, or the oldest of the settings right before it; "" keeps nothing. `details` are kept
+    with the record, beside the file operations that refold finds. `short_summary`, `preserve_data` and `first_kept`
+    are for compactions only.
+    """
 
     summary: str
     short_summary: str = ""
     preserve_data: dict[str, Any] = {}
+    first_kept: str | None = None
+    details: dict[str, Any] = {}
 
 
 class Prompted(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,8 +53,8 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
     """Functions to be asked; each may be left out.
 
     `before_compaction` may cancel, or supply the result; `prompting` adds to the prompt; `after_compaction`
-    is told the ids of what was appended. `before_move` may cancel, or supply the summary of what is left;
-    `after_move` is told the ids.
+    is told the ids of what was appended. `before_move` may cancel, or, where the move's `summary_requested` says that
+    somebody is to write one, supply the summary of what is left; `after_move` is told the ids.
     """
 
     name: str
@@ -93,12 +102,29 @@ def recorded_troubles(writer: SessionWriter, policy: str = "") -> Iterator[Troub
 def decided(
     hooks: Sequence[Hooks], name: str, about: Plan | Move, troubles: Troubles
 ) -> Cancel | Supplied | None:
-    """What hooks say before something is done: the first that cancels or supplies leads."""
+    """Ask hooks before something is done, and return what the first says that cancels, or supplies what can be used.
+
+    A summary that nobody requested is passed over, and so, as a trouble, is one that keeps from where nothing can be
+    kept from.
+    """
     for each in hooks:
         said: Cancel | Supplied | None = troubles.ask(each, name, about)
+        if isinstance(said, Supplied):
+            if isinstance(about, Move) and not about.summary_requested:
+                continue
+            if isinstance(about, Plan) and (problem := _misplaced(said, about)):
+                troubles.append(f"hook {each.name}, {name}: {problem}")
+                continue
         if said is not None:
             return said
     return None
+
+
+def _misplaced(said: Supplied, plan: Plan) -> str:
+    """Why a compaction cannot keep from the entry that a hook names, "" if it can."""
+    if said.first_kept is None or cut_before(plan.window, said.first_kept):
+        return ""
+    return f"first_kept {said.first_kept!r} parts the window nowhere: give the id of an item that may_start"
 
 
 def prompted(hooks: Sequence[Hooks], plan: Plan, troubles: Troubles) -> Prompted:

@@ -67,8 +67,11 @@ def plan_compaction(
         return _why_no_cut(policy)
     found = window(snapshot, at, tokens)
     chosen = part.cut(found, limits)
-    if chosen is None:
-        return _why_all_kept(found, part)
+    return plan_of(snapshot, at, found, chosen, tokens=tokens) if chosen else _why_all_kept(found, part)
+
+
+def plan_of(snapshot: Snapshot, at: Standpoint, found: Window, chosen: Cut, *, tokens: Counter) -> Plan:
+    """Plan a compaction that cuts the window of a leaf so."""
     first_of_window = snapshot.locate(at.session, found.items[0].id)
     parts = {part.id: part for part in parts_from(snapshot, at, first_of_window)}
     kept = tuple(parts[name] for name in chosen.kept)

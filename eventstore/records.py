@@ -65,7 +65,8 @@ class Compaction(Record, frozen=True, tag="compaction"):
 
     `details` are the file operations of everything summarized; `tokens_before` and `tokens_after` the
     estimated sizes of the contexts; `request` how the summary was asked for; `continuation` by which `branch`
-    the session goes on, and for what `reason`.
+    the session goes on, and for what `reason`. `extension_details` are what a hook gave with its summary; a pi
+    export has them in `details`.
     """
 
     summary: str
@@ -79,6 +80,7 @@ class Compaction(Record, frozen=True, tag="compaction"):
     policy: str = ""
     template: str = ""
     from_extension: bool = False
+    extension_details: dict[str, Any] = {}
     preserve_data: dict[str, Any] = {}
     request: dict[str, Any] = {}
     continuation: dict[str, str] = {}
@@ -87,7 +89,7 @@ class Compaction(Record, frozen=True, tag="compaction"):
 class BranchSummary(Record, frozen=True, tag="branch_summary"):
     """What an abandoned branch held. `from_id` is where the summary is attached, `left` the leaf that was left.
 
-    `request` is how the summary was asked for.
+    `request` is how the summary was asked for, `extension_details` what a hook gave with it.
     """
 
     from_id: str
@@ -95,6 +97,7 @@ class BranchSummary(Record, frozen=True, tag="branch_summary"):
     left: str = ""
     details: FileOperations | None = None
     from_extension: bool = False
+    extension_details: dict[str, Any] = {}
     request: dict[str, Any] = {}
 
 

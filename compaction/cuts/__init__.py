@@ -5,7 +5,7 @@ Adding a cut: a module with its part, a `CutPart` with a method `cut`; its name 
 
 from __future__ import annotations
 
-from compaction.cuts.cut import Cut
+from compaction.cuts.cut import Cut, cut_before
 from compaction.cuts.keep_recent import KeepRecent
 from compaction.cuts.last_messages import LastMessages
 from compaction.cuts.tail_turn import TailTurn
@@ -19,6 +19,7 @@ __all__ = [
     "LastMessages",
     "TailTurn",
     "Window",
+    "cut_before",
     "has_open_calls",
     "window",
 ]

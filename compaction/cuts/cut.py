@@ -77,3 +77,19 @@ def cut_at(window: Window, place: int) -> Cut | None:
         turn_prefix=ids[start:place],
         kept=ids[place:],
     )
+
+
+def cut_before(window: Window, first_kept: str) -> Cut | None:
+    """Cut before an entry, "" behind all messages; return None where what is kept cannot begin there.
+
+    The entry is a message that may start, or the oldest of the settings and labels right before one.
+    """
+    places = {
+        name: place
+        for place, item in enumerate(window.items)
+        if item.may_start
+        for name in (item.id, item.first)
+    }
+    if not window.is_open:
+        places[""] = len(window.items)
+    return cut_at(window, places.get(first_kept, 0))

@@ -57,12 +57,13 @@ def branch_summary(
     parent: str | None,
     request: Mapping[str, Any] = _NOT_ASKED,
     is_supplied: bool = False,
+    details: Mapping[str, Any] = _NOT_ASKED,
 ) -> BranchSummary:
     """The record of a summary of the entries `left`, oldest first, to append below `parent` (None: the root).
 
     Its text is `PREAMBLE`, the summary, and the files that the entries touched as tags. `request` is how it was
-    asked for; `is_supplied`: a hook wrote it. Raises NotFoundError where the entries say nothing, BadInputError
-    for an empty summary.
+    asked for; `is_supplied`: a hook wrote it, and gave `details` with it. Raises NotFoundError where the entries
+    say nothing, BadInputError for an empty summary.
     """
     if not says_anything(left):
         raise NotFoundError(
@@ -79,6 +80,7 @@ def branch_summary(
         left=left[-1].id,
         details=files,
         from_extension=is_supplied,
+        extension_details=dict(details),
         request=dict(request),
     )
 

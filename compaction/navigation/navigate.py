@@ -34,7 +34,8 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     are the entries from the leaf up to, not including, that one, oldest first, compactions and all, and
     `files` what they read and modified. `new_leaf` is where the session stands then: for a message of a
     person or an extension its parent, and `editor_text` is its text, to be edited and sent again; for
-    anything else the target itself. `stays`: the session stands there already.
+    anything else the target itself. `stays`: the session stands there already. `summary_requested`: somebody is to
+    write a summary of what is left, which hooks may supply instead; not where a person has given theirs.
     """
 
     leaf: str | None
@@ -45,18 +46,20 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     editor_text: str | None
     files: FileOperations
     stays: bool
+    summary_requested: bool = False
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
     """A summary of a branch that somebody wrote.
 
-    `request` is how it was asked for, `is_supplied`: a hook wrote it. `of` is the move whose branch it tells of,
-    None: of the one that is found.
+    `request` is how it was asked for, `is_supplied`: a hook wrote it, and gave `details` with it. `of` is the move
+    whose branch it tells of, None: of the one that is found.
     """
 
     text: str
     request: dict[str, Any] = {}
     is_supplied: bool = False
+    details: dict[str, Any] = {}
     of: Move | None = None
 
 
@@ -186,6 +189,7 @@ def _step(snapshot: Snapshot, move: Move, written: Written | None) -> Record | N
             parent=move.new_leaf,
             request=written.request,
             is_supplied=written.is_supplied,
+            details=written.details,
         )
     return None if move.stays else LeafMoved(from_id=move.leaf or "")
 

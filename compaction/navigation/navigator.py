@@ -65,14 +65,17 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         instructions: str = "",
         label: str | None = None,
     ) -> Gone:
-        """Go to an entry, or to `ROOT`, with the summary that a hook supplies, that is given, or that is asked for.
+        """Go to an entry, or to `ROOT`, with the summary that is given, that a hook supplies, or that is asked for.
 
-        Where nothing is left that says anything, none is asked for. A request that fails or is cancelled leaves
-        the tree as it was, and an `attempt`. So does one during which others have said more on the branch, have
-        compacted it, undone something, or left it: its summary is not of what would be left. Raises what `go` does,
-        AskingError, CancelledError.
+        Hooks are told whether a summary is requested, and one that they supply is used only then. Where nothing is
+        left that says anything, none is asked for. A request that fails or is cancelled leaves the tree as it was,
+        and an `attempt`. So does one during which others have said more on the branch, have compacted it, undone
+        something, or left it: its summary is not of what would be left. Raises what `go` does, AskingError,
+        CancelledError.
         """
         move = plan_move(writer.log, writer.session, target)
+        is_requested = summary is None and self.asker is not None
+        move = msgspec.structs.replace(move, summary_requested=is_requested)
         with recorded_troubles(writer) as troubles:
             said = decided(self.hooks, "before_move", move, troubles)
             if isinstance(said, Cancel):
@@ -81,7 +84,7 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
             asked, reason = None, ""
             written = None if summary is None else Written(text=summary, of=move)
             if isinstance(said, Supplied) and says_anything(move.to_summarize):
-                written = Written(text=said.summary, is_supplied=True, of=move)
+                written = Written(text=said.summary, is_supplied=True, details=said.details, of=move)
             elif written is None and self.asker is not None:
                 asked = self._asked(writer, move, self.asker, instructions)
                 if asked is None:

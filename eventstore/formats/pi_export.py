@@ -49,10 +49,17 @@ def _as_pi_writes(kind: str, record: dict[str, Any]) -> dict[str, Any]:
     if kind == "message":
         record.pop("shape", None)
     elif kind == "compaction":
-        record["fromHook"] = record.pop("fromExtension", False)
+        _by_whom(record)
     elif kind == "branch_summary":
-        record["fromHook"] = record.pop("fromExtension", False)
+        _by_whom(record)
         record["fromId"] = record.get("fromId") or "root"
     elif kind == "custom_message":
         record.setdefault("display", True)
     return record
+
+
+def _by_whom(record: dict[str, Any]) -> None:
+    """Say of a summary whether an extension wrote it, with what that gave among the `details`, as pi has it."""
+    record["fromHook"] = record.pop("fromExtension", False)
+    if given := record.pop("extensionDetails", None):
+        record["details"] = {**given, **(record.get("details") or {})}

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from compaction.hooks import Cancel, Hooks, Prompted, Supplied
 from compaction.summaries.summary import Wishes
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import AskingError
+from eventstore.formats.pi_export import pi_line
+from eventstore.records import ModelChange, record_of
+from projections.context import build_context
 from tests.compaction.scripted import (
     Scripted,
     compactor,
     kinds,
+    long,
     record,
     turns,
 )
+from tests.support.events import events
+from tests.support.talk import assistant, call, result, texts_of, user
 
 
 def raises(_plan):
@@ -40,6 +48,56 @@ def test_a_hook_may_supply_the_summary_and_no_model_is_asked(story):
         {"k": 1},
         [],
     )
+
+
+def supplied(story, **fields):
+    """The outcome where a hook supplies a summary with these fields."""
+    hooks = Hooks(name="h", before_compaction=lambda _: Supplied(summary="mine", **fields))
+    return compactor(hooks=[hooks]).compact(story.writer)
+
+
+def test_a_hook_may_say_what_is_kept(story):
+    _, _, third, *_ = turns(story, 20, 10, 10)
+    done = supplied(story, first_kept=third)
+    assert (record(story).first_kept_entry_id, done.plan.cut.kept[0]) == (third, third)
+    assert texts_of(build_context(story.log, "s"))[1:] == [long(10)] * 4
+
+
+def test_the_files_are_those_of_what_a_hook_leaves_out(story):
+    story.says(assistant(call("read", path="a.py")), result("x"), user(long(20)))
+    later = story.says(user(long(20)), assistant(call("read", path="b.py")), result("y"), user(long(20)))
+    supplied(story, first_kept=later[0])
+    assert record(story).details.read_files == ["a.py"]
+
+
+def test_a_hook_may_keep_the_settings_before_a_message_or_nothing_at_all(story):
+    turns(story, 20)
+    setting = story.add(ModelChange(provider="p", model_id="m"))
+    turns(story, 10)
+    supplied(story, first_kept=setting)
+    assert record(story).first_kept_entry_id == setting
+    turns(story, 20)
+    supplied(story, first_kept="")
+    assert [part.kind for part in build_context(story.log, "s").parts] == ["compaction"]
+
+
+@pytest.mark.parametrize("place", ["e1", "e3", "no-such-entry"])
+def test_a_place_from_which_nothing_can_be_kept_is_a_trouble_and_a_model_is_asked(story, place):
+    story.says(user(long(20)), assistant(call("bash")), result(long(20)), user(long(20)))
+    done = supplied(story, first_kept=place)
+    assert (done.outcome, len(done.troubles)) == ("compacted", 1)
+    made = next(event for event in events(story.log, "s") if event.kind == "compaction")
+    assert not record_of("compaction", made.body).from_extension
+
+
+def test_what_a_hook_keeps_with_its_summary_is_in_the_record_and_in_pis_details(story):
+    story.says(assistant(call("read", path="a.py")), result(long(20)))
+    turns(story, 20, 10)
+    supplied(story, details={"artifact": 7, "readFiles": ["claimed.py"]})
+    assert record(story).extension_details == {"artifact": 7, "readFiles": ["claimed.py"]}
+    with story.log.snapshot() as snapshot:
+        exported = json.loads(pi_line(snapshot, events(story.log, "s")[-1]))
+    assert exported["details"] == {"artifact": 7, "readFiles": ["a.py"], "modifiedFiles": []}
 
 
 def test_a_hook_may_replace_the_prompt_and_add_context(story):
