@@ -37,8 +37,8 @@ def plan_json(compactor: Compactor, session: str, plan: Plan) -> dict[str, Any]:
     return {
         "firstKept": plan.cut.first_kept,
         "splitTurn": plan.cut.splits_turn,
-        "toSummarize": plan.cut.to_summarize,
-        "turnPrefix": plan.cut.turn_prefix,
+        "toSummarize": [part.id for part in plan.to_summarize],
+        "turnPrefix": [part.id for part in plan.turn_prefix],
         "kept": plan.cut.kept,
         "tokensBefore": plan.tokens_before,
         "tokensAfterEstimate": expected.at_most,

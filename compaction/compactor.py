@@ -160,7 +160,14 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(said, Supplied) and said.first_kept is not None:
             chosen = cut_before(plan.window, said.first_kept) or plan.cut
             with writer.log.snapshot() as snapshot:
-                plan = plan_of(snapshot, at, plan.window, chosen, tokens=self.tokens)
+                plan = plan_of(
+                    snapshot,
+                    at,
+                    plan.window,
+                    chosen,
+                    source=self.policy.prompting.source,
+                    tokens=self.tokens,
+                )
         return Prepared(
             plan=plan,
             at=at,

@@ -8,7 +8,7 @@ import msgspec
 
 from compaction.cuts import AnyCut, Cut, Window, window
 from compaction.part import Limits
-from compaction.policies import Policy
+from compaction.policies import MessageSource, Policy
 from eventstore.frame import header_of
 from eventstore.log import Snapshot
 from eventstore.records import FileOperations
@@ -28,7 +28,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A cut of the window at a leaf, with the messages of its three parts.
 
     `tokens_before` is the size of the context as it is, `tokens_kept` of what stays of it; `files` are those
-    that everything summarized touched, over all earlier compactions, the prefix of a turn included. `summary`
+    that everything summarized touched, over all earlier compactions, the prefix of a turn included. `to_summarize`
+    and `turn_prefix` are as the summarizer reads them: as the context shows them, or as the log has them. `summary`
     is the message by which the context shows what was before the window.
     """
 
@@ -67,22 +68,42 @@ def plan_compaction(
         return _why_no_cut(policy)
     found = window(snapshot, at, tokens)
     chosen = part.cut(found, limits)
-    return plan_of(snapshot, at, found, chosen, tokens=tokens) if chosen else _why_all_kept(found, part)
+    if chosen is None:
+        return _why_all_kept(found, part)
+    return plan_of(snapshot, at, found, chosen, source=policy.prompting.source, tokens=tokens)
 
 
-def plan_of(snapshot: Snapshot, at: Standpoint, found: Window, chosen: Cut, *, tokens: Counter) -> Plan:
-    """Plan a compaction that cuts the window of a leaf so."""
+def plan_of(
+    snapshot: Snapshot,
+    at: Standpoint,
+    found: Window,
+    chosen: Cut,
+    *,
+    source: MessageSource,
+    tokens: Counter,
+) -> Plan:
+    """Plan a compaction that cuts the window of a leaf so; `source` says where its summarizer reads the messages."""
     first_of_window = snapshot.locate(at.session, found.items[0].id)
     parts = {part.id: part for part in parts_from(snapshot, at, first_of_window)}
     kept = tuple(parts[name] for name in chosen.kept)
     before_kept = header_of(snapshot.frame(at.session, kept[0].seq)).parent_seq if kept else at.leaf
     context = context_at(snapshot, at).parts
+    to_summarize, prefix = (
+        [parts[name] for name in ids] for ids in (chosen.to_summarize, chosen.turn_prefix)
+    )
+    if source == "log":
+        # What a rewrite hides has no place of its own in the cut: it goes where the message before it goes.
+        behind = kept[0].seq if kept else at.leaf + 1
+        turn = prefix[0].seq if prefix else behind
+        stored = parts_from(snapshot, at, first_of_window, rewritten=False)
+        to_summarize = [part for part in stored if part.seq < turn]
+        prefix = [part for part in stored if turn <= part.seq < behind]
     return Plan(
         version=snapshot.head(at.session).version,
         window=found,
         cut=chosen,
-        to_summarize=tuple(parts[name] for name in chosen.to_summarize),
-        turn_prefix=tuple(parts[name] for name in chosen.turn_prefix),
+        to_summarize=tuple(to_summarize),
+        turn_prefix=tuple(prefix),
         kept=kept,
         tokens_before=sum(tokens.count(context)),
         tokens_kept=sum(tokens.count(kept)),

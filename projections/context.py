@@ -192,9 +192,14 @@ def part_of(frame: Buffer, *, changed: Sequence[bytes] = (), rules: str = "pi") 
     return None if message is None else _part(frame, message, fate)
 
 
-def parts_from(snapshot: Snapshot, at: Standpoint, first: int, *, rules: str = "pi") -> tuple[Part, ...]:
-    """What a path shows from entry `first` on, whatever a compaction hides: what one that keeps from there keeps."""
-    shown = _shown(snapshot, at, rules_named(rules), first=first)
+def parts_from(
+    snapshot: Snapshot, at: Standpoint, first: int, *, rules: str = "pi", rewritten: bool = True
+) -> tuple[Part, ...]:
+    """Return what a path shows from entry `first` on, whatever a compaction hides: what one from there keeps.
+
+    Without `rewritten`, the messages are as the log has them: no rewrite is in effect.
+    """
+    shown = _shown(snapshot, at, rules_named(rules), first=first, rewritten=rewritten)
     return tuple(_part(frame, raw, fate) for frame, raw, fate in shown)
 
 
@@ -221,7 +226,7 @@ def _selected(
 
 
 def _shown(
-    snapshot: Snapshot, at: Standpoint, harness: HarnessRules, first: int = 0
+    snapshot: Snapshot, at: Standpoint, harness: HarnessRules, first: int = 0, *, rewritten: bool = True
 ) -> Iterator[tuple[Buffer, bytes, Fate]]:
     """The messages of a context with the frames they come from and their fates."""
     leaf = snapshot.frame(at.session, at.leaf) if at.leaf else None
@@ -230,7 +235,8 @@ def _shown(
     if is_overlaid:
         if at.has_observed:
             observed = observed_rewrites(snapshot, at.session, as_of=at.as_of)
-        rewrites, frames = _rewrites_among(snapshot, at, frames)
+        in_effect_there, frames = _rewrites_among(snapshot, at, frames)
+        rewrites = in_effect_there if rewritten else NO_REWRITES
     if compaction is not None:
         changed = observed.get(header_of(compaction).seq)
         summary = harness.summary(changed[-1], time_of(compaction)) if changed else None

@@ -63,11 +63,11 @@ def defaults(struct: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
     """Each field of a struct with its default as the page writes it: as TOML has it, "none", or empty for none."""
     for field in msgspec.structs.fields(struct):
         if field.default is msgspec.NODEFAULT:
-            yield field.name, ""
+            yield field.encode_name, ""
         elif isinstance(field.default, msgspec.Struct):
-            yield field.name, f"`[{field.name}]`"
+            yield field.encode_name, f"`[{field.encode_name}]`"
         else:
-            yield field.name, "none" if field.default is None else f"`{literal(field.default)}`"
+            yield field.encode_name, "none" if field.default is None else f"`{literal(field.default)}`"
 
 
 def literal(value: Any) -> str:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from compaction.policies.built_in import SUFFIX, preset_names, preset_text
 from compaction.policies.checks import templates_of, unresolved, unresolved_templates, warnings
-from compaction.policies.policy import Policy, Prompting, Restoring
+from compaction.policies.policy import MessageSource, Policy, Prompting, Restoring
 from compaction.policies.reading import FaultyPolicyError, parse, policy_of_file
 from eventstore.errors import BadInputError, NotFoundError
 
 __all__ = [
     "FaultyPolicyError",
+    "MessageSource",
     "Policy",
     "Prompting",
     "Restoring",

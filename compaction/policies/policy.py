@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -31,17 +31,23 @@ ContinuationName = Annotated[str, msgspec.Meta(extra=one_of("continuation", CONT
 ShapeName = Annotated[str, msgspec.Meta(extra=one_of("shape", SHAPES))]
 """The shape in which a summary is asked for."""
 
+MessageSource = Literal["context", "log"]
+"""Where a summarizer reads the messages: as contexts show them, or as the log has them, whatever rewrites show."""
+
 
 class Prompting(PolicyPart, frozen=True, tag="prompting"):
     """How summaries are asked for: by names of templates, "" for those that a policy does without.
 
-    `shape` says how a prompt holds the conversation. `reserve` is what the bounds of answers are shares of; `output`
-    (if over 0) bounds them in its place. `window` is what the summarizer takes; a longer conversation is summarized
-    in several steps. `summarizer` is who is asked, by its name, "" for the usual one; `models` are those to ask,
-    each where the ones before it fail; none: the summarizer's own. Raises ValueError for a shape that there is not.
+    `shape` says how a prompt holds the conversation, and `source` (in TOML `from`) where its messages are read: as the
+    context shows them, or as the log has them, without the rewrites in effect. `reserve` is what the bounds of answers
+    are shares of; `output` (if over 0) bounds them in its place. `window` is what the summarizer takes; a longer
+    conversation is summarized in several steps. `summarizer` is who is asked, by its name, "" for the usual one;
+    `models` are those to ask, each where the ones before it fail; none: the summarizer's own. Raises ValueError for a
+    shape that there is not.
     """
 
     shape: ShapeName = "serialized"
+    source: MessageSource = msgspec.field(default="context", name="from")
     template: str = "compaction"
     update: str = "compaction-update"
     turn_prefix: str = "turn-prefix"

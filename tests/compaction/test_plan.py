@@ -1,4 +1,4 @@
-"""Why there is nothing to compact."""
+"""What a compaction would do, and why there is nothing to do."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import pytest
 
 from compaction.cuts import KeepRecent, LastMessages, TailTurn
 from compaction.plan import ALL_KEPT, ALL_TOGETHER, NO_MESSAGES, NOTHING_SAID
-from compaction.rewrites import Mask
+from compaction.rewrites import Mask, Snip
+from compaction.rewrites.mask import MASKED
+from compaction.rewriting import record_rewrites
+from eventstore.formats import view_of_message
 from eventstore.records import Compaction, Custom
-from tests.compaction.scripted import compactor, policy, turns
+from projections.tokens import counter
+from tests.compaction.scripted import compactor, policy, prompting, turns
 from tests.support import told
 from tests.support.talk import assistant, call, result, user
 
@@ -73,3 +77,52 @@ def test_a_cut_that_stands_in_for_the_policys_says_why(story):
     with story.log.snapshot() as snapshot:
         said = compacts.why_nothing(snapshot, "s", cut=KeepRecent(tokens=1_000))
     assert told.numbers(said) == [1_000]
+
+
+LONG = "words " * 20
+SNIPPED = "[snipped 4 messages from conversation middle]"
+
+
+def read_by_a_summarizer(story, source, cut):
+    """The texts of what a summarizer reads of a session that was masked and snipped, and of the beginning of a turn."""
+    parts = (Mask(keep_observations=0), Snip(longest=4, head=1))
+    record_rewrites(story.writer, parts, tokens=counter("utf16/4"))
+    compacts = compactor(policy=policy(cut=cut, prompting=prompting(source=source)))
+    with story.log.snapshot() as snapshot:
+        plan = compacts.plan(snapshot, "s")
+    return [
+        [view_of_message(part.raw).text for part in parts] for parts in (plan.to_summarize, plan.turn_prefix)
+    ]
+
+
+@pytest.fixture
+def masked(story):
+    """A session of which there is something to mask, and something to snip."""
+    story.says(user("begin"), assistant(LONG), user(LONG), assistant(LONG), user(LONG))
+    story.says(assistant(call("read")), result("found " * 99), assistant("e"))
+    return story
+
+
+@pytest.mark.parametrize(
+    ("source", "read"),
+    [
+        ("context", ["begin", SNIPPED, "", MASKED, "e"]),
+        ("log", ["begin", *[LONG] * 4, "", "found " * 99, "e"]),
+    ],
+)
+def test_a_summarizer_reads_what_the_context_shows_or_what_the_log_has(masked, source, read):
+    assert read_by_a_summarizer(masked, source, LastMessages(messages=0)) == [read, []]
+
+
+def test_from_the_log_the_beginning_of_a_turn_is_set_apart_and_what_is_kept_is_not_read(masked):
+    masked.says(user("order"), assistant("f"), assistant("g"))
+    _, prefix = read_by_a_summarizer(masked, "log", LastMessages(messages=1))
+    assert prefix == ["order", "f"]
+
+
+def test_what_is_kept_stays_as_the_context_shows_it(masked):
+    record_rewrites(masked.writer, (Mask(keep_observations=0),), tokens=counter("utf16/4"))
+    compacts = compactor(policy=policy(cut=LastMessages(messages=3), prompting=prompting(source="log")))
+    with masked.log.snapshot() as snapshot:
+        plan = compacts.plan(snapshot, "s")
+    assert [view_of_message(part.raw).text for part in plan.kept] == ["", MASKED, "e"]

@@ -101,6 +101,7 @@ def test_what_is_no_toml_is_told():
         ('name = "x"\ntrigger = "none"', "trigger", "'none'", []),
         ('name = "x"\nplacement = "above"', "placement", "'above'", PLACEMENTS),
         ('name = "x"\ncontinuation = "wait"', "continuation", "'wait'", ["none", "auto-continue", "replay"]),
+        ('name = "x"\n[prompting]\nfrom = "memory"', "[prompting] from", "'memory'", []),
         ('name = "x"\n[prompting]\nshape = "round"', "[prompting] shape", "'round'", SHAPES),
         ('name = "x"\n[trigger]\npart = "never"', "[trigger] part", "'never'", ["threshold"]),
     ],
@@ -179,3 +180,14 @@ def test_a_trigger_that_does_not_say_its_part_is_a_threshold():
 def test_a_part_without_a_name_is_none(part):
     (fault,) = faults(f'name = "x"\n{part} = ""')
     assert (fault.where, "''" in fault.problem) == (part, True)
+
+
+@pytest.mark.parametrize("source", ["context", "log"])
+def test_a_policy_says_where_its_summarizer_reads_the_messages(source):
+    said = f'name = "x"\n[prompting]\nfrom = "{source}"'
+    assert parse(said, source="text").prompting.source == source
+
+
+def test_layered_summarizes_from_the_log_and_others_from_the_context():
+    from_log = [name for name in preset_names() if preset(name).prompting.source == "log"]
+    assert from_log == ["layered"]
