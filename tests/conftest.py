@@ -24,7 +24,16 @@ hypothesis.settings.register_profile("ci", derandomize=True, max_examples=100, *
 hypothesis.settings.register_profile("dev", max_examples=20, **_PATIENT)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
+_SLOW_FOLDERS = ("tests/corpus/", "tests/pages/", "tests/processes/")
 _SLOW_LEFT_OUT = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Mark as slow what reads the corpus, drives the browser, or has processes compete and die."""
+    for item in items:
+        if item.nodeid.startswith(_SLOW_FOLDERS) or "corpus" in getattr(item, "fixturenames", ()):
+            item.add_marker("slow")
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:

@@ -89,6 +89,7 @@ def test_the_readme_names_the_two_commands_that_do_everything() -> None:
     assert "pip install -e '.[dev]' && pytest" in readme
 
 
+@pytest.mark.slow
 def test_the_readmes_tour_can_be_followed(tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     tour = readme[readme.index("## A tour by task") : readme.index("## From Python")]
@@ -106,7 +107,7 @@ def test_the_readmes_tour_can_be_followed(tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import time
@@ -68,12 +69,16 @@ def interrupted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         while not api.requests:
             time.sleep(0.01)
             assert process.poll() is None
+        assert process.stderr is not None
+        told, heard = NOTES.get(request.param, b""), b""
+        while len(heard) < len(told) and (more := os.read(process.stderr.fileno(), 1024)):
+            heard += more
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=30)
-    told = NOTES.get(request.param, b"")
-    return Interrupted(process.returncode, out, errors, refold, before, told)
+    return Interrupted(process.returncode, out, heard + errors, refold, before, told)
 
 
+@pytest.mark.slow
 def test_a_command_ends_with_one_line_and_130(interrupted: Interrupted) -> None:
     assert (interrupted.code, interrupted.out, interrupted.errors) == (
         130,
@@ -82,11 +87,13 @@ def test_a_command_ends_with_one_line_and_130(interrupted: Interrupted) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_session_is_as_it_was(interrupted: Interrupted) -> None:
     assert seen(interrupted.refold) == interrupted.before
     assert interrupted.refold("verify", "--json").json["findings"] == []
 
 
+@pytest.mark.slow
 def test_the_attempt_is_recorded_with_its_requests(interrupted: Interrupted) -> None:
     attempt = interrupted.refold("log", SESSION, "--json").json_lines[-1]
     assert attempt["kind"] == "attempt"

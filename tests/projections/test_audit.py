@@ -133,6 +133,7 @@ def test_a_rewrite_tells_the_compaction_that_it_was_appended_with(story):
     assert [each.compaction for each in audit(story.log, "s").rewrites] == [compaction, None]
 
 
+@pytest.mark.slow
 def test_rewrites_share_what_is_the_same_in_their_contexts():
     plain, rewritten = rewritten_turns(200, rewrites=False), rewritten_turns(200)
     # With contexts and readings of their own, 200 rewrites made it 120 times as long.
