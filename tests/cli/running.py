@@ -36,6 +36,11 @@ class Outcome:
         return [line.rstrip() for line in self.out.splitlines()]
 
     @property
+    def notes(self) -> list[str]:
+        """The lines on stderr that are no errors."""
+        return [line for line in self.errors.splitlines() if line.startswith("refold: note: ")]
+
+    @property
     def json(self) -> Any:
         return json.loads(self.raw)
 
@@ -68,12 +73,15 @@ class Refold:
         return outcome
 
     def refused(self, error: type[E], *arguments: str | Path, code: int = 1, stdin: str | bytes = b"") -> E:
-        """Run a command that is refused with one line; return its error, whose data tell what was wrong."""
+        """Run a command that is refused with one line; return its error, or what that was made of, for its data."""
         outcome = self(*arguments, code=code, stdin=stdin)
         assert outcome.errors.count("\n") == 1, outcome.errors
         assert outcome.errors.startswith("refold: ")
-        assert isinstance(outcome.error, error), outcome.error
-        return outcome.error
+        found = (
+            outcome.error if isinstance(outcome.error, error) else getattr(outcome.error, "__cause__", None)
+        )
+        assert isinstance(found, error), outcome.error
+        return found
 
     def problem(self, *arguments: str | Path, code: int = 1, stdin: str | bytes = b"") -> str:
         """The one line that a command prints when it cannot do what it was told."""

@@ -4,11 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
+import click
 import pytest
 
 from cli.main import COMMANDS
+from eventstore.errors import StoreError
 from tests.cli.invocations import NAMES, WITHOUT_A_STORE, invocations, line_for
 from tests.cli.running import PROJECT, Refold, command
 from tests.cli.tale import SESSION, write
@@ -20,11 +23,6 @@ HEAVY = ("rich", "tiktoken", "anthropic", "lmdb", "msgspec", "platformdirs")
 def test_the_help_of_the_program_lists_every_command(refold: Refold) -> None:
     listed = [line.split()[0] for line in refold("--help").lines if line.startswith("  ")]
     assert set(COMMANDS) <= set(listed)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_commands_line_in_the_help_and_its_own_help_exist(refold: Refold, name: str) -> None:
-    assert refold(name, "--help").out.startswith(f"Usage: refold {name} ")
 
 
 def test_the_help_of_the_program_loads_nothing_heavy() -> None:
@@ -45,18 +43,12 @@ print("LOADED", [name for name in {HEAVY!r} if name in sys.modules])
 
 
 def test_the_version_is_told(refold: Refold) -> None:
-    assert refold("--version").out.startswith("refold, version ")
+    assert refold("--version").out.split()[-1] == version("refold")
 
 
 def test_without_a_command_the_help_goes_to_stderr_and_the_exit_code_is_2(refold: Refold) -> None:
-    outcome = refold(code=2)
-    assert outcome.out == ""
-    assert outcome.errors.startswith("Usage: refold [OPTIONS] COMMAND")
-
-
-def test_an_unknown_command_is_told_with_the_one_that_may_have_been_meant(refold: Refold) -> None:
-    problem = refold.problem("adit", code=2)
-    assert problem == "there is no command 'adit' (did you mean 'audit'?); see 'refold --help'"
+    assert refold(code=2).out == ""
+    assert refold(code=2).errors == refold("--help").out
 
 
 def test_a_fault_of_refold_itself_is_one_line_with_an_exit_code_of_its_own(
@@ -64,10 +56,7 @@ def test_a_fault_of_refold_itself_is_one_line_with_an_exit_code_of_its_own(
 ) -> None:
     monkeypatch.setitem(COMMANDS, "broken", ("nowhere", "Is not there."))
     monkeypatch.delenv("REFOLD_TRACEBACK")
-    assert refold.problem("broken", code=70) == (
-        "this is a fault of refold itself (ModuleNotFoundError: No module named 'cli.commands.nowhere'); "
-        "REFOLD_TRACEBACK=1 shows where"
-    )
+    assert refold.refused(ModuleNotFoundError, "broken", code=70).name == "cli.commands.nowhere"
 
 
 def test_where_the_environment_asks_for_it_a_fault_ends_in_its_traceback(
@@ -79,40 +68,39 @@ def test_where_the_environment_asks_for_it_a_fault_ends_in_its_traceback(
         refold("broken")
 
 
-def test_an_unknown_command_like_no_other_is_told(refold: Refold) -> None:
-    assert refold.problem("xyzzy", code=2) == "there is no command 'xyzzy'; see 'refold --help'"
-
-
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "error", "parameter"),
     [
-        (["tree"], "Missing argument 'SESSION'; see 'refold tree --help'"),
-        (["tree", "a", "b"], "Got unexpected extra argument (b); see 'refold tree --help'"),
-        (["tree", "a", "--full=yes"], "Option '--full' does not take a value"),
-        (["--shop", "x", "stats"], "No such option"),
-        (["sessions", "--sort", "size"], "Invalid value for '--sort'"),
-        (["sessions", "--limit", "0"], "Invalid value for '--limit'"),
-        (["log", "a", "--first", "0"], "Invalid value for '--first'"),
-        (["tree", "a", "--as-of", "x"], "Invalid value for '--as-of': 'x' is not a whole number"),
-        (["tree", "a", "--as-of", "-1"], "Invalid value for '--as-of'"),
-        (["append", "a", "--expected", "-1"], "Invalid value for '--expected'"),
-        (["export", "a"], "Missing option '-o'"),
-        (["completion", "tcsh"], "Invalid value for '{bash|zsh|fish}'"),
+        (["adit"], click.UsageError, None),
+        (["xyzzy"], click.UsageError, None),
+        (["tree"], click.MissingParameter, "session"),
+        (["tree", "a", "b"], click.UsageError, None),
+        (["tree", "a", "--full=yes"], click.BadOptionUsage, None),
+        (["--shop", "x", "stats"], click.NoSuchOption, None),
+        (["sessions", "--sort", "size"], click.BadParameter, "sort"),
+        (["sessions", "--limit", "0"], click.BadParameter, "limit"),
+        (["log", "a", "--first", "0"], click.BadParameter, "first"),
+        (["tree", "a", "--as-of", "x"], click.BadParameter, "as_of"),
+        (["tree", "a", "--as-of", "-1"], click.BadParameter, "as_of"),
+        (["append", "a", "--expected", "-1"], click.BadParameter, "expected"),
+        (["export", "a"], click.MissingParameter, "output"),
+        (["completion", "tcsh"], click.BadParameter, "shell"),
+        (["--store", "", "stats"], click.UsageError, None),
     ],
 )
-def test_wrong_usage_is_one_line_that_leads_to_the_help_and_exit_code_2(
-    refold: Refold, arguments: list[str], told: str
+def test_wrong_usage_is_one_line_and_exit_code_2(
+    refold: Refold, arguments: list[str], error: type[click.UsageError], parameter: str | None
 ) -> None:
-    problem = refold.problem(*arguments, code=2)
-    assert problem.startswith(told)
-    assert "--help'" in problem
+    told = refold.refused(error, *arguments, code=2)
+    if parameter is not None:
+        assert told.param.name == parameter  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("import", "append")])
-def test_where_no_store_is_a_command_says_how_to_get_one(refold: Refold, name: str) -> None:
-    problem = refold.problem(*invocations(SESSION)[name])
-    assert problem == f"{refold.store}: there is no store here; import a session first: refold import FILE"
-    assert not refold.store.exists()
+def test_where_no_store_is_every_command_names_the_place_and_makes_none(refold: Refold) -> None:
+    for name in NAMES:
+        if name not in ("import", "append"):
+            assert refold.refused(StoreError, *invocations(SESSION)[name]).path == str(refold.store), name
+            assert not refold.store.exists(), name
 
 
 def test_every_command_is_tried_here() -> None:
@@ -148,7 +136,7 @@ def a_folder_instead_of_data(store: Path) -> None:
 def test_on_a_damaged_store_every_command_ends_with_one_line_that_names_it(told: Refold, damage) -> None:
     damage(told.store)
     for name, arguments in invocations(SESSION).items():
-        assert told.problem(*arguments, stdin=line_for(name)).startswith(f"{told.store}: "), name
+        assert told.refused(StoreError, *arguments, stdin=line_for(name)).path == str(told.store), name
 
 
 def test_on_a_damaged_store_the_program_ends_with_no_signal_and_no_traceback(told: Refold) -> None:
@@ -164,19 +152,21 @@ def test_a_store_may_be_named_by_option_or_by_environment(told: Refold, tmp_path
 
 
 def test_the_option_goes_before_the_environment(told: Refold, tmp_path: Path) -> None:
-    assert str(tmp_path / "other") in told.problem("--store", tmp_path / "other", "sessions")
+    other = tmp_path / "other"
+    assert told.refused(StoreError, "--store", other, "sessions").path == str(other)
 
 
 def test_without_either_the_store_is_in_the_platforms_data_folder(told: Refold, tmp_path: Path) -> None:
     outcome = told.program("stats", code=1, REFOLD_STORE="", HOME=str(tmp_path), XDG_DATA_HOME=str(tmp_path))
-    assert str(tmp_path) in outcome.errors
-    assert "refold" in outcome.errors.removeprefix("refold: ")
+    place = Path(outcome.errors.removeprefix("refold: ").partition(": ")[0])
+    assert place.is_relative_to(tmp_path)
+    assert "refold" in place.parts
 
 
 def test_names_that_are_no_utf_8_are_told_and_not_stored(told: Refold) -> None:
     name = os.fsdecode(b"\xff")
     for arguments in (["rename", SESSION, name], ["label", SESSION, "u1", name], ["backup", name]):
-        assert "it is not UTF-8" in told.problem(*arguments, code=2)
+        told.refused(click.BadParameter, *arguments, code=2)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 
 from tests.cli.running import Refold
@@ -10,9 +11,9 @@ from tests.cli.running import Refold
 @pytest.mark.parametrize("kind", ["policies", "templates"])
 @pytest.mark.parametrize("action", ["show", "new", "check"])
 def test_what_is_about_one_needs_its_name(refold: Refold, kind: str, action: str) -> None:
-    assert f"'{kind} {action}' needs a name" in refold(kind, action, code=2).errors
+    refold.refused(click.UsageError, kind, action, code=2)
 
 
 @pytest.mark.parametrize("kind", ["policies", "templates"])
 def test_where_one_begins_from_goes_with_a_new_one(refold: Refold, kind: str) -> None:
-    assert f"--from goes with '{kind} new'" in refold(kind, "show", "pi", "--from", "pi", code=2).errors
+    refold.refused(click.UsageError, kind, "show", "pi", "--from", "pi", code=2)

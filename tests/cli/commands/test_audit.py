@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 import pytest
 
 from eventstore import open_store
+from eventstore.errors import BadInputError, CorruptionError
 from projections.audit import audit
 from tests.cli.hostile import hostile
 from tests.cli.running import Refold
@@ -109,7 +111,7 @@ def test_json_tells_of_a_rewrite_what_it_shows_otherwise(told: Refold) -> None:
 
 def test_a_pipe_is_no_session_file(refold: Refold, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
-    assert refold.problem("audit", "pipe.jsonl") == "pipe.jsonl: is no regular file; write it to a file first"
+    assert refold.refused(BadInputError, "audit", "pipe.jsonl").source == "pipe.jsonl"
 
 
 def test_all_tells_which_lines_are_generations_of_one_session(told: Refold, tmp_path: Path) -> None:
@@ -120,7 +122,6 @@ def test_all_tells_which_lines_are_generations_of_one_session(told: Refold, tmp_
         (SESSION, None),
         (f"{SESSION}~2", SESSION),
     ]
-    assert "1 line is a later generation (ID~2, ID~3, …) of a session" in told("audit", "--all").out
 
 
 def test_json_tells_every_metric_that_the_library_finds(told: Refold) -> None:
@@ -217,15 +218,13 @@ def test_a_note_says_that_a_vocabulary_is_not_there(told: Refold, tmp_path: Path
     )
     (session,) = outcome.json["sessions"]
     assert (session["counter"], session["exact"]) == ("bytes/4", False)
-    assert session["note"].startswith("o200k has no vocabulary here")
+    assert session["note"]
 
 
 def test_a_session_is_shown_on_one_screen_or_in_full(told: Refold) -> None:
     screen, full = told("audit", SESSION).out, told("audit", SESSION, "--full").out
-    assert "WORST FIRST" in screen
-    assert "The parser is fixed." not in screen
-    assert "── Compaction 1 of 1" in full
-    assert "The parser is fixed." in full
+    assert ["The parser is fixed." in shown for shown in (screen, full)] == [False, True]
+    assert [len(shown.splitlines()) > 40 for shown in (screen, full)] == [False, True]
 
 
 def test_prices_may_be_those_of_a_file(told: Refold, tmp_path: Path) -> None:
@@ -237,31 +236,27 @@ def test_prices_may_be_those_of_a_file(told: Refold, tmp_path: Path) -> None:
 
 
 def test_a_file_of_prices_that_cannot_be_read_is_told(told: Refold) -> None:
-    assert told.problem("audit", SESSION, "--prices", "none.toml").startswith("none.toml: cannot be read")
+    assert told.refused(BadInputError, "audit", SESSION, "--prices", "none.toml").source == "none.toml"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        ([], "name a session, or give --all for every session of the store"),
-        (["--all", "s"], "--all stands for every session: name none beside it"),
-        (["--all", "--full"], "--full, --leaf and --as-of are for sessions by name, not for --all"),
-        (["--all", "--leaf", "root"], "--full, --leaf and --as-of are for sessions by name, not for --all"),
-        (["--all", "--as-of", "0"], "--full, --leaf and --as-of are for sessions by name, not for --all"),
-        (["--jobs", "2", "s"], "--jobs goes with --all"),
-        (["--all", "--jobs", "0"], "Invalid value for '--jobs'"),
-        (
-            ["s", "--fail-under", "speed=1"],
-            "Invalid value for '--fail-under': there is no metric 'speed'; there are: ",
-        ),
-        (
-            ["s", "--fail-under", "recall=2"],
-            "Invalid value for '--fail-under': recall needs a share from 0 to 1",
-        ),
-    ],
-)
-def test_wrong_usage_is_told(told: Refold, arguments: list[str], problem: str) -> None:
-    assert told.problem("audit", *arguments, code=2).startswith(problem)
+WRONG: list[list[str]] = [
+    [],
+    ["--all", "s"],
+    ["--all", "--full"],
+    ["--all", "--leaf", "root"],
+    ["--all", "--as-of", "0"],
+    ["--jobs", "2", "s"],
+]
+
+
+def test_wrong_usage_is_refused(refold: Refold) -> None:
+    for arguments in WRONG:
+        told = refold.refused(click.UsageError, "audit", *arguments, code=2)
+        assert not isinstance(told, click.BadParameter), arguments
+    for option, value in (("--jobs", "0"), ("--fail-under", "speed=1"), ("--fail-under", "recall=2")):
+        told = refold.refused(click.BadParameter, "audit", "--all", option, value, code=2)
+        assert told.param is not None
+        assert told.param.opts == [option]
 
 
 NAMES = [f"session-{number:05}" for number in range(4)]
@@ -323,10 +318,7 @@ def test_a_damaged_session_is_told_on_stderr_and_the_others_are_shown(
     damage(stocked.store, 2, 3)
     options = ["--jobs", jobs, *(["--json"] if as_json else [])]
     outcome = stocked("audit", "--all", *options, code=1)
-    assert outcome.errors.startswith(
-        f"refold: no audit of session '{NAMES[1]}': session '{NAMES[1]}', event "
-    )
-    assert outcome.errors.count("\n") == 1
+    assert (outcome.errors.count("\n"), NAMES[1] in outcome.errors) == (1, True)
     others = [NAMES[0], *NAMES[2:]]
     if as_json:
         assert [each["session"] for each in outcome.json["sessions"]] == others
@@ -336,10 +328,15 @@ def test_a_damaged_session_is_told_on_stderr_and_the_others_are_shown(
 
 def test_a_damaged_session_by_name_ends_the_command_with_one_line(stocked: Refold) -> None:
     damage(stocked.store, 2, 3)
-    assert stocked.problem("audit", NAMES[1]).startswith(f"session '{NAMES[1]}', event ")
+    told = stocked.refused(CorruptionError, "audit", NAMES[1])
+    assert (told.session, told.seq) == (NAMES[1], 3)
 
 
-UNDER = f"refold: session {NAMES[0]!r}, compaction 1 (c1 #4): recall.paths-read is 0, under 0.5\n"
+def under(errors: str) -> list[str]:
+    """The session of each line that tells of a bound, which is that of every test here."""
+    told = errors.splitlines()
+    assert all("compaction 1" in line and "recall.paths-read" in line and "0.5" in line for line in told)
+    return [name for line in told for name in NAMES if name in line]
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--full"]])
@@ -347,13 +344,13 @@ def test_what_kept_less_than_a_bound_is_told_and_ends_with_1(stocked: Refold, op
     passing = stocked("audit", NAMES[0], *options, "--fail-under", "recall.paths-read=0")
     assert passing.errors == ""
     failing = stocked("audit", NAMES[0], *options, "--fail-under", "recall.paths-read=0.5", code=1)
-    assert (failing.raw, failing.errors) == (passing.raw, UNDER)
+    assert (failing.raw, under(failing.errors)) == (passing.raw, [NAMES[0]])
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--jobs", "2"]])
 def test_bounds_hold_for_all_sessions_of_the_store(stocked: Refold, options: list[str]) -> None:
     outcome = stocked("audit", "--all", *options, "--fail-under", "recall.paths-read=0.5", code=1)
-    assert outcome.errors == "".join(UNDER.replace(NAMES[0], name) for name in NAMES)
+    assert under(outcome.errors) == NAMES
 
 
 def test_several_bounds_hold_at_once(stocked: Refold) -> None:

@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.hostile import hostile
 from tests.cli.long_talk import NEVER, SESSION
 from tests.cli.running import Refold
@@ -16,8 +18,6 @@ from tests.support.talk import PiSession, assistant, call, result, user
 
 KEEPING = ("compact", SESSION, "--keep-recent", "250")
 EXTRACTING = (*KEEPING, "--summarizer", "extractive")
-ALL_FITS = "all that is not summarized fits into the 20,000 tokens that are kept"
-IGNORED = "extractive follows no instructions: it selects from the messages"
 MINE = "+++\nname = 'mine'\nversion = 3\nsections = ['Open']\n+++\nSay what is open.\n"
 
 
@@ -88,12 +88,12 @@ class TestDryRun:
         assert talked("compact", SESSION, "--dry-run", "--json").raw == b"null\n"
 
     def test_people_are_told_the_same(self, talked: Refold) -> None:
-        assert talked("compact", SESSION, "--keep-recent", "350", "--dry-run").lines == [
-            "would summarize 8 messages and 1 message of a split turn, by policy pi, template compaction, extractive",
-            "would keep 3 messages from a4 on",
-            "context: 1,107 -> at most 1,107 tokens by utf16/4",
-            "  read      src/parser.py",
-        ]
+        summarized, kept, sizes, read = talked("compact", SESSION, "--keep-recent", "350", "--dry-run").lines
+        assert [" 8 messages " in summarized, " 1 message " in summarized] == [True, True]
+        assert summarized.endswith(", by policy pi, template compaction, extractive")
+        assert kept.split()[2:6] == ["3", "messages", "from", "a4"]
+        assert re.findall(r"[\d,]{2,}", sizes) == ["1,107", "1,107", "16"]
+        assert read.split() == ["read", "src/parser.py"]
 
     def test_the_template_and_the_models_that_are_chosen_are_told(self, talked: Refold) -> None:
         chosen = ("--template", "five-sections", "--model", "a", "--model", "b")
@@ -107,7 +107,7 @@ class TestDryRun:
             told.says(name, user("x" * size))
         (tmp_path / "two.jsonl").write_bytes(b"".join(told._lines))
         lines = refold("compact", "two.jsonl", "--keep-recent", "1000", "--dry-run").lines
-        assert lines[2] == "context: 10,000 -> about 4,000, at most 10,000 tokens by utf16/4"
+        assert re.findall(r"[\d,]+\d", lines[2]) == ["10,000", "4,000", "10,000", "16"]
 
     def test_results_that_would_be_shown_shorter_are_told_and_counted(
         self, refold: Refold, tmp_path: Path
@@ -120,11 +120,9 @@ class TestDryRun:
         (tmp_path / "long.jsonl").write_bytes(b"".join(told._lines))
         asking = ("compact", "long.jsonl", "--policy", "opencode", "--summarizer", "extractive")
         _, kept, sizes, *_ = refold(*asking, "--dry-run").lines
-        found = re.search(r"with 1 long result shown shorter: ([\d,]+) -> ([\d,]+) tokens$", kept)
-        assert found is not None
-        before, shown = (int(each.replace(",", "")) for each in found.groups())
+        before, shown = (int(each.replace(",", "")) for each in re.findall(r"[\d,]*\d{3}", kept))
         assert (before > 15_000, shown < 10_000) == (True, True)
-        assert f"about {shown + 3_000:,}, at most" in sizes
+        assert f" {shown + 3_000:,}, " in sizes
 
     def test_paths_are_told_in_the_folder_that_most_of_them_share(
         self, refold: Refold, tmp_path: Path
@@ -136,20 +134,13 @@ class TestDryRun:
             told.says(f"r{number}", result("x" * 4_000, tool="read", call_id=f"k{number}"))
         (tmp_path / "paths.jsonl").write_bytes(b"".join(told._lines))
         lines = refold("compact", "paths.jsonl", "--keep-recent", "0", "--dry-run").lines
-        assert lines[3:] == [
-            "files in /w/p/",
-            "  read      a.py",
-            "  read      s/b.py",
-            "  read      s/c.py",
-            "files elsewhere",
-            "  read      /etc/d",
-        ]
+        assert lines[3].endswith(" /w/p/")
+        assert [line.split()[-1] for line in lines[4:7] + lines[8:]] == ["a.py", "s/b.py", "s/c.py", "/etc/d"]
 
     def test_instructions_that_nobody_would_follow_are_told(self, talked: Refold) -> None:
         asking = ("compact", SESSION, "Be brief.", "--summarizer", "extractive", "--dry-run")
         assert talked(*asking).errors == ""
-        told = talked(*asking, "--keep-recent", "250").errors
-        assert told == f"refold: note: {IGNORED}\n"
+        assert len(talked(*asking, "--keep-recent", "250").notes) == 1
 
     def test_nobody_is_asked_and_nothing_is_stored(self, talked: Refold, messages_api) -> None:
         api: MessagesApi = messages_api()
@@ -192,12 +183,10 @@ class TestCompacting:
     def test_people_are_told_and_how_it_is_taken_back(self, talked: Refold) -> None:
         before = context(talked, "--format", "pi")["messages"]
         done, sizes, way_back = talked(*EXTRACTING).lines
-        assert re.fullmatch(
-            r"compacted by \S+: 10 messages summarized, 2 kept, by policy pi, template compaction, extractive",
-            done,
-        )
-        assert sizes == f"context: 1,107 -> {context(talked)['tokens']:,} tokens by utf16/4"
-        talked(*way_back.removeprefix("taken back with: refold ").split())
+        assert done.endswith(", by policy pi, template compaction, extractive")
+        assert re.findall(r" (\d+) ", done) == ["10", "2"]
+        assert re.findall(r"[\d,]+\d", sizes) == ["1,107", f"{context(talked)['tokens']:,}", "16"]
+        talked(*way_back.partition(": refold ")[2].split())
         assert context(talked, "--format", "pi")["messages"] == before
 
     def test_the_model_that_answered_is_told(
@@ -215,8 +204,8 @@ class TestCompacting:
     ) -> None:
         monkeypatch.setattr("projections.tokens._o200k", lambda _: None)
         told = talked(*EXTRACTING, "--counter", "o200k")
-        assert "o200k has no vocabulary here: estimated by bytes/4" in told.errors
-        assert told.lines[1].endswith(" tokens by bytes/4")
+        assert ["o200k" in note and "bytes/4" in note for note in told.notes] == [True]
+        assert told.lines[1].endswith(" bytes/4")
 
     def test_another_branch_is_compacted_where_it_ends(self, talked: Refold) -> None:
         done = talked(
@@ -257,20 +246,14 @@ class TestTemplates:
             assert record(talked, event)["summary"].startswith("## Open\n")
             talked("undo", SESSION)
 
-    @pytest.mark.parametrize(
-        ("template", "problem"),
-        [
-            ("nope", "no template 'nope'; there are: "),
-            ("nope.md", "template nope.md: No such file or directory; "),
-            ("talk.jsonl/x.md", "template talk.jsonl/x.md: Not a directory; "),
-        ],
-    )
     def test_one_that_is_not_there_is_told_before_anybody_is_asked(
-        self, talked: Refold, messages_api, template: str, problem: str
+        self, talked: Refold, messages_api
     ) -> None:
         api: MessagesApi = messages_api()
-        asking = ("--summarizer", "anthropic", "--endpoint", api.url)
-        assert talked.problem(*KEEPING, *asking, "--template", template).startswith(problem)
+        asking = (*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url, "--template")
+        assert talked.refused(NotFoundError, *asking, "nope").name == "nope"
+        for path in ("nope.md", "talk.jsonl/x.md"):
+            assert talked.refused(BadInputError, *asking, path).source == f"template {path}"
         assert api.requests == []
 
 
@@ -351,21 +334,20 @@ class TestAsking:
     def test_sections_that_an_answer_lacks_are_told(self, talked: Refold, messages_api) -> None:
         api: MessagesApi = messages_api(says("## Goal\nall of it"))
         done = talked(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url)
-        assert done.errors == (
-            "refold: note: the summary lacks sections: Constraints & Preferences, Progress, Key Decisions, "
-            f"Next Steps, Critical Context; refold undo {SESSION} takes it back\n"
-        )
+        (note,) = done.notes
+        lacking = "Constraints & Preferences, Progress, Key Decisions, Next Steps, Critical Context"
+        assert (f": {lacking}; " in note, f"refold undo {SESSION} " in note) == (True, True)
 
     def test_a_request_that_fails_leaves_the_session_as_it_was_and_an_attempt(
         self, talked: Refold, messages_api
     ) -> None:
         api: MessagesApi = messages_api(errs(401, "invalid x-api-key", "authentication_error"))
         before = context(talked)["messages"]
-        problem = talked.problem(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url)
-        assert problem.startswith("summarizer anthropic: 401: invalid x-api-key")
+        problem = talked(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url, code=1).errors
         assert context(talked)["messages"] == before
-        assert problem.endswith("; the session is as it was; --summarizer extractive asks no model")
-        assert newest(talked, "attempt")["error"] == problem.partition("; the session")[0]
+        assert problem.count("\n") == 1
+        error = newest(talked, "attempt")["error"]
+        assert (error in problem, "401: invalid x-api-key" in error) == (True, True)
 
     def test_a_key_that_the_server_echoes_is_neither_printed_nor_recorded(
         self, talked: Refold, messages_api, monkeypatch: pytest.MonkeyPatch
@@ -384,22 +366,18 @@ class TestAsking:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
         done = talked(*KEEPING)
         assert len(api.requests) == 1
-        assert done.errors == (
-            "refold: note: a key is set: the summary is asked of Anthropic; --summarizer extractive asks nobody\n"
-        )
+        assert ["Anthropic" in note for note in done.notes] == [True]
 
 
 def test_without_a_key_and_a_choice_it_is_said_that_no_model_is_asked(talked: Refold) -> None:
-    assert talked(*KEEPING).errors == (
-        "refold: note: no ANTHROPIC_API_KEY is set: the summary is extracted from the log, without a model\n"
-    )
+    assert ["ANTHROPIC_API_KEY" in note for note in talked(*KEEPING).notes] == [True]
 
 
 class TestNothing:
     def test_what_fits_is_not_compacted(self, talked: Refold) -> None:
         before = events(talked)
         done = talked("compact", SESSION, "Be brief.")
-        assert done.lines == [f"nothing to compact: {ALL_FITS}"]
+        assert ["20,000" in line for line in done.lines] == [True]
         assert done.errors == ""
         assert events(talked) == before
 
@@ -408,26 +386,25 @@ class TestNothing:
         before = events(talked)
         done = talked(*EXTRACTING, "--json").json
         assert (done["outcome"], done["tokensBefore"], events(talked)) == ("nothing", None, before)
-        assert done["reason"] == "nothing has been said since the newest compaction"
+        assert done["reason"]
 
     def test_a_dry_run_tells_why_and_has_null_in_json(self, talked: Refold) -> None:
         plan = ("compact", SESSION, "--dry-run")
-        assert talked(*plan).lines == [f"nothing to compact: {ALL_FITS}"]
+        assert ["20,000" in line for line in talked(*plan).lines] == [True]
         assert talked(*plan, "--json").json is None
 
     def test_a_policy_that_makes_no_summaries_is_told(self, talked: Refold) -> None:
-        assert talked("compact", SESSION, "--policy", "mask", "--summarizer", "extractive").lines == [
-            "nothing to compact: policy 'mask' makes no summaries, but has rewrites: refold prune makes those"
-        ]
+        asking = ("compact", SESSION, "--policy", "mask", "--summarizer", "extractive")
+        (told,) = talked(*asking).lines
+        assert ("'mask'" in told, "refold prune" in told) == (True, True)
+        assert talked(*asking, "--json").json["outcome"] == "nothing"
 
     def test_a_summary_that_gains_nothing_is_not_used(self, talked: Refold, service) -> None:
         own: LocalServer = service(answers({"summary": "word " * 4000}))
         before = context(talked)["messages"]
         asking = (*KEEPING, "--summarizer", "http", "--endpoint", own.url)
-        assert talked.problem(*asking) == (
-            "not compacted: the context would be no smaller, 1,107 -> 5,211 tokens by utf16/4; "
-            "try another --keep-recent, --policy or --summarizer"
-        )
+        told = talked(*asking, code=1).errors
+        assert (told.count("\n"), " 1,107 -> 5,211 tokens by utf16/4" in told) == (1, True)
         assert context(talked)["messages"] == before
         assert newest(talked, "decision")["outcome"] == "no-gain"
 
@@ -437,44 +414,37 @@ class TestNothing:
         assert (done["outcome"], done["events"], done["tokensAfter"]) == ("no-gain", [], 5211)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["--model", "x", "--summarizer", "extractive"], "--model says nothing to --summarizer extractive"),
-        (["--endpoint", "http://x"], "--endpoint goes with --summarizer anthropic (a server that "),
-        (["--keep-recent", "-1"], "Invalid value for '--keep-recent'"),
-        (["--window", "0"], "Invalid value for '--window'"),
-        (["--counter", "words"], "Invalid value for '--counter'"),
-        (["--system", "nope"], "Invalid value for '--system'"),
-    ],
-)
-def test_options_that_make_no_sense_are_told(talked: Refold, arguments: list[str], problem: str) -> None:
-    assert talked.problem("compact", SESSION, *arguments, code=2).startswith(problem)
+def test_options_that_make_no_sense_are_refused(talked: Refold) -> None:
+    for arguments in (["--model", "x", "--summarizer", "extractive"], ["--endpoint", "http://x"]):
+        talked.refused(click.UsageError, "compact", SESSION, *arguments, code=2)
+    for option, value in (
+        ("--keep-recent", "-1"),
+        ("--window", "0"),
+        ("--counter", "words"),
+        ("--system", "no"),
+    ):
+        told = talked.refused(click.BadParameter, "compact", SESSION, option, value, code=2)
+        assert told.param is not None
+        assert told.param.opts == [option]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["--policy", "nope"], "no policy 'nope'; there are: "),
-        (["--policy", "./nope.toml"], "nope.toml: No such file or directory; name a TOML file"),
-        (["--summarizer", "http"], "summarizer 'http': has no address; "),
-        (["--leaf", "nope"], "no event 'nope'; "),
-    ],
-)
-def test_what_is_not_there_is_told(talked: Refold, arguments: list[str], problem: str) -> None:
-    assert talked.problem("compact", SESSION, *arguments).startswith(problem)
-
-
-def test_a_system_prompt_that_is_no_utf_8_is_told(talked: Refold, tmp_path: Path) -> None:
+def test_what_is_not_there_is_told(talked: Refold, tmp_path: Path) -> None:
+    for arguments, what in ((("--policy", "nope"), "policy"), (("--leaf", "nope"), "event")):
+        missing = talked.refused(NotFoundError, "compact", SESSION, *arguments)
+        assert (missing.what, missing.name) == (what, "nope")
     (tmp_path / "prompt.md").write_bytes(b"\xff")
-    problem = talked.problem("compact", SESSION, "--system", "prompt.md")
-    assert problem == "prompt.md: is not UTF-8; give a text in UTF-8"
+    for arguments, source in (
+        (("--policy", "./nope.toml"), "nope.toml"),
+        (("--summarizer", "http"), "summarizer 'http'"),
+        (("--system", "prompt.md"), "prompt.md"),
+    ):
+        assert talked.refused(BadInputError, "compact", SESSION, *arguments).source == source
 
 
 def test_on_a_terminal_a_sign_of_life_is_gone_when_it_is_done(talked: Refold) -> None:
     printed = talked.on_terminal(*EXTRACTING, NO_COLOR="1")
     assert not COMMANDING.search(PROGRESS.sub("", printed))
-    assert PROGRESS.sub("", printed).splitlines()[-1].startswith("taken back with: ")
+    assert f": refold undo {SESSION} " in PROGRESS.sub("", printed).splitlines()[-1]
 
 
 @pytest.mark.parametrize("options", [[], ["--policy", "layered"]])

@@ -4,6 +4,8 @@ import json
 import os
 from pathlib import Path
 
+import click
+
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, tale, write
 from tests.support.pi_files import header, said
@@ -22,7 +24,8 @@ def test_json_tells_of_each_session_what_the_file_holds_and_what_was_new(
 
 def test_a_line_is_printed_for_each_session(refold: Refold, tmp_path: Path) -> None:
     write(tmp_path / "tale.jsonl")
-    assert refold("import", "tale.jsonl").lines == [f"{SESSION}  pi/3  16 of 16 events new  tale.jsonl"]
+    (told,) = refold("import", "tale.jsonl").lines
+    assert [told.split()[at] for at in (0, 1, 2, 4, -1)] == [SESSION, "pi/3", "16", "16", "tale.jsonl"]
 
 
 def test_importing_twice_adds_nothing(told: Refold) -> None:
@@ -65,9 +68,7 @@ def test_a_file_that_is_no_session_keeps_no_other_from_being_imported(refold: Re
     outcome = refold("import", "tale.jsonl", "notes.txt", "gone.jsonl", "other.jsonl", code=1)
     assert [line.split()[0] for line in outcome.lines] == [SESSION, OTHER]
     errors = outcome.errors.splitlines()
-    assert len(errors) == 2
-    assert errors[0].startswith("refold: notes.txt: ")
-    assert errors[1] == "refold: gone.jsonl: there is no such file; check the path"
+    assert [error.split(": ")[1] for error in errors] == ["notes.txt", "gone.jsonl"]
 
 
 def test_json_is_printed_of_what_was_imported_beside_a_bad_file(refold: Refold, tmp_path: Path) -> None:
@@ -88,8 +89,7 @@ def test_a_folder_stands_for_the_session_files_in_it(refold: Refold, tmp_path: P
 
 def test_a_folder_without_session_files_is_told(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    problem = "empty: holds no session files; name a folder with *.jsonl files in it"
-    assert refold.problem("import", "empty") == problem
+    assert told_of(refold, "empty") == "empty"
 
 
 CLAUDE_CODE = b'{"type":"mode","mode":"normal","sessionId":"s"}\n{"type":"user","sessionId":"s"}\n'
@@ -97,8 +97,8 @@ CLAUDE_CODE = b'{"type":"mode","mode":"normal","sessionId":"s"}\n{"type":"user",
 
 def test_a_session_of_another_harness_is_told(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(CLAUDE_CODE)
-    problem = "a.jsonl: looks like a session of Claude Code; only pi's can be imported yet"
-    assert refold.problem("import", "a.jsonl") == problem
+    told = refold("import", "a.jsonl", code=1).errors
+    assert ("a.jsonl: " in told, "Claude Code" in told) == (True, True)
 
 
 def test_many_sessions_of_another_harness_in_a_folder_are_told_in_one_line(
@@ -110,21 +110,27 @@ def test_many_sessions_of_another_harness_in_a_folder_are_told_in_one_line(
         (folder / f"{name}.jsonl").write_bytes(CLAUDE_CODE)
     write(folder / "c.jsonl")
     outcome = refold("import", "sessions", "--json", code=1)
-    told = "sessions: 2 files look like sessions of Claude Code; only pi's can be imported yet"
-    assert outcome.errors.splitlines() == [f"refold: {told}"]
+    (told,) = outcome.errors.splitlines()
+    assert [each in told for each in ("sessions: ", "2 files", "Claude Code")] == [True] * 3
     assert [each["id"] for each in outcome.json["sessions"]] == [SESSION]
 
 
 def test_a_folder_with_exports_of_opencode_alone_says_so(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "exports").mkdir()
     (tmp_path / "exports" / "a.json").write_text('{\n "info": {"id": "ses_1"}, "messages": []\n}')
-    problem = "exports/a.json: looks like a session of opencode; only pi's can be imported yet"
-    assert refold.problem("import", "exports") == problem
+    told = refold("import", "exports", code=1).errors
+    assert ("exports/a.json: " in told, "opencode" in told) == (True, True)
+
+
+def told_of(refold: Refold, name: str) -> str:
+    """The file that the one line is about which is told of what cannot be imported."""
+    (told,) = refold("import", name, code=1).errors.splitlines()
+    return told.removeprefix("refold: ").partition(": ")[0]
 
 
 def test_an_empty_file_is_told(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"")
-    assert refold.problem("import", "empty.jsonl").startswith("empty.jsonl: is empty; ")
+    assert told_of(refold, "empty.jsonl") == "empty.jsonl"
 
 
 def test_lines_that_hold_no_record_are_reported_with_their_number_and_why(
@@ -133,14 +139,13 @@ def test_lines_that_hold_no_record_are_reported_with_their_number_and_why(
     lines = tale().splitlines(keepends=True)
     (tmp_path / "tale.jsonl").write_bytes(b"".join([*lines[:3], b"{broken\n", *lines[3:]]))
     (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
-    assert (session["events"], session["skipped"]) == (16, [{"line": 4, "reason": "not JSON"}])
+    assert (session["events"], [each["line"] for each in session["skipped"]]) == (16, [4])
 
 
 def test_skipped_lines_are_told_to_people_with_file_and_line(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "tale.jsonl").write_bytes(tale() + b"[1]\n")
     _, told = refold("import", "tale.jsonl").lines
-    assert told.startswith("  tale.jsonl:18: ")
-    assert told.endswith("JSON, but not an object")
+    assert told.split(": ")[0].strip() == "tale.jsonl:18"
 
 
 def test_a_session_of_version_1_gets_the_same_ids_in_every_store(tmp_path: Path) -> None:
@@ -167,8 +172,7 @@ def test_under_another_name_a_file_is_another_session(told: Refold) -> None:
 
 
 def test_another_name_is_for_one_file(told: Refold) -> None:
-    problem = told.problem("import", "tale.jsonl", "tale.jsonl", "--as", "second", code=2)
-    assert problem == "--as takes one file; see 'refold import --help'"
+    told.refused(click.UsageError, "import", "tale.jsonl", "tale.jsonl", "--as", "second", code=2)
 
 
 def test_a_record_that_its_harness_changed_is_counted(told: Refold, tmp_path: Path) -> None:
@@ -184,7 +188,7 @@ def test_a_session_that_grew_here_and_elsewhere_is_said_to_have_diverged(
     (tmp_path / "tale.jsonl").write_bytes(tale() + said("said there", "u9", "i1"))
     assert told("import", "tale.jsonl", "--json").json["sessions"][0]["diverged"] is True
     (tmp_path / "tale.jsonl").write_bytes(tale() + said("said there", "u9", "i1") + said("more", "v9", "u9"))
-    assert "the leaf stays where it was" in told("import", "tale.jsonl").out
+    assert len(told("import", "tale.jsonl").lines) == 2
 
 
 def test_a_session_that_grew_in_one_place_has_not_diverged(told: Refold) -> None:
@@ -205,20 +209,19 @@ def test_records_that_are_no_utf_8_are_counted_and_told_in_one_line(refold: Refo
     odd = said("caf?", "e1", "i1") + said("?", "e2", "e1")
     (tmp_path / "tale.jsonl").write_bytes(tale() + odd.replace(b"?", b"\xe9"))
     _, remark = refold("import", "tale.jsonl").lines
-    assert remark == "  tale.jsonl:18: 2 records are not UTF-8: contexts show U+FFFD"
+    assert ("tale.jsonl:18: " in remark, " 2 " in remark) == (True, True)
     (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
     assert [each["line"] for each in session["not_utf8"]] == [18, 19]
 
 
 def test_a_file_in_utf_16_is_told(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "tale.jsonl").write_bytes(tale().decode().encode("utf-16"))
-    problem = "tale.jsonl:1: is in UTF-16; save it as UTF-8, as pi writes it"
-    assert refold.problem("import", "tale.jsonl") == problem
+    assert told_of(refold, "tale.jsonl") == "tale.jsonl:1"
 
 
 def test_a_file_that_was_written_anew_is_said_to_be_another_generation(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "anew.jsonl").write_bytes(header() + said("hello", "x1", None) + said("again", "x2", "x1"))
     line, remark = told("import", "anew.jsonl").lines
     assert line.startswith(f"{SESSION}~2 ")
-    assert remark.startswith(f"  another generation of session '{SESSION}': ")
+    assert f"'{SESSION}'" in remark
     assert told("import", "anew.jsonl", "--json").json["sessions"][0]["earlier"] == SESSION

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from compaction.templates import built_in, built_in_names, parse
+from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.running import Refold
 
 OWN = '+++\nname = "{name}"\nversion = 7\nsections = ["Goal"]\n+++\nSay the goal.\n\n## Goal\n'
@@ -36,7 +37,7 @@ class TestList:
         (own / "broken.md").write_text("no front matter")
         listed = refold("templates", code=1)
         assert len(listed.lines) == 1 + len(built_in_names())
-        assert listed.errors.startswith(f"refold: template {own / 'broken.md'}: it has no front matter; ")
+        assert (listed.errors.count("\n"), str(own / "broken.md") in listed.errors) == (1, True)
 
 
 class TestShow:
@@ -67,9 +68,9 @@ class TestShow:
         assert refold("templates", "show", "x.md").lines[-3] == "Say the goal."
 
     def test_one_that_is_not_there_is_told(self, refold: Refold) -> None:
-        assert refold.problem("templates", "show", "nope").startswith(
-            "no template 'nope'; there are: branch, "
-        )
+        error = refold.refused(NotFoundError, "templates", "show", "nope")
+        told = (error.what, error.name, ", ".join(built_in_names()) in error.remedy)
+        assert told == ("template", "nope", True)
 
 
 class TestNew:
@@ -101,43 +102,40 @@ class TestNew:
 
     def test_one_that_is_not_there_is_told_with_ones_own(self, refold: Refold, own: Path) -> None:
         (own / "first.md").write_text(OWN.format(name="first"))
-        problem = refold.problem("templates", "new", "mine", "--from", "frist")
-        assert problem.startswith(
-            "no template 'frist'; there are: branch, compaction, compaction-update, first,"
-        )
+        error = refold.refused(NotFoundError, "templates", "new", "mine", "--from", "frist")
+        assert (error.name, " first," in error.remedy, " branch," in error.remedy) == ("frist", True, True)
 
     def test_one_that_is_broken_begins_nothing(self, refold: Refold, own: Path) -> None:
         (own / "first.md").write_text("no front matter")
-        assert "it has no front matter" in refold.problem("templates", "new", "mine", "--from", "first")
+        error = refold.refused(BadInputError, "templates", "new", "mine", "--from", "first")
+        assert error.source == f"template {own / 'first.md'}"
         assert not (own / "mine.md").exists()
 
     def test_a_new_name_needs_one_to_begin_from(self, refold: Refold) -> None:
-        assert refold.problem("templates", "new", "mine") == (
-            "no template 'mine'; name the one to begin from with --from, such as compaction"
-        )
+        error = refold.refused(NotFoundError, "templates", "new", "mine")
+        assert (error.name, "--from" in error.remedy) == ("mine", True)
 
     def test_one_that_is_there_is_left_alone(self, refold: Refold, own: Path) -> None:
         (own / "short.md").write_text("kept")
-        assert "is there already" in refold.problem("templates", "new", "short")
+        assert refold.refused(BadInputError, "templates", "new", "short").source == str(own / "short.md")
         assert (own / "short.md").read_text() == "kept"
 
     @pytest.mark.parametrize("name", ["../mine", ".hidden"])
     def test_a_name_that_no_file_should_have_is_refused(self, refold: Refold, name: str) -> None:
-        assert "is no name for a file" in refold.problem("templates", "new", name, "--from", "short")
+        error = refold.refused(BadInputError, "templates", "new", name, "--from", "short")
+        assert error.source == repr(name)
 
 
 class TestCheck:
     def test_it_says_what_a_template_asks_for(self, refold: Refold) -> None:
-        assert refold("templates", "check", "turn-prefix").lines == [
-            "turn-prefix is a template, version 1: asks for Original Request, Early Progress, Context for Suffix"
-        ]
+        (told,) = refold("templates", "check", "turn-prefix").lines
+        assert (" 1: " in told, told.endswith(", Early Progress, Context for Suffix")) == (True, True)
 
     def test_sections_that_it_drops_are_a_warning(self, refold: Refold, own: Path) -> None:
         (own / "compaction.md").write_text(OWN.format(name="compaction"))
-        assert refold("templates", "check", "compaction").errors == (
-            "refold: note: the template drops sections: Constraints & Preferences, Progress, Key Decisions, "
-            "Next Steps, Critical Context\n"
-        )
+        (note,) = refold("templates", "check", "compaction").notes
+        dropped = "Constraints & Preferences, Progress, Key Decisions, Next Steps, Critical Context"
+        assert note.partition("sections: ")[2] == dropped
 
     def test_sections_that_it_adds_are_none(self, refold: Refold, own: Path) -> None:
         more = refold("templates", "show", "short").out.replace("sections = []", 'sections = ["Mood"]')
@@ -145,62 +143,47 @@ class TestCheck:
         assert refold("templates", "check", "short").errors == ""
 
     @pytest.mark.parametrize(
-        ("sections", "heading", "warning"),
-        [
-            ('"Goal", "Mood"', "## Goal", "its prompt has no headings for its sections: Mood"),
-            ('"Goal"', "## Goal\n\n## Mood", "its sections lack headings of its prompt: Mood"),
-        ],
+        ("sections", "heading"), [('"Goal", "Mood"', "## Goal"), ('"Goal"', "## Goal\n\n## Mood")]
     )
     def test_sections_and_prompt_that_differ_are_a_warning(
-        self, refold: Refold, own: Path, sections: str, heading: str, warning: str
+        self, refold: Refold, own: Path, sections: str, heading: str
     ) -> None:
         front = f'+++\nname = "mine"\nversion = 1\nsections = [{sections}]\n+++\n'
         (own / "mine.md").write_text(f"{front}Say it.\n\n{heading}\n")
+        (warning,) = refold("templates", "check", "mine", "--json").json["warnings"]
+        assert warning.endswith(": Mood")
         assert refold("templates", "check", "mine").errors == f"refold: note: {warning}\n"
-        assert refold("templates", "check", "mine", "--json").json["warnings"] == [warning]
 
     @pytest.mark.parametrize("name", built_in_names())
     def test_of_refolds_own_nothing_is_to_be_warned(self, refold: Refold, name: str) -> None:
         assert refold("templates", "check", name).errors == ""
 
     @pytest.mark.parametrize(
-        ("written", "problem"),
+        ("written", "named"),
         [
-            ("Say it.", "it has no front matter"),
+            ("Say it.", "+++"),
             ('+++\nname = "x"\n+++\nSay it.', "version"),
-            ('+++\nname = "y"\nversion = 1\n+++\nSay it.', "its front matter calls it 'y'"),
+            ('+++\nname = "y"\nversion = 1\n+++\nSay it.', "'y'"),
         ],
     )
     def test_what_is_wrong_with_a_file_is_named(
-        self, refold: Refold, own: Path, written: str, problem: str
+        self, refold: Refold, own: Path, written: str, named: str
     ) -> None:
         (own / "x.md").write_text(written)
-        assert problem in refold.problem("templates", "check", "x")
+        error = refold.refused(BadInputError, "templates", "check", "x")
+        assert (error.source, named in str(error)) == (f"template {own / 'x.md'}", True)
 
     def test_everything_that_is_wrong_with_a_file_is_told_a_line_each(
         self, refold: Refold, own: Path
     ) -> None:
         (own / "x.md").write_text('+++\nname = "x"\nversion = 0\nsection = []\n+++\nSay it.')
         source = f"template {own / 'x.md'}"
-        told = [
-            f"{source}: version: it is 0; give a whole number, 1 or more",
-            f"{source}: section: there is no such key; did you mean sections?",
-        ]
+        told = refold("templates", "--json", code=1).json["problems"]
+        assert [line.split(": ")[:2] for line in told] == [[source, key] for key in ("version", "section")]
+        assert (" 0" in told[0], " sections?" in told[1]) == (True, True)
         assert refold("templates", "check", "x", code=1).errors.splitlines() == [
             f"refold: {line}" for line in told
         ]
-        assert refold("templates", "--json", code=1).json["problems"] == told
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["check"], "'templates check' needs a name"),
-        (["show", "short", "--from", "branch"], "--from goes with 'templates new'"),
-    ],
-)
-def test_wrong_usage_is_told(refold: Refold, arguments: list[str], problem: str) -> None:
-    assert refold.problem("templates", *arguments, code=2).startswith(problem)
 
 
 def test_a_hostile_template_commands_nothing(refold: Refold, own: Path) -> None:
