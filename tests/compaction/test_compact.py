@@ -148,15 +148,17 @@ def test_a_compaction_behind_one_that_was_undone_summarizes_everything(story):
 @pytest.mark.parametrize("first_kept", ["ghost", ""])
 def test_a_first_kept_that_is_not_there_is_refused(story, first_kept):
     story.says(user("hello"))
-    with pytest.raises(NotFoundError, match="no entry on the path"):
+    with pytest.raises(NotFoundError) as refused:
         record_compaction(story.writer, summary="s", first_kept=first_kept)
+    assert refused.value.name == first_kept
 
 
 def test_a_first_kept_on_another_branch_is_refused(story):
     root, elsewhere = story.says(user("root"), user("elsewhere"))
     story.add(CustomMessage(custom_type="x", content="here"), parent=root)
-    with pytest.raises(NotFoundError, match=f"no entry on the path '{elsewhere}'"):
+    with pytest.raises(NotFoundError) as refused:
         record_compaction(story.writer, summary="s", first_kept=elsewhere)
+    assert refused.value.name == elsewhere
 
 
 def test_nothing_is_appended_by_a_refusal(story):
@@ -167,8 +169,9 @@ def test_nothing_is_appended_by_a_refusal(story):
 
 
 def test_a_session_that_is_not_there_is_refused(story):
-    with pytest.raises(NotFoundError, match="no session 's'"):
+    with pytest.raises(NotFoundError) as refused:
         record_compaction(story.writer, summary="s", first_kept="e1")
+    assert (refused.value.what, refused.value.name) == ("session", "s")
 
 
 def test_a_compaction_of_what_somebody_appended_to_meanwhile_is_refused(story, interrupt):

@@ -159,7 +159,7 @@ def test_a_failed_summary_leaves_the_context_and_a_record_of_the_attempt(story):
 
     turns(story, 20, 10)
     before = context_json(story.log, "s")
-    with pytest.raises(AskingError, match="no such model"):
+    with pytest.raises(AskingError):
         compactor(Scripted(fails)).compact(story.writer)
     assert (context_json(story.log, "s"), kinds(story)[-1]) == (before, "attempt")
     assert record(story, "attempt").request["requests"][0]["error"] == "no such model"
@@ -169,8 +169,9 @@ def test_a_failed_summary_leaves_the_context_and_a_record_of_the_attempt(story):
 def test_a_template_that_is_not_there_is_told_before_anybody_is_asked_and_leaves_an_attempt(story, key):
     turns(story, 20, 10)
     before, scribe = context_json(story.log, "s"), Scripted()
-    with pytest.raises(NotFoundError, match="no template 'mine'"):
+    with pytest.raises(NotFoundError) as refused:
         compactor(scribe, policy(prompting=prompting(**{key: "mine"}))).compact(story.writer)
+    assert (refused.value.what, refused.value.name) == ("template", "mine")
     assert (scribe.prompts, context_json(story.log, "s"), kinds(story)[-1]) == ([], before, "attempt")
     assert record(story, "attempt").request == {"reason": "manual", "policy": "small", "requests": []}
 
@@ -240,8 +241,9 @@ def test_what_is_given_of_it_leads_over_the_log(story):
 
 def test_the_record_says_how_the_session_goes_on_and_why(story):
     turns(story, 20, 10)
-    compactor(policy=policy(continuation="replay")).compact(story.writer, continues=True)
-    assert record(story).continuation == {"branch": "mid-task", "reason": "the newest request was answered"}
+    done = compactor(policy=policy(continuation="replay")).compact(story.writer, continues=True)
+    assert done.continued.branch == "mid-task"
+    assert record(story).continuation == {"branch": "mid-task", "reason": done.continued.reason}
 
 
 def test_a_failed_request_says_which_model_it_was_to(story):

@@ -160,7 +160,7 @@ def test_halves_of_surrogate_pairs_in_what_hooks_and_people_say_are_replaced(sto
         (Prompted(preserve_data={"k": object()}), "object"),
         (Prompted(prompt=3), "prompt"),
         (Prompted(context="one line"), "context"),
-        ("do it", "gives str, and not Prompted"),
+        ("do it", "str"),
     ],
 )
 def test_an_answer_of_a_hook_that_no_record_can_hold_is_told_before_anybody_is_asked(story, answer, problem):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -52,14 +53,14 @@ def test_an_installed_hook_is_found(installed):
 
 def test_a_hook_that_cannot_be_imported_is_told_of_and_stops_nothing(installed):
     (hooks,) = installed("no_such_module_of_mine:mine")
-    assert told(hooks) == [
-        "hook mine, before_compaction: ModuleNotFoundError: No module named 'no_such_module_of_mine'"
-    ]
+    (trouble,) = told(hooks)
+    assert trouble.startswith("hook mine, before_compaction: ModuleNotFoundError: ")
 
 
 def test_an_entry_point_that_gives_no_hooks_is_told_of(installed):
     (hooks,) = installed("hook_of_mine:mine", "def mine():\n    return 3\n")
-    assert told(hooks) == ["hook mine, before_compaction: TypeError: hook_of_mine:mine gives no Hooks"]
+    (trouble,) = told(hooks)
+    assert trouble.startswith("hook mine, before_compaction: TypeError: hook_of_mine:mine ")
 
 
 def test_the_first_that_cancels_or_supplies_leads():
@@ -84,7 +85,9 @@ def test_an_answer_of_another_kind_is_told_and_not_used():
     troubles = Troubles()
     hooks = [Hooks(name="a", before_compaction=lambda _: Prompted(prompt="A"))]
     assert decided(hooks, "before_compaction", PLAN, troubles) is None
-    assert troubles == ["hook a, before_compaction: TypeError: gives Prompted, and not Cancel or Supplied"]
+    (trouble,) = troubles
+    assert trouble.startswith("hook a, before_compaction: TypeError: ")
+    assert re.findall("Prompted|Cancel|Supplied", trouble) == ["Prompted", "Cancel", "Supplied"]
 
 
 def test_what_a_hook_gives_that_is_only_told_is_nothing_to_anybody():

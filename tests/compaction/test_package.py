@@ -18,8 +18,9 @@ def test_each_name_is_the_class_or_the_function_that_is_called_so(name):
 
 
 def test_a_name_that_is_not_there_is_told():
-    with pytest.raises(AttributeError, match="module 'compaction' has no attribute 'shrink'"):
+    with pytest.raises(AttributeError) as refused:
         compaction.shrink  # noqa: B018  asking is what fails
+    assert "'shrink'" in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["fork", "undo"])

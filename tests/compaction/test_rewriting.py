@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from threading import Thread
 
 import pytest
@@ -21,6 +22,7 @@ from projections.requests import request
 from projections.tokens import counter
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import long
+from tests.support import told
 from tests.support.events import version
 from tests.support.talk import assistant, call, image, result, shell, texts_of, user
 
@@ -200,15 +202,17 @@ def test_a_custom_message_can_be_rewritten(story):
 @pytest.mark.parametrize("target", ["ghost", ""])
 def test_a_target_that_is_not_there_is_refused_by_name(story, target):
     story.says(user("long"))
-    with pytest.raises(NotFoundError, match=f"no message in the context '{target}'"):
+    with pytest.raises(NotFoundError) as refused:
         record_rewrite(story.writer, targets=[Shown(target=target, shown="")], reason="prune")
+    assert refused.value.name == target
 
 
 def test_a_target_that_a_compaction_hides_is_refused(story):
     old, kept = story.says(user("old"), user("kept"))
     record_compaction(story.writer, summary="s", first_kept=kept)
-    with pytest.raises(NotFoundError, match=f"no message in the context '{old}'"):
+    with pytest.raises(NotFoundError) as refused:
         record_rewrite(story.writer, targets=[Shown(target=old, shown="")], reason="prune")
+    assert refused.value.name == old
 
 
 def test_a_target_on_another_branch_is_refused(story):
@@ -235,8 +239,9 @@ def test_a_rewrite_while_somebody_appends_is_refused(story, interrupt):
 @pytest.mark.parametrize("block", [1, -1, 7])
 def test_a_block_that_a_message_does_not_have_is_refused(story, block):
     (target,) = story.says(user("long"))
-    with pytest.raises(BadInputError, match="has no block"):
+    with pytest.raises(BadInputError) as refused:
         rewrite(story, Shown(target=target, shown="short", block=block))
+    assert re.findall(r"-?\d+", refused.value.problem) == [str(block), "1"]
 
 
 def test_of_a_command_that_the_person_ran_the_output_is_rewritten(story):
@@ -252,17 +257,16 @@ def test_a_rewritten_command_is_told_to_a_model_and_in_a_transcript_as_it_is_sho
     (target,) = story.says(shell("ls", "the whole output"))
     rewrite(story, Shown(target=target, shown="short"))
     context = build_context(story.log, "s")
-    for told in (request(context, model="m").body.decode(), transcript(context), serialized(context.parts)):
-        assert "short" in told
-        assert "the whole output" not in told
+    for shown in (request(context, model="m").body.decode(), transcript(context), serialized(context.parts)):
+        assert "short" in shown
+        assert "the whole output" not in shown
 
 
 def test_a_command_that_the_person_ran_has_no_blocks(story):
     (target,) = story.says(shell("ls", "a"))
-    with pytest.raises(
-        BadInputError, match="a shell command has no blocks, but an output; leave the block out"
-    ):
+    with pytest.raises(BadInputError) as refused:
         rewrite(story, Shown(target=target, shown="short", block=0))
+    assert told.numbers(refused.value.problem) == []
 
 
 def test_a_span_saves_what_it_hides_less_its_own_text(story):
@@ -273,8 +277,9 @@ def test_a_span_saves_what_it_hides_less_its_own_text(story):
 
 def test_a_span_must_end_at_its_beginning_or_behind_it(story):
     story.says(user("one"), user("two"))
-    with pytest.raises(BadInputError, match="'e1' is no message of the context at or behind it"):
+    with pytest.raises(BadInputError) as refused:
         record_rewrite(story.writer, targets=[Shown(target="e2", shown="x", through="e1")], reason="snip")
+    assert "'e1'" in refused.value.problem
 
 
 def test_at_another_leaf_what_is_there_is_rewritten_and_the_session_stands_below_it(story):

@@ -68,7 +68,7 @@ def test_a_branch_summary_that_says_so_already_does_not_say_it_twice(story):
 @pytest.mark.parametrize("summary", ["", " \n"])
 def test_an_empty_branch_summary_is_refused_with_nothing_appended(story, summary):
     root, _ = story.says(user("root"), user("left"))
-    with pytest.raises(BadInputError, match="it is empty"):
+    with pytest.raises(BadInputError):
         record_branch_summary(story.writer, summary=summary, target=root)
     assert version(story.log, "s") == 2
 
@@ -121,28 +121,32 @@ def test_a_branch_summary_takes_the_files_of_branches_that_were_left_before(stor
 
 def test_a_target_on_this_very_branch_leaves_nothing_to_summarize(story):
     (only,) = story.says(user("root"))
-    with pytest.raises(NotFoundError, match="no entries to summarize before 'e1'"):
+    with pytest.raises(NotFoundError) as refused:
         record_branch_summary(story.writer, summary="tried", target=only)
+    assert refused.value.name == "e1"
 
 
 def test_a_target_below_the_leaf_leaves_nothing_to_summarize(story):
     root, below = story.says(user("root"), user("below"))
     move_to(story.writer, root)
-    with pytest.raises(NotFoundError, match=f"no entries to summarize before '{below}'"):
+    with pytest.raises(NotFoundError) as refused:
         record_branch_summary(story.writer, summary="tried", target=below)
+    assert refused.value.name == below
 
 
 def test_labels_titles_and_moves_alone_are_nothing_to_summarize(story):
     (root,) = story.says(user("root"))
     story.add(Label(target_id=root, label="here"), SessionInfo(name="a title"))
-    with pytest.raises(NotFoundError, match=f"no entries to summarize before '{root}'"):
+    with pytest.raises(NotFoundError) as refused:
         record_branch_summary(story.writer, summary="tried", target=root)
+    assert refused.value.name == root
 
 
 def test_where_there_is_nothing_to_summarize_before_the_root_it_says_so(story):
     story.add(SessionInfo(name="a title"))
-    with pytest.raises(NotFoundError, match="no entries to summarize before 'root'"):
+    with pytest.raises(NotFoundError) as refused:
         record_branch_summary(story.writer, summary="tried", target=ROOT)
+    assert refused.value.name == "root"
 
 
 def test_nothing_is_appended_where_there_is_nothing_to_summarize(story):

@@ -252,19 +252,20 @@ class TestGo:
 
     @pytest.mark.parametrize("dry_run", [True, False])
     @pytest.mark.parametrize(
-        ("target", "options", "problem"),
+        ("target", "options", "error", "named"),
         [
-            ("e7", {"summary": "tried"}, "no entries to summarize"),
-            ("e4", {"summary": " "}, "it is empty"),
-            (ROOT, {"label": "here"}, "the root is no entry"),
-            ("ghost", {}, "no event 'ghost'"),
+            ("e7", {"summary": "tried"}, NotFoundError, "'e7'"),
+            ("e4", {"summary": " "}, BadInputError, "summary"),
+            (ROOT, {"label": "here"}, BadInputError, "label 'here'"),
+            ("ghost", {}, NotFoundError, "no event 'ghost'"),
         ],
     )
     def test_what_cannot_be_done_is_refused_with_nothing_appended(
-        self, forked, target, options, problem, dry_run
+        self, forked, *, target, options, error, named, dry_run
     ):
-        with pytest.raises((NotFoundError, BadInputError), match=problem):
+        with pytest.raises(error) as refused:
             go(forked.writer, target, **options, dry_run=dry_run)
+        assert named in str(refused.value)
         assert version(forked.log, "s") == 7
 
     def test_a_summary_at_the_root_may_have_a_label(self, story):

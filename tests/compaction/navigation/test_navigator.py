@@ -9,8 +9,9 @@ import pytest
 
 from compaction import record_compaction
 from compaction.hooks import Cancel, Hooks, Supplied
-from compaction.navigation.navigate import Move, go
-from compaction.navigation.navigator import Navigator
+from compaction.navigation.navigate import GREW, Move, go
+from compaction.navigation.navigator import NOTHING_TO_SUMMARIZE, Navigator
+from compaction.overtaken import LEFT
 from compaction.part import Limits
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
@@ -97,7 +98,7 @@ class TestSummaries:
         scribe = Scripted()
         gone = navigator(scribe).go(branched.writer, "e2")
         assert (gone.outcome, scribe.prompts) == ("moved", [])
-        assert gone.reason == "what is left holds no message to summarize"
+        assert gone.reason == NOTHING_TO_SUMMARIZE
 
     def test_one_that_is_given_is_not_asked_for(self, branched):
         scribe = Scripted()
@@ -133,15 +134,15 @@ class TestSummaries:
     @pytest.mark.parametrize(
         ("act", "reason"),
         [
-            (lambda story: story.says(user("more")), "the branch has grown meanwhile"),
+            (lambda story: story.says(user("more")), GREW),
             (
                 lambda story: record_compaction(story.writer, summary="so far", first_kept="e4"),
-                "the branch has grown meanwhile",
+                GREW,
             ),
-            (lambda story: go(story.writer, "e2"), "somebody has left the branch meanwhile"),
+            (lambda story: go(story.writer, "e2"), LEFT),
             (
                 lambda story: navigator(Scripted(lambda _: "theirs")).go(story.writer, "e2"),
-                "somebody has left the branch meanwhile",
+                LEFT,
             ),
         ],
     )
@@ -156,7 +157,7 @@ class TestSummaries:
         rewrite = branched.add(Rewrite(reason="prune", targets=[Shown(target="e3", shown="[cut]")]))
         undoing = Answering(lambda: branched.add(Undone(target_id=rewrite)))
         gone = navigator(undoing).go(branched.writer, "e2")
-        assert (gone.outcome, gone.reason) == ("overtaken", "the branch has grown meanwhile")
+        assert (gone.outcome, gone.reason) == ("overtaken", GREW)
 
     @pytest.mark.parametrize(
         "record",

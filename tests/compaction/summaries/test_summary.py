@@ -82,7 +82,7 @@ def test_where_one_of_two_fails_the_other_is_called_off_and_both_are_recorded(st
                 pass
             raise CancelledError
 
-    with pytest.raises(AskingError, match="no such model"):
+    with pytest.raises(AskingError):
         compactor(OneFails()).compact(story.writer)
     requests = record(story, "attempt").request["requests"]
     assert [(each["template"], each["error"]) for each in requests] == [

@@ -73,8 +73,8 @@ def test_without_a_key_nothing_is_sent_and_the_failure_names_the_variable(messag
     api = messages_api()
     monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
     problem = failure(api, base_url=None, api_key=None)
-    assert str(problem) == "summarizer anthropic: no key is configured: set ANTHROPIC_API_KEY"
-    assert api.requests == []
+    assert (problem.summarizer, problem.is_transient, api.requests) == ("anthropic", False, [])
+    assert "ANTHROPIC_API_KEY" in problem.problem
 
 
 def test_a_request_without_a_key_is_not_sent_again(messages_api):
@@ -90,13 +90,14 @@ def test_a_server_that_is_given_by_its_address_is_asked_without_a_key(messages_a
 def test_a_wrong_key_is_told_in_one_line_and_not_tried_again(messages_api):
     api = messages_api(errs(401, "invalid x-api-key", "authentication_error"))
     problem = failure(api)
-    expected = "summarizer anthropic: 401: invalid x-api-key; check ANTHROPIC_API_KEY"
-    assert (str(problem), problem.is_transient, len(api.requests)) == (expected, False, 1)
+    assert problem.problem.startswith("401: invalid x-api-key")
+    assert ("ANTHROPIC_API_KEY" in problem.problem, "\n" in str(problem)) == (True, False)
+    assert (problem.summarizer, problem.is_transient, len(api.requests)) == ("anthropic", False, 1)
 
 
 def test_a_key_with_a_line_end_is_not_told_to_anybody(messages_api):
     problem = failure(messages_api(), api_key="secret\nkey")
-    assert "set ANTHROPIC_API_KEY" in str(problem)
+    assert "ANTHROPIC_API_KEY" in str(problem)
     assert "secret" not in str(problem)
     assert not problem.is_transient
 
@@ -140,14 +141,11 @@ def test_a_prompt_that_is_too_long_is_told_as_that_and_not_tried_again(messages_
 
 
 def test_a_stream_whose_connection_ends_is_transient(messages_api):
-    problem = failure(messages_api(breaks_off("It is ha")))
-    assert "the answer broke off" in problem.problem
-    assert problem.is_transient
+    assert failure(messages_api(breaks_off("It is ha"))).is_transient
 
 
 def test_a_stream_without_an_end_is_transient(messages_api):
-    problem = failure(messages_api(stops_short("It is ha")))
-    assert (problem.problem, problem.is_transient) == ("the answer broke off", True)
+    assert failure(messages_api(stops_short("It is ha"))).is_transient
 
 
 def test_an_error_in_the_middle_of_a_stream_is_told_by_its_name(messages_api):
@@ -161,19 +159,16 @@ def test_an_error_in_the_middle_of_a_stream_may_stay(messages_api):
 
 def test_a_call_of_a_tool_is_no_answer_and_its_cost_is_told(messages_api):
     problem = failure(messages_api(calls_tool))
-    assert problem.problem == "the model called a tool in place of an answer"
     assert (problem.is_transient, problem.usage) == (True, USAGE)
 
 
 def test_a_model_that_refuses_is_not_asked_again(messages_api):
     problem = failure(messages_api(says("", stop="refusal")))
-    assert (problem.problem, problem.is_transient) == ("the model refuses to answer", False)
+    assert (problem.is_transient, problem.usage) == (False, USAGE)
 
 
 def test_a_server_that_speaks_something_else_is_told_apart(messages_api):
-    problem = failure(messages_api(answers({"choices": []})))
-    assert "no answer of the Messages API, which is streamed; check the server's address" in problem.problem
-    assert not problem.is_transient
+    assert not failure(messages_api(answers({"choices": []}))).is_transient
 
 
 def test_a_page_in_place_of_an_error_becomes_one_short_line(messages_api):
@@ -182,12 +177,12 @@ def test_a_page_in_place_of_an_error_becomes_one_short_line(messages_api):
 
 
 @pytest.mark.parametrize(
-    ("kind", "advice"),
-    [("not_found_error", "name another model (--model)"), (None, "check the server's address")],
+    ("said", "is_the_model"),
+    [(errs(404, "model: x", "not_found_error"), True), (refuses(404, "no such page"), False)],
+    ids=["model", "server"],
 )
-def test_what_is_not_there_is_the_model_or_the_server(messages_api, kind, advice):
-    said = errs(404, "model: x", kind) if kind else refuses(404, "no such page")
-    assert failure(messages_api(said)).problem.endswith(advice)
+def test_what_is_not_there_is_the_model_or_the_server(messages_api, said, is_the_model):
+    assert ("--model" in failure(messages_api(said)).problem) == is_the_model
 
 
 def test_a_prompt_that_is_too_long_is_known_by_all_that_is_said(messages_api):

@@ -155,46 +155,55 @@ def test_a_turn_that_is_parted_anywhere_is_a_valid_request_behind_its_summary(sa
 REFUSED = [
     (
         {"tools": b'[{"name":"a b","input_schema":{"type":"object"}}]'},
-        "tools[0]: no tool has such a name (tools)",
+        "tools[0]",
+        "tools",
+        0,
     ),
     (
         {"tools": b'[{"name":"a"},{"name":"b"}]'},
-        "tools[0]: its input_schema is not that of an object (tools); and 1 more",
+        "tools[0]",
+        "tools",
+        1,
     ),
-    ({"max_tokens": -1}, "max_tokens: it is no integer, or below 0 (max-tokens)"),
+    ({"max_tokens": -1}, "max_tokens", "max-tokens", 0),
 ]
 
 
-@pytest.mark.parametrize(("options", "problem"), REFUSED)
+@pytest.mark.parametrize(("options", "path", "rule", "more"), REFUSED)
 def test_a_request_that_the_api_would_refuse_is_not_sent_and_the_failure_says_why(
-    messages_api, options, problem
+    messages_api, options, path, rule, more
 ):
     api = messages_api(says("Done."))
     with pytest.raises(SummarizerError) as raised:
         claude(api).summarize(live(*TALK, **options), is_cancelled=never)
-    assert raised.value.problem == f"nothing was sent, for the API would refuse it: {problem}"
+    problem = raised.value.problem
+    assert (f": {path}: " in problem, f"({rule})" in problem) == (True, True)
+    assert problem.endswith(f"; and {more} more" if more else ")")
     assert (raised.value.is_transient, raised.value.is_too_long) == (False, False)
     assert api.requests == []
 
 
 def test_tools_that_are_no_list_are_a_failure_before_anything_is_sent(messages_api):
     api = messages_api(says("Done."))
-    with pytest.raises(SummarizerError, match="nothing was sent: tools: no JSON list of objects"):
+    with pytest.raises(SummarizerError) as raised:
         claude(api).summarize(live(*TALK, tools=b"{"), is_cancelled=never)
+    assert ": tools: " in raised.value.problem
     assert api.requests == []
 
 
 def test_a_request_of_more_than_32_mb_is_too_long_before_it_is_sent():
-    with pytest.raises(SummarizerError, match="more than 32 MB") as raised:
+    with pytest.raises(SummarizerError) as raised:
         body_to_send(prompt("short", system="x" * 33 * 2**20), MODEL, summarizer="anthropic")
     assert raised.value.is_too_long
+    assert "32 MB" in raised.value.problem
 
 
 def test_a_request_that_is_too_large_and_wrong_besides_is_not_too_long_for_a_shorter_one_is_wrong_too():
     asked = prompt("short", system="x" * 33 * 2**20, max_tokens=-1)
-    with pytest.raises(SummarizerError, match="and 1 more") as raised:
+    with pytest.raises(SummarizerError) as raised:
         body_to_send(asked, MODEL, summarizer="anthropic")
     assert not raised.value.is_too_long
+    assert raised.value.problem.endswith("; and 1 more")
 
 
 def test_a_request_that_was_not_sent_is_an_attempt_that_failed_and_is_recorded(messages_api):
@@ -203,7 +212,7 @@ def test_a_request_that_was_not_sent_is_an_attempt_that_failed_and_is_recorded(m
         ask(live(*TALK, max_tokens=-1), asked)
     (record,) = raised.value.requests
     assert (record["summarizer"], record["model"], record["attempt"]) == ("anthropic", MODEL, 1)
-    assert "max_tokens: it is no integer" in record["error"]
+    assert ": max_tokens: " in record["error"]
 
 
 def test_after_a_request_that_its_api_would_refuse_the_next_summarizer_is_asked(messages_api):

@@ -94,8 +94,11 @@ def test_failures_on_the_way_are_not_needed_again(story, messages_api):
 
 def test_another_prompt_has_no_answer_and_no_server_is_asked(story, messages_api):
     compactor(claude(messages_api())).compact(story.writer)
-    with pytest.raises(SummarizerError, match="the log holds no answer to prompt"):
-        RecordedSummarizer(story.log).summarize(prompt(), is_cancelled=never)
+    asked = prompt()
+    with pytest.raises(SummarizerError) as raised:
+        RecordedSummarizer(story.log).summarize(asked, is_cancelled=never)
+    assert (raised.value.summarizer, raised.value.is_transient) == ("recorded", False)
+    assert asked.digest[:12] in raised.value.problem
 
 
 def asked(text="Done.", *, is_cut=False):
