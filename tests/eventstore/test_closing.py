@@ -42,9 +42,9 @@ def test_a_store_closed_while_it_is_read_takes_no_more(tmp_path: Path) -> None:
     log.append("s", [message("a")])
     with log.snapshot():
         log.close()
-        with pytest.raises(StoreError, match="closed"):
+        with pytest.raises(StoreError):
             log.append("s", [message("b")])
-        with pytest.raises(StoreError, match="closed"), log.snapshot():
+        with pytest.raises(StoreError), log.snapshot():
             pass
 
 

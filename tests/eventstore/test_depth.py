@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from eventstore.depth import TooDeepError, is_deeper
 from eventstore.formats.pi_entry import entry_of, message_view, tolerant_json
 from eventstore.records import record_of
+from tests.support import told
 from tests.support.growth import NO_SQUARE, times_as_long
 from tests.support.nested import NESTED
 
@@ -54,6 +55,7 @@ def test_it_is_the_deepest_value_that_counts_and_no_text(value, levels):
     ids=["any JSON", "an entry", "a message", "a record"],
 )
 def test_what_is_stored_deeper_is_told_in_one_line(read):
-    with pytest.raises(TooDeepError, match="a stored record is nested deeper than 500 levels") as raised:
+    with pytest.raises(TooDeepError) as raised:
         read()
+    assert told.numbers(str(raised.value)) == [500]
     assert "\n" not in str(raised.value)

@@ -393,7 +393,9 @@ class TestRoom:
         works.insert(1, append(small, event("large", data="x" * 400_000)))
         with small.snapshot():
             outcomes = run_together(small, works)
-        assert "close the open snapshots" in str(outcomes.pop(1))
+        refused = outcomes.pop(1)
+        assert isinstance(refused, StoreError)
+        assert "snapshots" in refused.remedy
         assert sorted(outcome.version for outcome in outcomes) == [1, 2, 3, 4]
         assert small.append("s", [event("large", data="x" * 400_000)]).version == 5
         assert verify(small).findings == []

@@ -7,7 +7,21 @@ import pytest
 from eventstore.errors import BadInputError
 from eventstore.event import Parent
 from eventstore.lines import event_of_line
+from tests.support import told
 
+WORDS = [
+    "JSON",
+    "type",
+    "id",
+    "parentId",
+    "timestamp",
+    "label",
+    "session_info",
+    "targetId",
+    "name",
+    "str",
+    "int",
+]
 MESSAGE = {"type": "message", "message": {"role": "user", "content": "hello", "timestamp": 1}}
 
 
@@ -46,40 +60,42 @@ def test_an_unknown_kind_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("text", "named"),
     [
-        (b"{", "no JSON object"),
-        (b"[]", "no JSON object"),
-        (b"\xff", "no JSON object"),
-        (b"{}", 'has no "type"'),
-        (b'{"type":5}', 'has no "type"'),
-        (b'{"type":"label","targetId":"a","id":5}', '"id" is no text'),
-        (b'{"type":"label","targetId":"a","parentId":5}', '"parentId" is neither'),
-        (b'{"type":"label","targetId":"a","timestamp":"noon"}', '"timestamp" is no time'),
-        (b'{"type":"label"}', "is no label: Object missing required field `targetId`"),
-        (
-            b'{"type":"session_info","name":5}',
-            "is no session_info: Expected `str`, got `int` - at `\\$.name`",
-        ),
+        (b"{", ["JSON"]),
+        (b"[]", ["JSON"]),
+        (b"\xff", ["JSON"]),
+        (b"{}", ["type"]),
+        (b'{"type":5}', ["type"]),
+        (b'{"type":"label","targetId":"a","id":5}', ["id"]),
+        (b'{"type":"label","targetId":"a","parentId":5}', ["parentId", "id"]),
+        (b'{"type":"label","targetId":"a","timestamp":"noon"}', ["timestamp"]),
+        (b'{"type":"label"}', ["label", "targetId"]),
+        (b'{"type":"session_info","name":5}', ["session_info", "str", "int", "name"]),
     ],
 )
-def test_a_line_that_is_no_event_is_refused_with_its_number(text: bytes, problem: str) -> None:
-    with pytest.raises(BadInputError, match=problem) as caught:
+def test_a_line_that_is_no_event_is_refused_with_its_number_and_what_is_wrong_with_it(
+    text: bytes, named: list[str]
+) -> None:
+    with pytest.raises(BadInputError) as caught:
         event_of_line(text, number=7, clock=lambda: 1, new_id=lambda: "a")
     assert caught.value.line == 7
+    assert {*told.names(caught.value.problem, WORDS)} == {*named}
 
 
 @pytest.mark.parametrize("kind", ["import", "observed_rewrite", "session"])
 def test_what_belongs_to_an_imported_file_is_refused(kind: str) -> None:
-    with pytest.raises(BadInputError, match="refold import"):
+    with pytest.raises(BadInputError) as caught:
         event_of_line(b'{"type":"%s"}' % kind.encode(), number=1, clock=lambda: 1, new_id=lambda: "a")
+    assert "refold import" in caught.value.remedy
 
 
 @pytest.mark.parametrize("levels", [501, 980, 100_000])
 def test_a_line_that_is_nested_too_deeply_is_told_with_its_number(levels: int) -> None:
     text = b'{"type":"weather","sky":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
-    with pytest.raises(BadInputError, match="standard input:7: is nested deeper than 500 levels; put what"):
+    with pytest.raises(BadInputError) as caught:
         event_of_line(text, number=7, clock=lambda: 1, new_id=lambda: "a")
+    assert (caught.value.line, told.numbers(caught.value.problem)) == (7, [500])
 
 
 def test_a_line_of_the_deepest_levels_is_taken() -> None:

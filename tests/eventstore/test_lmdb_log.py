@@ -124,8 +124,9 @@ class TestLasting:
         self, store: LmdbLog, use: Callable[[LmdbLog], object]
     ) -> None:
         store.close()
-        with pytest.raises(StoreError, match="the store is closed; open it again"):
+        with pytest.raises(StoreError) as refused:
             use(store)
+        assert refused.value.path == str(store.path)
 
     def test_leaving_the_with_block_closes_the_store(self, tmp_path: Path) -> None:
         with open_store(tmp_path / "store") as log:
@@ -158,8 +159,9 @@ class TestGrowing:
     def test_a_map_does_not_grow_under_an_open_snapshot(self, tmp_path: Path) -> None:
         with LmdbLog(tmp_path / "store", map_size=MEGABYTE) as log:
             with log.snapshot() as snapshot:
-                with pytest.raises(StoreError, match="close the open snapshots"):
+                with pytest.raises(StoreError) as refused:
                     log.append("s", [event("a", data="x" * 5 * MEGABYTE)])
+                assert "snapshots" in refused.value.remedy
                 assert list(snapshot.heads()) == []
             assert log.append("s", [event("a", data="x" * 5 * MEGABYTE)]).version == 1
 

@@ -15,6 +15,7 @@ from eventstore.errors import StoreError
 from eventstore.frame import OLDEST, VERSION
 from eventstore.lmdb_files import HALF_MADE
 from eventstore.lmdb_store import STORE_VERSION
+from tests.support import told
 from tests.support.events import event, message, version
 from tests.support.permissions import modes
 from tests.support.processes import output_of
@@ -34,15 +35,15 @@ except StoreError as error:
 """
 
 
-def refusal(path: Path, *, create: bool = True) -> str:
-    """The line that refuses a path, which has to be one and to begin with the path."""
+def refusal(path: Path, *, create: bool = True) -> StoreError:
+    """What refuses a path, in a line that begins with the path."""
     with pytest.raises(StoreError) as caught:
         open_store(path, create=create)
     text = str(caught.value)
     assert "\n" not in text
     assert text.startswith(f"{path}: ")
     assert caught.value.remedy in text
-    return text.removeprefix(f"{path}: ")
+    return caught.value
 
 
 @pytest.fixture
@@ -95,49 +96,50 @@ class TestWhatOpens:
 
 class TestWhatIsRefused:
     def test_a_store_that_is_not_there_is_not_made_unasked(self, tmp_path: Path) -> None:
-        assert refusal(tmp_path / "store", create=False).startswith("there is no store here; import")
+        assert "import" in refusal(tmp_path / "store", create=False).remedy
         assert not (tmp_path / "store").exists()
 
     def test_an_empty_folder_is_no_store(self, tmp_path: Path) -> None:
-        assert "there is no store here" in refusal(tmp_path, create=False)
+        nothing_there = refusal(tmp_path / "nothing", create=False)
+        assert refusal(tmp_path, create=False).problem == nothing_there.problem
         assert list(tmp_path.iterdir()) == []
-
-    def test_a_file_is_no_store(self, tmp_path: Path) -> None:
-        (tmp_path / "file").write_text("text")
-        assert "is a file" in refusal(tmp_path / "file")
 
     def test_a_folder_of_other_things_is_left_alone(self, tmp_path: Path) -> None:
         (tmp_path / "thesis.tex").write_text("text")
-        assert "is a folder of something else" in refusal(tmp_path)
+        refusal(tmp_path)
         assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
-
-    def test_a_path_through_a_file_is_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "file").write_text("text")
-        assert "cannot be opened" in refusal(tmp_path / "file" / "store")
 
     def test_another_programs_lmdb_database_is_refused(self, tmp_path: Path) -> None:
         with lmdb.open(str(tmp_path), lib_version=0) as env, env.begin(write=True) as transaction:
             transaction.put(b"key", b"value")
-        assert "is an LMDB database, but not a refold store" in refusal(tmp_path)
+        refusal(tmp_path)
 
     def test_another_programs_lmdb_database_with_tables_of_our_names_is_refused(self, tmp_path: Path) -> None:
         names = ("meta", "sessions", "events", "ids", "positions", "blobs", "derived")
         with lmdb.open(str(tmp_path), lib_version=0, max_dbs=7) as env:
             for name in names:
                 env.open_db(name.encode())
-        assert "is an LMDB database, but not a refold store" in refusal(tmp_path)
+        refusal(tmp_path)
 
-    def test_garbage_is_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "data.mdb").write_bytes(b"garbage " * 4096)
-        assert "is not a refold store" in refusal(tmp_path)
+    @pytest.mark.parametrize("garbage", [b"garbage " * 4096, b"x"], ids=["long", "short"])
+    def test_garbage_is_refused(self, tmp_path: Path, garbage: bytes) -> None:
+        (tmp_path / "data.mdb").write_bytes(garbage)
+        refusal(tmp_path)
 
-    def test_a_short_piece_of_garbage_is_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "data.mdb").write_bytes(b"x")
-        assert "is not a refold store" in refusal(tmp_path)
+    def test_what_is_there_in_place_of_a_store_is_told_apart(self, tmp_path: Path) -> None:
+        for name in ("papers", "garbage", "other"):
+            (tmp_path / name).mkdir()
+        (tmp_path / "file").write_text("text")
+        (tmp_path / "papers" / "thesis.tex").write_text("text")
+        (tmp_path / "garbage" / "data.mdb").write_bytes(b"garbage " * 4096)
+        with lmdb.open(str(tmp_path / "other"), lib_version=0) as env, env.begin(write=True) as transaction:
+            transaction.put(b"key", b"value")
+        paths = ["nothing", "file", "file/store", "papers", "garbage", "other"]
+        assert len({refusal(tmp_path / path, create=path != "nothing").problem for path in paths}) == 6
 
     def test_a_store_is_not_opened_twice_in_one_process(self, filled: Path) -> None:
         with open_store(filled) as log:
-            assert "is already open in this process" in refusal(filled)
+            refusal(filled)
             assert version(log, "s") == 40
 
 
@@ -149,22 +151,23 @@ class TestVersions:
     def test_a_newer_store_asks_for_an_upgrade(self, filled: Path) -> None:
         newer = {"version": STORE_VERSION + 1, "oldest_frame": VERSION}
         self.meta(filled, msgspec.msgpack.encode(newer))
-        assert refusal(filled).endswith("; upgrade refold")
+        assert "upgrade" in refusal(filled).remedy
+        assert told.numbers(refusal(filled).problem)[:2] == [STORE_VERSION + 1, VERSION]
 
     def test_a_store_of_newer_frames_asks_for_an_upgrade(self, filled: Path) -> None:
         newer = {"version": STORE_VERSION, "oldest_frame": VERSION + 1}
         self.meta(filled, msgspec.msgpack.encode(newer))
-        assert refusal(filled).endswith("; upgrade refold")
+        assert "upgrade" in refusal(filled).remedy
 
     def test_a_store_of_frames_too_old_to_read_is_refused(self, filled: Path) -> None:
         older = {"version": STORE_VERSION, "oldest_frame": OLDEST - 1}
         self.meta(filled, msgspec.msgpack.encode(older))
-        assert f"frames of version {OLDEST - 1}" in refusal(filled)
+        assert f"frames of version {OLDEST - 1}" in refusal(filled).problem
 
     @pytest.mark.parametrize("value", [b"", b"\xc1", b"\x80", b"\x01"])
     def test_a_store_that_does_not_tell_its_version_is_refused(self, filled: Path, value: bytes) -> None:
         self.meta(filled, value)
-        assert "does not tell its version" in refusal(filled)
+        assert isinstance(refusal(filled).__cause__, msgspec.DecodeError)
 
     def test_fields_that_a_newer_refold_adds_do_not_matter(self, filled: Path) -> None:
         more = {"version": STORE_VERSION, "oldest_frame": VERSION, "color": "red"}
@@ -177,7 +180,7 @@ class TestTruncation:
     def test_a_truncated_store_is_refused(self, filled: Path) -> None:
         data = filled / "data.mdb"
         data.write_bytes(data.read_bytes()[:-4096])
-        assert refusal(filled).endswith("; restore it from a backup")
+        assert "backup" in refusal(filled).remedy
 
     @pytest.mark.parametrize("pages", [0.01, 0.5, 1, 1.5, 2, 2.5, 3, 5, 8, 20])
     def test_a_store_cut_off_anywhere_is_an_error_and_not_a_signal(self, filled: Path, pages: float) -> None:
@@ -185,13 +188,13 @@ class TestTruncation:
         whole = data.read_bytes()
         assert len(whole) > 21 * 4096
         data.write_bytes(whole[: int(pages * 4096)])
-        assert "; " in refusal(filled)
+        refusal(filled)
         assert "opened" not in output_of(OPEN_AND_READ, filled)
 
     def test_a_store_that_lacks_its_last_byte_is_an_error_and_not_a_signal(self, filled: Path) -> None:
         data = filled / "data.mdb"
         data.write_bytes(data.read_bytes()[:-1])
-        assert "is truncated" in output_of(OPEN_AND_READ, filled)
+        assert output_of(OPEN_AND_READ, filled).startswith(f"{filled}: ")
 
     def test_a_store_with_room_behind_its_last_page_opens(self, filled: Path) -> None:
         data = filled / "data.mdb"

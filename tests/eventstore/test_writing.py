@@ -8,6 +8,7 @@ from eventstore import EventLog, SessionWriter
 from eventstore.errors import BadInputError, VersionConflictError
 from eventstore.frame import decode
 from eventstore.records import Custom, Label, ModelChange, ObservedRewrite, Rewrite, SessionInfo, Shown, embed
+from tests.support import told
 
 HELLO = {"role": "user", "content": "hello"}
 
@@ -61,8 +62,9 @@ def test_what_is_no_message_is_refused(log: EventLog, message: object) -> None:
 
 
 def test_a_message_of_an_unknown_shape_is_refused(log: EventLog) -> None:
-    with pytest.raises(BadInputError, match="not known"):
+    with pytest.raises(BadInputError) as refused:
         SessionWriter(log, "s").message(HELLO, shape="telegram")
+    assert "telegram" in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -75,12 +77,13 @@ def test_a_message_of_an_unknown_shape_is_refused(log: EventLog) -> None:
     ],
 )
 def test_a_record_that_nothing_could_read_again_is_refused(log: EventLog, record: ModelChange) -> None:
-    with pytest.raises(BadInputError, match="record of kind"):
+    with pytest.raises(BadInputError) as refused:
         SessionWriter(log, "s").append(record)
+    assert record.kind in refused.value.source
 
 
 def test_what_imports_alone_write_is_refused(log: EventLog) -> None:
-    with pytest.raises(BadInputError, match="imports alone write it"):
+    with pytest.raises(BadInputError):
         SessionWriter(log, "s").append(ObservedRewrite(target_id="a", record=embed(b"{}")))
 
 
@@ -113,7 +116,9 @@ def test_what_is_nested_too_deeply_is_refused(log: EventLog, levels: int) -> Non
     content: list[object] = []
     for _ in range(levels):
         content = [content]
-    with pytest.raises(BadInputError, match="it is nested deeper than 500 levels"):
+    with pytest.raises(BadInputError) as message_refused:
         SessionWriter(log, "s").message({"role": "user", "content": content})
-    with pytest.raises(BadInputError, match="it is nested deeper than 500 levels"):
+    with pytest.raises(BadInputError) as record_refused:
         SessionWriter(log, "s").append(Custom(custom_type="x", data=content))
+    for refused in (message_refused, record_refused):
+        assert told.numbers(refused.value.problem) == [500]

@@ -11,8 +11,10 @@ from eventstore import Event, open_store
 from eventstore.event import Facts, Flag
 from eventstore.formats import pi_file
 from eventstore.formats.pi_entry import KINDS
+from eventstore.formats.pi_lines import objects_in
 from eventstore.importing import Imported, import_file
 from eventstore.lmdb_log import LmdbLog
+from eventstore.records import Remark
 from tests.support.events import events
 from tests.support.pi_files import SESSION, bring, entry, header, kept, line, original, said
 
@@ -249,9 +251,8 @@ class TestTimes:
 
 
 class TestDamage:
-    def remarks(self, log: LmdbLog, folder: Path, *lines: bytes) -> list[tuple[int, str]]:
-        found = bring(log, folder, b"".join(lines))
-        return [(remark.line, remark.reason) for remark in found.skipped]
+    def remarks(self, log: LmdbLog, folder: Path, *lines: bytes) -> list[Remark]:
+        return bring(log, folder, b"".join(lines)).skipped
 
     def test_blank_lines_are_passed_over_in_silence(self, store: LmdbLog, tmp_path: Path) -> None:
         assert (
@@ -271,26 +272,24 @@ class TestDamage:
         assert ids(read(store, tmp_path, header(3), said("a", "a", None).rstrip())) == ["a"]
 
     @pytest.mark.parametrize(
-        ("broken", "reason"),
+        ("broken", "like"),
         [
-            (b"{broken\n", "not JSON"),
-            (b"\xff\xfe\n", "not JSON"),
-            (b"42\n", "JSON, but not an object"),
-            (b"[]\n", "JSON, but not an object"),
-            (b'{"type":"custom","x":NaN}\n', "not JSON"),
-            (b'{"type":"custom","x":"\\q"}\n', "not JSON"),
-            (b'{"type":"custom","x":' + b"[" * 100_000 + b"\n", "nested too deeply to be read"),
-            (
-                b'{"type":"custom","x":' + b"[" * 500 + b"]" * 500 + b"}\n",
-                "nested too deeply to be read",
-            ),
+            (b"{broken\n", b"{"),
+            (b"\xff\xfe\n", b"{"),
+            (b"42\n", b"42"),
+            (b"[]\n", b"42"),
+            (b'{"type":"custom","x":NaN}\n', b"{"),
+            (b'{"type":"custom","x":"\\q"}\n', b"{"),
+            (b'{"type":"custom","x":' + b"[" * 100_000 + b"\n", b"[" * 100_000),
+            (b'{"type":"custom","x":' + b"[" * 500 + b"]" * 500 + b"}\n", b"[" * 100_000),
         ],
+        ids=range(8),
     )
-    def test_a_line_that_is_no_record_is_told_with_its_number(
-        self, store: LmdbLog, tmp_path: Path, broken: bytes, reason: str
+    def test_a_line_that_is_no_record_is_told_with_its_number_and_what_is_wrong_with_it(
+        self, store: LmdbLog, tmp_path: Path, broken: bytes, like: bytes
     ) -> None:
         lines = [header(3), said("a", "a", None), broken, said("b", "b", "a")]
-        assert self.remarks(store, tmp_path, *lines) == [(3, reason)]
+        assert self.remarks(store, tmp_path, *lines) == [Remark(3, objects_in(like)[1])]
         assert ids(events(store, SESSION))[:2] == ["a", "b"]
 
     def test_a_record_whose_reading_fails_is_skipped_and_the_others_are_not(
@@ -315,11 +314,13 @@ class TestDamage:
 
     def test_a_torn_last_line_is_told(self, store: LmdbLog, tmp_path: Path) -> None:
         lines = [header(3), said("a", "a", None), said("b", "b", "a")[:-9]]
-        assert self.remarks(store, tmp_path, *lines) == [(3, "the file ends inside this record")]
+        (torn,) = self.remarks(store, tmp_path, *lines)
+        assert torn.line == 3
+        assert torn.reason != objects_in(b"{")[1]
 
     def test_a_second_header_is_told_and_is_no_record(self, store: LmdbLog, tmp_path: Path) -> None:
         lines = [header(3), said("a", "a", None), header(3), said("b", "b", "a")]
-        assert self.remarks(store, tmp_path, *lines) == [(3, "a second session header")]
+        assert [remark.line for remark in self.remarks(store, tmp_path, *lines)] == [3]
         assert ids(events(store, SESSION))[:2] == ["a", "b"]
 
     def test_two_records_on_one_line_are_both_recovered(self, store: LmdbLog, tmp_path: Path) -> None:

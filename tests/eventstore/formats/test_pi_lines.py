@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from eventstore.formats import pi_lines
-from eventstore.formats.pi_lines import objects_in
+from eventstore.formats.pi_lines import TOO_DEEP, objects_in
+from tests.support.told import numbers
 
 A = b'{"type":"custom","id":"a"}'
 B = b'{"type":"label","id":"b"}'
+NOT_JSON = objects_in(b"{")[1]
 
 
 def pieces(text: bytes) -> list[bytes]:
@@ -41,26 +43,30 @@ def test_a_block_of_a_torn_message_is_not_taken_for_an_entry() -> None:
     torn = (
         b'{"type":"message","message":{"content":[{"type":"text","text":"x"},{"type":"toolCall","name":"y"}'
     )
-    assert objects_in(torn) == ([], "not JSON")
+    assert objects_in(torn) == ([], NOT_JSON)
 
 
 def test_entries_quoted_in_a_torn_text_are_not_taken_for_entries() -> None:
     torn = b'{"type":"message","message":{"content":' + json.dumps(A.decode()).encode()
-    assert objects_in(torn) == ([], "not JSON")
+    assert objects_in(torn) == ([], NOT_JSON)
 
 
 def test_what_is_behind_the_last_object_is_said_with_its_place() -> None:
-    assert objects_in(A + b" rest")[1] == f"not JSON from byte {len(A) + 2} of the line on"
+    problem = objects_in(A + b" rest")[1]
+    assert problem.startswith(NOT_JSON)
+    assert numbers(problem) == [len(A) + 2]
 
 
 @pytest.mark.parametrize("text", [b"5", b"[1]", b'"x"', b"null"])
 def test_json_that_is_no_object_is_said_to_be_so(text: bytes) -> None:
-    assert objects_in(text) == ([], "JSON, but not an object")
+    found, problem = objects_in(text)
+    assert found == []
+    assert problem not in ("", NOT_JSON, TOO_DEEP)
 
 
 def test_what_is_nested_too_deeply_is_said_to_be_so() -> None:
     text = b'{"type":"custom","data":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
-    assert objects_in(text) == ([], "nested too deeply to be read")
+    assert objects_in(text) == ([], TOO_DEEP)
 
 
 @pytest.mark.parametrize("type_", ["[]", "{}", "5", "null", "true", '"other"'])
