@@ -112,8 +112,9 @@ def test_the_root_of_a_context_has_no_id(story):
 
 def test_rules_that_are_not_there_are_refused_by_name(story):
     story.says(user("one"))
-    with pytest.raises(NotFoundError, match="no harness rules 'emacs'; there are: pi"):
+    with pytest.raises(NotFoundError) as refused:
         build_context(story.log, "s", rules="emacs")
+    assert refused.value.name == "emacs"
 
 
 def test_a_compaction_that_keeps_from_another_branch_keeps_nothing(story):

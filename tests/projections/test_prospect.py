@@ -98,11 +98,12 @@ def test_a_prospect_stores_nothing(log):
     assert version(log, "s") == 5
 
 
-@pytest.mark.parametrize(("parent", "problem"), [("ghost", "no event 'ghost'"), ("x", "no entry 'x'")])
-def test_a_parent_that_is_no_entry_is_refused(log, parent, problem):
+@pytest.mark.parametrize(("parent", "what"), [("ghost", "event"), ("x", "entry")])
+def test_a_parent_that_is_no_entry_is_refused(log, parent, what):
     log.append("s", STORY)
-    with log.snapshot() as snapshot, pytest.raises(NotFoundError, match=problem):
+    with log.snapshot() as snapshot, pytest.raises(NotFoundError) as refused:
         Prospect(snapshot, "s", [message("new", parent=parent)])
+    assert (refused.value.what, refused.value.name) == (what, parent)
 
 
 def test_payloads_and_what_is_kept_are_those_of_the_log(log):

@@ -11,7 +11,7 @@ import projections.renderers
 from eventstore.errors import BadInputError, NotFoundError
 from projections.renderers.anthropic import render
 from projections.requests import RENDERERS, request
-from projections.validators import VALIDATORS, Violation, validator_named
+from projections.validators import VALIDATORS, validator_named
 from tests.conftest import PROJECT
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, call, user
@@ -41,8 +41,9 @@ def test_a_request_is_what_the_renderer_makes():
 
 
 def test_what_no_repair_can_mend_is_a_violation():
-    problem = "it is no list of 1 to 100,000 messages"
-    assert request(context_of()).violations == (Violation(rule="messages", path="messages", problem=problem),)
+    asked = request(context_of())
+    assert [(each.rule, each.path) for each in asked.violations] == [("messages", "messages")]
+    assert list(asked.violations) == validator_named("anthropic")(asked.body)
 
 
 @pytest.mark.parametrize(
@@ -74,13 +75,16 @@ def test_without_tools_there_is_nothing_to_forbid():
 
 
 def test_tools_that_are_no_list_are_an_error():
-    with pytest.raises(BadInputError, match="no JSON list of objects"):
+    with pytest.raises(BadInputError) as refused:
         request(context_of(user("a")), tools=b"{")
+    assert refused.value.source == "tools"
 
 
 def test_an_api_without_a_renderer_is_an_error_that_names_those_there_are():
-    with pytest.raises(NotFoundError, match="no renderer 'carrier-pigeon'; there are: anthropic"):
+    with pytest.raises(NotFoundError) as refused:
         request(context_of(user("a")), "carrier-pigeon")
+    assert (refused.value.what, refused.value.name) == ("renderer", "carrier-pigeon")
+    assert "anthropic" in refused.value.remedy
 
 
 def test_every_api_has_a_renderer_and_a_validator():

@@ -103,5 +103,6 @@ def test_an_answer_that_was_stored_nested_too_deeply_is_told_in_one_line(store, 
     facts = Facts(role="assistant", message=(28, len(body) - 1), flags=Flag.SETS_MODEL)
     stored = msgspec.structs.replace(message("a"), body=body, facts=facts)
     store.append("s", [stored])
-    with pytest.raises(TooDeepError, match="a stored record is nested deeper than 500 levels"):
+    with pytest.raises(TooDeepError) as refused:
         build_context(store, "s")
+    assert "\n" not in str(refused.value)

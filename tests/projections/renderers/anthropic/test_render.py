@@ -11,7 +11,6 @@ from eventstore.errors import BadInputError
 from eventstore.records import ModelChange
 from projections.context import build_context
 from projections.renderers.anthropic import Rule, render
-from projections.renderers.rendering import Repair
 from projections.settings import Model
 from tests.support.contexts import body_of, context_of
 from tests.support.talk import assistant, text, thinking, user
@@ -75,8 +74,9 @@ def test_tools_stand_beside_the_messages_as_they_are():
 
 @pytest.mark.parametrize("tools", [b"", b"{}", b"[1]", b'["\\ud83d"]', b"\xff", b"[" * 100_000])
 def test_tools_that_are_no_list_of_objects_are_refused(tools):
-    with pytest.raises(BadInputError, match="give a list of definitions"):
+    with pytest.raises(BadInputError) as refused:
         render(context_of(user("hi")), tools=tools)
+    assert refused.value.source == "tools"
 
 
 def test_a_context_without_messages_has_none():
@@ -84,12 +84,12 @@ def test_a_context_without_messages_has_none():
 
 
 def test_repairs_name_rule_event_and_action():
-    assert render(context_of(user("a"), user(" "))).repairs == (
-        Repair(
-            rule=Rule.BLANK_TEXT, event="e2", action="a text without anything but white space is left out"
-        ),
-        Repair(rule=Rule.EMPTY_MESSAGE, event="e2", action="left out: there is nothing in it"),
-    )
+    repairs = render(context_of(user("a"), user(" "))).repairs
+    assert [(each.rule, each.event) for each in repairs] == [
+        (Rule.BLANK_TEXT, "e2"),
+        (Rule.EMPTY_MESSAGE, "e2"),
+    ]
+    assert all(each.action for each in repairs)
 
 
 def test_rendering_does_not_load_the_apis_client():
