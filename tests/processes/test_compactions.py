@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from compaction.overtaken import COMPACTED, LEFT
 from eventstore import open_store
 from eventstore.verify import verify
 from tests.cli import long_talk
@@ -92,7 +93,7 @@ def test_of_two_commands_at_once_one_compacts_and_the_other_finds_nothing_to_do(
     assert [process.returncode for process in both] == [0, 0]
     assert [errors for _, errors in said] == [b"", b""]
     outcomes = sorted((json.loads(out)["outcome"], json.loads(out)["reason"]) for out, _ in said)
-    assert outcomes == [("compacted", ""), ("nothing", "somebody has compacted it meanwhile")]
+    assert outcomes == [("compacted", ""), ("nothing", COMPACTED)]
     assert len(compactions(refold)) == 1
 
 
@@ -101,7 +102,7 @@ def test_the_second_of_two_producers_appends_but_what_its_summary_cost(refold: R
         assert (winner.hear(), loser.hear()) == ("asked", "asked")
         assert ends(winner) == "compacted "
         before = refold("context", SESSION, "--format", "pi").raw
-        assert ends(loser) == "nothing somebody has compacted it meanwhile"
+        assert ends(loser) == f"nothing {COMPACTED}"
     assert refold("context", SESSION, "--format", "pi").raw == before
     with open_store(refold.store) as log:
         assert [event.kind for event in events(log, SESSION)][-2:] == ["compaction", "attempt"]
@@ -123,7 +124,7 @@ def test_a_branch_that_is_left_while_its_summary_is_made_is_not_compacted(refold
         assert program.hear() == "asked"
         with running(ACT, refold.store, SESSION, "leaves") as other:
             assert other.hear() == "done"
-        assert ends(program) == "nothing somebody has left the branch meanwhile"
+        assert ends(program) == f"nothing {LEFT}"
     assert compactions(refold) == []
 
 

@@ -36,7 +36,7 @@ def use(_):
         try:
             each()
         except StoreError as error:
-            tell(error.problem)
+            tell("fork" in error.problem)
 at_once(1, use)
 tell(log.append("s", [message("c")]).version)
 with log.snapshot() as snapshot:
@@ -107,7 +107,7 @@ def use(_):
     try:
         log.append("s", [message("b")])
     except StoreError as error:
-        tell(error.problem)
+        tell("fork" in error.problem)
     log.close()
 at_once(1, use)
 go_on.set()
@@ -137,7 +137,7 @@ class TestForks:
         self, tmp_path: Path, durability: Durability
     ) -> None:
         lines = output_of(USE_IN_A_CHILD, tmp_path / "store", durability).splitlines()
-        assert lines == ["the store was opened before a fork"] * 5 + ["2", "0"]
+        assert lines == ["True"] * 5 + ["2", "0"]
 
     def test_a_child_that_closes_the_store_may_open_it_anew(self, tmp_path: Path) -> None:
         assert output_of(OPEN_ANEW_IN_A_CHILD, tmp_path / "store").split() == ["2", "2", "3"]
@@ -155,7 +155,7 @@ class TestForks:
         self, tmp_path: Path, durability: Durability
     ) -> None:
         lines = output_of(FORK_WHILE_WRITING, tmp_path / "store", durability).splitlines()
-        assert lines == ["the store was opened before a fork", "1", "2"]
+        assert lines == ["True", "1", "2"]
 
 
 class TestTwice:
@@ -169,8 +169,9 @@ class TestTwice:
     def test_a_store_is_refused_under_any_name_while_it_is_open(self, folder: Path, name: str) -> None:
         with open_store(folder / "store") as log:
             log.append("s", [message("a")])
-            with pytest.raises(StoreError, match="is already open in this process; use that log") as caught:
+            with pytest.raises(StoreError) as caught:
                 open_store(name)
+            assert caught.value.path == name
             assert "\n" not in str(caught.value)
             assert log.append("s", [message("b")]).version == 2
         with open_store(name) as log:
@@ -186,7 +187,7 @@ class TestTwice:
             try:
                 opened.append(open_store(folder / "store"))
             except StoreError as error:
-                refused.append(error.problem)
+                refused.append(error.path)
 
         with open_store(folder / "store"):
             pass
@@ -198,4 +199,4 @@ class TestTwice:
         for log in opened:
             assert log.append("s", [message("a")]).version == 1
             log.close()
-        assert (len(opened), refused) == (1, ["is already open in this process"] * 3)
+        assert (len(opened), refused) == (1, [str(folder / "store")] * 3)

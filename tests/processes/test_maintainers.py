@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from compaction.overtaken import COMPACTED
 from eventstore import open_store
 from eventstore.verify import verify
 from tests.cli import long_talk
@@ -54,7 +55,7 @@ def test_of_two_at_the_threshold_one_compacts_and_both_are_told_that_the_history
     refold: Refold, patient_service: LocalServer
 ) -> None:
     ours, theirs = maintained(refold, patient_service, b'{"on":"after_turn"}\n')
-    assert (ours["reason"], theirs["reason"]) == ("threshold", "somebody has compacted it meanwhile")
+    assert (ours["reason"], theirs["reason"]) == ("threshold", COMPACTED)
     assert (ours["historyRewritten"], theirs["historyRewritten"]) == (True, True)
     assert (ours["error"], theirs["error"]) == (None, None)
     assert kinds(refold).count("compaction") == 1
