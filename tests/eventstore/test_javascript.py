@@ -23,61 +23,58 @@ from eventstore.javascript import (
     well_formed,
 )
 
-PRINTED_NUMBERS = [
-    ("1e21", "1e+21"),
-    ("1e20", "100000000000000000000"),
-    ("1e-7", "1e-7"),
-    ("0.000001", "0.000001"),
-    ("-0.0", "0"),
-    ("-0", "0"),
-    ("1.0", "1"),
-    ("5e-324", "5e-324"),
-    ("9007199254740993", "9007199254740992"),
-    ("123456789012345680000", "123456789012345680000"),
-    ("1.7976931348623157e308", "1.7976931348623157e+308"),
-    ("0.1", "0.1"),
-    ("123.456", "123.456"),
-    ("-1e-7", "-1e-7"),
-    ("1.5e300", "1.5e+300"),
-    ("100", "100"),
-    ("-1", "-1"),
-    ("1e400", "null"),
-    ("-1e400", "null"),
-    ("12345678901234567890", "12345678901234567000"),
-    ("0.00001234", "0.00001234"),
-    ("1E5", "100000"),
-    ("0e5", "0"),
-    ("100e-2", "1"),
-    ("999999999999999999999", "1e+21"),
-    ("0.0000001", "1e-7"),
-    ("4.35", "4.35"),
-    ("-123e-20", "-1.23e-18"),
-    ("0.30000000000000004", "0.30000000000000004"),
-    ("4294967296", "4294967296"),
-    ("1" * 350, "null"),
-    ("1" * 5000, "null"),
-]
+PRINTED_NUMBERS = {
+    "1e21": "1e+21",
+    "1e20": "100000000000000000000",
+    "1e-7": "1e-7",
+    "0.000001": "0.000001",
+    "-0.0": "0",
+    "-0": "0",
+    "1.0": "1",
+    "5e-324": "5e-324",
+    "9007199254740993": "9007199254740992",
+    "123456789012345680000": "123456789012345680000",
+    "1.7976931348623157e308": "1.7976931348623157e+308",
+    "0.1": "0.1",
+    "123.456": "123.456",
+    "-1e-7": "-1e-7",
+    "1.5e300": "1.5e+300",
+    "100": "100",
+    "-1": "-1",
+    "1e400": "null",
+    "-1e400": "null",
+    "12345678901234567890": "12345678901234567000",
+    "0.00001234": "0.00001234",
+    "1E5": "100000",
+    "0e5": "0",
+    "100e-2": "1",
+    "999999999999999999999": "1e+21",
+    "0.0000001": "1e-7",
+    "4.35": "4.35",
+    "-123e-20": "-1.23e-18",
+    "0.30000000000000004": "0.30000000000000004",
+    "4294967296": "4294967296",
+    "1" * 350: "null",
+    "1" * 5000: "null",
+}
 
-PRINTED_TEXTS = [
-    ('{"b":1,"10":2,"9":3,"a":4}', '{"9":3,"10":2,"b":1,"a":4}'),
-    (
-        '{"b":1,"01":2,"-1":3,"1.5":4,"4294967294":5,"4294967295":6,"0":7}',
-        '{"0":7,"4294967294":5,"b":1,"01":2,"-1":3,"1.5":4,"4294967295":6}',
-    ),
-    ('{"a":{"2":0,"1":0}}', '{"a":{"1":0,"2":0}}'),
-    ('["\\u00e9\\u2028\\ud83d\\ude00"]', '["é\u2028😀"]'),
-    ('["\\ud83d"]', '["\\ud83d"]'),
-    ('["\\ude00x"]', '["\\ude00x"]'),
-    ('["\\/ \\b \\u000b \\u007f"]', '["/ \\b \\u000b \x7f"]'),
-    ('{ "a" : [ 1.0 , -0 , 1E2 ] }', '{"a":[1,0,100]}'),
-    ("[ ]", "[]"),
-    ("{ }", "{}"),
-    ('"x"', '"x"'),
-    (" null ", "null"),
-    ('{"":0}', '{"":0}'),
-    ("[1e400,true,false]", "[null,true,false]"),
-    ('{"a":"1.50 and \\"2\\": 3"}', '{"a":"1.50 and \\"2\\": 3"}'),
-]
+PRINTED_TEXTS = {
+    '{"b":1,"10":2,"9":3,"a":4}': '{"9":3,"10":2,"b":1,"a":4}',
+    '{"b":1,"01":2,"-1":3,"1.5":4,"4294967294":5,"4294967295":6,"0":7}': '{"0":7,"4294967294":5,"b":1,"01":2,"-1":3,"1.5":4,"4294967295":6}',
+    '{"a":{"2":0,"1":0}}': '{"a":{"1":0,"2":0}}',
+    '["\\u00e9\\u2028\\ud83d\\ude00"]': '["é\u2028😀"]',
+    '["\\ud83d"]': '["\\ud83d"]',
+    '["\\ude00x"]': '["\\ude00x"]',
+    '["\\/ \\b \\u000b \\u007f"]': '["/ \\b \\u000b \x7f"]',
+    '{ "a" : [ 1.0 , -0 , 1E2 ] }': '{"a":[1,0,100]}',
+    "[ ]": "[]",
+    "{ }": "{}",
+    '"x"': '"x"',
+    " null ": "null",
+    '{"":0}': '{"":0}',
+    "[1e400,true,false]": "[null,true,false]",
+    '{"a":"1.50 and \\"2\\": 3"}': '{"a":"1.50 and \\"2\\": 3"}',
+}
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 json_values = st.recursive(
@@ -97,22 +94,19 @@ json_values = st.recursive(
 
 
 class TestPrinting:
-    @pytest.mark.parametrize(("source", "printed"), PRINTED_NUMBERS)
-    def test_numbers_print_as_javascript_prints_them(self, source: str, printed: str) -> None:
-        assert number(parse(source)) == printed
+    def test_numbers_print_as_javascript_prints_them(self) -> None:
+        assert {source: number(parse(source)) for source in PRINTED_NUMBERS} == PRINTED_NUMBERS
 
-    @pytest.mark.parametrize(("source", "printed"), PRINTED_NUMBERS)
     @pytest.mark.parametrize("around", ["{}", "[{}]", '{{"a":{}}}', '[0,{},""]'])
-    def test_numbers_print_so_wherever_they_stand(self, source: str, printed: str, around: str) -> None:
-        assert compact_json(around.format(source).encode()) == around.format(printed)
+    def test_numbers_print_so_wherever_they_stand(self, around: str) -> None:
+        printed = {source: compact_json(around.format(source).encode()) for source in PRINTED_NUMBERS}
+        assert printed == {source: around.format(number) for source, number in PRINTED_NUMBERS.items()}
 
-    @pytest.mark.parametrize(("source", "printed"), PRINTED_TEXTS)
-    def test_texts_print_as_javascript_prints_them(self, source: str, printed: str) -> None:
-        assert stringify(parse(source)) == printed
+    def test_texts_print_as_javascript_prints_them(self) -> None:
+        assert {source: stringify(parse(source)) for source in PRINTED_TEXTS} == PRINTED_TEXTS
 
-    @pytest.mark.parametrize(("source", "printed"), PRINTED_TEXTS)
-    def test_the_quick_way_prints_the_same(self, source: str, printed: str) -> None:
-        assert compact_json(source.encode()) == printed
+    def test_the_quick_way_prints_the_same(self) -> None:
+        assert {source: compact_json(source.encode()) for source in PRINTED_TEXTS} == PRINTED_TEXTS
 
     def test_of_equal_keys_the_last_counts_in_the_place_of_the_first(self) -> None:
         assert stringify(parse('{"a":1,"b":2,"a":3}')) == '{"a":3,"b":2}'
@@ -144,7 +138,7 @@ class TestParsing:
         "source", ["NaN", "Infinity", "-Infinity", "[NaN]", "'a'", "{a:1}", "[1,]", "", "1 2"]
     )
     def test_what_javascript_refuses_is_refused(self, source: str) -> None:
-        with pytest.raises(ValueError, match=r"."):
+        with pytest.raises(ValueError):  # noqa: PT011  as Python's own parser
             parse(source)
 
     def test_a_lone_surrogate_is_a_character(self) -> None:
@@ -212,38 +206,28 @@ class TestTrimming:
 
 
 class TestDates:
-    @pytest.mark.parametrize(
-        ("date", "milliseconds"),
-        [
-            ("2024-01-01T00:00:00Z", 1704067200000),
-            ("2024-01-01T00:00:00.123Z", 1704067200123),
-            ("2024-01-01T00:00:00.1Z", 1704067200100),
-            ("2024-01-01T00:00:00.123456Z", 1704067200123),
-            ("2024-01-01", 1704067200000),
-            ("2024-01", 1704067200000),
-            ("2024-01-01T00:00Z", 1704067200000),
-            ("2024-01-01 00:00:00Z", 1704067200000),
-            ("2024-01-01T00:00:00+05:30", 1704047400000),
-            ("2024-01-01T00:00:00+0530", 1704047400000),
-            ("1969-12-31T23:59:59.9999Z", -1),
-            ("0001-01-01T00:00:00.000Z", -62135596800000),
-            ("9999-12-31T23:59:59.999Z", 253402300799999),
-        ],
-    )
-    def test_a_date_is_so_many_milliseconds(self, date: str, milliseconds: int) -> None:
-        assert epoch_ms(date) == milliseconds
+    def test_a_date_is_so_many_milliseconds(self) -> None:
+        dates = {
+            "2024-01-01T00:00:00Z": 1704067200000,
+            "2024-01-01T00:00:00.123Z": 1704067200123,
+            "2024-01-01T00:00:00.1Z": 1704067200100,
+            "2024-01-01T00:00:00.123456Z": 1704067200123,
+            "2024-01-01": 1704067200000,
+            "2024-01": 1704067200000,
+            "2024-01-01T00:00Z": 1704067200000,
+            "2024-01-01 00:00:00Z": 1704067200000,
+            "2024-01-01T00:00:00+05:30": 1704047400000,
+            "2024-01-01T00:00:00+0530": 1704047400000,
+            "1969-12-31T23:59:59.9999Z": -1,
+            "0001-01-01T00:00:00.000Z": -62135596800000,
+            "9999-12-31T23:59:59.999Z": 253402300799999,
+        }
+        assert {date: epoch_ms(date) for date in dates} == dates
 
-    @pytest.mark.parametrize(
-        "date", ["", "x", "2024-13-01", "2024-01-01T25:00:00Z", "2024-06-30T23:59:60Z", "2024-01-01T00Z"]
-    )
-    def test_what_is_no_date_is_none(self, date: str) -> None:
-        assert epoch_ms(date) is None
-
-    @pytest.mark.parametrize(
-        "date", [None, True, False, [], {}, float("nan"), float("inf"), 8.64e15 + 1, 10**400]
-    )
-    def test_what_is_no_text_and_no_number_of_milliseconds_is_none(self, date: object) -> None:
-        assert epoch_ms(date) is None
+    def test_what_is_no_date_is_none(self) -> None:
+        texts = ["", "x", "2024-13-01", "2024-01-01T25:00:00Z", "2024-06-30T23:59:60Z", "2024-01-01T00Z"]
+        others = [None, True, False, [], {}, float("nan"), float("inf"), 8.64e15 + 1, 10**400]
+        assert [date for date in [*texts, *others] if epoch_ms(date) is not None] == []
 
     @pytest.mark.parametrize(
         ("date", "milliseconds"), [(0, 0), (1.9, 1), (-1.9, -1), (8.64e15, 8640000000000000)]

@@ -12,9 +12,8 @@ def identifiers(text):
     return values(Kind.IDENTIFIER, text)
 
 
-@pytest.mark.parametrize(
-    "identifier",
-    [
+def test_an_identifier_is_found():
+    rows = [
         "123e4567-e89b-12d3-a456-426614174000",
         "3fd1c0e",
         "9f2b7c41d0e5a6b8c3d2e1f0a9b8c7d6e5f4a3b2",
@@ -29,15 +28,14 @@ def identifiers(text):
         "#123",
         "GH-42",
         "PROJ-1234",
-    ],
-)
-def test_an_identifier_is_found(identifier):
-    assert identifiers(f"see {identifier}, please") == [identifier]
+    ]
+    assert {identifier: identifiers(f"see {identifier}, please") for identifier in rows} == {
+        identifier: [identifier] for identifier in rows
+    }
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_only_looks_like_an_identifier_is_none():
+    rows = [
         "12345678 20260102 1e10 12e4567 6.02e23",
         "defaced feedface facade effaced",
         "#a1b2c3 #000000 #12ab34cd '#333' color: #333;",
@@ -49,10 +47,8 @@ def test_an_identifier_is_found(identifier):
         "call_with_retry run_all_the_tests msg_of_the_day_text",
         "&#39; page#12 &#x27;",
         "2026-01-02 A-1 x-12 U-2",
-    ],
-)
-def test_what_only_looks_like_an_identifier_is_none(text):
-    assert identifiers(text) == []
+    ]
+    assert {text: found for text in rows if (found := identifiers(text))} == {}
 
 
 def test_both_ends_of_a_range_of_commits_are_found():

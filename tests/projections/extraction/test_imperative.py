@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from projections.extraction import instruction_words
 from projections.extraction.imperative import is_imperative
 
 
-@pytest.mark.parametrize(
-    "clause",
-    [
+def test_a_verb_with_its_object_is_an_imperative():
+    rows = [
         "add a test",
         "add tests",
         "investigate",
@@ -24,15 +21,12 @@ from projections.extraction.imperative import is_imperative
         "have each of them write one",
         "be brief",
         "start implementing",
-    ],
-)
-def test_a_verb_with_its_object_is_an_imperative(clause):
-    assert is_imperative(clause.split())
+    ]
+    assert [clause for clause in rows if not is_imperative(clause.split())] == []
 
 
-@pytest.mark.parametrize(
-    "clause",
-    [
+def test_a_noun_or_a_verb_with_a_subject_is_none():
+    rows = [
         "",
         "then",
         "tests fail",
@@ -46,10 +40,8 @@ def test_a_verb_with_its_object_is_an_imperative(clause):
         "have to go",
         "the tests run",
         "adding tests",
-    ],
-)
-def test_a_noun_or_a_verb_with_a_subject_is_none(clause):
-    assert not is_imperative(clause.split())
+    ]
+    assert [clause for clause in rows if is_imperative(clause.split())] == []
 
 
 def test_behind_a_clause_that_tells_how_things_are_a_verb_needs_an_object():

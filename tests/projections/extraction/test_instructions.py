@@ -171,19 +171,17 @@ def use(tabs): return
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("said", [*ORDERS, *FORBIDS, *PREFERS])
-def test_what_orders_forbids_or_prefers_is_an_instruction(said):
-    assert len(instructions_in(said)) == 1
+def test_what_orders_forbids_or_prefers_is_an_instruction():
+    rows = [*ORDERS, *FORBIDS, *PREFERS]
+    assert {said: len(instructions_in(said)) for said in rows} == dict.fromkeys(rows, 1)
 
 
-@pytest.mark.parametrize("said", NOTHING)
-def test_questions_reports_and_go_aheads_are_none(said):
-    assert instructions_in(said) == []
+def test_questions_reports_and_go_aheads_are_none():
+    assert {said: found for said in NOTHING if (found := instructions_in(said))} == {}
 
 
-@pytest.mark.parametrize("pasted", PASTED)
-def test_what_looks_pasted_is_none(pasted):
-    assert instructions_in(pasted) == []
+def test_what_looks_pasted_is_none():
+    assert {pasted: found for pasted in PASTED if (found := instructions_in(pasted))} == {}
 
 
 @pytest.mark.parametrize("fence", ["```", "~~~", "````", "  ```"])

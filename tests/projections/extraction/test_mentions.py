@@ -31,9 +31,8 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
+def test_where_two_kinds_could_be_meant_the_earlier_one_is():
+    rows = [
         ("https://example.com/src/a.ts", [("url", "https://example.com/src/a.ts")]),
         ("src/fooBar/load_it.ts", [("path", "src/fooBar/load_it.ts")]),
         (".git/objects/4f/199b8ab2a708", [("path", ".git/objects/4f/199b8ab2a708")]),
@@ -43,10 +42,8 @@ HOSTILE = [
         ("--max-size=10MB", [("symbol", "--max-size"), ("quantity", "10MB")]),
         ("`package.json`", [("path", "package.json")]),
         ("[#12](https://example.com/12)", [("identifier", "#12"), ("url", "https://example.com/12")]),
-    ],
-)
-def test_where_two_kinds_could_be_meant_the_earlier_one_is(text, found):
-    assert kinds(text) == found
+    ]
+    assert {text: kinds(text) for text, _ in rows} == dict(rows)
 
 
 def test_what_is_no_path_after_all_may_hold_names():

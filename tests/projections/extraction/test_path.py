@@ -12,9 +12,8 @@ def paths(text):
     return values(Kind.PATH, text)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_a_path_is_found():
+    rows = [
         "/var/log/app/server.log",
         "/home/ada/work",
         "/tmp",  # noqa: S108  a text, not a folder
@@ -46,15 +45,12 @@ def paths(text):
         ".eslintrc.json",
         "__init__.py",
         "grün/straße.md",
-    ],
-)
-def test_a_path_is_found(path):
-    assert paths(f"look at {path} again") == [path]
+    ]
+    assert {path: paths(f"look at {path} again") for path in rows} == {path: [path] for path in rows}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_only_looks_like_a_path_is_none():
+    rows = [
         "and/or read/write client/server yes/no TCP/IP I/O w/o N/A CI/CD before/after/during",
         "1/2 of it, 24/7, 16/9, on 2026/01/02 or 01/02/2026",
         "text/html, application/json, image/svg+xml",
@@ -77,10 +73,8 @@ def test_a_path_is_found(path):
         "\\\\server\\share\\a.txt",
         "the Makefiles, a Dockerfiles' list, MakefileX",
         "... .. . / ~ //",
-    ],
-)
-def test_what_only_looks_like_a_path_is_none(text):
-    assert paths(text) == []
+    ]
+    assert {text: found for text in rows if (found := paths(text))} == {}
 
 
 @pytest.mark.parametrize(
@@ -90,11 +84,11 @@ def test_a_pattern_names_no_one_file(text):
     assert paths(text) == []
 
 
-@pytest.mark.parametrize(
-    "suffix", [":12", ":12:5", ":50-200", ":12:", "(12,5)", "#L12", "-12-", "-303-	// text"]
-)
-def test_a_place_in_a_file_is_no_part_of_its_path(suffix):
-    assert pieces(Kind.PATH, f"src/a.ts{suffix}")[0] == "src/a.ts"
+def test_a_place_in_a_file_is_no_part_of_its_path():
+    rows = [":12", ":12:5", ":50-200", ":12:", "(12,5)", "#L12", "-12-", "-303-	// text"]
+    assert {suffix: pieces(Kind.PATH, f"src/a.ts{suffix}")[0] for suffix in rows} == dict.fromkeys(
+        rows, "src/a.ts"
+    )
 
 
 @pytest.mark.parametrize(

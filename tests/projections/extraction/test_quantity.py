@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from projections.extraction import Kind
 from tests.projections.extraction.finding import values
 
@@ -12,9 +10,8 @@ def quantities(text):
     return values(Kind.QUANTITY, text)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
+def test_a_number_with_a_unit_is_found_in_the_units_first_spelling():
+    rows = [
         ("1,024 bytes", "1024 B"),
         ("3.2 KB", "3.2 KB"),
         ("12MiB", "12 MiB"),
@@ -41,15 +38,14 @@ def quantities(text):
         (".75rem", ".75 rem"),
         ("3.2 GHz", "3.2 GHz"),
         ("5 µs", "5 µs"),
-    ],
-)
-def test_a_number_with_a_unit_is_found_in_the_units_first_spelling(text, value):
-    assert quantities(f"(about {text})") == [value]
+    ]
+    assert {text: quantities(f"(about {text})") for text, _ in rows} == {
+        text: [value] for text, value in rows
+    }
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_number_without_a_unit_of_its_own_is_none():
+    rows = [
         "1.2.3 v18 Python 3.11 node@18",
         "2026-01-02 01/02/2026 10:30:15 24/7",
         "line 12, column 5, port 8080, 3. item, 4) item",
@@ -61,10 +57,8 @@ def test_a_number_with_a_unit_is_found_in_the_units_first_spelling(text, value):
         "\x1b[0m \x1b[38;2;0;215;255m",
         "a1s b2ms 0x5s #5s",
         "0 errors, 12 prompts, 5 things",
-    ],
-)
-def test_a_number_without_a_unit_of_its_own_is_none(text):
-    assert quantities(text) == []
+    ]
+    assert {text: found for text in rows if (found := quantities(text))} == {}
 
 
 def test_every_quantity_of_a_line_is_found():
