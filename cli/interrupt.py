@@ -44,6 +44,22 @@ class Interrupt:
 
 
 @contextmanager
+def tidy_end() -> Iterator[None]:
+    """In the block, SIGTERM and SIGHUP end the program as Ctrl-C does: what is half made is taken away first."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = [(number, signal.signal(number, end)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+@contextmanager
 def cancellable(ctx: click.Context) -> Iterator[Interrupt]:
     """A block in which Ctrl-C calls off what asks the interrupt; that is told, and ends the command with 130."""
     from cli.output import echo_problem

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from cli.interrupt import tidy_end
 from eventstore.errors import BadInputError
 
 
@@ -22,7 +23,8 @@ def write_whole(output: str, pieces: Iterable[bytes]) -> int:
             with target.open("wb") as file:
                 return sum(map(file.write, pieces))
         # What a link leads to is replaced, not the link.
-        return _put_in_place(target.resolve(), pieces)
+        with tidy_end():
+            return _put_in_place(target.resolve(), pieces)
     except IsADirectoryError:
         raise BadInputError(output, "is a folder", "name a file with -o") from None
     except OSError as error:
@@ -41,18 +43,11 @@ def _put_in_place(target: Path, pieces: Iterable[bytes]) -> int:
             size = sum(map(file.write, pieces))
             file.flush()
             os.fsync(file.fileno())
-        Path(beside).chmod(_mode_of(target))
+        if target.exists():
+            # A new file is its owner's alone, as mkstemp makes it: sessions hold what is nobody else's business.
+            Path(beside).chmod(target.stat().st_mode & 0o777)
         Path(beside).replace(target)
     except BaseException:
         Path(beside).unlink(missing_ok=True)
         raise
     return size
-
-
-def _mode_of(target: Path) -> int:
-    """The permissions of the file that is there, or else those of any new file: mkstemp lets only the owner read."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,14 +41,11 @@ class StoreFiles:
         self._path = path
         folder = Path(path).absolute()
         self._data, self._lock = str(folder / DATA_FILE), str(folder / LOCK_FILE)
-        self._opened = self._identities()
+        self._opened = _identity(self._data), _identity(self._lock)
 
     def are_in_place(self) -> bool:
         """Return True if both files are those that were there at first."""
-        return self._identities() == self._opened
-
-    def _identities(self) -> tuple[tuple[int, int] | None, ...]:
-        return _identity(self._data), _identity(self._lock)
+        return (_identity(self._data), _identity(self._lock)) == self._opened
 
     @contextmanager
     def held(self, env: lmdb.Environment, transaction: lmdb.Transaction[Any]) -> Iterator[None]:
@@ -58,15 +55,20 @@ class StoreFiles:
         """
         try:
             handle = os.open(self._data, os.O_RDONLY)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             raise self._moved(DATA_FILE) from None
+        except OSError as error:
+            raise StoreError(
+                self._path, f"cannot be written ({error.strerror})", "mend what it says, then append again"
+            ) from error
         try:
             # Whoever has to make a new lock file waits until the block has ended: see `begin_lock_file`.
             _lock(handle, is_shared=True)
-            for name, now, then in zip((DATA_FILE, LOCK_FILE), self._identities(), self._opened, strict=True):
-                if now != then:
-                    raise self._moved(name)
-            # The lock file counts the transactions. A data file that another one was copied into is not of that count.
+            if _pair(os.fstat(handle)) != self._opened[0]:
+                raise self._moved(DATA_FILE)
+            if _identity(self._lock) != self._opened[1]:
+                raise self._moved(LOCK_FILE)
+            # The lock file counts the transactions: a file that was copied into the data file is at another count.
             if transaction.id() != env.info()["last_txnid"] + 1:
                 raise self._moved(DATA_FILE)
             yield
@@ -83,9 +85,12 @@ class StoreFiles:
 
 def _identity(path: str) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)  # noqa: PTH116  every commit does it
+        return _pair(os.stat(path))  # noqa: PTH116  every commit does it
     except OSError:
         return None
+
+
+def _pair(found: os.stat_result) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
@@ -147,8 +152,10 @@ def begin_lock_file(data: Path) -> None:
 def _lock(handle: int, *, is_shared: bool) -> None:
     """Take a lock that ends with the handle, where the system and the file system know it."""
     if sys.platform != "win32":
-        with suppress(OSError):
+        try:
             fcntl.flock(handle, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX)
+        except OSError:
+            return
 
 
 def _check_room(folder: Path) -> None:

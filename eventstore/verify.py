@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -14,6 +14,7 @@ from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
 from eventstore.formats import facts_of_body, points_by_place
 from eventstore.frame import VERSION, Buffer, decode, digest_of, header_of, is_intact, linked_digest_of
 from eventstore.glue import segment_digests
+from eventstore.heads import SavedHead
 from eventstore.log import EventLog, Head, Snapshot, advance
 from eventstore.records import Import, record_of
 from eventstore.standing import stand
@@ -46,12 +47,15 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     findings: list[Finding]
 
 
-def verify(log: EventLog, *, progress: Progress = lambda *_: None) -> Verification:
+def verify(
+    log: EventLog, *, saved: Iterable[SavedHead] = (), progress: Progress = lambda *_: None
+) -> Verification:
     """Check a whole log. Find every changed, missing, misplaced or surplus event.
 
     Behind an event that cannot be read it goes on with the next session. Each session is read in a snapshot of its
     own, so that a large store's old pages are kept for no longer than one session takes. It does not look at the pages
-    of a store's file: `eventstore.pages` does, before a file that may be damaged is opened.
+    of a store's file: `eventstore.pages` does, before a file that may be damaged is opened. With saved heads, an end of
+    a session that is gone is found, too, which leaves no other trace.
     """
     findings: list[Finding] = []
     heads: list[Head] = []
@@ -69,7 +73,9 @@ def verify(log: EventLog, *, progress: Progress = lambda *_: None) -> Verificati
         checked += each.version
     progress(total, total)
     with _reading(findings), log.snapshot() as snapshot:
-        findings += _feed_findings(snapshot, {each.name: snapshot.head(each.name).version for each in heads})
+        versions = {each.name: snapshot.head(each.name).version for each in heads}
+        findings += _feed_findings(snapshot, versions)
+        findings += _head_findings(snapshot, versions, saved)
     return Verification(sessions=len(heads), events=checked, findings=findings)
 
 
@@ -80,6 +86,27 @@ def _reading(findings: list[Finding], session: str = "") -> Iterator[None]:
         yield
     except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
         findings.append(_unreadable(error, session))
+
+
+def _head_findings(
+    snapshot: Snapshot, versions: dict[str, int], saved: Iterable[SavedHead]
+) -> Iterator[Finding]:
+    """Yield a finding for each saved head that is not that of an event which its session still has."""
+    for head in saved:
+        version = versions.get(head.session, 0)
+        try:
+            if not version:
+                problem = f"the session is gone: it was saved with {head.version} events"
+            elif version < head.version:
+                problem = f"events are gone: the session was saved with {head.version}, and has {version}"
+            elif digest_of(snapshot.frame(head.session, head.version)).hex() != head.digest:
+                problem = "is not the event that was there when the heads were saved"
+            else:
+                continue
+        except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
+            yield _unreadable(error, head.session, head.version)
+        else:
+            yield Finding(session=head.session, seq=head.version, problem=problem)
 
 
 def _unreadable(error: Exception, session: str = "", seq: int = 0) -> Finding:

@@ -12,17 +12,27 @@ from cli.options import json_option, utf8
 @json_option
 @click.pass_context
 def command(ctx: click.Context, folder: str, *, as_json: bool) -> None:
-    """Copy the store into a new folder, while it is in use: compacted, and verified before it is put there."""
+    """Copy the store into a new folder, while it is in use: compacted, and verified before it is put there.
+
+    The heads of its sessions are saved beside it, in FOLDER.heads, for verify --heads.
+    """
+    from cli.interrupt import tidy_end
     from cli.output import counted, echo_json, echo_text, progress_bar
     from cli.store import opened
     from eventstore.backup import backup
 
-    with opened(ctx) as log, progress_bar("verifying the copy") as progress:
+    with tidy_end(), opened(ctx) as log, progress_bar("verifying the copy") as progress:
         made = backup(log, folder, progress=progress)
     found = made.verification
     if as_json:
         echo_json(
-            {"folder": made.path, "bytes": made.bytes, "sessions": found.sessions, "events": found.events}
+            {
+                "folder": made.path,
+                "heads": made.heads,
+                "bytes": made.bytes,
+                "sessions": found.sessions,
+                "events": found.events,
+            }
         )
     else:
         held = f"{counted(found.events, 'event')} of {counted(found.sessions, 'session')}"

@@ -2,28 +2,71 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import click
 
 from cli.options import json_option
 
 
 @click.command("verify", epilog="Example:  refold verify && echo sound")
+@click.option(
+    "--heads",
+    metavar="FILE",
+    help="Find events that are gone, by the heads saved in FILE; if all is sound, save the present ones there.",
+)
 @json_option
 @click.pass_context
-def command(ctx: click.Context, *, as_json: bool) -> None:
-    """Check the whole store: every digest, index and pointer. The exit code is 1 if anything is wrong."""
+def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
+    """Check the whole store: every digest, index and pointer. The exit code is 1 if anything is wrong.
+
+    What was cut off at a session's end leaves no trace in the store: --heads FILE finds that, too. A file that
+    backup wrote is compared with and left as it is.
+    """
     from cli.output import counted, echo_json, echo_text, progress_bar
     from cli.store import opened
+    from cli.whole_file import write_whole
+    from eventstore.heads import encode_heads, read_heads
     from eventstore.verify import verify
 
     with opened(ctx) as log, progress_bar("verifying") as progress:
-        found = verify(log, progress=progress)
+        if heads is not None and Path(heads).absolute().parent.resolve() == Path(log.path).resolve():
+            raise click.BadParameter(
+                "a file in the store's folder would be lost with it", param_hint="--heads"
+            )
+        saved = read_heads(heads) if heads is not None and Path(heads).exists() else None
+        found = verify(log, saved=saved.heads if saved else (), progress=progress)
+        compared = None
+        if heads is not None:
+            is_saved = not found.findings and (saved is None or saved.by != "backup")
+            if is_saved:
+                with log.snapshot() as snapshot:
+                    write_whole(heads, [encode_heads(snapshot.heads(), "verify")])
+            compared = {"file": heads, "compared": len(saved.heads) if saved else 0, "saved": is_saved}
     if as_json:
-        echo_json(found)
+        echo_json(
+            {
+                "sessions": found.sessions,
+                "events": found.events,
+                "findings": found.findings,
+                "heads": compared,
+            }
+        )
     else:
         for finding in found.findings:
             where = f"{finding.session} #{finding.seq}" if finding.seq else finding.session or "the store"
             echo_text(f"{where}: {finding.problem}")
         state = counted(len(found.findings), "problem") if found.findings else "sound"
         echo_text(f"{counted(found.events, 'event')} of {counted(found.sessions, 'session')}: {state}")
+        if compared is not None:
+            echo_text(_told(compared))
     ctx.exit(1 if found.findings else 0)
+
+
+def _told(compared: dict[str, Any]) -> str:
+    from cli.output import counted
+
+    against = f"compared with {counted(compared['compared'], 'saved head')}"
+    state = "the present heads are saved" if compared["saved"] else "left as it was"
+    return f"{compared['file']}: {against}; {state}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +12,11 @@ import pytest
 from eventstore import open_store
 from eventstore.backup import backup
 from eventstore.errors import StoreError
+from eventstore.heads import read_heads
 from eventstore.lmdb_log import LmdbLog
 from eventstore.verify import verify
 from tests.support.events import decision, events, frames, message, version
+from tests.support.permissions import modes
 from tests.support.processes import running
 from tests.support.tampering import event_key, tables
 
@@ -32,6 +35,19 @@ with open_store(sys.argv[1]) as log:
             print("begun", flush=True)
         if select.select([sys.stdin], [], [], 0)[0]:
             break
+"""
+
+BACK_UP_AND_STOP = """
+import sys
+import eventstore.backup
+from cli.main import main
+from eventstore.verify import verify
+def stopping(log, **options):
+    print("verifying", flush=True)
+    sys.stdin.readline()
+    return verify(log, **options)
+eventstore.backup.verify = stopping
+main(["--store", sys.argv[1], "backup", "--json", sys.argv[2]])
 """
 
 
@@ -75,7 +91,7 @@ class TestCopies:
     def test_a_backup_holds_one_file_that_needs_no_other(self, filled: LmdbLog, tmp_path: Path) -> None:
         backup(filled, tmp_path / "copy")
         assert [entry.name for entry in (tmp_path / "copy").iterdir()] == ["data.mdb"]
-        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["copy", "store"]
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["copy", "copy.heads", "store"]
 
     def test_a_backup_leaves_free_pages_out(self, filled: LmdbLog, tmp_path: Path) -> None:
         filled.keep([(b"large", bytes(1_000_000))])
@@ -207,3 +223,91 @@ class TestRefused:
             backup(filled, tmp_path / "copy")
         assert caught.value.path == str(filled.path)
         assert [entry.name for entry in tmp_path.iterdir()] == ["store"]
+
+
+class TestHeads:
+    def test_the_heads_beside_a_backup_are_those_of_its_sessions(
+        self, filled: LmdbLog, tmp_path: Path
+    ) -> None:
+        made = backup(filled, tmp_path / "copy")
+        assert made.heads == str(tmp_path / "copy.heads")
+        saved = read_heads(made.heads)
+        with open_store(tmp_path / "copy") as copy, copy.snapshot() as snapshot:
+            found = [(head.name, head.version, head.digest.hex()) for head in snapshot.heads()]
+        assert [(head.session, head.version, head.digest) for head in saved.heads] == found
+        assert saved.by == "backup"
+
+    def test_heads_that_lost_their_backup_are_replaced(self, filled: LmdbLog, tmp_path: Path) -> None:
+        (tmp_path / "copy.heads").write_text("of a backup that is gone")
+        assert read_heads(backup(filled, tmp_path / "copy").heads).heads
+
+    def test_a_folder_in_the_place_of_the_heads_is_left_alone(self, filled: LmdbLog, tmp_path: Path) -> None:
+        (tmp_path / "copy.heads").mkdir()
+        refusal(filled, tmp_path / "copy.heads")
+        with pytest.raises(StoreError):
+            backup(filled, tmp_path / "copy")
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["copy.heads", "store"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="this system knows no such permissions")
+@pytest.mark.parametrize("mask", [0, 0o077])
+def test_a_backup_is_its_owners_alone(filled: LmdbLog, tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        backup(filled, tmp_path / "copy")
+    finally:
+        os.umask(before)
+    assert modes(tmp_path / "copy") == {"copy": 0o700, "data.mdb": 0o600}
+    assert modes(tmp_path / "copy.heads") == {"copy.heads": 0o600}
+
+
+class TestKilled:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    def test_a_backup_that_is_told_to_end_leaves_nothing(
+        self, filled: LmdbLog, tmp_path: Path, number: signal.Signals
+    ) -> None:
+        with running(BACK_UP_AND_STOP, filled.path, tmp_path / "copy") as program:
+            assert program.hear() == "verifying"
+            program.process.send_signal(number)
+            program.process.wait()
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["store"]
+
+    @pytest.mark.slow
+    def test_what_a_killed_backup_leaves_goes_with_the_next(self, filled: LmdbLog, tmp_path: Path) -> None:
+        with running(BACK_UP_AND_STOP, filled.path, tmp_path / "copy") as program:
+            assert program.hear() == "verifying"
+            program.kill()
+        (left,) = set(tmp_path.iterdir()) - {tmp_path / "store"}
+        assert left.name.startswith(".")
+        backup(filled, tmp_path / "copy")
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["copy", "copy.heads", "store"]
+
+    @pytest.mark.slow
+    def test_a_backup_that_is_going_on_is_left_alone(self, filled: LmdbLog, tmp_path: Path) -> None:
+        with running(BACK_UP_AND_STOP, filled.path, tmp_path / "copy") as program:
+            assert program.hear() == "verifying"
+            before = set(tmp_path.iterdir())
+            backup(filled, tmp_path / "other")
+            assert set(tmp_path.iterdir()) == before | {tmp_path / "other", tmp_path / "other.heads"}
+            program.say("go on")
+            program.finish()
+        assert backup(filled, tmp_path / "third").verification == verify(filled)
+        assert (tmp_path / "copy" / "data.mdb").exists()
+
+
+def test_everything_is_flushed_before_a_backup_is_in_place_and_the_folder_then(
+    filled: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsync, target = os.fsync, tmp_path / "copy"
+    flushed: list[tuple[bool, int]] = []
+
+    def noting(handle: int) -> None:
+        flushed.append((target.exists(), os.fstat(handle).st_ino))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    backup(filled, target)
+    inodes = [path.stat().st_ino for path in (target / "data.mdb", tmp_path / "copy.heads", target)]
+    assert {(False, inode) for inode in inodes} <= set(flushed)
+    assert flushed[-1] == (True, tmp_path.stat().st_ino)

@@ -28,7 +28,7 @@ def test_a_backup_is_a_store_with_the_same_sessions(told: Refold, tmp_path: Path
 def test_json_tells_where_it_is_and_what_was_verified(told: Refold, tmp_path: Path) -> None:
     found = told("backup", "copy", "--json").json
     assert found.pop("bytes") == (tmp_path / "copy" / "data.mdb").stat().st_size
-    assert found == {"folder": "copy", "sessions": 1, "events": 17}
+    assert found == {"folder": "copy", "heads": "copy.heads", "sessions": 1, "events": 17}
 
 
 def test_a_store_is_backed_up_while_another_process_holds_it_open(told: Refold, tmp_path: Path) -> None:

@@ -76,19 +76,21 @@ def test_a_file_that_is_there_is_replaced(told: Refold, tmp_path: Path) -> None:
     assert (tmp_path / "again.jsonl").read_bytes() == tale()
 
 
-def test_a_new_file_may_be_read_by_whom_the_mask_lets(told: Refold, tmp_path: Path) -> None:
-    mask = os.umask(0o027)
+@pytest.mark.parametrize("mask", [0, 0o077])
+def test_a_new_file_is_its_owners_alone(told: Refold, tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
     try:
         told("export", SESSION, "-o", "again.jsonl")
     finally:
-        os.umask(mask)
-    assert stat.S_IMODE((tmp_path / "again.jsonl").stat().st_mode) == 0o640
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "again.jsonl").stat().st_mode) == 0o600
 
 
 def test_a_file_that_is_replaced_keeps_its_permissions(told: Refold, tmp_path: Path) -> None:
-    (tmp_path / "private.jsonl").touch(0o600)
-    told("export", SESSION, "-o", "private.jsonl")
-    assert stat.S_IMODE((tmp_path / "private.jsonl").stat().st_mode) == 0o600
+    (tmp_path / "shared.jsonl").touch()
+    (tmp_path / "shared.jsonl").chmod(0o640)
+    told("export", SESSION, "-o", "shared.jsonl")
+    assert stat.S_IMODE((tmp_path / "shared.jsonl").stat().st_mode) == 0o640
 
 
 def test_a_link_stays_a_link_and_what_it_leads_to_is_replaced(told: Refold, tmp_path: Path) -> None:

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import click
 import pytest
 
+from eventstore.errors import BadInputError
+from eventstore.heads import read_heads
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
+from tests.support.permissions import modes
 from tests.support.tampering import Tables, tables
 
 
@@ -36,7 +42,7 @@ def test_a_sound_store_ends_with_exit_code_0(told: Refold) -> None:
 
 
 def test_json_of_a_sound_store_has_no_findings(told: Refold) -> None:
-    assert told("verify", "--json").json == {"sessions": 1, "events": 17, "findings": []}
+    assert told("verify", "--json").json == {"sessions": 1, "events": 17, "findings": [], "heads": None}
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -60,4 +66,82 @@ def test_a_finding_names_session_and_event(told: Refold) -> None:
 
 def test_an_empty_store_is_sound(refold: Refold) -> None:
     refold("append", "s")
-    assert refold("verify", "--json").json == {"sessions": 0, "events": 0, "findings": []}
+    assert refold("verify", "--json").json == {"sessions": 0, "events": 0, "findings": [], "heads": None}
+
+
+class TestHeads:
+    """What was cut off at the end of a session leaves no trace in the store, but in the heads saved beside it."""
+
+    def test_heads_are_saved_where_there_are_none_yet(self, told: Refold, tmp_path: Path) -> None:
+        found = told("verify", "--heads", "store.heads", "--json").json["heads"]
+        assert found == {"file": "store.heads", "compared": 0, "saved": True}
+        (head,) = read_heads(tmp_path / "store.heads").heads
+        assert (head.session, head.version) == (SESSION, 17)
+        assert modes(tmp_path / "store.heads") == {"store.heads": 0o600}
+
+    def test_a_session_that_goes_on_is_sound_and_its_new_head_is_saved(
+        self, told: Refold, tmp_path: Path
+    ) -> None:
+        told("verify", "--heads", "store.heads")
+        told("rename", SESSION, "Another title")
+        assert told("verify", "--heads", "store.heads", "--json").json["heads"]["compared"] == 1
+        assert [head.version for head in read_heads(tmp_path / "store.heads").heads] == [18]
+
+    @pytest.mark.parametrize("by", ["verify", "backup"])
+    def test_a_rolled_back_commit_is_found(self, told: Refold, tmp_path: Path, by: str) -> None:
+        before = (told.store / "data.mdb").read_bytes()
+        told("rename", SESSION, "Another title")
+        told("append", "other", stdin='{"type":"message","message":{"role":"user","content":"Hi"}}')
+        if by == "verify":
+            told("verify", "--heads", "copy.heads")
+        else:
+            told("backup", "copy")
+        saved = (tmp_path / "copy.heads").read_bytes()
+        (told.store / "data.mdb").write_bytes(before)
+        told("verify")
+        found = told("verify", "--heads", "copy.heads", "--json", code=1).json
+        places = {(finding["session"], finding["seq"]) for finding in found["findings"]}
+        assert places == {(SESSION, 18), ("other", 1)}
+        assert found["heads"] == {"file": "copy.heads", "compared": 2, "saved": False}
+        assert (tmp_path / "copy.heads").read_bytes() == saved
+
+    def test_another_event_in_the_place_of_the_saved_one_is_found(self, told: Refold) -> None:
+        before = (told.store / "data.mdb").read_bytes()
+        told("rename", SESSION, "One title")
+        told("verify", "--heads", "store.heads")
+        (told.store / "data.mdb").write_bytes(before)
+        told("rename", SESSION, "Another title")
+        told("rename", SESSION, "A third title")
+        (finding,) = told("verify", "--heads", "store.heads", "--json", code=1).json["findings"]
+        assert (finding["session"], finding["seq"]) == (SESSION, 18)
+
+    def test_the_heads_of_a_backup_are_compared_with_and_never_changed(
+        self, told: Refold, tmp_path: Path
+    ) -> None:
+        told("backup", "copy")
+        saved = (tmp_path / "copy.heads").read_bytes()
+        told("rename", SESSION, "Another title")
+        found = told("verify", "--heads", "copy.heads", "--json").json["heads"]
+        assert found == {"file": "copy.heads", "compared": 1, "saved": False}
+        assert (tmp_path / "copy.heads").read_bytes() == saved
+        Refold(tmp_path / "copy")("verify", "--heads", "copy.heads")
+
+    def test_a_store_that_is_not_sound_has_no_heads_saved(self, told: Refold, tmp_path: Path) -> None:
+        with tables(told.store) as stored:
+            changed_body(stored)
+        told("verify", "--heads", "store.heads", code=1)
+        assert not (tmp_path / "store.heads").exists()
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"{}", b"\xff", b'{"format":"refold-heads/2","by":"x","heads":[]}']
+    )
+    def test_a_file_of_something_else_is_refused_and_left_as_it_is(
+        self, told: Refold, tmp_path: Path, content: bytes
+    ) -> None:
+        (tmp_path / "notes").write_bytes(content)
+        assert told.refused(BadInputError, "verify", "--heads", "notes").source == "notes"
+        assert (tmp_path / "notes").read_bytes() == content
+
+    def test_heads_are_not_kept_inside_the_store(self, told: Refold) -> None:
+        told.refused(click.BadParameter, "verify", "--heads", told.store / "heads", code=2)
+        assert sorted(entry.name for entry in told.store.iterdir()) == ["data.mdb", "lock.mdb"]
