@@ -1,0 +1,67 @@
+"""What a reader that stays, or that died, costs: the size of the store's file after so many commits.
+
+python -m bench.readers [COMMITS]
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from eventstore import NewEvent, lmdb_log, open_store
+
+HOLD = """
+import sys
+from eventstore import open_store
+with open_store(sys.argv[1]) as log, log.snapshot():
+    print("reading", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def size_after(folder: Path, commits: int, reader: str) -> int:
+    """Bytes of a store's file after so many appends of a kilobyte, with a reader from before them or without."""
+    path = folder / reader.replace(" ", "-")
+    with open_store(path) as log:
+        log.append("s", [event(0)])
+    holding = None
+    if reader != "none":
+        holding = subprocess.Popen(
+            [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert holding.stdout is not None
+        assert holding.stdout.readline()
+    with open_store(path) as log:
+        if holding is not None and reader != "alive":
+            holding.kill()
+            holding.wait()
+        for number in range(1, commits + 1):
+            log.append("s", [event(number)])
+        size = log.size()
+    if holding is not None:
+        holding.communicate()
+    print(f"{reader:24} {size.file_bytes / 1e6:8.1f} MB, {size.free_bytes / 1e6:8.1f} MB of it free")
+    return size.file_bytes
+
+
+def event(number: int) -> NewEvent:
+    return NewEvent(
+        id=f"e{number}", kind="custom", body=b'{"type":"custom","data":"%s"}' % (b"x" * 1000), format="pi/3"
+    )
+
+
+def main() -> None:
+    commits = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
+    print(f"{commits:,} appends of a kilobyte each")
+    with tempfile.TemporaryDirectory() as folder:
+        size_after(Path(folder), commits, "none")
+        size_after(Path(folder), commits, "alive")
+        size_after(Path(folder), commits, "dead")
+        lmdb_log._COMMITS_A_CHECK = sys.maxsize
+        size_after(Path(folder), commits, "dead, never looked for")
+
+
+if __name__ == "__main__":
+    main()
