@@ -21,8 +21,8 @@ with open_store(sys.argv[1]) as log, log.snapshot():
 """
 
 
-def size_after(folder: Path, commits: int, reader: str) -> int:
-    """Bytes of a store's file after so many appends of a kilobyte, with a reader from before them or without."""
+def report(folder: Path, commits: int, reader: str) -> None:
+    """Print the size of a store's file after so many appends of a kilobyte, with a reader from before them or without."""
     path = folder / reader.replace(" ", "-")
     with open_store(path) as log:
         log.append("s", [event(0)])
@@ -42,8 +42,8 @@ def size_after(folder: Path, commits: int, reader: str) -> int:
         size = log.size()
     if holding is not None:
         holding.communicate()
-    print(f"{reader:24} {size.file_bytes / 1e6:8.1f} MB, {size.free_bytes / 1e6:8.1f} MB of it free")
-    return size.file_bytes
+    free = f"{size.free_bytes / 1e6:8.1f} MB of it free"
+    sys.stdout.write(f"{reader:24} {size.file_bytes / 1e6:8.1f} MB, {free}\n")
 
 
 def event(number: int) -> NewEvent:
@@ -54,13 +54,13 @@ def event(number: int) -> NewEvent:
 
 def main() -> None:
     commits = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
-    print(f"{commits:,} appends of a kilobyte each")
+    sys.stdout.write(f"{commits:,} appends of a kilobyte each\n")
     with tempfile.TemporaryDirectory() as folder:
-        size_after(Path(folder), commits, "none")
-        size_after(Path(folder), commits, "alive")
-        size_after(Path(folder), commits, "dead")
-        lmdb_log._COMMITS_A_CHECK = sys.maxsize
-        size_after(Path(folder), commits, "dead, never looked for")
+        report(Path(folder), commits, "none")
+        report(Path(folder), commits, "alive")
+        report(Path(folder), commits, "dead")
+        lmdb_log._COMMITS_A_CHECK = sys.maxsize  # type: ignore[misc]  # noqa: SLF001
+        report(Path(folder), commits, "dead, never looked for")
 
 
 if __name__ == "__main__":
