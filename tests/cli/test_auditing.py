@@ -107,7 +107,7 @@ def test_auditing_appends_nothing(store: str) -> None:
             return [head.digest for head in snapshot.heads()]
 
     before = state()
-    of_all(store, Wanted(counter="o200k"), jobs=2)
+    of_all(store, Wanted(counter="o200k"), jobs=1)
     assert state() == before
 
 

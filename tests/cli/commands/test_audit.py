@@ -117,7 +117,7 @@ def test_a_pipe_is_no_session_file(refold: Refold, tmp_path: Path) -> None:
 def test_all_tells_which_lines_are_generations_of_one_session(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "anew.jsonl").write_bytes(re.sub(rb'"([a-z][0-9])"', rb'"new-\1"', tale()))
     told("import", "anew.jsonl")
-    found = audited(told, "--all")
+    found = audited(told, "--all", "--jobs", "1")
     assert [(each["session"], each["earlier"]) for each in found] == [
         (SESSION, None),
         (f"{SESSION}~2", SESSION),
@@ -286,7 +286,7 @@ def test_the_worst_sessions_come_first(stocked: Refold) -> None:
     said = {"type": "message", "message": {"role": "assistant", "content": reads}}
     summary = {"type": "compaction", "summary": "s", "firstKeptEntryId": "", "tokensBefore": 9}
     stocked("append", "worst", stdin=line(said) + line(summary) + line(said))
-    assert shown(stocked)[0] == "worst"
+    assert shown(stocked, "--jobs", "1")[0] == "worst"
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -347,7 +347,7 @@ def test_what_kept_less_than_a_bound_is_told_and_ends_with_1(stocked: Refold, op
     assert (failing.raw, under(failing.errors)) == (passing.raw, [NAMES[0]])
 
 
-@pytest.mark.parametrize("options", [[], ["--json"], ["--jobs", "2"]])
+@pytest.mark.parametrize("options", [["--jobs", "1"], ["--jobs", "1", "--json"], ["--jobs", "2"]])
 def test_bounds_hold_for_all_sessions_of_the_store(stocked: Refold, options: list[str]) -> None:
     outcome = stocked("audit", "--all", *options, "--fail-under", "recall.paths-read=0.5", code=1)
     assert under(outcome.errors) == NAMES

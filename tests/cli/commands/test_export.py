@@ -6,6 +6,8 @@ import stat
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, tale
