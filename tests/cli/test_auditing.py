@@ -55,7 +55,8 @@ def test_what_is_under_a_bound_is_a_problem(store: str) -> None:
     # Of the files that were read, the summary names none.
     first = of_all(store, Wanted(bounds=(bound("recall.paths-read=0.5"),)), jobs=1)[0]
     assert len(first.problems) == 1
-    assert "session 'session-00000', compaction 1 (c1 #4): recall.paths-read is " in first.problems[0]
+    told = ("'session-00000'", "compaction 1", "c1 #4", "recall.paths-read", "0.5")
+    assert [each in first.problems[0] for each in told] == [True] * 5
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -63,14 +64,15 @@ def test_a_damaged_session_is_told_with_its_name_and_the_others_are_audited(stor
     damage(store, 2, 3)
     found = of_all(store, Wanted(), jobs=jobs)
     assert [each.row is not None for each in found] == [True, False, True]
-    assert found[1].problems[0].startswith("no audit of session 'session-00001': ")
-    assert "event 3" in found[1].problems[0]
+    (problem,) = found[1].problems
+    assert ("'session-00001'" in problem, "event 3" in problem) == (True, True)
 
 
 def test_an_audit_that_fails_for_damaged_bytes_says_which(store: str) -> None:
     damage(store, 1, 5)
-    with open_store(store) as log, pytest.raises(CorruptionError, match="'session-00000', event 5: "):
+    with open_store(store) as log, pytest.raises(CorruptionError) as info:
         audit_of(log, SESSIONS[0], Wanted())
+    assert (info.value.session, info.value.seq) == (SESSIONS[0], 5)
 
 
 def test_an_audit_that_fails_though_nothing_is_damaged_is_a_fault_to_be_seen(store: str) -> None:
@@ -87,7 +89,7 @@ def test_an_audit_that_fails_though_nothing_is_damaged_is_a_fault_to_be_seen(sto
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_session_that_is_not_there_any_more_is_told(store: str, jobs: int) -> None:
     (gone, _) = audited(store, ["gone", SESSIONS[0]], Wanted(), jobs=jobs)
-    assert gone.problems[0].startswith("no audit of session 'gone': no session 'gone'")
+    assert (len(gone.problems), "'gone'" in gone.problems[0]) == (1, True)
 
 
 def test_one_session_by_name_that_is_not_there_is_an_error(store: str) -> None:
@@ -97,7 +99,7 @@ def test_one_session_by_name_that_is_not_there_is_an_error(store: str) -> None:
 
 def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     (first, _) = audited(str(tmp_path / "none"), SESSIONS[:2], Wanted(), jobs=2)
-    assert "there is no store here" in first.problems[0]
+    assert str(tmp_path / "none") in first.problems[0]
     assert not (tmp_path / "none").exists()
 
 

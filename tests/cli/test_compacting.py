@@ -77,8 +77,7 @@ class TestAsker:
         asker = asker_of(ctx, store, ASKING, never)
         with asker.onlooker.waiting_for("extractive"):
             out, errors = capsys.readouterr()
-        assert (out, errors.count("\n")) == ("", 1)
-        assert "without a model" in errors
+        assert (out, errors.count("\n"), "ANTHROPIC_API_KEY" in errors) == ("", 1, True)
 
     def test_nothing_is_said_of_it_before_it_is_asked_and_nothing_twice(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
@@ -96,7 +95,7 @@ class TestAsker:
     ) -> None:
         asker = asker_of(ctx, store, {**ASKING, "summarizer": name}, never, instructions="Be brief.")
         with asker.onlooker.waiting_for(name):
-            assert capsys.readouterr().err.count(f"{name} follows no instructions") == notes
+            assert capsys.readouterr().err.count(f"refold: note: {name} ") == notes
 
     def test_a_service_that_is_asked_before_is_told_first(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
@@ -104,10 +103,9 @@ class TestAsker:
         asker = asker_of(ctx, store, ASKING, never, remote="http://summaries.test/")
         with asker.onlooker.waiting_for("http"):
             pass
-        assert capsys.readouterr().err == (
-            "refold: note: http://summaries.test/ is asked first; where it fails: no ANTHROPIC_API_KEY is set: "
-            "the summary is extracted from the log, without a model\n"
-        )
+        told = capsys.readouterr().err
+        assert told.count("\n") == 1
+        assert 0 < told.index("http://summaries.test/") < told.index("ANTHROPIC_API_KEY")
 
     def test_a_choice_is_not_talked_about(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
@@ -170,10 +168,8 @@ class TestAsker:
     ) -> None:
         with pytest.raises(click.UsageError) as raised:
             asker_of(ctx, store, {**ASKING, "endpoint": "http://x"}, never)
-        assert raised.value.message == (
-            "--endpoint goes with --summarizer anthropic (a server that speaks as Anthropic does) "
-            "or --summarizer http (a service of your own): add one of them"
-        )
+        meant = ("--summarizer anthropic", "--summarizer http")
+        assert [each in raised.value.message for each in meant] == [True, True]
 
     def test_it_can_be_called_off(self, ctx: click.Context, store: LmdbLog) -> None:
         assert asker_of(ctx, store, ASKING, never).is_cancelled is never
@@ -216,13 +212,22 @@ class TestPolicies:
 
     def test_ones_own_goes_by_one_name(self, policies: Path) -> None:
         (policies / "mine.toml").write_text('name = "yours"\n')
-        with pytest.raises(BadInputError, match="it calls itself 'yours'"):
+        with pytest.raises(BadInputError) as info:
             policy_named("mine")
+        assert (info.value.source, "'yours'" in info.value.problem) == (
+            f"policy {policies / 'mine.toml'}",
+            True,
+        )
 
     @pytest.mark.parametrize("name", ["nope", "", "..", "pi "])
     def test_another_name_is_not_found(self, name: str) -> None:
-        with pytest.raises(NotFoundError, match="there are: layered, mask"):
+        with pytest.raises(NotFoundError) as info:
             policy_named(name)
+        assert (info.value.what, info.value.name, "layered, mask" in info.value.remedy) == (
+            "policy",
+            name,
+            True,
+        )
 
 
 class TestTemplates:
@@ -237,15 +242,14 @@ class TestTemplates:
     def test_a_name_is_looked_for_where_all_are(self) -> None:
         assert with_template([], "branch") == ([], "branch")
 
-    @pytest.mark.parametrize(("content", "problem"), [(None, "No such file"), (b"\xff", "it is not UTF-8")])
-    def test_a_file_that_cannot_be_read_is_told(
-        self, tmp_path: Path, content: bytes | None, problem: str
-    ) -> None:
+    @pytest.mark.parametrize("content", [None, b"\xff"])
+    def test_a_file_that_cannot_be_read_is_told(self, tmp_path: Path, content: bytes | None) -> None:
         file = tmp_path / "x.md"
         if content is not None:
             file.write_bytes(content)
-        with pytest.raises(BadInputError, match=problem):
+        with pytest.raises(BadInputError) as info:
             with_template([], str(file))
+        assert info.value.source == f"template {file}"
 
 
 def test_new_sessions_have_names_of_their_own() -> None:
@@ -268,8 +272,10 @@ class TestAPolicysSummarizer:
         assert self.of(ctx, store, 'summarizer = "recorded"', summarizer="extractive") == ["extractive"]
 
     def test_one_that_there_is_not_is_told(self, ctx: click.Context, store: LmdbLog) -> None:
-        with pytest.raises(NotFoundError, match="no summarizer 'nobody'; there are: anthropic, extractive"):
+        with pytest.raises(NotFoundError) as info:
             self.of(ctx, store, 'summarizer = "nobody"')
+        assert (info.value.what, info.value.name) == ("summarizer", "nobody")
+        assert "anthropic, extractive, http, recorded" in info.value.remedy
 
 
 @pytest.fixture

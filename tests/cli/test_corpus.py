@@ -133,8 +133,7 @@ def test_the_second_compaction_dropped_what_the_first_had_kept(compacted: Any) -
 
 def test_a_reader_sees_at_a_glance_that_messages_were_dropped(corpus: Path, tmp_path: Path) -> None:
     audit = Refold(tmp_path / "store")("audit", corpus / "pi" / FILES[0]).lines
-    warning = "! compaction 2: 66 messages left the context with no summary covering them"
-    assert warning in audit[:12]
+    assert [line for line in audit[:12] if line.startswith("! compaction 2: 66 messages ")]
 
 
 def test_the_two_files_of_one_session_become_two_generations(corpus: Path, tmp_path: Path) -> None:

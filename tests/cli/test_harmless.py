@@ -100,8 +100,9 @@ def test_a_name_of_several_lines_forges_no_line(attacked: Refold) -> None:
 
 
 def test_a_hostile_name_in_an_error_is_shown_on_one_line(attacked: Refold) -> None:
-    problem = attacked.problem("export", "hostile", "-o", f"gone{FIRST}/x".replace("\0", ""))
-    assert not COMMANDING.search(problem)
+    outcome = attacked("export", "hostile", "-o", f"gone{FIRST}/x".replace("\0", ""), code=1)
+    assert outcome.errors.count("\n") == 1
+    assert not COMMANDING.search(outcome.errors)
 
 
 def test_a_hostile_session_is_meant_by_its_id(attacked: Refold) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import click
 import pytest
 
 from cli.main import COMMANDS
@@ -44,7 +45,9 @@ def test_a_counter_is_named_in_what_it_counted(told: Refold, name: str, counter:
 
 @pytest.mark.parametrize("name", COUNTING)
 def test_a_counter_that_is_not_there_is_wrong_usage(told: Refold, name: str) -> None:
-    assert "Invalid value for '--counter'" in told.problem(name, SESSION, "--counter", "words", code=2)
+    error = told.refused(click.BadParameter, name, SESSION, "--counter", "words", code=2)
+    assert error.param is not None
+    assert error.param.name == "counter"
 
 
 def test_counters_differ_where_texts_are_not_ascii(refold: Refold) -> None:

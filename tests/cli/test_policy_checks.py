@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from compaction.faults import FaultyInputError
+from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 
@@ -36,11 +38,11 @@ def test_a_policy_that_names_a_template_which_is_not_there_is_not_followed_and_n
     before = version(mine)
     command, *options = arguments
     arguments = (command, SESSION, "--policy", "mine.toml", *EXTRACTING, *options)
-    first, second = mine(*arguments, stdin=AFTER_TURN, code=1).errors.splitlines()
-    assert first.startswith(
-        "refold: policy mine: [prompting] template: there is no template 'nope'; there are: branch, broken, "
-    )
-    assert second.startswith("refold: policy mine: [prompting] short: template ")
+    outcome = mine(*arguments, stdin=AFTER_TURN, code=1)
+    assert isinstance(outcome.error, FaultyInputError)
+    assert [fault.where for fault in outcome.error.faults] == ["[prompting] template", "[prompting] short"]
+    assert "'nope'" in outcome.error.faults[0].problem
+    assert (outcome.error.source, outcome.errors.count("\n")) == ("policy mine", 2)
     assert version(mine) == before
 
 
@@ -56,21 +58,20 @@ def test_a_policy_that_makes_no_summaries_misses_no_template(
 
 def test_where_a_person_names_another_template_the_policys_is_not_missed(mine: Refold) -> None:
     arguments = ("--policy", "mine.toml", *EXTRACTING, "--template", "compaction")
-    assert mine.problem("compact", SESSION, *arguments).startswith("policy mine: [prompting] short: ")
+    (fault,) = mine.refused(FaultyInputError, "compact", SESSION, *arguments).faults
+    assert fault.where == "[prompting] short"
 
 
 def test_a_template_that_a_person_names_has_to_be_there(talked: Refold) -> None:
-    problem = talked.problem("compact", SESSION, *EXTRACTING, "--template", "nope")
-    assert problem.startswith("no template 'nope'; there are: branch, ")
+    error = talked.refused(NotFoundError, "compact", SESSION, *EXTRACTING, "--template", "nope")
+    assert (error.what, error.name) == ("template", "nope")
 
 
 def test_a_trigger_that_would_fire_at_every_turn_is_refused(mine: Refold, tmp_path: Path) -> None:
     (tmp_path / "greedy.toml").write_text('name = "greedy"\nextends = "pi"\n[trigger]\nreserve = 1_000\n')
     arguments = ("maintain", SESSION, "--policy", "greedy.toml", *EXTRACTING, "--window", "1000")
-    assert mine.problem(*arguments, stdin=AFTER_TURN) == (
-        "policy greedy: for a window of 1,000 tokens every context is too large; "
-        "lower what its trigger keeps free"
-    )
+    error = mine.refused(BadInputError, *arguments, stdin=AFTER_TURN)
+    assert (error.source, "1,000" in error.problem) == ("policy greedy", True)
 
 
 def test_what_a_person_sets_counts_before_that(mine: Refold, tmp_path: Path) -> None:
@@ -83,10 +84,8 @@ def test_what_a_person_sets_counts_before_that(mine: Refold, tmp_path: Path) -> 
 @pytest.mark.parametrize("command", ["compact", "maintain"])
 def test_a_cut_that_is_too_large_for_the_window_is_told(talked: Refold, command: str) -> None:
     done = talked(command, SESSION, *EXTRACTING, "--window", "16000", stdin=AFTER_TURN)
-    assert done.errors == (
-        "refold: note: for a window of 16,000 tokens it keeps up to 20,000, and acts at 13,600: "
-        "lower what its cut keeps\n"
-    )
+    (note,) = done.notes
+    assert [each in note for each in ("16,000", "20,000", "13,600")] == [True] * 3
 
 
 def test_where_a_person_says_what_is_kept_the_policys_cut_is_not_told(talked: Refold) -> None:

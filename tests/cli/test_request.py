@@ -6,8 +6,10 @@ import inspect
 import json
 from pathlib import Path
 
+import click
 import pytest
 
+from eventstore.errors import BadInputError
 from projections.renderers.anthropic import render
 from projections.validators import validator_named
 from tests.cli.running import Refold
@@ -16,7 +18,6 @@ from tests.support.pi_files import line
 from tests.support.talk import assistant, call, user
 
 ASKED = ("context", SESSION, "--format", "anthropic")
-MISSING = "an error stands in for the result of read (k4)"
 
 
 def test_the_body_is_one_line_on_stdout(told: Refold) -> None:
@@ -38,49 +39,45 @@ def test_the_api_takes_the_body_at_every_leaf_that_has_a_model(told: Refold, lea
 
 
 def test_a_repair_is_a_note_on_stderr(told: Refold) -> None:
-    assert told(*ASKED).errors == f"refold: note: a3: {MISSING} (missing-result)\n"
-    assert told(*ASKED, "--leaf", "a2").errors.count("refold: note: a2: ") == 1
+    for options, event in (((), "a3"), (("--leaf", "a2"), "a2")):
+        (note,) = told(*ASKED, *options).notes
+        assert (f" {event}: " in note, "(missing-result)" in note) == (True, True)
 
 
 def test_repairs_by_one_rule_are_one_note_and_in_full_a_note_each(refold: Refold) -> None:
     calls = [call("read", f"k{number}", path="x") for number in range(3)]
     refold("append", "s", stdin=line({"type": "message", "id": "a", "message": assistant(*calls, model="m")}))
-    missing = "a: an error stands in for the result of read"
-    short = f"refold: note: {missing} (k0) (missing-result), and 2 more like it: --full lists them"
-    in_short = refold("context", "s", "--format", "anthropic").errors.splitlines()
-    assert [each for each in in_short if "missing-result" in each] == [short]
-    in_full = refold("context", "s", "--format", "anthropic", "--full").errors.splitlines()
-    assert [each for each in in_full if "missing-result" in each] == [
-        f"refold: note: {missing} (k{number}) (missing-result)" for number in range(3)
-    ]
+    in_short = refold("context", "s", "--format", "anthropic").notes
+    (short,) = (each for each in in_short if "(missing-result)" in each)
+    assert ("(k0)" in short, " 2 more " in short, "(k1)" in short) == (True, True, False)
+    in_full = refold("context", "s", "--format", "anthropic", "--full").notes
+    missing = [each for each in in_full if "(missing-result)" in each]
+    assert [f"(k{number})" in each for number, each in enumerate(missing)] == [True] * 3
 
 
 def test_json_is_body_repairs_and_violations(told: Refold) -> None:
     outcome = told(*ASKED, "--json")
-    assert outcome.json == {
-        "body": told(*ASKED).json,
-        "repairs": [{"rule": "missing-result", "event": "a3", "action": MISSING}],
-        "violations": [],
-    }
+    (repair,) = outcome.json["repairs"]
+    assert (repair["rule"], repair["event"], "(k4)" in repair["action"]) == ("missing-result", "a3", True)
+    assert (outcome.json["body"], outcome.json["violations"]) == (told(*ASKED).json, [])
     assert outcome.errors == ""
 
 
 def test_what_the_api_would_refuse_is_an_error_and_no_body(told: Refold) -> None:
     outcome = told(*ASKED, "--leaf", "u1", code=1)
     assert outcome.raw == b""
-    assert outcome.errors == (
-        "refold: the API would refuse this request: model: no model is named; name one with --model\n"
-    )
+    assert (outcome.errors.count("\n"), "--model" in outcome.errors) == (1, True)
 
 
 def test_a_leaf_at_which_nothing_was_said_is_an_error(told: Refold) -> None:
-    problem = told.problem(*ASKED, "--leaf", "root", "--model", "claude")
-    assert problem.endswith("nothing is said at this leaf: choose another with --leaf")
+    outcome = told(*ASKED, "--leaf", "root", "--model", "claude", code=1)
+    assert (outcome.raw, outcome.errors.count("\n"), "--leaf" in outcome.errors) == (b"", 1, True)
 
 
 def test_json_tells_of_violations_and_the_exit_code_is_1(told: Refold) -> None:
     outcome = told(*ASKED, "--leaf", "u1", "--json", code=1)
-    assert outcome.json["violations"] == [{"rule": "model", "path": "model", "problem": "no model is named"}]
+    (violation,) = outcome.json["violations"]
+    assert (violation["rule"], violation["path"]) == ("model", "model")
     assert outcome.json["body"]["model"] == ""
 
 
@@ -107,44 +104,40 @@ def test_a_system_prompt_can_come_from_standard_input(told: Refold) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "content", "problem"),
-    [
-        ("--system", b"\xff", "given: is not UTF-8; give a text in UTF-8"),
-        (
-            "--tools",
-            b"{",
-            "tools: no JSON list of objects (Expected `array`, got `object`); give a list of definitions",
-        ),
-        (
-            "--tools",
-            b'[{"name":"x"}]',
-            "the API would refuse this request: tools[0]: its input_schema is not that of an object",
-        ),
-        (
-            "--tools",
-            b'[{"name":"a b"}]',
-            "the API would refuse this request: tools[0]: no tool has such a name",
-        ),
-    ],
+    ("option", "content", "source"), [("--system", b"\xff", "given"), ("--tools", b"{", "tools")]
 )
 def test_files_that_cannot_be_sent_are_an_error(
-    refold: Refold, tmp_path: Path, option: str, content: bytes, problem: str
+    refold: Refold, tmp_path: Path, option: str, content: bytes, source: str
 ) -> None:
     refold("append", "s", stdin=line({"type": "message", "message": user("hi")}))
     (tmp_path / "given").write_bytes(content)
-    assert refold.problem("context", "s", "--format", "anthropic", "--model", "m", option, "given") == problem
+    asking = ("context", "s", "--format", "anthropic", "--model", "m", option, "given")
+    assert refold.refused(BadInputError, *asking).source == source
 
 
-@pytest.mark.parametrize("option", ["--system", "--tools"])
-def test_a_file_that_is_not_there_is_wrong_usage(told: Refold, option: str) -> None:
-    assert "gone" in told.problem(*ASKED, option, "gone", code=2)
+@pytest.mark.parametrize("content", [b'[{"name":"x"}]', b'[{"name":"a b"}]'])
+def test_tools_that_the_api_would_refuse_are_an_error(refold: Refold, tmp_path: Path, content: bytes) -> None:
+    refold("append", "s", stdin=line({"type": "message", "message": user("hi")}))
+    (tmp_path / "given").write_bytes(content)
+    asking = ("context", "s", "--format", "anthropic", "--model", "m", "--tools", "given")
+    assert refold(*asking, code=1).errors.count("\n") == 1
+    assert [each["path"] for each in refold(*asking, "--json", code=1).json["violations"]] == ["tools[0]"]
 
 
-@pytest.mark.parametrize(
-    "options", [("--max-tokens", "0"), ("--cache-breakpoints", "5"), ("--cache-breakpoints", "-1")]
-)
-def test_limits_beyond_the_apis_are_wrong_usage(told: Refold, options: tuple[str, str]) -> None:
-    assert options[0] in told.problem(*ASKED, *options, code=2)
+WRONG = [
+    ("--system", "gone"),
+    ("--tools", "gone"),
+    ("--max-tokens", "0"),
+    ("--cache-breakpoints", "5"),
+    ("--cache-breakpoints", "-1"),
+]
+
+
+def test_files_that_are_not_there_and_limits_beyond_the_apis_are_wrong_usage(told: Refold) -> None:
+    for option, value in WRONG:
+        error = told.refused(click.BadParameter, *ASKED, option, value, code=2)
+        assert error.param is not None
+        assert error.param.opts == [option]
 
 
 def test_cache_breakpoints_are_set_where_they_are_asked_for(told: Refold) -> None:

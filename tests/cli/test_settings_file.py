@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.settings_file import settings_in, settings_of
+from compaction.faults import FaultyInputError
 from compaction.maintaining import BranchSummaries, Promotion, Settings
 from compaction.part import Limits
-from eventstore.errors import BadInputError, RefoldError
+from eventstore.errors import BadInputError
 
 ALL = """
 enabled = false
@@ -52,15 +53,6 @@ def written(tmp_path: Path):
     return written
 
 
-def problem(written, text: str) -> str:
-    with pytest.raises(BadInputError) as raised:
-        written(text)
-    told = str(raised.value)
-    assert "settings.toml: " in told
-    assert "\n" not in told
-    return told.partition("settings.toml: ")[2]
-
-
 def test_every_setting_can_be_written_down(written):
     assert written(ALL) == Settings(
         enabled=False,
@@ -96,60 +88,61 @@ def test_an_empty_file_sets_nothing(written):
     assert written("") == Settings()
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("enabled = 1", "enabled: it is 1; give true or false"),
-        ('strategy = "guess"', "strategy: it is 'guess'; give one of context-full, handoff, off"),
-        ("enable = true", "enable: there is no such key; did you mean enabled?"),
-        ("reserveTokens = 0", "reserveTokens: it is 0; give a whole number, 1 or more"),
-        ("reserveToken = 1", "reserveToken: there is no such key; did you mean reserve_tokens?"),
-        (
-            "reserve_tokens = 1\nreserveTokens = 2",
-            "reserveTokens: it sets what reserve_tokens sets; leave one out",
-        ),
-        (
-            "[promotion]\nmodel = 'x'\nwindow = 1\noutput = 2\nOutput = 3",
-            "[promotion] Output: it sets what [promotion] output sets; leave one out",
-        ),
-        (
-            "[promotion]\nmodel = 'x'\nwindow = 1\nwidth = 2",
-            "[promotion] width: there is no such key; there are: model, window, output",
-        ),
-        ("[promotion]\nmodel = 'x'", "[promotion] window: it is missing; give a whole number, 1 or more"),
-        ("promotion = 1", "promotion: it is 1; give a table"),
-        ("threshold_tokens = -2", "threshold_tokens: it is -2; give a whole number, -1 or more"),
-        (
-            "threshold_percent = 101",
-            "threshold_percent: it is 101; give a whole number, -1 or more, 100 or less",
-        ),
-        ("keep_recent_tokens = -1", "keep_recent_tokens: it is -1; give a whole number, 1 or more"),
-        (
-            "threshold_percent = '80'",
-            "threshold_percent: it is '80'; give a whole number, -1 or more, 100 or less",
-        ),
-        ("[[[", "is no TOML ("),
-        ("enabled = true\nenabled = true", "is no TOML ("),
-    ],
-)
-def test_what_is_wrong_is_told_with_its_key(written, text, told):
-    assert told in problem(written, text)
+WRONG = [
+    ("enabled = 1", "enabled", "1"),
+    ('strategy = "guess"', "strategy", "'guess'"),
+    ("enable = true", "enable", "enabled?"),
+    ("reserveTokens = 0", "reserveTokens", "0"),
+    ("reserveToken = 1", "reserveToken", "reserve_tokens?"),
+    ("reserve_tokens = 1\nreserveTokens = 2", "reserveTokens", "reserve_tokens"),
+    (
+        "[promotion]\nmodel = 'x'\nwindow = 1\noutput = 2\nOutput = 3",
+        "[promotion] Output",
+        "[promotion] output",
+    ),
+    ("[promotion]\nmodel = 'x'\nwindow = 1\nwidth = 2", "[promotion] width", "model, window, output"),
+    ("[promotion]\nmodel = 'x'", "[promotion] window", "1"),
+    ("promotion = 1", "promotion", "1"),
+    ("threshold_tokens = -2", "threshold_tokens", "-2"),
+    ("threshold_percent = 101", "threshold_percent", "101"),
+    ("keep_recent_tokens = -1", "keep_recent_tokens", "-1"),
+    ("threshold_percent = '80'", "threshold_percent", "'80'"),
+]
+"""What a file says, the key that is wrong with it, and what else is named."""
+
+
+@pytest.mark.parametrize(("text", "where", "named"), WRONG)
+def test_what_is_wrong_is_told_with_its_key(written, tmp_path, text, where, named):
+    with pytest.raises(FaultyInputError) as raised:
+        written(text)
+    (fault,) = raised.value.faults
+    assert (raised.value.source, fault.where) == (str(tmp_path / "settings.toml"), where)
+    assert named in f"{fault.problem}; {fault.remedy}"
+
+
+@pytest.mark.parametrize("text", ["[[[", "enabled = true\nenabled = true"])
+def test_what_is_no_toml_is_told_with_its_file(written, tmp_path, text):
+    with pytest.raises(BadInputError) as raised:
+        written(text)
+    assert raised.value.source == str(tmp_path / "settings.toml")
 
 
 def test_all_that_is_wrong_is_told_a_line_each_by_the_files_own_keys(written):
-    with pytest.raises(RefoldError) as raised:
+    with pytest.raises(FaultyInputError) as raised:
         written(
             "thresholdPercent = 'x'\nenabledd = true\nmostFailures = 1\nmost_failures = 0\n"
             "[branchSummary]\nreserveTokens = -1\n[promotion]\nmodel = 'x'"
         )
-    assert [line.partition("settings.toml: ")[2] for line in raised.value.lines] == [
-        "most_failures: it sets what mostFailures sets; leave one out",
-        "thresholdPercent: it is 'x'; give a whole number, -1 or more, 100 or less",
-        "enabledd: there is no such key; did you mean enabled?",
-        "most_failures: it is 0; give a whole number, 1 or more",
-        "[branchSummary] reserveTokens: it is -1; give a whole number, 0 or more",
-        "[promotion] window: it is missing; give a whole number, 1 or more",
+    assert [fault.where for fault in raised.value.faults] == [
+        "most_failures",
+        "thresholdPercent",
+        "enabledd",
+        "most_failures",
+        "[branchSummary] reserveTokens",
+        "[promotion] window",
     ]
+    assert len(raised.value.lines) == 6
+    assert "\n" not in str(raised.value)
 
 
 _keys = st.sampled_from([*Settings.__struct_fields__, "reserveTokens", "model", "window", "output", "x"])
@@ -162,12 +155,12 @@ _values = st.recursive(
 
 @given(st.dictionaries(_keys, _values, max_size=4))
 def test_whatever_a_table_says_it_is_settings_or_what_is_wrong_is_told(table):
-    told = "here: "
+    source = "here"
     try:
         settings_of(table, "here")
     except BadInputError as error:
-        told = str(error)
-    assert told.startswith("here: ")
+        source = error.source
+    assert source == "here"
 
 
 @pytest.mark.parametrize(
@@ -181,20 +174,16 @@ def test_whatever_a_table_says_it_is_settings_or_what_is_wrong_is_told(table):
 def test_what_the_models_window_is_too_small_for_is_told_with_its_key(tmp_path, text, key):
     (tmp_path / "settings.toml").write_text(text)
     assert settings_in(str(tmp_path / "settings.toml"), Limits(window=8_001))
-    with pytest.raises(BadInputError) as raised:
+    with pytest.raises(FaultyInputError) as raised:
         settings_in(str(tmp_path / "settings.toml"), Limits(window=8_000))
-    assert str(raised.value) == (
-        f"{tmp_path}/settings.toml: {key}: it is 8,000, and the window has 8,000 tokens; "
-        "give fewer, or tell of a larger window"
-    )
+    (fault,) = raised.value.faults
+    assert (fault.where, fault.problem.count("8,000")) == (key, 2)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(BadInputError, match="No such file"):
-        settings_in(str(tmp_path / "none.toml"))
-
-
-def test_a_file_that_is_no_text_is_told(tmp_path):
-    (tmp_path / "settings.toml").write_bytes(b"\xff")
-    with pytest.raises(BadInputError, match="is no TOML"):
+@pytest.mark.parametrize("content", [None, b"\xff"])
+def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path, content):
+    if content is not None:
+        (tmp_path / "settings.toml").write_bytes(content)
+    with pytest.raises(BadInputError) as raised:
         settings_in(str(tmp_path / "settings.toml"))
+    assert raised.value.source == str(tmp_path / "settings.toml")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eventstore.errors import NotFoundError
+from eventstore.errors import AmbiguousError, BadInputError, NotFoundError
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import SESSION, tale
 from tests.support.pi_files import header, said
@@ -37,9 +37,8 @@ def test_a_session_is_meant_by_a_unique_beginning_of_its_id(two: Refold) -> None
 
 
 def test_a_beginning_that_sessions_share_is_ambiguous_and_the_error_names_them(two: Refold) -> None:
-    assert two.problem("tree", "0199") == (
-        f"session '0199' is ambiguous ({SESSION}, {OTHER}); give more of it"
-    )
+    error = two.refused(AmbiguousError, "tree", "0199")
+    assert (error.what, error.name, error.candidates) == ("session", "0199", [SESSION, OTHER])
 
 
 def test_a_session_is_meant_by_its_title(two: Refold) -> None:
@@ -48,7 +47,7 @@ def test_a_session_is_meant_by_its_title(two: Refold) -> None:
 
 def test_a_title_that_sessions_share_is_ambiguous(two: Refold) -> None:
     two("rename", OTHER, "The parser")
-    assert "is ambiguous" in two.problem("tree", "The parser")
+    assert two.refused(AmbiguousError, "tree", "The parser").candidates == [SESSION, OTHER]
 
 
 def test_a_beginning_of_an_id_goes_before_a_title(two: Refold) -> None:
@@ -63,8 +62,9 @@ def test_at_last_is_the_session_that_was_written_to_last(two: Refold) -> None:
 
 
 def test_at_last_of_an_empty_store_says_what_to_do(refold: Refold) -> None:
-    refold.problem("import", "nothing.jsonl")
-    assert refold.problem("tree", "@last") == "no session '@last'; the store is empty: refold import FILE"
+    refold("import", "nothing.jsonl", code=1)
+    error = refold.refused(NotFoundError, "tree", "@last")
+    assert (error.name, error.remedy.endswith(": refold import FILE")) == ("@last", True)
 
 
 def test_a_path_of_a_file_is_imported_first(refold: Refold, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_path_of_a_file_that_grew_brings_what_is_new(told: Refold, tmp_path: P
 
 
 def test_a_path_that_is_not_there_is_told(told: Refold) -> None:
-    assert told.problem("tree", "gone.jsonl") == "gone.jsonl: there is no such file; check the path"
+    assert told.refused(BadInputError, "tree", "gone.jsonl").source == "gone.jsonl"
 
 
 def test_an_id_goes_before_a_path(told: Refold, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_name_that_a_person_gives_a_new_session_is_none_of_another_thing(
     told: Refold, tmp_path: Path, command: tuple[str, ...], name: str
 ) -> None:
     (tmp_path / "there").write_text("a file")
-    assert told.problem(*command, "--as", name).startswith(f"session {name!r}: ")
+    assert told.refused(BadInputError, *command, "--as", name).source == f"session {name!r}"
     assert len(told("sessions", "--json").json["sessions"]) == 1
 
 
@@ -117,12 +117,16 @@ def test_a_session_that_is_not_there_is_told_with_the_command_that_lists_them(to
 
 def test_a_folder_is_no_session(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "sessions").mkdir()
-    problem = told.problem("tree", "sessions")
-    assert problem == "no session 'sessions'; of that name there is a folder: name a session file in it"
+    error = told.refused(NotFoundError, "tree", "sessions")
+    assert (error.name, error.remedy != told.refused(NotFoundError, "tree", "nope").remedy) == (
+        "sessions",
+        True,
+    )
 
 
 def test_an_empty_name_means_no_session(told: Refold) -> None:
-    assert told.problem("tree", "").startswith("no session ''; ")
+    error = told.refused(NotFoundError, "tree", "")
+    assert (error.what, error.name) == ("session", "")
 
 
 @pytest.fixture
@@ -152,15 +156,15 @@ def test_a_title_means_the_newest_generation(generations: Refold) -> None:
 
 
 def test_where_a_beginning_means_the_newest_of_several_generations_it_says_so(generations: Refold) -> None:
-    note = f"refold: note: '0199' is '{SESSION}~2', the newest of 2 generations of the session\n"
-    assert generations("tree", "0199").errors == note
+    (note,) = generations("tree", "0199").notes
+    assert ("'0199'" in note, f"'{SESSION}~2'" in note, " 2 " in note) == (True, True, True)
     assert generations("tree", SESSION).errors == ""
 
 
 def test_a_generation_is_meant_by_a_beginning_and_its_number(generations: Refold) -> None:
     assert meant(generations, "0199~1") == SESSION
     assert meant(generations, "0199~2") == f"{SESSION}~2"
-    assert generations.problem("tree", "0199~3").startswith("no session '0199~3'; ")
+    assert generations.refused(NotFoundError, "tree", "0199~3").name == "0199~3"
 
 
 def test_the_tenth_generation_is_newer_than_the_ninth(refold: Refold) -> None:
@@ -173,7 +177,7 @@ def test_a_tilde_in_an_id_does_not_make_it_a_generation(refold: Refold) -> None:
     for name in ("a~draft", "a~02"):
         refold("append", name, stdin='{"type":"custom","customType":"x"}')
     assert meant(refold, "a~d") == "a~draft"
-    assert "is ambiguous" in refold.problem("tree", "a~")
+    assert sorted(refold.refused(AmbiguousError, "tree", "a~").candidates) == ["a~02", "a~draft"]
 
 
 def event(refold: Refold, name: str) -> str:
@@ -194,12 +198,8 @@ def test_an_event_is_meant_by_its_number(told: Refold) -> None:
 
 
 def test_a_beginning_that_events_share_is_ambiguous_and_the_error_names_them(told: Refold) -> None:
-    assert told.problem("show", SESSION, "a") == ("event 'a' is ambiguous (a1, a2, a3, a4); give more of it")
-
-
-@pytest.mark.parametrize("name", ["nope", "", "#0", "#18", "#", "#x", "#²"])
-def test_an_event_that_is_not_there_is_told(told: Refold, name: str) -> None:
-    assert told.problem("show", SESSION, name).startswith("no event ")
+    error = told.refused(AmbiguousError, "show", SESSION, "a")
+    assert (error.what, error.name, error.candidates) == ("event", "a", ["a1", "a2", "a3", "a4"])
 
 
 def test_an_id_goes_before_a_number(refold: Refold) -> None:
@@ -221,34 +221,28 @@ def test_a_leaf_is_meant_like_an_event_or_as_the_root(told: Refold, command: lis
 
 
 def test_a_leaf_that_is_no_node_of_the_tree_is_told(told: Refold) -> None:
-    assert "is no node of the tree" in told.problem("context", SESSION, "--leaf", "#17")
+    error = told.refused(NotFoundError, "context", SESSION, "--leaf", "#17")
+    assert (error.what, error.name) == ("entry", event(told, "#17"))
 
 
 def test_a_leaf_that_came_later_than_the_state_asked_for_is_told(told: Refold) -> None:
-    assert told.problem("context", SESSION, "--leaf", "a4", "--as-of", "5").startswith("no event 'a4'; ")
+    error = told.refused(NotFoundError, "context", SESSION, "--leaf", "a4", "--as-of", "5")
+    assert (error.what, error.name) == ("event", "a4")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("show", "#99"),
-        ("show", "#0"),
-        ("show", "#" + "9" * 5000),
-        ("show", "nope"),
-        ("tree", "--as-of", "99"),
-        ("context", "--leaf", "nope"),
-        ("undo", "nope"),
-        ("label", "#99", "x"),
-    ],
-)
-def test_an_event_that_is_not_there_is_told_with_the_command_that_lists_them(
-    told: Refold, arguments: tuple[str, ...]
-) -> None:
-    command, *rest = arguments
-    name = {"--as-of": "#99"}.get(rest[0], rest[0]) if rest[0] != "--leaf" else rest[1]
-    assert told.problem(command, SESSION, *rest) == (
-        f"no event '{name}'; 'refold log {SESSION}' lists the session's events"
-    )
+NO_EVENTS: list[tuple[tuple[str, ...], str]] = [
+    *((("show", name), name) for name in ("nope", "", "#0", "#18", "#99", "#", "#x", "#²", "#" + "9" * 5000)),
+    (("tree", "--as-of", "99"), "#99"),
+    (("context", "--leaf", "nope"), "nope"),
+    (("undo", "nope"), "nope"),
+    (("label", "#99", "x"), "#99"),
+]
+
+
+def test_an_event_that_is_not_there_is_told_with_the_command_that_lists_them(told: Refold) -> None:
+    for (command, *rest), name in NO_EVENTS:
+        error = told.refused(NotFoundError, command, SESSION, *rest)
+        assert (error.what, error.name, f"refold log {SESSION}" in error.remedy) == ("event", name, True)
 
 
 def test_a_store_that_this_process_has_open_is_told_as_such(told: Refold) -> None:
@@ -266,5 +260,5 @@ def test_a_store_that_this_process_has_open_is_told_as_such(told: Refold) -> Non
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "is already open in this process" in done.stderr
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith(f"refold: {told.store}: ")

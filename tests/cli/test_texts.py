@@ -21,12 +21,8 @@ def test_definitions_come_as_they_are_written() -> None:
     assert tools_of(file(written)) == written
 
 
-@pytest.mark.parametrize("content", [b"{}", b'["bash"]', b"[{}]", b"3"])
+@pytest.mark.parametrize("content", [b"{}", b'["bash"]', b"[{}]", b"3", b"[{"])
 def test_what_is_no_list_of_tools_is_told_with_its_file(content: bytes) -> None:
-    with pytest.raises(BadInputError, match=r"^tools\.json: is no list of tools; give a JSON list"):
+    with pytest.raises(BadInputError) as info:
         tools_of(file(content))
-
-
-def test_what_is_no_json_is_told_with_its_file() -> None:
-    with pytest.raises(BadInputError, match=r"^tools\.json: is no JSON \("):
-        tools_of(file(b"[{"))
+    assert info.value.source == "tools.json"

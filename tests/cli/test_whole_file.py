@@ -26,7 +26,8 @@ def test_what_was_there_stays_where_the_pieces_end_early(tmp_path: Path) -> None
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "old"}
 
 
-@pytest.mark.parametrize(("name", "problem"), [(".", "is a folder"), ("gone/a", "cannot be written")])
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path, name: str, problem: str) -> None:
-    with pytest.raises(BadInputError, match=problem):
+@pytest.mark.parametrize("name", [".", "gone/a"])
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInputError) as info:
         write_whole(str(tmp_path / name), [b"x"])
+    assert info.value.source == str(tmp_path / name)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from compaction.hooks import Cancel, Hooks
 from tests.cli import long_talk, tale
 from tests.cli.golden import API, File, Run, Scene, Step
 from tests.cli.hostile import hostile
@@ -252,6 +253,21 @@ BY_A_MODEL: Final = f"--summarizer anthropic --endpoint {API}"
 BY_A_SERVICE: Final = f"--summarizer http --endpoint {API}"
 
 
+def _hooked(command: str, **functions: Any) -> Run:
+    hooks = [Hooks(name="ticketing", **functions)]
+    return Run(command, patch={"compaction.hooks.installed_hooks": lambda: hooks})
+
+
+def _closed(happening: object) -> Cancel:
+    del happening
+    return Cancel("the ticket is closed")
+
+
+def _broken(happening: object) -> None:
+    del happening
+    raise OSError("no\nnetwork")
+
+
 def _damage(change: Step) -> Scene:
     return Scene(the_tale, [change, "sessions", "verify"])
 
@@ -397,6 +413,15 @@ SCENES: Final[dict[str, Sequence[Scene]]] = {
                     "bytes.jsonl", header(session=OTHER) + b'{"type":"custom","id":"x","customType":"\xff"}\n'
                 ),
                 "import bytes.jsonl",
+                File(
+                    "longer.jsonl",
+                    header(session="l") + said("hello", "e1", None) + said("again", "e2", "e1"),
+                ),
+                "import longer.jsonl",
+                File("shorter.jsonl", header(session="l") + said("hello", "e1", None)),
+                "files shorter.jsonl",
+                File("utf-16.jsonl", tale.tale().decode().encode("utf-16")),
+                "import utf-16.jsonl",
                 File("orphan.jsonl", header(session="orphan") + said("hello", "x1", "gone")),
                 "import orphan.jsonl",
             ],
@@ -763,6 +788,8 @@ SCENES: Final[dict[str, Sequence[Scene]]] = {
             ],
         ),
         Scene(the_tale, ["go @last b2 --summarize"]),
+        Scene(the_tale, [_hooked(f"go @last b2 --summarize {EXTRACTING}", before_move=_closed)]),
+        Scene(the_tale, [_hooked(f"go @last b2 --summarize {EXTRACTING}", before_move=_broken)]),
         Scene(the_tale, ["go @last b2 --summary 'It was fixed.' --label 'once more'"]),
         Scene(the_tale, ["label @last a3 here", f"go @last i1 --summarize {EXTRACTING}"]),
         Scene(
@@ -865,6 +892,13 @@ SCENES: Final[dict[str, Sequence[Scene]]] = {
             the_talk,
             [f"{KEEPING} --template short {BY_A_SERVICE}"],
             [refuses(529, "overloaded", retry_after="0.01"), answers({"summary": "In short."})],
+        ),
+        Scene(
+            the_talk,
+            [
+                _hooked(f"{KEEPING} {EXTRACTING}", before_compaction=_closed),
+                _hooked(f"{KEEPING} {EXTRACTING}", before_compaction=_broken, after_compaction=_broken),
+            ],
         ),
         Scene(
             the_talk,
@@ -974,6 +1008,15 @@ SCENES: Final[dict[str, Sequence[Scene]]] = {
                 File("settings.toml", "reserveTokens = 8_000\n"),
                 f"maintain @last {EXTRACTING} --settings settings.toml --window 8000",
                 File("settings.toml", "enable = true\nthreshold_percent = 101\n[promotion]\nmodel = 'x'\n"),
+                f"maintain @last {EXTRACTING} --settings settings.toml",
+                File(
+                    "settings.toml",
+                    "enabled = 1\nstrategy = 'guess'\nreserveToken = 1\nthreshold_tokens = -2\n"
+                    "keep_recent_tokens = -1\nreserve_tokens = 1\nreserveTokens = 2\nmostFailures = 0\n"
+                    "[promotion]\nmodel = 'x'\nwindow = 1\nwidth = 2\n[branchSummary]\nreserveTokens = -1\n",
+                ),
+                f"maintain @last {EXTRACTING} --settings settings.toml",
+                File("settings.toml", "promotion = 1\nthreshold_percent = '80'\n"),
                 f"maintain @last {EXTRACTING} --settings settings.toml",
                 File("settings.toml", "[[["),
                 f"maintain @last {EXTRACTING} --settings settings.toml",
