@@ -79,7 +79,8 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event to append. `time` is when it happened, in epoch milliseconds; None where nobody knows.
 
     `parent` is an id of the session, None for a root, or `Parent.LEAF`. For a kind that is off-path it
-    is ignored. `format` names how `body` is to be read (`eventstore.formats`).
+    is ignored. `format` names how `body` is to be read (`eventstore.formats`). `is_clocked`: the time is that of the
+    clock where the event was made; sent again under its id, it may have another time and is the same event.
     """
 
     id: str
@@ -88,6 +89,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     format: str
     parent: str | Literal[Parent.LEAF] | None = Parent.LEAF
     time: int | None = None
+    is_clocked: bool = False
     cause: str = ""
     facts: Facts = Facts()
 

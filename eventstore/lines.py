@@ -64,6 +64,8 @@ def event_of_line(
         format=FORMAT,
         parent=parent,
         time=clock() if time is None else time,
+        # Without an id, it is another event each time, even if a new id should ever meet one that is taken.
+        is_clocked=time is None and event_id != "",
         cause=cause,
         facts=facts_of(kind, body, entry_of(body)),
     )

@@ -367,14 +367,24 @@ def check_record(kind: str, body: bytes) -> None:
     try:
         record = record_of(kind, body)
         if isinstance(record, MessageRecord):
-            _decode_message(record.message)
+            message = _decode_message(record.message)
+            if message.role in _WITH_CONTENT and not isinstance(message.content, str | list):
+                raise msgspec.ValidationError(
+                    f"a {message.role} message needs `content`, a text or a list of blocks"
+                )
     except msgspec.DecodeError as error:
         raise BadInputError(f"record of kind {kind!r}", str(error), _SEE) from None
 
 
 class _AnyMessage(msgspec.Struct, frozen=True):
-    role: str
+    """What is required of a message: a role, and of most roles content, a text or a list of blocks."""
 
+    role: str
+    content: Any = None
+
+
+_WITH_CONTENT: Final = frozenset({"user", "assistant", "toolResult", "custom", "hookMessage", "developer"})
+"""Roles of messages that are their content; those of others have other fields."""
 
 _decode_message: Final = msgspec.json.Decoder(_AnyMessage).decode
 _SEE: Final = "the page on events (docs/events.md) names every field and its type"

@@ -53,7 +53,8 @@ class SessionWriter:
     ) -> list[str]:
         """Append records in one transaction, each below the entry before, and give their ids.
 
-        The first goes below `parent`. `ids` are those of `fresh_ids` where one record points at another.
+        The first goes below `parent`. `ids` are those of `fresh_ids` where one record points at another; records that
+        are appended again under the same ids, later, are there already and are not added twice.
         Raises what `EventLog.append` raises.
         """
         for record in records:
@@ -66,7 +67,8 @@ class SessionWriter:
         events = []
         above = parent
         for record, event_id in zip(records, names, strict=True):
-            events.append(compose(record, id=event_id, time=now, parent=above, cause=cause))
+            event = compose(record, id=event_id, time=now, parent=above, cause=cause)
+            events.append(msgspec.structs.replace(event, is_clocked=bool(ids)))
             above = event_id if is_entry(record.kind) else above
         self.log.append(self.session, events, expected=expected)
         return names

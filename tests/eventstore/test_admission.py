@@ -77,6 +77,10 @@ class TestTheSameEvent:
     def test_a_parent_left_to_the_leaf_is_not_held_against_it(self) -> None:
         assert is_same(msgspec.structs.replace(self.new, parent=Parent.LEAF), self.new)
 
+    def test_a_time_of_the_writers_clock_is_not_held_against_it(self) -> None:
+        assert is_same(msgspec.structs.replace(self.new, time=1, is_clocked=True), self.new)
+        assert not is_same(msgspec.structs.replace(self.new, time=1, is_clocked=True, body=b""), self.new)
+
     def test_the_parent_of_an_event_off_the_path_is_not_held_against_it(self) -> None:
         assert is_same(decision("d", parent="one"), decision("d", parent="two"))
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from eventstore import EventLog, SessionWriter
-from eventstore.errors import BadInputError, VersionConflictError
+from eventstore.errors import BadInputError, EventConflictError, VersionConflictError
 from eventstore.frame import decode
 from eventstore.records import Custom, Label, ModelChange, ObservedRewrite, Rewrite, SessionInfo, Shown, embed
 from tests.support import told
@@ -122,3 +122,50 @@ def test_what_is_nested_too_deeply_is_refused(log: EventLog, levels: int) -> Non
         SessionWriter(log, "s").append(Custom(custom_type="x", data=content))
     for refused in (message_refused, record_refused):
         assert told.numbers(refused.value.problem) == [500]
+
+
+def test_records_sent_again_under_their_ids_later_are_there_already(log: EventLog) -> None:
+    times = iter([1, 2])
+    writer = SessionWriter(log, "s", clock=lambda: next(times))
+    names = writer.fresh_ids(2)
+    for _ in range(2):
+        assert writer.append(SessionInfo(name="a"), SessionInfo(name="b"), ids=names) == names
+    assert ids(log) == names
+
+
+def test_other_records_under_the_same_ids_are_refused(log: EventLog) -> None:
+    writer = SessionWriter(log, "s")
+    names = writer.append(SessionInfo(name="a"))
+    with pytest.raises(EventConflictError) as refused:
+        writer.append(SessionInfo(name="b"), ids=names)
+    assert refused.value.event_id == names[0]
+
+
+def test_the_same_record_without_an_id_is_another_each_time(log: EventLog) -> None:
+    writer = SessionWriter(log, "s", clock=lambda: 1)
+    writer.message(HELLO)
+    writer.message(HELLO)
+    assert len(ids(log)) == 2
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "toolResult", "custom", "hookMessage", "developer"])
+@pytest.mark.parametrize("content", [{}, {"content": None}, {"content": 5}, {"content": {"type": "text"}}])
+def test_a_message_without_content_is_refused(log: EventLog, role: str, content: dict[str, object]) -> None:
+    with pytest.raises(BadInputError):
+        SessionWriter(log, "s").message({"role": role, **content})
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": ""},
+        {"role": "assistant", "content": []},
+        {"role": "bashExecution", "command": "ls", "output": ""},
+        {"role": "branchSummary", "summary": "s"},
+        {"role": "fileMention", "files": []},
+    ],
+)
+def test_a_message_of_a_role_with_other_fields_needs_no_content(
+    log: EventLog, message: dict[str, object]
+) -> None:
+    assert SessionWriter(log, "s").message(message)

@@ -3,6 +3,9 @@ from __future__ import annotations
 import json
 import subprocess
 
+import click
+import pytest
+
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
@@ -76,6 +79,30 @@ def test_the_same_line_again_adds_nothing_and_is_acknowledged(refold: Refold) ->
     refold("append", "s", "--expected", "0", stdin=same)
     again = refold("append", "s", "--expected", "0", stdin=same).json
     assert again == {"line": 1, "id": "e1", "seq": 1, "version": 1, "added": 0}
+
+
+def test_the_same_line_again_later_adds_nothing_though_it_has_no_time(refold: Refold) -> None:
+    first = refold("append", "s", stdin=HELLO + CUSTOM).json_lines
+    time = refold("log", "s", "--json").json_lines[0]["time"]
+    again = refold("append", "s", stdin=HELLO).json
+    assert (again["seq"], again["added"], len(first)) == (1, 0, 2)
+    assert refold("log", "s", "--json").json_lines[0]["time"] == time
+
+
+def test_the_same_line_again_is_another_event_if_it_has_no_id(refold: Refold) -> None:
+    assert [each["added"] for each in refold("append", "s", stdin=CUSTOM * 2).json_lines] == [1, 1]
+
+
+def test_the_same_line_with_another_time_is_other_contents(refold: Refold) -> None:
+    record = {"type": "custom", "customType": "x", "id": "e1"}
+    refold("append", "s", stdin=line({**record, "timestamp": 1}))
+    refold.refused(click.ClickException, "append", "s", stdin=line({**record, "timestamp": 2}))
+
+
+@pytest.mark.parametrize("message", [{"role": "user"}, {"role": "assistant", "content": None}])
+def test_a_message_without_content_is_refused(refold: Refold, message: dict[str, object]) -> None:
+    sent = CUSTOM + line({"type": "message", "message": message})
+    assert refold.refused(BadInputError, "append", "s", stdin=sent).line == 2
 
 
 def test_the_same_id_with_other_contents_is_told(refold: Refold) -> None:
