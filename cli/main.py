@@ -159,7 +159,7 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _fail_by(error: Exception) -> NoReturn:
-    """End by an error that is refold's own, the store's, or nobody's: a fault of the program."""
+    """End by an error that refold raised on purpose, or by one that it did not: a fault of the program."""
     from eventstore.errors import RefoldError
 
     if isinstance(error, RefoldError):
@@ -169,8 +169,6 @@ def _fail_by(error: Exception) -> NoReturn:
         _fail(last, "", code=1)
     if os.environ.get(TRACEBACK):
         raise error
-    if type(error).__module__.partition(".")[0] == "lmdb":
-        _fail(f"the store is damaged ({error})", "restore it from a backup", code=1)
     fault = f"this is a fault of refold itself ({type(error).__name__}: {error})"
     _fail(fault, f"{TRACEBACK}=1 shows where", code=FAULT)
 

@@ -128,6 +128,8 @@ class LmdbLog:
         with _Snapshots(self) as snapshot:
             try:
                 self._environment().copy(os.fspath(folder), compact=True, txn=snapshot._transaction)
+            except (lmdb.CorruptedError, lmdb.PageNotFoundError):
+                raise  # The store is at fault, not the folder: the snapshot makes it a CorruptionError.
             except lmdb.Error as error:
                 raise StoreError(
                     os.fspath(folder), f"cannot be written ({error})", "name another place"

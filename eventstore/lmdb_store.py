@@ -42,6 +42,8 @@ _NEW_MAP: Final = 1 << 20
 """What a new store may grow to while its tables are made."""
 _OPENINGS: Final = 3
 """Times that a store is opened whose files change meanwhile: a layered file system copies one that is written."""
+_WALKS: Final = 3
+"""How often the pages of a file are walked before what is found counts."""
 _OPENING: Final = Lock()
 """py-lmdb refuses to open a store twice in one process, but not to two threads at the same moment."""
 _OF_ANOTHER_KIND: Final = (
@@ -187,6 +189,12 @@ def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
         raise StoreError(str(folder), "is a file, not a store's folder", "name another folder with --store")
     if data.exists() and data.stat().st_size:
         return True
+    if not create and data.exists():
+        raise StoreError(
+            str(folder),
+            f"its {data.name} is empty",
+            "restore it from a backup, or import a session if there was none yet",
+        )
     if not create:
         raise StoreError(str(folder), "there is no store here", "import a session first: refold import FILE")
     ours = (DATA_FILE, LOCK_FILE)
@@ -207,12 +215,26 @@ def _check_whole(env: lmdb.Environment, path: str, data: Path) -> None:
         return
     # The last pages may be free ones that were never written; only a walk through the file tells. The
     # transaction keeps other processes from writing over what is walked.
-    from lmdb.verify import verify  # noqa: PLC0415
-
     with env.begin():
-        findings = verify(str(data))  # type: ignore[no-untyped-call]
-    if findings:
+        problems = page_problems(data)
+    if problems:
         raise StoreError(path, f"is truncated: {actual} bytes of {expected}", "restore it from a backup")
+
+
+def page_problems(data: Path) -> list[str]:
+    """Walk the pages of a file in use, and return what is wrong with them, a line each."""
+    from lmdb.verify import VerifyError, verify  # noqa: PLC0415
+
+    problems: list[str] = []
+    # A file that grows just when its size and its newest page are asked looks cut, a page in writing damaged.
+    for _ in range(_WALKS):
+        try:
+            problems = verify(str(data))  # type: ignore[no-untyped-call]
+        except VerifyError as error:
+            problems = [str(error)]
+        if not problems:
+            break
+    return problems
 
 
 def _open_tables(env: lmdb.Environment, files: StoreFiles, path: str) -> tuple[Databases, int]:

@@ -18,9 +18,11 @@ def command(ctx: click.Context, folder: str, *, as_json: bool) -> None:
     """
     from cli.interrupt import tidy_end
     from cli.output import counted, echo_json, echo_text, progress_bar
-    from cli.store import opened
+    from cli.store import opened, store_path
     from eventstore.backup import backup
+    from eventstore.pages import require_sound_pages
 
+    require_sound_pages(store_path(ctx.obj))
     with tidy_end(), opened(ctx) as log, progress_bar("verifying the copy") as progress:
         made = backup(log, folder, progress=progress)
     found = made.verification

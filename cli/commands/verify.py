@@ -25,33 +25,30 @@ def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
     backup wrote is compared with and left as it is.
     """
     from cli.output import counted, echo_json, echo_text, progress_bar
-    from cli.store import opened
+    from cli.store import opened, store_path
     from cli.whole_file import write_whole
     from eventstore.heads import encode_heads, read_heads
+    from eventstore.pages import check_pages
     from eventstore.verify import verify
 
-    with opened(ctx) as log, progress_bar("verifying") as progress:
-        if heads is not None and Path(heads).absolute().parent.resolve() == Path(log.path).resolve():
-            raise click.BadParameter(
-                "a file in the store's folder would be lost with it", param_hint="--heads"
-            )
-        saved = read_heads(heads) if heads is not None and Path(heads).exists() else None
-        found = verify(log, saved=saved.heads if saved else (), progress=progress)
-        compared = None
-        if heads is not None:
-            is_saved = not found.findings and (saved is None or saved.by != "backup")
-            if is_saved:
+    folder = Path(store_path(ctx.obj))
+    if heads is not None and Path(heads).absolute().parent.resolve() == folder.resolve():
+        raise click.BadParameter("a file in the store's folder would be lost with it", param_hint="--heads")
+    saved = read_heads(heads) if heads is not None and Path(heads).exists() else None
+    compared, is_saved = 0, False
+    found = check_pages(folder)
+    if found is None:
+        with opened(ctx) as log, progress_bar("verifying") as progress:
+            found = verify(log, saved=saved.heads if saved else (), progress=progress)
+            compared = len(saved.heads) if saved else 0
+            if heads is not None and not found.findings and (saved is None or saved.by != "backup"):
                 with log.snapshot() as snapshot:
                     write_whole(heads, [encode_heads(snapshot.heads(), "verify")])
-            compared = {"file": heads, "compared": len(saved.heads) if saved else 0, "saved": is_saved}
+                is_saved = True
+    told = None if heads is None else {"file": heads, "compared": compared, "saved": is_saved}
     if as_json:
         echo_json(
-            {
-                "sessions": found.sessions,
-                "events": found.events,
-                "findings": found.findings,
-                "heads": compared,
-            }
+            {"sessions": found.sessions, "events": found.events, "findings": found.findings, "heads": told}
         )
     else:
         for finding in found.findings:
@@ -59,14 +56,14 @@ def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
             echo_text(f"{where}: {finding.problem}")
         state = counted(len(found.findings), "problem") if found.findings else "sound"
         echo_text(f"{counted(found.events, 'event')} of {counted(found.sessions, 'session')}: {state}")
-        if compared is not None:
-            echo_text(_told(compared))
+        if told is not None:
+            echo_text(_told(told))
     ctx.exit(1 if found.findings else 0)
 
 
-def _told(compared: dict[str, Any]) -> str:
+def _told(heads: dict[str, Any]) -> str:
     from cli.output import counted
 
-    against = f"compared with {counted(compared['compared'], 'saved head')}"
-    state = "the present heads are saved" if compared["saved"] else "left as it was"
-    return f"{compared['file']}: {against}; {state}"
+    against = f"compared with {counted(heads['compared'], 'saved head')}"
+    state = "the present heads are saved" if heads["saved"] else "left as it was"
+    return f"{heads['file']}: {against}; {state}"

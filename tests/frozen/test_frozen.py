@@ -6,14 +6,18 @@ import json
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from eventstore import open_store
+from eventstore.frame import VERSION
 from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb_store import STORE_VERSION
 from eventstore.records import FORMAT, RECORDS, record_of
 from eventstore.verify import verify
 from tests.frozen.reading import events_of, read
 from tests.support.events import message
+from tests.support.tampering import tables
 
 STORES = sorted(path.parent for path in Path(__file__).parent.glob("store-*/data.mdb"))
 
@@ -32,8 +36,8 @@ def copy(frozen: Path, tmp_path: Path):
         yield log
 
 
-def test_there_is_a_frozen_store() -> None:
-    assert [path.name for path in STORES][:1] == ["store-1"]
+def test_there_is_a_frozen_store_of_each_version() -> None:
+    assert [path.name for path in STORES] == [f"store-{version}" for version in range(1, VERSION + 1)]
 
 
 def test_a_frozen_store_says_what_it_always_said(frozen: Path, copy: LmdbLog) -> None:
@@ -70,3 +74,21 @@ def test_a_frozen_store_goes_on(copy: LmdbLog) -> None:
         assert copy.append(session, [message("new")], expected=version).version == version + 1
     assert copy.append("a new session", [message("new")]).version == 1
     assert verify(copy).findings == []
+
+
+def test_a_frozen_store_is_marked_as_of_this_version_once_it_is_appended_to(
+    frozen: Path, tmp_path: Path
+) -> None:
+    oldest = int(frozen.name.removeprefix("store-"))
+    shutil.copy(frozen / "data.mdb", tmp_path)
+    for times in range(3):
+        with tables(tmp_path) as looking:
+            meta = msgspec.msgpack.decode(looking.get("meta", b"refold"))
+            versions = {frame[0] for _, frame in looking.items("events")}
+        # One that only reads changes nothing: an older refold goes on reading, too.
+        assert meta == {"version": STORE_VERSION if times == 2 else oldest, "oldest_frame": oldest}
+        assert versions == ({oldest, VERSION} if times == 2 else {oldest})
+        with open_store(tmp_path, create=False) as log:
+            assert verify(log).findings == []
+            if times == 1:
+                log.append("every kind", [message("new")])

@@ -1,0 +1,99 @@
+"""The pages of a store's file, looked at before LMDB is trusted with them.
+
+Reading a damaged page through LMDB can end the process with a signal. So they are walked in a process of its own,
+which may end like that: `python -m eventstore.pages FOLDER`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import lmdb
+import msgspec
+
+from eventstore.errors import StoreError
+from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb_store import _ENGINE, _READERS, page_problems
+from eventstore.verify import Finding, Verification, verify
+
+
+def check_pages(folder: str | os.PathLike[str]) -> Verification | None:
+    """Return what is wrong with the pages of a store's file and what that does to its sessions; None if nothing is.
+
+    The store may be in use meanwhile, and need not be there: opening it says so.
+    """
+    data = Path(folder, "data.mdb")
+    if not data.is_file() or not data.stat().st_size:
+        return None
+    beside = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    # -P: what lies in the folder that one stands in is not imported.
+    done = subprocess.run(  # noqa: S603  this very program
+        [sys.executable, "-P", "-m", "eventstore.pages", os.fspath(folder)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, beside))},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    walked, *further = done.stdout.splitlines()[:2] or [b"[]"]
+    problems = msgspec.json.decode(walked, type=list[str])
+    found = Verification(sessions=0, events=0, findings=[])
+    if further:
+        found = msgspec.json.decode(further[0], type=Verification)
+    elif done.returncode:
+        problems.append(f"reading it ends a process {_ending(done.returncode)}")
+    elif not problems:
+        return None
+    pages = [Finding(session="", seq=0, problem=problem) for problem in problems]
+    return msgspec.structs.replace(found, findings=[*pages, *found.findings])
+
+
+def require_sound_pages(folder: str | os.PathLike[str]) -> None:
+    """Raise StoreError if the pages of a store's file are damaged; see `check_pages`."""
+    if damaged := check_pages(folder):
+        problem = f"is damaged ({damaged.findings[0].problem})"
+        raise StoreError(os.fspath(folder), problem, "run 'refold verify', then restore a backup")
+
+
+def _ending(code: int) -> str:
+    try:
+        return f"by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"with exit code {code}"
+
+
+def _main(folder: str) -> None:
+    """Print the problems of the pages as a line of JSON, and if there are any, what a verification finds."""
+    problems = _walk(folder)
+    _print(problems)
+    if problems:
+        with LmdbLog(folder, create=False) as log:
+            _print(verify(log))
+
+
+def _walk(folder: str) -> list[str]:
+    data = Path(folder, "data.mdb")
+    with ExitStack() as stack:
+        # The transaction keeps writers from using the pages again that are walked. Where none is to be had, the walk
+        # alone has to do; without a lock file, nobody else is there.
+        with suppress(lmdb.Error):
+            may_lock = os.access(data.with_name("lock.mdb"), os.W_OK)
+            env = lmdb.open(folder, readonly=True, lock=may_lock, max_readers=_READERS, lib_version=_ENGINE)
+            stack.enter_context(env)
+            stack.enter_context(env.begin())
+        return page_problems(data)
+
+
+def _print(found: object) -> None:
+    # Each at once: what comes next may be the end of the process.
+    sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])
