@@ -22,7 +22,7 @@ with open_store(sys.argv[1]) as log, log.snapshot():
 
 
 def report(folder: Path, commits: int, reader: str) -> None:
-    """Print the size of a store's file after so many appends of a kilobyte, with an older reader or without."""
+    """Print the size of a store's file after so many appends of a kilobyte beside such a reader."""
     path = folder / reader.replace(" ", "-")
     with open_store(path) as log:
         log.append("s", [event(0)])

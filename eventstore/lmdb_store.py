@@ -46,18 +46,18 @@ _WALKS: Final = 3
 """How often the pages of a file are walked before what is found counts."""
 _OPENING: Final = Lock()
 """py-lmdb refuses to open a store twice in one process, but not to two threads at the same moment."""
-_OF_ANOTHER_KIND: Final = (
-    lmdb.InvalidError,
-    lmdb.VersionMismatchError,
-    lmdb.CorruptedError,
-    lmdb.PageNotFoundError,
-)
+_OF_ANOTHER_KIND: Final = (lmdb.InvalidError, lmdb.VersionMismatchError)
+_DAMAGED: Final = (lmdb.CorruptedError, lmdb.PageNotFoundError)
 
 
 _REMEDIES: Final = (
-    (_OF_ANOTHER_KIND, "run 'refold verify', then restore a backup"),
+    (_DAMAGED, "run 'refold verify', then restore a backup"),
     (lmdb.PanicError, "close the store, mend its disk, then open it again"),
     (lmdb.MemoryError, "give this process more memory addresses"),
+    (
+        lmdb.LockError,
+        "a process of the same number, in another container, has it open: share their process ids",
+    ),
     (lmdb.TxnFullError, "append fewer events at a time"),
     (lmdb.MapResizedError, "another process has just made it larger: try again"),
 )
@@ -174,6 +174,8 @@ def translated(path: str, done: str, error: lmdb.Error) -> StoreError:
         )
     if isinstance(error, _OF_ANOTHER_KIND) and done == "opened":
         return StoreError(path, f"is not a refold store ({error})", "name another folder with --store")
+    if isinstance(error, _DAMAGED) and done == "opened":
+        return StoreError(path, f"is damaged ({error})", "restore it from a backup")
     if isinstance(error, lmdb.ReadersFullError):
         return StoreError(path, f"has {_READERS} readers, as many as it can", "wait until some have ended")
     remedy = next((text for kinds, text in _REMEDIES if isinstance(error, kinds)), _REMEDY)

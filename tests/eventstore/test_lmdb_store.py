@@ -201,6 +201,18 @@ class TestTruncation:
         data.write_bytes(data.read_bytes() + bytes(8192))
         assert output_of(OPEN_AND_READ, filled) == "opened\n"
 
+    def test_a_copy_with_pages_of_two_moments_is_damaged_and_not_of_another_kind(self, filled: Path) -> None:
+        data = filled / "data.mdb"
+        before = data.read_bytes()
+        with open_store(filled) as log:
+            for number in range(9):
+                log.append("s", [event(f"after{number}", data="x" * 5000)])
+                log.keep([(b"key", bytes(9000 * number))])
+        data.write_bytes(before[:8192] + data.read_bytes()[8192:])
+        with pytest.raises(StoreError) as info:
+            open_store(filled)
+        assert info.value.problem.startswith("is damaged")
+
     def test_a_whole_store_is_never_called_truncated(self, tmp_path: Path) -> None:
         for number in range(30):
             with open_store(tmp_path / "store") as log:
