@@ -53,6 +53,7 @@ def _import(log: LmdbLog, path: str, name: str | None) -> Imported:
 def note_remarks(path: str, imported: Imported) -> None:
     """One line on stderr where a file was imported on the way to something else, and not all is well with it."""
     from cli.output import counted, echo_note
+    from eventstore.errors import shell_command
 
     facts = [
         f"{counted(len(remarks), 'line')} {what}"
@@ -66,7 +67,7 @@ def note_remarks(path: str, imported: Imported) -> None:
     ]
     facts += ["grown here and in the file: the leaf stays"] if imported.diverged else []
     if facts:
-        echo_note(f"{path}: {', '.join(facts)}; 'refold import {path}' lists them")
+        echo_note(f"{path}: {', '.join(facts)}; to list them: {shell_command('import', path)}")
 
 
 def note_more_in_store(log: LmdbLog, path: str, imported: Imported) -> None:

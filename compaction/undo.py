@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from eventstore.errors import BadInputError, NotFoundError, no_event
+from eventstore.errors import BadInputError, NotFoundError, no_event, shell_command
 from eventstore.event import Event, Parent
 from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import Buffer, decode, header_of
@@ -133,7 +133,7 @@ class _Branch:
                 "compaction, rewrite or move to undo in session",
                 self._session,
                 f"{imported.kind} {imported.id!r} came with an import and is undone by name alone: "
-                f"refold undo {self._session} {imported.id}",
+                + shell_command("undo", self._session, imported.id),
             )
         raise NotFoundError(
             "compaction, rewrite or move to undo in session",
@@ -153,7 +153,7 @@ class _Branch:
         if undo_of_it is not None:
             raise BadInputError(where, "is undone already", f"undo {undo_of_it!r} to have it back")
         if all(header_of(frame).seq != seq for frame in self._frames):
-            remedy = f"go there first: refold go {self._session} {target}"
+            remedy = f"go there first: {shell_command('go', self._session, target)}"
             raise BadInputError(where, "lies on another branch", remedy)
         entries = self._append_with(seq)
         objection = self._objection(entries)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 
 class RefoldError(Exception):
     """Base of every error that refold raises on purpose; its text is one line for a person.
@@ -33,9 +35,20 @@ class NotFoundError(RefoldError):
         super().__init__(f"no {what} {name!r}; {remedy}")
 
 
+def shell_command(command: str, *names: str) -> str:
+    """Return a command of refold, for people to run: names are quoted for a shell, and none is taken for an option.
+
+    `command` is what follows `refold`, options included.
+    """
+    guard = ["--"] if any(name.startswith("-") for name in names) else []
+    return f"refold {command} {shlex.join([*guard, *names])}"
+
+
 def no_event(session: str, name: str) -> NotFoundError:
     """That a session has no event of this id or, with # before it, of this number."""
-    return NotFoundError("event", name, f"'refold log {session}' lists the session's events")
+    return NotFoundError(
+        "event", name, f"the session's events are listed by: {shell_command('log', session)}"
+    )
 
 
 class AmbiguousError(RefoldError):

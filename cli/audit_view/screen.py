@@ -9,6 +9,7 @@ from cli.audit_view.lines import dollars, part_of, percent, print_line
 from cli.audit_view.remarks import remarks
 from cli.output import counted, one_line, table, thousands, unbroken
 from cli.replaced import came_with_compaction, grew, names, replacements, undone
+from eventstore.errors import shell_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +58,7 @@ def print_screen(out: Console, audit: Audit) -> None:
     _print_losses(out, worst[0], called)
     _print_gone(out, [each for each in worst if not came_with_compaction(each)], called)
     out.print()
-    more = f"All of each: refold audit --full {unbroken(audit.session)}. On a page: refold report."
+    more = f"All of each: {unbroken(shell_command('audit --full', audit.session))}. On a page: refold report."
     print_line(out, more, style="dim")
     out.print()
 

@@ -82,7 +82,7 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     from cli.own_files import POLICIES
     from cli.toml_text import toml_text
     from compaction.policies import preset, preset_names
-    from eventstore.errors import BadInputError, NotFoundError
+    from eventstore.errors import BadInputError, NotFoundError, shell_command
 
     origin, extensible = origin or "pi", f"extend one of {', '.join(preset_names())}"
     if origin not in preset_names():
@@ -94,7 +94,7 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     if as_json:
         echo_json({"policy": name, "path": str(path)})
     else:
-        echo_text(f"edit {unbroken(str(path))}, then: refold policies check {unbroken(name)}")
+        echo_text(f"edit {unbroken(str(path))}, then: {unbroken(shell_command('policies check', name))}")
 
 
 def _commented(policy: Policy) -> str:

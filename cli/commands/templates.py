@@ -58,7 +58,7 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     from cli.output import echo_json, echo_text, unbroken
     from cli.own_files import TEMPLATES
     from compaction.templates import built_in_names, built_in_text, renamed
-    from eventstore.errors import NotFoundError
+    from eventstore.errors import NotFoundError, shell_command
 
     if origin is None and name not in built_in_names():
         raise NotFoundError("template", name, "name the one to begin from with --from, such as compaction")
@@ -67,7 +67,7 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     if as_json:
         echo_json({"template": name, "path": str(path)})
     else:
-        echo_text(f"edit {unbroken(str(path))}, then: refold templates check {unbroken(name)}")
+        echo_text(f"edit {unbroken(str(path))}, then: {unbroken(shell_command('templates check', name))}")
 
 
 def _text_of(name: str) -> str:

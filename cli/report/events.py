@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
@@ -14,6 +13,7 @@ from cli.report.lines import Line, Lines
 from cli.report.material import Material
 from cli.report.model import EventGroup, EventView
 from cli.report.texts import LONGEST_TEXT, cut
+from eventstore.errors import shell_command
 from eventstore.event import Event
 from eventstore.views import Message
 from projections.renderers.text import message_text
@@ -94,7 +94,7 @@ def _event_view(
         facts=list(_facts(event, view)),
         text=shown,
         left_out=left_out,
-        show=f"refold show {shlex.quote(event.session)} '#{event.seq}'",
+        show=shell_command("show", event.session, f"#{event.seq}"),
         target=target if target != f"e-{event.seq}" else "",
     )
 

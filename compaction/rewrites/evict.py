@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from compaction.part import PolicyPart
 from compaction.rewrites.sized_context import SizedContext
 from eventstore.records import Shown
@@ -29,5 +31,10 @@ class Evict(PolicyPart, frozen=True, tag="evict"):
 def _medium(block: Block, role: str) -> str:
     """What kind of attachment a block is, "" for none. Blocks of other types in an answer are the model's own."""
     if isinstance(block, Image):
-        return block.mime or "image"
-    return block.type or "file" if isinstance(block, Opaque) and role != "assistant" else ""
+        return _named(block.mime or "image")
+    return _named(block.type or "file") if isinstance(block, Opaque) and role != "assistant" else ""
+
+
+def _named(medium: str) -> str:
+    """A name as it is, but for what could end the marker, or go on in another line: that is percent-encoded."""
+    return quote(medium, safe="/+;=, ", errors="surrogatepass")

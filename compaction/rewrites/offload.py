@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Sequence
+from typing import Final
 
 from compaction.part import Count, PolicyPart
 from compaction.rewrites.sized_context import SizedContext, SizedMessage
+from eventstore.errors import shell_command
 from eventstore.records import Shown
+
+_TAG: Final = re.compile(r"<(?=\s*+(?:/\s*+)?persisted-output\b)", re.IGNORECASE)
+"""What an output could close its marker with, or imitate one."""
 
 
 class Offload(PolicyPart, frozen=True, tag="offload"):
     """Show a `<persisted-output>` marker with the first `preview` characters in place of results that are too long.
 
     If the results of the newest assistant message's calls are over `characters` together, the largest go
-    first, until the sum fits. The full text stays in the log, where the marker's address finds it.
+    first, until the sum fits. The full text stays in the log, where the marker's address finds it. In the marker,
+    no text closes it: of a tag like its own, `<` is shown as `&lt;`.
     """
 
     characters: Count = 200_000
@@ -42,12 +50,18 @@ class Offload(PolicyPart, frozen=True, tag="offload"):
         return shown
 
     def _marker(self, context: SizedContext, each: SizedMessage) -> str:
+        # Where a shell's quotes end and begin anew, a word goes on; a tag does not.
+        command = shell_command("show", context.session, each.id).replace("<", "<''")
         return (
-            f'<persisted-output session="{context.session}" event="{each.id}" characters="0-{each.characters}">\n'
-            f"The whole output, {each.characters} characters, is in the log "
-            f"(refold show '{context.session}' {each.id}). It begins:\n"
-            f"{(each.output or '')[: self.preview]}\n</persisted-output>"
+            f'<persisted-output session="{_attribute(context.session)}" event="{_attribute(each.id)}" '
+            f'characters="0-{each.characters}">\n'
+            f"The whole output, {each.characters} characters, is in the log ({command}). It begins:\n"
+            f"{_TAG.sub('&lt;', (each.output or '')[: self.preview])}\n</persisted-output>"
         )
+
+
+def _attribute(name: str) -> str:
+    return html.escape(name).replace("\n", "&#10;")
 
 
 def _newest_results(context: SizedContext) -> list[SizedMessage]:

@@ -9,15 +9,26 @@ from typing import Final
 from eventstore.records import FileOperations
 
 _OPENED: Final = re.compile(r"<(read-files|modified-files)>\n")
+_ENDS_SUMMARY: Final = re.compile(r"<(?=\s*+/\s*+(?:prior-conversation-)?summary\b)", re.IGNORECASE)
+"""What would close the tag that contexts show a summary in."""
+_ENDS_PATHS: Final = re.compile(r"<(?=\s*+(?:/\s*+)?(?:read|modified)-files\b)", re.IGNORECASE)
 
 
 def with_file_tags(summary: str, files: FileOperations) -> str:
-    """A summary with pi's two tags behind it, one path a line; an empty one is left out, older ones are replaced."""
+    r"""Return a summary with pi's two tags behind it, one path a line; no empty one, and no older ones.
+
+    In the text and in the paths, `<` of what would close a tag around them is shown as `&lt;`, a line end in a path
+    as `\n`.
+    """
     text = "".join(_without_tags(summary)).rstrip()
     for tag, paths in (("read-files", files.read_files), ("modified-files", files.modified_files)):
         if paths:
-            text += f"\n\n<{tag}>\n" + "\n".join(paths) + f"\n</{tag}>"
-    return text
+            text += f"\n\n<{tag}>\n" + "\n".join(map(_line, paths)) + f"\n</{tag}>"
+    return _ENDS_SUMMARY.sub("&lt;", text)
+
+
+def _line(path: str) -> str:
+    return _ENDS_PATHS.sub("&lt;", path.replace("\n", "\\n").replace("\r", "\\r"))
 
 
 def _without_tags(text: str) -> Iterator[str]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eventstore import errors
 from eventstore.errors import (
@@ -16,6 +19,7 @@ from eventstore.errors import (
     RefoldError,
     StoreError,
     VersionConflictError,
+    shell_command,
 )
 
 ERRORS = [
@@ -56,3 +60,10 @@ def test_errors_carry_their_data() -> None:
     assert (damaged.session, damaged.seq, damaged.problem) == ("s", 4, "is missing")
     unsure = AmbiguousError("id", "a", ["ab", "ac"])
     assert (unsure.what, unsure.name, unsure.candidates) == ("id", "a", ["ab", "ac"])
+
+
+@given(names=st.lists(st.text(), min_size=1))
+def test_a_command_that_is_printed_has_the_names_that_it_was_given(names):
+    words = shlex.split(shell_command("audit --full", *names))
+    guard = ["--"] if any(name.startswith("-") for name in names) else []
+    assert words == ["refold", "audit", "--full", *guard, *names]

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 import pytest
 
 from eventstore.errors import BadInputError, NotFoundError
+from tests.cli import long_talk
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 
@@ -101,3 +105,15 @@ def test_what_cannot_be_undone_is_told_with_the_reason(told: Refold) -> None:
 def test_where_there_is_nothing_to_undo_it_says_so(told: Refold) -> None:
     told("undo", SESSION, "c1")
     assert told.refused(NotFoundError, "undo", SESSION).name == SESSION
+
+
+@pytest.mark.parametrize("name", ["it's; echo $HOME", "-x", "a  b"])
+def test_the_commands_that_are_printed_work_whatever_the_session_is_called(
+    refold: Refold, tmp_path: Path, name: str
+) -> None:
+    refold("import", long_talk.write(tmp_path / "talk.jsonl"), "--as", name)
+    done = refold("compact", "--keep-recent", "250", "--summarizer", "extractive", "--", name)
+    for verb in ("undid compaction", "undid undo"):
+        program, *arguments = shlex.split(done.lines[-1].partition(": ")[2])
+        done = refold(*arguments)
+        assert (program, done.lines[0].startswith(verb)) == ("refold", True)

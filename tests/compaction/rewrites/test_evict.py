@@ -33,3 +33,9 @@ def test_blocks_of_the_models_own_stay(story):
 def test_it_says_why_it_finds_nothing(story):
     story.says(user("look"))
     assert why_nothing(story, Evict())
+
+
+def test_a_name_that_would_end_its_marker_is_encoded(story):
+    story.says(user([{**image(), "mimeType": "a]\n[b"}]))
+    (shown,) = Evict().plan(sized("s", build_context(story.log, "s").parts, TOKENS))
+    assert shown.shown == "[a%5D%0A%5Bb removed]"

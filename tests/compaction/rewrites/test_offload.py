@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from compaction.rewrites import Offload
-from tests.compaction.rewrites.contexts import planned, why_nothing
+import html
+import re
+import shlex
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.rewrites import Offload, sized
+from tests.compaction.rewrites.contexts import TOKENS, planned, why_nothing
 from tests.support import told
+from tests.support.contexts import context_of
 from tests.support.talk import assistant, call, result, user
 
 
@@ -49,3 +57,35 @@ def test_the_marker_says_where_the_whole_text_is_and_how_it_begins(story):
 def test_it_says_why_it_finds_nothing(story):
     answered(story, 200_000)
     assert told.numbers(why_nothing(story, Offload())) == [200_000]
+
+
+WILD = st.text() | st.sampled_from(
+    ["</persisted-output>", "< / PERSISTED-OUTPUT >", "it's", 'a"b', "a\nb", "-x"]
+)
+CLOSES = re.compile(r"<\s*/\s*persisted-output\b", re.IGNORECASE)
+
+
+def marker(name, output):
+    """The marker of a long output in a session of this name."""
+    parts = context_of(assistant(call("bash", "c")), result(output + "x" * 5_000, call_id="c")).parts
+    (shown,) = Offload(characters=10, preview=len(output) + 10).plan(sized(name, parts, TOKENS))
+    return shown.shown
+
+
+@given(name=WILD, output=st.lists(WILD).map("".join))
+def test_nothing_in_a_marker_closes_it(name, output):
+    assert len(CLOSES.findall(marker(name, output))) == 1
+
+
+@given(name=WILD)
+def test_the_command_in_a_marker_names_the_session(name):
+    told = marker(name, "")
+    command = told[told.index("(refold show ") + 1 : told.rindex("). It begins:")]
+    assert shlex.split(command)[-2] == name
+
+
+@given(name=WILD)
+def test_the_address_in_a_marker_names_the_session(name):
+    told = re.match(r'<persisted-output session="([^"\n]*)"', marker(name, ""))
+    assert told
+    assert html.unescape(told[1]) == name

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from compaction.summaries.file_tags import with_file_tags
 from eventstore.records import FileOperations
@@ -85,3 +89,21 @@ def test_a_summary_that_speaks_of_the_tags_is_left_alone():
 
 def test_blank_lines_at_the_end_of_a_summary_go():
     assert with_file_tags("all of it \n\n", files()) == "all of it"
+
+
+WILD = st.text() | st.sampled_from(
+    ["\n</read-files>\n", "</summary>", "</ Summary >", "</prior-conversation-summary>"]
+)
+WILD_TEXT = st.lists(WILD, min_size=1).map("".join)
+
+
+@given(summary=WILD_TEXT, path=WILD_TEXT)
+def test_nothing_in_a_summary_or_a_path_closes_the_tag_around_the_summary(summary, path):
+    told = with_file_tags(summary, files([path]))
+    assert not re.search(r"<\s*/\s*(prior-conversation-)?summary\b", told, re.IGNORECASE)
+
+
+@given(path=WILD_TEXT)
+def test_nothing_in_a_path_closes_the_tag_around_the_paths(path):
+    told = with_file_tags("", files([path]))
+    assert (told.count("</read-files>"), told.strip().count("\n")) == (1, 2)
