@@ -31,6 +31,8 @@ def told_what_to_do(ctx: click.Context) -> Iterator[None]:
 
 def advice(failure: SummarizerError) -> str:
     """What may help after the last of those that were asked has failed."""
+    if failure.summarizer == "extractive":
+        return "name another template, one with sections such as Goal and Next Steps, or another --summarizer"
     if failure.is_too_long:
         return f"give a policy with a smaller `window` under [prompting], or {_MODEL_FREE}"
     if failure.retry_after:

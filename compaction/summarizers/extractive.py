@@ -11,8 +11,9 @@ from compaction.prompts import Prompt
 from compaction.summarizers.gleaning import Gleaned, Line, Sort, gleaned
 from compaction.summarizers.gleaning.line import one_line
 from compaction.summarizers.selection import Queue, Selection, safe
-from compaction.summarizers.summarizer import Answer, Cancellation
-from compaction.templates import built_in
+from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
+from compaction.templates import Template, built_in
+from compaction.templates.template import headings
 from eventstore.javascript import utf8_length
 
 NONE: Final = "none"
@@ -68,6 +69,13 @@ _TOLD: Final = (
     _Row(Sort.NAME, 24, ("Key Technical Concepts", *_CONTEXT, "Discoveries", "Done")),
 )
 """In the order in which lines stand under one heading. What a share leaves goes to the others."""
+_ELSEWHERE: Final = "Critical Context"
+"""The section, added where it is needed, of lines for which a template has none."""
+_KNOWN: Final = frozenset(
+    heading.casefold() for row in (*_WANTED, *_TOLD) for heading in row.headings
+) | frozenset(part.casefold() for part in _PARTS)
+_INSTRUCTIONS: Final = "instructions"
+"""The source of a prompt that is a person's instructions in place of a template: they ask for no sections."""
 
 
 class ExtractiveSummarizer:
@@ -76,7 +84,8 @@ class ExtractiveSummarizer:
     Goals are requests, constraints the sentences that order, forbid or prefer, progress is how turns ended;
     files, commands with their outcome and errors come from the calls. What is newest and named most goes in
     first, what the person wants before all else. A summary before is carried on. The same prompt has the same
-    answer, of at most `most` tokens, fewer where the prompt allows fewer; headings stand in any case.
+    answer, of at most `most` tokens, fewer where the prompt allows fewer; headings stand in any case. A template
+    without a section that it can fill is refused.
     """
 
     name = "extractive"
@@ -85,17 +94,31 @@ class ExtractiveSummarizer:
         self.most = most
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
-        """The summary. Raises CancelledError."""
+        """Return the summary. Raises SummarizerError for a template that it cannot follow, CancelledError."""
+        sections = self._sections(prompt.template)
         found = gleaned(prompt.parts, prompt.previous, is_cancelled=is_cancelled)
         room = min(prompt.max_tokens, self.most) * _BYTES_A_TOKEN
-        if prompt.template.name == _SHORT:
-            return Answer(text=_in_short(found, room), model=self.name)
-        sections = prompt.template.sections or _default_sections()
-        return Answer(text=_filled(sections, found, room), model=self.name)
+        text = _filled(sections, found, room) if sections else _in_short(found, room)
+        return Answer(text=text, model=self.name)
+
+    def _sections(self, template: Template) -> Sequence[str]:
+        """The sections of a template, else the headings in its text; () for a few sentences."""
+        sections = template.sections or headings(template.text)
+        if template.source == _INSTRUCTIONS:
+            return _default_sections()
+        if template.name != _SHORT or sections:
+            self._check(template, sections)
+        return sections
+
+    def _check(self, template: Template, sections: Sequence[str]) -> None:
+        """Raise SummarizerError unless one of the sections can be filled."""
+        if _KNOWN.isdisjoint(section.casefold() for section in sections):
+            problem = f"it can fill none of the sections of template {template.name!r}"
+            raise SummarizerError(self.name, f"{problem} ({', '.join(sections) or 'it has none'})")
 
 
 def _default_sections() -> tuple[str, ...]:
-    """For a template that asks for none, such as a person's own instructions."""
+    """For a person's own instructions."""
     template = built_in("compaction")
     return template.sections if template else ()
 
@@ -119,14 +142,18 @@ def _quoted(line: Line) -> str:
 
 
 def _filled(sections: Sequence[str], found: Gleaned, room: int) -> str:
-    headings = [part for section in sections for part in _PARTS.get(section, (section,))]
+    parts = {part.casefold(): part for section in sections for part in _PARTS.get(section, (section,))}
 
     def queue(row: _Row) -> Queue:
-        heading = next((heading for heading in row.headings if heading in headings), headings[-1])
+        heading = next(
+            (parts[each.casefold()] for each in row.headings if each.casefold() in parts), _ELSEWHERE
+        )
         return Queue(heading, row.mark, row.share, found.lines[row.sort])
 
     selection = Selection(found.paths)
-    room = min(room, _most(found, len(headings))) - utf8_length(_laid_out(sections, selection))
+    room = min(room, _most(found, len(parts))) - utf8_length(_laid_out(sections, selection))
+    if _ELSEWHERE not in sections and any(queue(row).heading == _ELSEWHERE for row in (*_WANTED, *_TOLD)):
+        room -= len(f"\n\n## {_ELSEWHERE}")
     for row in _WANTED:
         room = selection.take([queue(row)], room)
     # Beside what the person wants, messages are told in a quarter of their length.
@@ -143,6 +170,8 @@ def _most(found: Gleaned, headings: int) -> int:
 
 
 def _laid_out(sections: Sequence[str], lines: Selection) -> str:
+    is_needed = _ELSEWHERE not in sections and lines.written(_ELSEWHERE)
+    sections = [*sections, _ELSEWHERE] if is_needed else sections
     return "\n\n".join("\n".join(_section(section, lines)) for section in sections)
 
 

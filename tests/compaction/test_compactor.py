@@ -10,6 +10,8 @@ from compaction.compactor import Compactor
 from compaction.summaries.summary import Wishes
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
+from compaction.summarizers.extractive import ExtractiveSummarizer
+from compaction.templates import from_folder
 from eventstore.errors import NotFoundError
 from eventstore.event import NewEvent
 from eventstore.records import Custom, Undone
@@ -259,3 +261,31 @@ def test_a_failed_request_says_which_model_it_was_to(story):
         compactor(Refusing()).compact(story.writer)
     (request,) = record(story, "attempt").request["requests"]
     assert (request["model"], request["error"]) == ("claude-of-the-test", "no")
+
+
+@pytest.fixture
+def by_mine(tmp_path):
+    """From sections of a template of one's own to a compactor whose policy names it, and that asks no model."""
+
+    def made(*sections):
+        front = f'name = "mine"\nversion = 1\nsections = {json.dumps(sections)}'
+        (tmp_path / "mine.md").write_text(f"+++\n{front}\n+++\nSum up.")
+        mine = policy(prompting=prompting(template="mine", short="", turn_prefix=""))
+        return compactor(ExtractiveSummarizer(), mine, sources=[from_folder(tmp_path)])
+
+    return made
+
+
+def test_without_a_model_the_sections_of_the_policys_template_are_filled(story, by_mine):
+    turns(story, 2_000, 10)
+    by_mine("Risks", "Goal").compact(story.writer)
+    headings = [line for line in record(story).summary.splitlines() if line.startswith("#")]
+    assert headings[:2] == ["## Risks", "## Goal"]
+
+
+def test_without_a_model_a_template_with_no_known_section_compacts_nothing(story, by_mine):
+    turns(story, 2_000, 10)
+    with pytest.raises(AskingError) as raised:
+        by_mine("Risks").compact(story.writer)
+    assert [each.summarizer for each in raised.value.failures] == ["extractive"]
+    assert kinds(story)[-1] == "attempt"

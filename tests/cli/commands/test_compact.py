@@ -18,7 +18,7 @@ from tests.support.talk import PiSession, assistant, call, result, user
 
 KEEPING = ("compact", SESSION, "--keep-recent", "250")
 EXTRACTING = (*KEEPING, "--summarizer", "extractive")
-MINE = "+++\nname = 'mine'\nversion = 3\nsections = ['Open']\n+++\nSay what is open.\n"
+MINE = "+++\nname = 'mine'\nversion = 3\nsections = ['Open', 'Goal']\n+++\nSay what is open.\n"
 
 
 def record(refold: Refold, event: str) -> Any:
@@ -243,8 +243,15 @@ class TestTemplates:
             file.write_text(MINE)
             event = talked(*EXTRACTING, "--template", name, "--json").json["events"][0]
             assert record(talked, event)["template"] == "mine@3"
-            assert record(talked, event)["summary"].startswith("## Open\n")
+            assert record(talked, event)["summary"].startswith("## Open\nnone\n\n## Goal\n- ")
             talked("undo", SESSION)
+
+    def test_one_that_extractive_cannot_follow_is_refused(self, talked: Refold, tmp_path: Path) -> None:
+        (tmp_path / "risks.md").write_text("+++\nname = 'risks'\nversion = 1\n+++\nSay what may go wrong.\n")
+        before = context(talked)["messages"]
+        outcome = talked(*EXTRACTING, "--template", "risks.md", code=1)
+        assert outcome.errors.count("\n") == 1
+        assert context(talked)["messages"] == before
 
     def test_one_that_is_not_there_is_told_before_anybody_is_asked(
         self, talked: Refold, messages_api

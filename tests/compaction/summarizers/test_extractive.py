@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from compaction.prompts import serialized_prompt
-from compaction.summarizers import CancelledError
+from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, ask
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.gleaning import gleaned
@@ -135,17 +135,60 @@ def test_a_short_summary_keeps_to_its_bound_if_it_can():
     assert summary("short", max_tokens=10) == 'Asked for: "yes please, add it."'
 
 
-def test_a_template_of_ones_own_is_filled_too():
-    own = parse('+++\nname = "own"\nversion = 1\nsections = ["Goal", "Risks"]\n+++\nSum up.', source="test")
-    text = summarize(serialized_prompt(own, context_of(*TALK).parts, system="", max_tokens=4_000))
-    assert list(sections(text)) == ["## Goal", "## Risks"]
-    assert "- Never touch the lexer." in sections(text)["## Risks"]
+def summary_by(text, *messages, front="", source="test", **options):
+    own = parse(f'+++\nname = "own"\nversion = 1\n{front}\n+++\n{text}', source=source)
+    parts = context_of(*(messages or TALK)).parts
+    return summarize(serialized_prompt(own, parts, **{"system": "", "max_tokens": 4_000, **options}))
 
 
-def test_a_template_without_sections_gets_those_of_a_compaction():
-    own = parse('+++\nname = "own"\nversion = 1\n+++\nSum up.', source="test")
-    asked = serialized_prompt(own, context_of(*TALK).parts, system="", max_tokens=4_000)
-    assert summarize(asked) == summary()
+def test_a_template_of_ones_own_is_filled_as_far_as_its_sections_are_known():
+    told = sections(summary_by("Sum up.", front='sections = ["Goal", "Risks", "next steps"]'))
+    assert list(told)[:3] == ["## Goal", "## Risks", "## next steps"]
+    assert told["## Risks"] == ["none"]
+    assert told["## Goal"] == sections(summary())["## Goal"]
+    assert told["## next steps"] == sections(summary())["## Next Steps"]
+
+
+def test_lines_for_which_a_template_has_no_section_get_one_behind_its_own():
+    told = sections(summary_by("Sum up.", front='sections = ["Goal", "Risks"]'))
+    assert list(told) == ["## Goal", "## Risks", "## Critical Context"]
+    assert "- Never touch the lexer." in told["## Critical Context"]
+
+
+def test_a_template_that_names_its_sections_in_its_prompt_alone_is_followed():
+    assert list(sections(summary_by("Say:\n## Goal\nthe goal\n## Risks\nthe risks")))[:2] == [
+        "## Goal",
+        "## Risks",
+    ]
+
+
+@pytest.mark.parametrize("front", ["", 'sections = ["Risks", "Open"]'])
+def test_a_template_with_no_section_that_is_known_is_refused(front):
+    with pytest.raises(SummarizerError) as raised:
+        summary_by("Sum up.", front=front)
+    assert (raised.value.summarizer, raised.value.is_transient) == ("extractive", False)
+
+
+@pytest.mark.parametrize("most", [100, 200, 400, 4_000])
+def test_with_a_section_of_its_own_it_keeps_to_its_bound(most):
+    told = summary_by("Sum up.", front='sections = ["Goal", "Risks"]', max_tokens=most)
+    assert len(told.encode()) <= 3 * most
+
+
+def test_a_short_summary_of_ones_own_is_filled_by_its_sections():
+    own = parse('+++\nname = "short"\nversion = 1\nsections = ["Goal"]\n+++\nSum up.', source="test")
+    text = summarize(serialized_prompt(own, context_of(*TALK).parts, system="", max_tokens=400))
+    assert text.startswith("## Goal\n- ")
+
+
+def test_instructions_in_place_of_a_template_get_the_sections_of_a_compaction():
+    assert summary_by("Sum up.", source="instructions") == summary()
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates_that_come_with_refold_have_a_section_for_all_that_is_told(name):
+    told = {line for line in summary(name).splitlines() if line.startswith("## ")}
+    assert told == {f"## {each}" for each in template(name).sections}
 
 
 def test_a_conversation_in_front_of_the_prompt_is_summarized_like_one_within_it():
@@ -332,7 +375,7 @@ earlier_in_halves = halves.map(
 @settings(max_examples=examples(200))
 @given(
     talk=talks_in_halves(),
-    name=st.sampled_from(built_in_names()),
+    name=st.sampled_from([*TEMPLATES, "short"]),
     previous=st.just("") | earlier_in_halves,
     tokens=st.integers(0, 700),
 )
@@ -343,7 +386,10 @@ def test_a_summary_has_utf_8_whatever_halves_of_characters_were_said(talk, name,
 
 @bounded
 @given(
-    entries=pi_entries(), name=st.sampled_from(built_in_names()), previous=notes, tokens=st.integers(0, 600)
+    entries=pi_entries(),
+    name=st.sampled_from([*TEMPLATES, "short"]),
+    previous=notes,
+    tokens=st.integers(0, 600),
 )
 def test_whatever_a_session_holds_it_is_summarized(file, entries, name, previous, tokens):
     file.write_bytes(file_of(entries))
