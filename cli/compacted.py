@@ -21,6 +21,8 @@ def print_done(log: EventLog, session: str, compactor: Compactor, done: Compacte
         echo_json(_json(session, compactor, done))
     elif done.outcome == "compacted":
         _print_compacted(log, session, compactor, done)
+    if done.warning:
+        echo_note(done.warning)
     for trouble in done.troubles:
         echo_note(trouble)
     if done.missing:
@@ -77,6 +79,7 @@ def _json(session: str, compactor: Compactor, done: Compacted) -> dict[str, Any]
         "counter": compactor.tokens.name,
         "tokensBefore": done.plan.tokens_before if done.plan else None,
         "tokensAfter": done.tokens_after,
+        "warning": done.warning or None,
         "missingSections": done.missing,
         "troubles": done.troubles,
     }

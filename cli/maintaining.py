@@ -130,4 +130,5 @@ def _of_compaction(done: Compacted) -> Advice:
         history_rewritten=is_done,
         events=[*done.decisions, *done.events],
         tokens=done.tokens_after,
+        warning=done.warning or None,
     )

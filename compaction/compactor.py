@@ -42,6 +42,8 @@ class Compacted(msgspec.Struct, frozen=True, kw_only=True):
     `outcome`: it was done, there was nothing to do, a hook called it off, or the context would have got no
     smaller. `events` are the ids of what was appended, the compaction's first; `decisions` those of what was
     put down about it; `missing` the sections that the summary lacks; `troubles` what hooks that raised said.
+    `tokens_kept` is what the messages that are kept have of `tokens_after`. `warning` says that the context is still
+    too large, and why, "" where it is not.
     """
 
     outcome: Outcome
@@ -50,6 +52,8 @@ class Compacted(msgspec.Struct, frozen=True, kw_only=True):
     decisions: list[str] = []
     plan: Plan | None = None
     tokens_after: int | None = None
+    tokens_kept: int | None = None
+    warning: str = ""
     missing: list[str] = []
     continued: Continued | None = None
     troubles: list[str] = []
@@ -271,9 +275,23 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             events=ids,
             plan=draft.plan,
             tokens_after=composed.tokens_after,
+            tokens_kept=composed.tokens_kept,
+            warning=self._warning(composed),
             missing=draft.summary.missing,
             continued=composed.continued,
         )
+
+    def _warning(self, composed: CompactionAppend) -> str:
+        """Say that the next compaction is due at once, and what of the policy makes it so; "" where it is not."""
+        if not composed.is_still_too_large:
+            return ""
+        after, kept, trigger = composed.tokens_after, composed.tokens_kept, self.policy.trigger
+        window, threshold = self.limits.window, trigger.threshold(self.limits)
+        over = f"the model takes {window:,}" if after > window else f"the policy acts at {threshold:,}"
+        remedy = "let summaries be shorter, keep less, or act later"
+        if trigger.fires(kept, self.limits):
+            remedy = f"what is kept has {kept:,} by itself: keep less, or act later"
+        return f"the context still has {after:,} tokens, and {over}; {remedy}"
 
     def _cancelled(self, writer: SessionWriter, said: Cancel, prepared: Prepared) -> Compacted:
         decisions = self._put_down(writer, DecisionOutcome.CANCELLED, said.reason, reason=prepared.reason)

@@ -47,12 +47,18 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompactionAppend(msgspec.Struct, frozen=True, kw_only=True):
-    """What a compaction appends, the compaction first, and the size of the context without it and with all of it."""
+    """What a compaction appends, the compaction first, and the size of the context without it and with all of it.
+
+    `tokens_kept` is what the messages that are kept have of `tokens_after`. `is_still_too_large`: the trigger would
+    fire at once again.
+    """
 
     records: list[Record]
     continued: Continued
     tokens_before: int
     tokens_after: int
+    tokens_kept: int
+    is_still_too_large: bool
 
     @property
     def is_gain(self) -> bool:
@@ -75,7 +81,8 @@ def compose_compaction(
 
     Messages that have come since are kept. While calls of the newest answer are open, no file is shown again and no
     message goes on: either would stand between a call and its result. Files that are shown again are as few as leave a
-    gain, and a context that is not too large at once for a model of these limits.
+    gain, and a context that is not too large at once for a model of these limits. Where it is too large all the same,
+    a mere word to go on is left out: the session would be compacted and go on by itself for ever.
     """
     plan = draft.plan
     before = context_at(snapshot, here).parts
@@ -106,20 +113,36 @@ def compose_compaction(
         extension_details=draft.extension_details,
         continuation={"branch": continued.branch, "reason": continued.reason} if draft.continues else {},
     )
-    going_on = [continued.record] if continued.record else []
     while True:
+        going_on = [continued.record] if continued.record else []
         more: list[Record] = [*overlays, *shown_again, *going_on]
-        after = size_after(snapshot, here.session, [compaction, *more], parent=parent, tokens=tokens)
-        is_small = after < compaction.tokens_before and not policy.trigger.fires(after, limits)
-        if is_small or not shown_again:
-            break
-        shown_again = fewer(shown_again)
+        shown_then = parts_after(snapshot, here.session, [compaction, *more], parent=parent)
+        sizes = tokens.count(shown_then)
+        after = sum(sizes)
+        is_too_large = policy.trigger.fires(after, limits)
+        if (after < compaction.tokens_before and not is_too_large) or not shown_again:
+            if not (is_too_large and _goes_on_by_itself(draft, continued)):
+                break
+            why = f"{continued.reason}, but the context is still too large"
+            continued = msgspec.structs.replace(continued, reason=why, record=None)
+            compaction = msgspec.structs.replace(
+                compaction, continuation={"branch": continued.branch, "reason": why}
+            )
+        else:
+            shown_again = fewer(shown_again)
     return CompactionAppend(
         records=[msgspec.structs.replace(compaction, tokens_after=after), *more],
         continued=continued,
         tokens_before=compaction.tokens_before,
         tokens_after=after,
+        tokens_kept=sum(size for part, size in zip(shown_then, sizes, strict=True) if part.id in kept),
+        is_still_too_large=is_too_large,
     )
+
+
+def _goes_on_by_itself(draft: Draft, continued: Continued) -> bool:
+    """Whether nobody waits for the answer to what is appended to go on: no person, and no request to be sent again."""
+    return draft.reason == "threshold" and continued.record is not None and not continued.repeats_request
 
 
 def compaction_record(
@@ -147,12 +170,19 @@ def size_after(
     tokens: Counter,
 ) -> int:
     """The size of the context with records that are not there yet, the first of them below `parent`."""
+    return sum(tokens.count(parts_after(snapshot, session, records, parent=parent)))
+
+
+def parts_after(
+    snapshot: Snapshot, session: str, records: Sequence[Record], *, parent: str | Parent | None
+) -> tuple[Part, ...]:
+    """Return the context with records that are not there yet, the first of them below `parent`."""
     events, above = [], parent
     for number, record in enumerate(records):
         events.append(compose(record, id=f"\0{number}", time=None, parent=above))
         above = events[-1].id
     prospect = Prospect(snapshot, session, events)
-    return sum(tokens.count(context_at(prospect, stand(prospect, session)).parts))
+    return context_at(prospect, stand(prospect, session)).parts
 
 
 def _placement(draft: Draft, policy: Policy) -> str:

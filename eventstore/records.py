@@ -237,6 +237,7 @@ class DecisionOutcome(StrEnum):
     NOTHING = "nothing"
     CANCELLED = "cancelled"
     NO_GAIN = "no-gain"
+    STILL_TOO_LARGE = "still too large"
     FAILED = "failed"
     CIRCUIT_OPEN = "circuit open"
     HOOK_FAILED = "hook failed"

@@ -28,13 +28,15 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 class Continued(msgspec.Struct, frozen=True, kw_only=True):
     """Which of its ways a continuation took, and why; `record` is the message to append, None for none.
 
-    `evicts`: images in what was kept have to give way, too.
+    `evicts`: images in what was kept have to give way, too. `repeats_request`: the record is what a person asked for,
+    which nobody has answered, and no mere word to go on.
     """
 
     branch: str
     reason: str
     record: MessageRecord | CustomMessage | None = None
     evicts: bool = False
+    repeats_request: bool = False
 
 
 class Continuation(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,12 +36,16 @@ def _replayed(situation: Situation) -> Continued:
             reason=f"request {request.id} is unanswered and holds attachments",
             record=_said(text, had_media=True),
             evicts=True,
+            repeats_request=True,
         )
     if request.id in situation.kept:
         return Continued(branch="unanswered", reason=f"request {request.id} is unanswered, and kept")
     record = MessageRecord(message=msgspec.Raw(request.raw), metadata={MARK: True})
     return Continued(
-        branch="unanswered", reason=f"request {request.id} is unanswered and gone", record=record
+        branch="unanswered",
+        reason=f"request {request.id} is unanswered and gone",
+        record=record,
+        repeats_request=True,
     )
 
 

@@ -17,7 +17,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     that goes on is in the log. `session`: go on in that one, which has been begun, right away or with what comes
     next. `history_rewritten`: the context is not what it was with something more behind it, so that provider
     sessions which hold the old prefix have to be closed. `events` are the ids of what was appended, `reason` says
-    why, `error` what went wrong.
+    why, `error` what went wrong, `warning` that the context is too large still, and why.
     """
 
     do: Do = "nothing"
@@ -28,6 +28,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     events: list[str] = []
     tokens: int | None = None
     error: str | None = None
+    warning: str | None = None
 
 
 def after(events: Sequence[str], advice: Advice, *, rewritten: bool = False) -> Advice:

@@ -18,22 +18,28 @@ from eventstore.writing import SessionWriter
 Hook = Literal["before_request", "after_turn", "error", "idle"]
 """At which of a harness's calls something was decided."""
 _FAILURES: Final = frozenset({DecisionOutcome.FAILED, DecisionOutcome.NO_GAIN})
-_ASIDE: Final = frozenset({DecisionOutcome.CIRCUIT_OPEN, DecisionOutcome.HOOK_FAILED})
+_ASIDE: Final = frozenset(
+    {DecisionOutcome.CIRCUIT_OPEN, DecisionOutcome.HOOK_FAILED, DecisionOutcome.STILL_TOO_LARGE}
+)
 """Outcomes that are put down beside what came of a call."""
 _MANUAL: Final = "manual"
 GAINED_NOTHING: Final = "a compaction of this context gained nothing"
+IN_A_ROW: Final = "inARow"
+"""The number of a decision that says how many compactions in a row have left the context too large."""
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
     """What came of automatic compactions since one went through or a person asked for one.
 
     `failures` in a row; whether the log says that the circuit `is_open`; whether a compaction of the very
-    context that is now `gained_nothing`.
+    context that is now `gained_nothing`; how many in a row, the newest compaction included, have `left_too_large` a
+    context.
     """
 
     failures: int = 0
     is_open: bool = False
     gained_nothing: bool = False
+    left_too_large: int = 0
 
 
 class Occasion(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,13 +122,16 @@ def past(snapshot: Snapshot, session: str, leaf: int) -> Past:
 
     That is of those on the branch where the session stands. What was called off is no failure.
     """
-    failures, is_open, gained_nothing, is_theirs = 0, False, False, True
+    failures, is_open, gained_nothing, is_theirs, too_large = 0, False, False, True, 0
     for seq, decision in decisions(snapshot, session):
         is_theirs = is_theirs and decision.numbers.get("reason") != _MANUAL
         failures += is_theirs and decision.outcome in _FAILURES
         is_open = is_open or (is_theirs and decision.outcome == DecisionOutcome.CIRCUIT_OPEN)
         gained_nothing = gained_nothing or (decision.outcome == DecisionOutcome.NO_GAIN and seq > leaf)
-    return Past(failures=failures, is_open=is_open, gained_nothing=gained_nothing)
+        if is_theirs and decision.outcome == DecisionOutcome.STILL_TOO_LARGE:
+            in_a_row = decision.numbers.get(IN_A_ROW)
+            too_large = in_a_row if isinstance(in_a_row, int) else 1
+    return Past(failures=failures, is_open=is_open, gained_nothing=gained_nothing, left_too_large=too_large)
 
 
 def given_up(past: Past, most: int) -> str:

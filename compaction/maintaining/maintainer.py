@@ -124,7 +124,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         """Nothing to do for a person, put down where their asking ends a row of failures; else nothing is."""
         with writer.log.snapshot() as snapshot:
             so_far = past(snapshot, writer.session, stand(snapshot, writer.session).leaf)
-        if not so_far.failures:
+        if not so_far.failures and not so_far.left_too_large:
             return done
         decision = Decision(
             outcome=DecisionOutcome.NOTHING,
@@ -203,29 +203,28 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         """Rewrites first; then, if they were not enough, what else there is."""
         writer = occasion.writer
         size = self._size(writer)
-        if not self._is_too_large(reason, size):
+        if not self._is_too_large(reason, size.tokens):
             return self._skipped(occasion, rules.SMALL_ENOUGH.reason, size)
         rewritten = self._rewrite(writer, is_compacting=True)
         size = self._size(writer) if rewritten else size
-        if not self._is_too_large(reason, size):
+        if not self._is_too_large(reason, size.tokens):
             advice = Advice(reason=REWRITES_WERE_ENOUGH, tokens=size.tokens)
         else:
-            advice = self._told_if_too_large(self._remedied(occasion, reason, size))
+            advice = self._told_if_too_large(reason, self._remedied(occasion, reason, size))
         return after(rewritten, advice, rewritten=bool(rewritten))
 
-    def _told_if_too_large(self, advice: Advice) -> Advice:
-        """Advice by which nothing gets smaller, with an error where the context does not fit the model at all."""
+    def _told_if_too_large(self, reason: Reason, advice: Advice) -> Advice:
+        """Add a warning to advice that leaves a context too large, and an error where the model does not take it."""
         window, tokens = self.compactor.limits.window, advice.tokens
-        if (
-            advice.do != "nothing"
-            or advice.history_rewritten
-            or advice.error
-            or not tokens
-            or tokens <= window
-        ):
+        if advice.do != "nothing" or advice.session or advice.error or not tokens:
             return advice
+        if tokens <= window and not self._is_too_large(reason, tokens):
+            return advice
+        warning = advice.warning or f"the context still has {tokens:,} tokens: {advice.reason}"
+        if tokens <= window:
+            return msgspec.structs.replace(advice, warning=warning)
         problem = f"the context has {tokens:,} tokens, and the model takes {window:,}: {advice.reason}"
-        return msgspec.structs.replace(advice, error=problem)
+        return msgspec.structs.replace(advice, warning=warning, error=advice.warning or problem)
 
     def _recovered(self, occasion: Occasion, reason: Reason) -> Advice:
         """The failed answer leaves the context, which gets room: by a larger model, by rewrites, or otherwise.
@@ -241,7 +240,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             rewritten = self._rewrite(writer, is_compacting=True, leaf=leaf, since=since)
         if rewritten:
             leaf, size = None, self._size(writer)
-        if rewritten and not self._is_too_large(reason, size):
+        if rewritten and not self._is_too_large(reason, size.tokens):
             advice = Advice(do="retry", reason=REWRITES_WERE_ENOUGH, tokens=size.tokens)
         else:
             advice = self._remedied(occasion, reason, size, leaf=leaf, since=since)
@@ -279,6 +278,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             leaf=leaf,
             since=since,
             new_session=self.new_session,
+            left_too_large=so_far.left_too_large,
         ).take(remedy)
 
     def _is_promoted(self, occasion: Occasion, size: ContextSize) -> bool:
@@ -305,11 +305,11 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
                 snapshot, at, self.compactor.tokens, less_saved=self.settings.subtracts_savings
             )
 
-    def _is_too_large(self, reason: Reason, size: ContextSize) -> bool:
+    def _is_too_large(self, reason: Reason, tokens: int) -> bool:
         compactor = self._compactor
         return rules.is_too_large(
             reason,
-            size.tokens,
+            tokens,
             trigger=compactor.policy.trigger,
             limits=compactor.limits,
             settings=self.settings,

@@ -12,7 +12,7 @@ from compaction.compactor import Compacted, Compactor, Prepared
 from compaction.continuations import CONTINUATIONS
 from compaction.handoff import hand_off
 from compaction.maintaining.advice import Advice, after
-from compaction.maintaining.decisions import Occasion, open_for, opens, past
+from compaction.maintaining.decisions import IN_A_ROW, Occasion, open_for, opens, past
 from compaction.maintaining.rules import GivenUp, Remedy, continues, failure_message, is_recovery
 from compaction.maintaining.settings import Promotion, Settings
 from compaction.navigation.navigate import move_to
@@ -36,7 +36,8 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
 
     `wishes` have what the harness sends before its messages. `leaf` is where the session stands without answers that
     failed, None where there are none, and `since` its version by which that was found. `new_session` gives a writer
-    of a session to hand off to, None: there is none to be.
+    of a session to hand off to, None: there is none to be. `left_too_large` are the compactions in a row, until now,
+    after which the next was due at once.
     """
 
     occasion: Occasion
@@ -48,6 +49,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
     leaf: Leaf = None
     since: int = 0
     new_session: Callable[[], SessionWriter] | None = None
+    left_too_large: int = 0
 
     def take(self, remedy: Remedy | GivenUp) -> Advice:
         """Do what was decided on; where a handoff comes to no document, compact."""
@@ -161,13 +163,19 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
             return Advice(
                 reason=done.reason, error=self._error(done.reason), events=events, tokens=self.size.tokens
             )
+        warned: list[str] = []
+        if done.warning:
+            numbers = {"tokensAfter": done.tokens_after, "tokensKept": done.tokens_kept}
+            numbers |= {IN_A_ROW: self.left_too_large + 1}
+            warned = self._put_down(DecisionOutcome.STILL_TOO_LARGE, done.warning, **numbers)
         goes_on = done.continued is not None and done.continued.record is not None
         return Advice(
             do="retry" if is_recovery(self.reason) else "continue" if goes_on else "nothing",
             reason=self.reason,
             history_rewritten=True,
-            events=[*done.decisions, *done.events],
+            events=[*done.decisions, *done.events, *warned],
             tokens=done.tokens_after,
+            warning=done.warning or None,
         )
 
     def _nothing_to_do(self, why: str) -> Advice:
@@ -216,8 +224,8 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
             return []
         return self._put_down(DecisionOutcome.CIRCUIT_OPEN, open_for(so_far.failures))
 
-    def _put_down(self, outcome: DecisionOutcome, why: str) -> list[str]:
-        return self.occasion.put_down(outcome, why, **self._numbers)
+    def _put_down(self, outcome: DecisionOutcome, why: str, **more: Any) -> list[str]:
+        return self.occasion.put_down(outcome, why, **self._numbers, **more)
 
     @property
     def _numbers(self) -> dict[str, Any]:

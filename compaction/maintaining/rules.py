@@ -27,6 +27,8 @@ _RECOVERIES_FAILED: Final[dict[Reason, str]] = {
     "incomplete": "Incomplete response recovery failed: ",
 }
 _OTHERWISE_FAILED: Final = "Auto-compaction failed: "
+_CHASES: Final[frozenset[Reason]] = frozenset({"threshold", "idle"})
+_STOPPED: Final = "keep less or act later, and compact by hand to go on"
 
 
 class Skip(msgspec.Struct, frozen=True):
@@ -108,15 +110,20 @@ def remedy(
 ) -> Remedy | GivenUp:
     """A larger model, if there is one with room; then a handoff, if that is the strategy; else a compaction.
 
-    Neither is tried where the circuit is open. After an overflow a handoff would send again what was too long; where
-    the model asks for a compaction, nothing goes on elsewhere. Nor does it while calls are open (`can_hand_off`), whose
-    results the new session would have no calls for.
+    Neither is tried where the circuit is open, or where compactions chase each other: as many in a row as may fail have
+    each left the context too large, so that the next was due at once. A recovery is tried then all the same. After an
+    overflow a handoff would send again what was too long; where the model asks for a compaction, nothing goes on
+    elsewhere. Nor does it while calls are open (`can_hand_off`), whose results the new session would have no calls for.
     """
     if has_larger_model and reason in _PROMOTED:
         return "switch-model"
     why = given_up(past, settings.most_failures)
     if why:
         return GivenUp(why)
+    if reason in _CHASES and past.left_too_large >= settings.most_failures:
+        return GivenUp(
+            f"{past.left_too_large} compactions in a row have left the context too large: {_STOPPED}"
+        )
     if settings.strategy == "handoff" and reason in _HANDED_OFF and can_hand_off:
         return "hand-off"
     return "compact"

@@ -39,6 +39,16 @@ def events(refold: Refold) -> int:
     return count
 
 
+def test_a_context_that_is_still_too_large_is_a_note_and_a_warning(talked: Refold, tmp_path: Path) -> None:
+    (tmp_path / "greedy.toml").write_text(
+        'name = "greedy"\nextends = "pi"\n[trigger]\ntokens = 300\n[cut]\npart = "keep-recent"\ntokens = 500\n'
+    )
+    asking = ("compact", SESSION, "--policy", "greedy.toml", "--summarizer", "extractive")
+    warning = talked(*asking, "--json").json["warning"]
+    talked("undo", SESSION)
+    assert f"refold: note: {warning}" in talked(*asking).errors.splitlines()
+
+
 class TestDryRun:
     def test_it_says_all_that_a_compaction_would_do(self, talked: Refold) -> None:
         assert talked(*KEEPING, "--dry-run", "--json").json == {
@@ -176,6 +186,7 @@ class TestCompacting:
             "counter": "utf16/4",
             "tokensBefore": 1107,
             "tokensAfter": context(talked)["tokens"],
+            "warning": None,
             "missingSections": [],
             "troubles": [],
         }

@@ -34,6 +34,7 @@ NOTHING = {
     "events": [],
     "tokens": None,
     "error": None,
+    "warning": None,
     "ignored": [],
 }
 TIGHT = ("--window", "1000", "--policy", "tight.toml")
@@ -97,6 +98,17 @@ def log(refold: Refold) -> list[Any]:
 
 def answers(refold: Refold, *lines: str, options: tuple[str, ...] = ()) -> list[Any]:
     return refold(*EXTRACTING, *options, stdin="\n".join(lines)).json_lines
+
+
+def test_it_warns_where_a_compaction_leaves_the_context_too_large(tight: Refold, tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text("threshold_tokens = 300\nkeep_recent_tokens = 500\n")
+    greedy = ("--settings", str(tmp_path / "settings.toml"))
+    lines = ('{"on":"after_turn"}', '{"on":"before_request"}')
+    compacted, nothing = answers(tight, *lines, options=(*TIGHT, *greedy))
+    assert (compacted["do"], compacted["historyRewritten"], compacted["error"]) == ("nothing", True, None)
+    assert (nothing["do"], nothing["historyRewritten"], nothing["error"]) == ("nothing", False, None)
+    assert compacted["tokens"] == nothing["tokens"] > 300
+    assert all(advice["warning"] for advice in (compacted, nothing))
 
 
 def test_a_harness_talks_to_it_through_a_whole_session(tight: Refold) -> None:
