@@ -63,7 +63,7 @@ _CHANGING: Final = {
 """What differs from one run or one machine to the next, and what stands for it."""
 
 Step = str | Run | File | Callable[[Refold], object]
-"""A command line, a file, or anything else that happens; a function is shown by its name."""
+"""A command line, a file, or anything else that happens; a function is shown by its name and what it gives."""
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,9 @@ def _step(step: Step, refold: Refold, url: str) -> Iterator[str]:
             line.replace(url, API) for line in _run(Run(step) if isinstance(step, str) else step, refold, url)
         )
     else:
-        step(refold)
+        told = step(refold)
         yield f"# {step.__name__.replace('_', ' ')}"  # type: ignore[attr-defined]
+        yield from (f"#   {line}" for line in str(told or "").splitlines())
 
 
 def _run(run: Run, refold: Refold, url: str) -> Iterator[str]:

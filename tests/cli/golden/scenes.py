@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final
 
@@ -162,6 +163,44 @@ def a_folder_called_sessions(refold: Refold) -> None:
 def a_pipe_called_pipe(refold: Refold) -> None:
     del refold
     os.mkfifo("pipe.jsonl")
+
+
+class _Words(HTMLParser):
+    """What a page says: its texts, a line for each block, and what its marks are called."""
+
+    _IN_LINE = ("a", "span", "mark", "code", "strong", "em", "b", "small", "title", "td", "th", "dd")
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.lines = [""]
+        self._silent = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._silent = tag in ("style", "script")
+        if tag not in self._IN_LINE:
+            self.lines.append("")
+        self.lines[-1] += "".join(f" [{value}]" for name, value in attrs if name in ("title", "aria-label"))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent = False
+        if tag not in self._IN_LINE:
+            self.lines.append("")
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self.lines[-1] += f" {' '.join(data.split())}"
+
+
+def the_words_of_the_page(refold: Refold) -> str:
+    del refold
+    said = (" ".join(line.split()) for line in _Words(Path("page.html").read_text("utf-8")).lines)
+    return "\n".join(line for line in said if line)
+
+
+def the_overview_of_the_page(refold: Refold) -> str:
+    """Up to the replacements, each of which is long."""
+    return the_words_of_the_page(refold).partition("\nTurns one by one")[0]
 
 
 def session_file(name: str, session: PiSession) -> File:
@@ -671,6 +710,7 @@ SCENES: Final[dict[str, Sequence[Scene]]] = {
             [
                 "report @last",
                 "report @last -o page.html",
+                the_words_of_the_page,
                 File("notes.html", "<p>mine</p>"),
                 "report @last -o notes.html",
                 "report @last -o gone/page.html",
@@ -678,6 +718,7 @@ SCENES: Final[dict[str, Sequence[Scene]]] = {
                 "report nope",
             ],
         ),
+        Scene(the_demo, ["report @last -o page.html", the_overview_of_the_page]),
     ],
     "diff": [
         _help("diff"),

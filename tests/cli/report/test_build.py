@@ -52,7 +52,7 @@ def test_on_one_day_the_date_stands_once(story: Story) -> None:
 
 def test_how_tokens_were_counted_is_told(story: Story) -> None:
     story.says(user("a"))
-    assert page(story).note == "Tokens recomputed by utf16/4, an estimate"
+    assert ("utf16/4" in page(story).note, "estimate" in page(story).note) == (True, True)
 
 
 def test_replacements_stand_in_order_of_the_log_and_once_more_the_worst_first(demo_page: Page) -> None:

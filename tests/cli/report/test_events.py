@@ -100,16 +100,9 @@ def test_an_event_leads_to_its_section_if_it_has_one(story: Story) -> None:
 def test_facts_of_a_call_are_its_model_and_what_its_provider_counted(story: Story) -> None:
     usage = {"input": 10, "output": 5, "cacheRead": 2000, "cacheWrite": 0, "cost": {"total": 0.5}}
     story.says(assistant("x", usage=usage))
-    assert listed(story)[0].facts == [
-        "e1",
-        "p/m",
-        "stopped by stop",
-        "2,010 tokens sent",
-        "2,000 from the cache",
-        "0 to it",
-        "5 answered",
-        "$0.50",
-    ]
+    event_id, model, stopped, *counts, cost = listed(story)[0].facts
+    assert (event_id, model, stopped.split()[-1], cost) == ("e1", "p/m", "stop", "$0.50")
+    assert [count.split()[0] for count in counts] == ["2,010", "2,000", "0", "5"]
 
 
 def test_events_stand_together_in_groups_with_their_day(story: Story) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -22,25 +23,26 @@ def answer(story: Story, **usage: Any) -> None:
     story.says(assistant("y" * 40, usage=usage))
 
 
-def shown(story: Story) -> dict[str, tuple[str, str]]:
-    return {each.name: (each.value, each.note) for each in figures(material_of(story.log))}
+def numbered(found: list[Any]) -> dict[str, tuple[str, list[str]]]:
+    """From the name of each figure to its value and the numbers of its note."""
+    return {each.name: (each.value, re.findall(r"[\d,]+", each.note.replace(", ", " "))) for each in found}
+
+
+def shown(story: Story) -> dict[str, tuple[str, list[str]]]:
+    return numbered(figures(material_of(story.log)))
 
 
 def test_a_session_without_calls_has_its_size_alone(story: Story) -> None:
-    assert shown(story) == {
-        "context now": ("10", "tokens, 1 message"),
-        "entries": ("1", "on 1 branch"),
-        "compactions": ("0", ""),
-    }
+    assert shown(story) == {"context now": ("10", ["1"]), "entries": ("1", ["1"]), "compactions": ("0", [])}
 
 
 def test_calls_are_summed(story: Story) -> None:
     answer(story, input=100, output=5, cacheRead=300, cacheWrite=0)
     answer(story, input=0, output=6, cacheRead=500, cacheWrite=100)
     found = shown(story)
-    assert found["sent"] == ("1k", "tokens in 2 calls")
-    assert found["from the cache"] == ("80%", "100 written to it")
-    assert found["output"] == ("11", "tokens")
+    assert found["sent"] == ("1k", ["2"])
+    assert found["from the cache"] == ("80%", ["100"])
+    assert found["output"] == ("11", [])
 
 
 @pytest.mark.parametrize(
@@ -61,15 +63,15 @@ def test_a_large_number_is_short(story: Story, tokens: int, short: str) -> None:
 
 def test_a_cost_tells_where_it_comes_from(story: Story) -> None:
     answer(story, input=1, cost={"total": 0.25})
-    assert shown(story)["cost"] == ("$0.25", "as recorded")
+    assert shown(story)["cost"] == ("$0.25", [])
     answer(story, input=1)
-    assert shown(story)["cost"] == ("$0.25", "as recorded, 1 call unknown")
+    assert shown(story)["cost"] == ("$0.25", ["1"])
 
 
 def test_the_demo_counts_what_is_beside_its_compactions(demo: Material) -> None:
-    found = {each.name: (each.value, each.note) for each in figures(demo)}
-    assert found["compactions"] == ("3", "1 branch summary, 1 rewrite")
-    assert found["entries"] == ("167", "on 3 branches")
+    found = numbered(figures(demo))
+    assert found["compactions"] == ("3", ["1", "1"])
+    assert found["entries"] == ("167", ["3"])
 
 
 def test_models_are_those_that_wrote_the_one_that_wrote_most_first(story: Story) -> None:
