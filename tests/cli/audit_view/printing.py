@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,3 +18,8 @@ def printed(view: Callable[..., None], *arguments: Any, width: int = 100) -> lis
     view(out, *arguments)
     assert isinstance(out.file, io.StringIO)
     return [line.rstrip() for line in out.file.getvalue().splitlines()]
+
+
+def figures(*lines: str) -> list[list[str]]:
+    """The numbers of each line: counts, shares, dollars and events, as they are written."""
+    return [re.findall(r"[-+]?\$?#?\d+(?:,\d{3})*(?:\.\d+)?%?", line) for line in lines]

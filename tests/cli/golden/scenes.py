@@ -14,13 +14,25 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import structs
+
+from cli.audit_view.glance import print_glance
+from cli.audit_view.measured import print_metrics
+from cli.audit_view.screen import print_screen
 from compaction.hooks import Cancel, Hooks
+from projections.audit import TokensBefore
+from projections.metrics.cost import Cost
+from projections.metrics.growth import Growth
+from projections.metrics.regret import Regret, Repeat, Rereads, SameError
+from projections.metrics.sections import Sections
 from tests.cli import long_talk, tale
+from tests.cli.audit_view.printing import printed
 from tests.cli.golden import API, File, Run, Scene, Step
 from tests.cli.hostile import hostile
 from tests.cli.invocations import NAMES, invocations
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
+from tests.support import measured
 from tests.support.local_http import answers, refuses
 from tests.support.messages_api import complete, errs, says
 from tests.support.pi_files import entry, header, line, said
@@ -201,6 +213,46 @@ def the_words_of_the_page(refold: Refold) -> str:
 def the_overview_of_the_page(refold: Refold) -> str:
     """Up to the replacements, each of which is long."""
     return the_words_of_the_page(refold).partition("\nTurns one by one")[0]
+
+
+def views_of_made_up_audits(refold: Refold) -> str:
+    """What no session here has: metrics, remarks and costs of every kind."""
+    del refold
+    again = {"first": "e1", "first_seq": 1, "again": "e9", "again_seq": 9}
+    regret = Regret(
+        calls=7,
+        repeated=1,
+        rereads=Rereads(next3=0, next10=1, all=2),
+        rounds_to_new_action=1,
+        repeats=[Repeat(tool="read", target="a.py", after_calls=4, **again)],
+        errors=[SameError(error="FAILED", **again)],
+    )
+    found = {
+        "size": measured.size(1000, 250, removed=800, kept=200, added=40, returned=10),
+        "future_use": measured.future_use(1, 3, measured.loss("take", had=4, needed=15)),
+        "regret": regret,
+        "sections": Sections(
+            template="pi", headings=["Goal"], present=["Goal"], missing=["Next", "Notes"], duplicated=["Goal"]
+        ),
+        "growth": Growth(total=9, carried=4, fresh=5, left_out=2),
+        "cost": Cost(model="p/m", calls=9, summary=0.5, is_estimate=True, rewrite=0.25, saved=1.0, net=0.25),
+    }
+    before = TokensBefore(claimed=500, measured=1000, measured_at="e1", recomputed=800, unexplained=None)
+    nothing_known = measured.spent(9, None, None, unrecorded=9, unpriced=9)
+    some_known = measured.spent(9, 1.0, 2.0, unrecorded=3, unpriced=1)
+    worse = measured.compaction(3, before=before, **{**found, "size": measured.size(10, 11)})
+    seen = measured.audit(worse, measured.rewrite(4, undone=True), cost=some_known)
+    return "\n".join(
+        line
+        for view, shown in (
+            (print_metrics, measured.metrics()),
+            (print_metrics, measured.metrics(**found)),
+            (print_metrics, measured.metrics(regret=structs.replace(regret, rounds_to_new_action=None))),
+            (print_glance, measured.audit(counter="o200k", exact=True, cost=nothing_known)),
+            (print_screen, seen),
+        )
+        for line in printed(view, shown, width=200)
+    )
 
 
 def session_file(name: str, session: PiSession) -> File:
@@ -624,6 +676,7 @@ SCENES: Final[dict[str, Sequence[Scene]]] = {
         _help("audit"),
         Scene(the_tale, ["audit @last", "audit @last --full", "audit @last --leaf root"]),
         Scene(the_demo, ["audit @last", "audit @last --full --as-of 69"]),
+        Scene(nothing, [views_of_made_up_audits]),
         Scene(
             the_tale,
             [
