@@ -83,13 +83,6 @@ class Refold:
         assert isinstance(found, error), outcome.error
         return found
 
-    def problem(self, *arguments: str | Path, code: int = 1, stdin: str | bytes = b"") -> str:
-        """The one line that a command prints when it cannot do what it was told."""
-        outcome = self(*arguments, code=code, stdin=stdin)
-        assert outcome.errors.count("\n") == 1, outcome.errors
-        assert outcome.errors.startswith("refold: ")
-        return outcome.errors.removeprefix("refold: ").rstrip("\n")
-
     def program(
         self, *arguments: str | Path, code: int = 0, stdin: bytes = b"", **environment: str
     ) -> Outcome:

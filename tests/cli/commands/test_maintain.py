@@ -37,6 +37,11 @@ NOTHING = {
     "warning": None,
     "ignored": [],
 }
+SMALL_ENOUGH = "the context is small enough"
+OF_ANOTHER_MODEL = "the error is of another model"
+NOT_OF_LENGTH = "the error says nothing of the context's length"
+IDLE_OFF = "idle compaction is off"
+NOTHING_RUNS = "nothing runs"
 TIGHT = ("--window", "1000", "--policy", "tight.toml")
 """1,107 tokens are over 1,000 - 300, and 250 are kept."""
 
@@ -116,7 +121,7 @@ def test_a_harness_talks_to_it_through_a_whole_session(tight: Refold) -> None:
         compacted = told.asks(on="after_turn")
         assert (compacted["do"], compacted["historyRewritten"]) == ("continue", True)
         assert compacted["tokens"] < 700
-        assert told.asks(on="before_request")["reason"] == "the context is small enough"
+        assert told.asks(on="before_request")["reason"] == SMALL_ENOUGH
         tight("append", SESSION, stdin=b"".join(map(_message, "ab")))
         assert told.asks(on="after_turn")["do"] == "nothing"
         assert told.asks(on="compact", instructions="Briefly.")["reason"] == "manual"
@@ -133,7 +138,7 @@ def test_where_nothing_is_to_do_it_says_why(talked: Refold) -> None:
     (advice,) = answers(talked, '{"on":"before_request"}')
     assert advice == {
         **NOTHING,
-        "reason": "the context is small enough",
+        "reason": SMALL_ENOUGH,
         "tokens": 1107,
         "events": [log(talked)[-1]["id"]],
     }
@@ -148,7 +153,7 @@ def test_a_refusal_for_the_contexts_length_is_recovered(tight: Refold) -> None:
 
 def test_another_refusal_is_no_case_for_it(talked: Refold) -> None:
     (advice,) = answers(talked, '{"on":"error","error":"overloaded"}')
-    said = {"reason": "the error says nothing of the context's length", "events": [log(talked)[-1]["id"]]}
+    said = {"reason": NOT_OF_LENGTH, "events": [log(talked)[-1]["id"]]}
     assert advice == {**NOTHING, **said}
 
 
@@ -157,7 +162,7 @@ def test_a_refusal_by_another_model_than_the_one_that_failed_is_no_case_for_it(t
     tight("append", SESSION, stdin=line({"type": "message", "message": failed}))
     refused = '{"on":"error","error":"prompt is too long","model":"other"}'
     (advice,) = answers(tight, refused, options=TIGHT)
-    assert (advice["do"], advice["reason"]) == ("nothing", "the error is of another model")
+    assert (advice["do"], advice["reason"]) == ("nothing", OF_ANOTHER_MODEL)
 
 
 def test_settings_come_from_a_file(tight: Refold, tmp_path: Path) -> None:
@@ -249,7 +254,7 @@ class TestSettings:
     def test_a_threshold_that_is_set_leads_over_the_policys(self, talked: Refold, tmp_path: Path) -> None:
         (tmp_path / "settings.toml").write_text("threshold_tokens = 1_107\nkeep_recent_tokens = 250\n")
         (kept,) = answers(talked, '{"on":"after_turn"}', options=("--settings", "settings.toml"))
-        assert kept["reason"] == "the context is small enough"
+        assert kept["reason"] == SMALL_ENOUGH
         (tmp_path / "settings.toml").write_text("threshold_tokens = 1_106\nkeep_recent_tokens = 250\n")
         (compacted,) = answers(talked, '{"on":"after_turn"}', options=("--settings", "settings.toml"))
         assert compacted["historyRewritten"] is True
@@ -288,8 +293,8 @@ class TestTheSessionsModel:
         room = 15_000 - 13_000 - small["tokens"]
         (fits,) = answers(talked, '{"on":"before_request"}', options=(*free, str(room)))
         (too_large,) = answers(talked, '{"on":"before_request"}', options=(*free, str(room + 1)))
-        assert fits["reason"] == "the context is small enough"
-        assert too_large["reason"] != "the context is small enough"
+        assert fits["reason"] == SMALL_ENOUGH
+        assert too_large["reason"] != SMALL_ENOUGH
 
     def test_the_harnesss_prompt_and_tools_stand_before_a_handoff(
         self, tight: Refold, tmp_path: Path, messages_api: Any, monkeypatch: pytest.MonkeyPatch
@@ -318,7 +323,7 @@ class TestTheSessionsModel:
         torn = {"role": "assistant", "content": [], "provider": "p", "model": "m", "stopReason": "length"}
         tight("append", SESSION, stdin=line({"type": "message", "message": torn}))
         (other,) = answers(tight, '{"on":"after_turn","model":"other"}')
-        assert other["reason"] == "the context is small enough"
+        assert other["reason"] == SMALL_ENOUGH
         (own,) = answers(tight, '{"on":"after_turn","model":"p/m"}', options=TIGHT)
         assert own["do"] == "retry"
 
@@ -425,7 +430,7 @@ class TestCallingOff:
         with stalled(tight, messages_api(stalls("## Goal\n"))) as told:
             told.says(on="abort")
             assert told.hears()["error"] == CALLED_OFF
-            assert told.hears() == {**NOTHING, "reason": "nothing runs"}
+            assert told.hears() == {**NOTHING, "reason": NOTHING_RUNS}
             assert told.ends() == 0
         kinds = [event["kind"] for event in log(tight)]
         assert (kinds.count("attempt"), kinds.count("compaction")) == (1, 0)
@@ -436,7 +441,7 @@ class TestCallingOff:
             told.says(on="idle", seconds=1)
             go_on.set()
             assert told.hears()["reason"] == "threshold"
-            assert told.hears()["reason"] == "idle compaction is off"
+            assert told.hears()["reason"] == IDLE_OFF
 
     def test_the_end_of_the_input_waits_for_what_runs(self, tight: Refold, messages_api: Any) -> None:
         go_on = Event()
@@ -449,7 +454,7 @@ class TestCallingOff:
 
     def test_where_nothing_runs_there_is_nothing_to_call_off(self, talked: Refold) -> None:
         (advice,) = answers(talked, '{"on":"abort"}')
-        assert advice == {**NOTHING, "reason": "nothing runs"}
+        assert advice == {**NOTHING, "reason": NOTHING_RUNS}
 
 
 @pytest.mark.usefixtures("keyed")
