@@ -59,6 +59,8 @@ def test_a_summary_names_more_of_what_was_used_later(compared):
 
 def test_so_it_does_than_the_summary_that_was_recorded(compared):
     used = {boundary.name: shares for boundary, shares in compared if boundary.recorded}
+    if not used:
+        pytest.skip("no compaction was recorded in this session")
     assert {name: shares for name, shares in used.items() if shares[0] <= shares[2]} == {}
 
 

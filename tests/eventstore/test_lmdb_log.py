@@ -56,7 +56,7 @@ if os.fork() == 0:
         try:
             use()
         except StoreError as error:
-            print(error.problem)
+            print("fork" in error.problem)
     log.close()
     with open_store(sys.argv[1]) as reopened:
         print(reopened.append("s", [message("c")]).version)
@@ -233,7 +233,7 @@ class TestSharing:
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system knows no fork")
     def test_a_store_is_not_used_across_a_fork(self, tmp_path: Path) -> None:
         lines = output_of(USE_AFTER_FORK, tmp_path / "store").splitlines()
-        assert lines == ["the store was opened before a fork"] * 2 + ["2", "3"]
+        assert lines == ["True"] * 2 + ["2", "3"]
 
     def test_a_process_killed_while_it_appends_leaves_whole_appends(self, tmp_path: Path) -> None:
         process = start(APPEND_FOR_EVER, tmp_path / "store")

@@ -162,7 +162,7 @@ class TestVersions:
     def test_a_store_of_frames_too_old_to_read_is_refused(self, filled: Path) -> None:
         older = {"version": STORE_VERSION, "oldest_frame": OLDEST - 1}
         self.meta(filled, msgspec.msgpack.encode(older))
-        assert f"frames of version {OLDEST - 1}" in refusal(filled).problem
+        assert OLDEST - 1 in told.numbers(refusal(filled).problem)
 
     @pytest.mark.parametrize("value", [b"", b"\xc1", b"\x80", b"\x01"])
     def test_a_store_that_does_not_tell_its_version_is_refused(self, filled: Path, value: bytes) -> None:

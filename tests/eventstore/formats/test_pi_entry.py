@@ -239,6 +239,19 @@ class TestMessages:
         assert view(role="branchSummary", summary="s", content="no").text == "s"
 
 
+damaged_entries = st.builds(
+    lambda entry, at, damage: entry[:at] + damage + entry[at:],
+    st.dictionaries(
+        st.sampled_from(["type", "id", "parentId", "timestamp", "message"]) | st.text(max_size=3),
+        st.none() | st.integers() | st.text(max_size=5) | st.lists(st.booleans(), max_size=2),
+        max_size=4,
+    ).map(lambda entry: json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass")),
+    st.integers(0, 60),
+    st.binary(max_size=1),
+)
+"""Objects of JSON, whole or with a byte too many."""
+
+
 class TestEntries:
     @pytest.mark.parametrize(
         ("kind", "fields", "expected"),
@@ -287,7 +300,7 @@ class TestEntries:
         assert found is not None
         assert found.text == "hé"
 
-    @given(st.binary(max_size=60))
+    @given(st.binary(max_size=60) | damaged_entries)
     def test_no_bytes_do_more_than_be_refused(self, body: bytes) -> None:
         try:
             entry = entry_of(body)
