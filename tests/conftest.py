@@ -19,6 +19,9 @@ from tests.support.events import NOW
 
 PROJECT = Path(__file__).parent.parent
 
+# Without it, every process that a test starts would compile each of refold's modules anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # In memory, a flush costs nothing. What is about disks mounts its own.
 _MEMORY = Path("/dev/shm")  # noqa: S108  pytest and tempfile make folders of their own there
 if "TMPDIR" not in os.environ and _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 4 << 30:
