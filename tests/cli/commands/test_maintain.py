@@ -20,8 +20,8 @@ from compaction.faults import FaultyInputError
 from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
-from tests.support.local_http import Exchange, LocalServer, Reply
-from tests.support.messages_api import MessagesApi, complete, says, stalls
+from tests.support.local_http import Exchange, LocalServer, Reply, hangs
+from tests.support.messages_api import MessagesApi, stalls
 from tests.support.pi_files import line
 
 EXTRACTING = ("maintain", SESSION, "--summarizer", "extractive")
@@ -374,21 +374,19 @@ class TestFieldsThatAreNotKnown:
 
 
 @contextmanager
-def stalled(refold: Refold, api: MessagesApi) -> Iterator[Harness]:
+def stalled(refold: Refold, service: LocalServer, summarizer: str = "http") -> Iterator[Harness]:
     """A harness that has been told of a turn, while the summary that is due does not come."""
-    asking = ("--summarizer", "anthropic", "--endpoint", api.url)
+    asking = ("--summarizer", summarizer, "--endpoint", service.url)
     with harness(refold, "maintain", SESSION, *asking, *TIGHT) as told:
         told.says(on="after_turn")
-        while not api.requests:
+        while not service.requests:
             time.sleep(0.01)
             assert told.process.poll() is None
         yield told
 
 
-@pytest.fixture
-def keyed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+def answers_in_short(exchange: Exchange) -> None:
+    exchange.answer(200, json.dumps({"summary": "In short."}).encode())
 
 
 def waits_for(event: Event) -> Reply:
@@ -396,7 +394,7 @@ def waits_for(event: Event) -> Reply:
 
     def reply(exchange: Exchange) -> None:
         event.wait(60)
-        says(complete)(exchange)
+        answers_in_short(exchange)
 
     return reply
 
@@ -404,12 +402,11 @@ def waits_for(event: Event) -> Reply:
 CALLED_OFF = "Auto-compaction failed: cancelled"
 
 
-@pytest.mark.usefixtures("keyed")
 class TestCallingOff:
     def test_what_a_person_asks_for_calls_off_what_runs_and_is_done(
-        self, tight: Refold, messages_api: Any
+        self, tight: Refold, service: Any
     ) -> None:
-        with stalled(tight, messages_api(stalls("## Goal\n"), says(complete))) as told:
+        with stalled(tight, service(hangs, answers_in_short)) as told:
             told.says(on="compact", instructions="Briefly.")
             assert told.hears()["error"] == CALLED_OFF
             done = told.hears()
@@ -419,15 +416,15 @@ class TestCallingOff:
         assert (kinds.count("attempt"), kinds.count("compaction")) == (1, 1)
 
     def test_summaries_that_wait_for_their_turn_before_it_are_called_off_too(
-        self, tight: Refold, messages_api: Any
+        self, tight: Refold, service: Any
     ) -> None:
-        with stalled(tight, messages_api(stalls("## Goal\n"), says(complete))) as told:
+        with stalled(tight, service(hangs, answers_in_short)) as told:
             told.says(on="after_turn")
             told.says(on="compact")
             assert [told.hears()["error"] for _ in range(3)] == [CALLED_OFF, CALLED_OFF, None]
 
-    def test_what_runs_can_be_called_off_and_nothing_more(self, tight: Refold, messages_api: Any) -> None:
-        with stalled(tight, messages_api(stalls("## Goal\n"))) as told:
+    def test_what_runs_can_be_called_off_and_nothing_more(self, tight: Refold, service: Any) -> None:
+        with stalled(tight, service(hangs)) as told:
             told.says(on="abort")
             assert told.hears()["error"] == CALLED_OFF
             assert told.hears() == {**NOTHING, "reason": NOTHING_RUNS}
@@ -435,17 +432,17 @@ class TestCallingOff:
         kinds = [event["kind"] for event in log(tight)]
         assert (kinds.count("attempt"), kinds.count("compaction")) == (1, 0)
 
-    def test_other_lines_wait_for_what_runs(self, tight: Refold, messages_api: Any) -> None:
+    def test_other_lines_wait_for_what_runs(self, tight: Refold, service: Any) -> None:
         go_on = Event()
-        with stalled(tight, messages_api(waits_for(go_on))) as told:
+        with stalled(tight, service(waits_for(go_on))) as told:
             told.says(on="idle", seconds=1)
             go_on.set()
             assert told.hears()["reason"] == "threshold"
             assert told.hears()["reason"] == IDLE_OFF
 
-    def test_the_end_of_the_input_waits_for_what_runs(self, tight: Refold, messages_api: Any) -> None:
+    def test_the_end_of_the_input_waits_for_what_runs(self, tight: Refold, service: Any) -> None:
         go_on = Event()
-        with stalled(tight, messages_api(waits_for(go_on))) as told:
+        with stalled(tight, service(waits_for(go_on))) as told:
             assert told.process.stdin is not None
             told.process.stdin.close()
             go_on.set()
@@ -457,12 +454,14 @@ class TestCallingOff:
         assert advice == {**NOTHING, "reason": NOTHING_RUNS}
 
 
-@pytest.mark.usefixtures("keyed")
 class TestInterrupts:
+    @pytest.mark.slow
     def test_one_in_the_middle_of_a_summary_calls_it_off_and_the_next_line_is_read(
-        self, tight: Refold, messages_api: Any
+        self, tight: Refold, messages_api: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        with stalled(tight, messages_api(stalls("## Goal\n"))) as told:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        with stalled(tight, messages_api(stalls("## Goal\n")), "anthropic") as told:
             told.process.send_signal(signal.SIGINT)
             assert told.hears()["error"] == CALLED_OFF
             assert told.asks(on="idle", seconds=1)["error"] is None
