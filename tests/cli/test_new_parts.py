@@ -201,9 +201,7 @@ class Extended:
             registry.write_text(text)
 
     def runs(self, *arguments: str, stdin: bytes = b"") -> Outcome:
-        return self._refold.program(
-            *arguments, stdin=stdin, PYTHONPATH=str(self._root), PYTHONDONTWRITEBYTECODE="1"
-        )
+        return self._refold.program(*arguments, stdin=stdin, PYTHONPATH=str(self._root))
 
     def maintains(self, policy: str, *options: str, summarizer: str = "extractive") -> list[Any]:
         """What a turn's end appended under a policy, in a window of 1,020 tokens; "" asks the policy's summarizer."""

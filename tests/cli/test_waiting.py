@@ -50,8 +50,8 @@ def test_notes_say_which_of_two_requests_is_sent_again(talked: Refold, service) 
     both = Barrier(2)
 
     def busy(exchange: Exchange) -> None:
-        # Neither is sent again before the other has come: else one might be refused twice, and the other never.
-        both.wait(10)
+        # Else the first would be sent again, and be refused again, before the second is there.
+        both.wait(60)
         refuses(529, retry_after="0.01")(exchange)
 
     own = service(busy, busy, answers({"summary": "In short."}))
