@@ -6,6 +6,7 @@ Each is added to a copy of the program.
 from __future__ import annotations
 
 import shutil
+from compileall import compile_dir
 from pathlib import Path
 from typing import Any
 
@@ -183,14 +184,11 @@ PRESET = Addition(
 class Extended:
     """The program with a part more, and a session that is due for a compaction."""
 
-    def __init__(self, refold: Refold, root: Path) -> None:
-        self._refold, self._root = refold, root
+    def __init__(self, refold: Refold, program: Path, root: Path) -> None:
+        self._refold, self._program, self._root = refold, program, root
 
     def add(self, part: Addition) -> None:
-        for package in PACKAGES:
-            shutil.copytree(
-                PROJECT / package, self._root / package, ignore=shutil.ignore_patterns("__pycache__")
-            )
+        shutil.copytree(self._program, self._root)
         (self._root / part.file).write_text(part.text)
         if part.registry:
             registry = self._root / part.registry
@@ -221,9 +219,19 @@ class Extended:
         return [str(message["content"]) for message in body["messages"]]
 
 
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the program, compiled."""
+    folder = tmp_path_factory.mktemp("program")
+    for package in PACKAGES:
+        shutil.copytree(PROJECT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    compile_dir(folder, quiet=1)
+    return folder
+
+
 @pytest.fixture
-def extended(talked: Refold, tmp_path: Path) -> Extended:
-    return Extended(talked, tmp_path / "program")
+def extended(talked: Refold, tmp_path: Path, program: Path) -> Extended:
+    return Extended(talked, program, tmp_path / "program")
 
 
 def policy(folder: Path, text: str) -> str:
