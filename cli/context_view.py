@@ -23,6 +23,7 @@ _COLOURS: Final = {
 
 def print_context(out: Console, context: Context, tokens: Counter, *, is_full: bool) -> None:
     """Every message under a line that says what it is, then the totals."""
+    from msgspec import UNSET
     from rich.text import Text
 
     counts = tokens.count(context.parts)
@@ -33,11 +34,11 @@ def print_context(out: Console, context: Context, tokens: Counter, *, is_full: b
             head.append(f"  {part.fate}", style="bold yellow")
         out.print(head, crop=False, no_wrap=True, overflow="ignore")
         out.print(printable(_body(part, is_full=is_full)) + "\n", soft_wrap=True)
-    model = str(context.settings.model or "")
+    model, level = str(context.settings.model or ""), context.settings.thinking_level
     out.print(
         f"{counted(len(context.parts), 'message')}, {counted(sum(counts), 'token')} ({tokens.name})"
         f" at {context.leaf or 'the root'} as of #{context.as_of};"
-        f" model {model or 'none'}, thinking {context.settings.thinking_level}",
+        f" model {model or 'none'}, thinking {'none' if level is UNSET else level}",
         style="bold",
         crop=False,
         overflow="fold",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
@@ -298,7 +299,7 @@ class _Branch:
             time=iso_time(event.time),
             by=By(
                 format=event.format,
-                model=str(in_use.model) if in_use.model else None,
+                model=str(in_use.model or "") or None,
                 from_extension=bool(record.get("fromHook") or record.get("fromExtension")),
                 reason=_text(record.get("reason")),
                 policy=_text(record.get("policy")),
@@ -422,4 +423,7 @@ def _text(value: object) -> str:
 
 
 def _number(value: object) -> int | None:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """Return a count; None for what is no number, and for one beyond all doubles."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) == math.inf:
+        return None
+    return int(value)

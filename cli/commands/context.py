@@ -124,7 +124,7 @@ def context_json(context: Context, tokens: Counter) -> dict[str, object]:
     """A context with what is known of each message."""
     import msgspec
 
-    counts = tokens.count(context.parts)
+    counts, level = tokens.count(context.parts), context.settings.thinking_level
     return {
         "session": context.session,
         "leaf": context.leaf,
@@ -133,7 +133,7 @@ def context_json(context: Context, tokens: Counter) -> dict[str, object]:
         "counter": tokens.name,
         "exact": tokens.is_exact,
         "tokens": sum(counts),
-        "thinkingLevel": context.settings.thinking_level,
+        "thinkingLevel": None if level is msgspec.UNSET else level,
         "model": context.settings.model,
         "messages": [
             {

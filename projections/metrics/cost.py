@@ -63,7 +63,7 @@ def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Seque
         rewrite = rewritten * dearer / MILLION
         net = None if summary is None else saved - summary - rewrite
     return Cost(
-        model=str(model) if model else None,
+        model=str(model or "") or None,
         calls=later,
         summary=summary,
         is_estimate=is_estimate,
