@@ -16,18 +16,27 @@ import click
     help="The file as it was imported, byte for byte; or a file of pi's version 3 with all that has come since.",
 )
 @click.option("-o", "--output", metavar="FILE", required=True, help="Where to write; - for standard output.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON about what was written.")
 @click.pass_context
-def command(ctx: click.Context, session: str, form: str, output: str, *, as_json: bool) -> None:
+def command(ctx: click.Context, session: str, form: str, output: str, *, force: bool, as_json: bool) -> None:
     """Give a session back as a file.
 
-    The file is written whole or not at all, and a file that is there is replaced.
+    The file is written whole or not at all. One that is there and not empty is replaced only with --force.
     """
+    from pathlib import Path
+
     from cli.output import echo_bytes, echo_json, echo_text
     from cli.store import opened_session
     from cli.whole_file import write_whole
+    from eventstore.errors import BadInputError
     from eventstore.exporting import export_original, export_pi
 
+    target = Path(output)
+    if not force and output != "-" and target.is_file() and target.stat().st_size:
+        raise BadInputError(
+            output, "is there already", "name another file with -o, or replace it with --force"
+        )
     with opened_session(ctx, session) as (log, name):
         pieces = export_pi(log, name) if form == "pi" else export_original(log, name)
         if output == "-":

@@ -29,7 +29,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "diff": ["diff", session, "root", "#2"],
         "timeline": ["timeline", session, "--full"],
         "files": ["files", session],
-        "export": ["export", session, "--format", "pi", "-o", "exported.jsonl"],
+        "export": ["export", session, "--format", "pi", "--force", "-o", "exported.jsonl"],
         "append": ["append", session],
         "go": ["go", session, "#1"],
         "fork": ["fork", session, "--as", "forked"],

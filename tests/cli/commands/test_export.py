@@ -72,8 +72,23 @@ def test_on_standard_output_there_is_nothing_but_the_file(told: Refold) -> None:
     assert told("export", SESSION, "-o", "-", "--json").raw == tale()
 
 
-def test_a_file_that_is_there_is_replaced(told: Refold, tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_replaced_by_force(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "again.jsonl").write_text("what was there before, and longer than nothing")
+    told("export", SESSION, "--force", "-o", "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == tale()
+
+
+@pytest.mark.parametrize("form", ["original", "pi"])
+@pytest.mark.parametrize("name", ["again.jsonl", "link.jsonl"])
+def test_a_file_that_is_there_is_left_as_it_is(told: Refold, tmp_path: Path, form: str, name: str) -> None:
+    (tmp_path / "again.jsonl").write_text("what was there before")
+    (tmp_path / "link.jsonl").symlink_to("again.jsonl")
+    refused = told.refused(BadInputError, "export", SESSION, "--format", form, "-o", name)
+    assert (refused.source, (tmp_path / "again.jsonl").read_text()) == (name, "what was there before")
+
+
+def test_a_file_with_nothing_in_it_is_filled(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / "again.jsonl").touch()
     told("export", SESSION, "-o", "again.jsonl")
     assert (tmp_path / "again.jsonl").read_bytes() == tale()
 
@@ -130,7 +145,7 @@ def test_an_export_that_fails_midway_leaves_the_old_file_and_nothing_else(
             if b"You are welcome." in value:
                 stored.put("events", key, value.replace(b"You are welcome.", b"You are tampered"))
     before = sorted(tmp_path.rglob("*"))
-    assert told.refused(CorruptionError, "export", SESSION, "-o", "again.jsonl").session == SESSION
+    assert told.refused(CorruptionError, "export", SESSION, "--force", "-o", "again.jsonl").session == SESSION
     assert (tmp_path / "again.jsonl").read_text() == "old"
     assert sorted(tmp_path.rglob("*")) == before
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from eventstore.errors import BadInputError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, tale, write
 from tests.support.pi_files import header, said
@@ -225,3 +226,16 @@ def test_a_file_that_was_written_anew_is_said_to_be_another_generation(told: Ref
     assert line.startswith(f"{SESSION}~2 ")
     assert f"'{SESSION}'" in remark
     assert told("import", "anew.jsonl", "--json").json["sessions"][0]["earlier"] == SESSION
+
+
+def test_a_text_that_quotes_a_session_is_refused_and_makes_none(refold: Refold, tmp_path: Path) -> None:
+    quoted = (
+        b"# A tool\n\nIts sessions look like this:\n\n"
+        + header()
+        + said("a", "a", None)
+        + b"\nThat is all.\n"
+    )
+    (tmp_path / "README.md").write_bytes(quoted)
+    assert refold.refused(BadInputError, "audit", "README.md").source.endswith("README.md")
+    refold("import", "README.md", code=1)
+    assert refold("sessions", "--json").json["sessions"] == []
