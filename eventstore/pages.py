@@ -25,7 +25,8 @@ from eventstore.verify import Finding, Verification, verify
 def check_pages(folder: str | os.PathLike[str]) -> Verification | None:
     """Return what is wrong with the pages of a store's file and what that does to its sessions; None if nothing is.
 
-    The store may be in use meanwhile, and need not be there: opening it says so.
+    The store may be in use meanwhile, and need not be there: opening it says so. Raises StoreError where the pages
+    are damaged so that it cannot be opened.
     """
     data = Path(folder, "data.mdb")
     if not data.is_file() or not data.stat().st_size:
@@ -44,7 +45,10 @@ def check_pages(folder: str | os.PathLike[str]) -> Verification | None:
     problems = msgspec.json.decode(walked, type=list[str])
     found = Verification(sessions=0, events=0, findings=[])
     if further:
-        found = msgspec.json.decode(further[0], type=Verification)
+        opened = msgspec.json.decode(further[0], type=Verification | tuple[str, str, str])
+        if isinstance(opened, tuple):
+            raise StoreError(*opened)
+        found = opened
     elif done.returncode:
         problems.append(f"reading it ends a process {_ending(done.returncode)}")
     elif not problems:
@@ -68,12 +72,16 @@ def _ending(code: int) -> str:
 
 
 def _main(folder: str) -> None:
-    """Print the problems of the pages as a line of JSON, and if there are any, what a verification finds."""
+    """Print the problems of the pages as a line of JSON; if there are any, another of what a verification finds."""
     problems = _walk(folder)
     _print(problems)
-    if problems:
+    if not problems:
+        return
+    try:
         with LmdbLog(folder, create=False) as log:
             _print(verify(log))
+    except StoreError as error:
+        _print((error.path, error.problem, error.remedy))
 
 
 def _walk(folder: str) -> list[str]:
