@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from eventstore.memory_log import MemoryLog
 from eventstore.records import CustomMessage
 from eventstore.writing import SessionWriter
+from tests.support.events import NOW
 from tests.support.talk import Story
 
 
 @pytest.fixture
+def store() -> MemoryLog:
+    """A log in memory: no fold or producer knows what stores a log."""
+    return MemoryLog(clock=lambda: NOW)
+
+
+@pytest.fixture
 def story(store) -> Story:
-    """A session that is being written to a store on disk."""
+    """A session that is being written."""
     return Story(store)
 
 

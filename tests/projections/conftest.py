@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from eventstore.memory_log import MemoryLog
+from tests.support.events import NOW
 from tests.support.talk import PiSession, Story
 
 
 @pytest.fixture
+def store() -> MemoryLog:
+    """A log in memory: no fold or producer knows what stores a log."""
+    return MemoryLog(clock=lambda: NOW)
+
+
+@pytest.fixture
 def story(store) -> Story:
-    """A session that is being written to a store on disk."""
+    """A session that is being written."""
     return Story(store)
 
 
