@@ -26,6 +26,8 @@ def print_context(out: Console, context: Context, tokens: Counter, *, is_full: b
     from msgspec import UNSET
     from rich.text import Text
 
+    from projections.tokens import is_estimate
+
     counts = tokens.count(context.parts)
     for part, count in zip(context.parts, counts, strict=True):
         head = Text(f"── {part.role} ", style=f"bold {_COLOURS.get(part.role, 'yellow')}")
@@ -35,8 +37,9 @@ def print_context(out: Console, context: Context, tokens: Counter, *, is_full: b
         out.print(head, crop=False, no_wrap=True, overflow="ignore")
         out.print(printable(_body(part, is_full=is_full)) + "\n", soft_wrap=True)
     model, level = str(context.settings.model or ""), context.settings.thinking_level
+    estimate = ", an estimate" if is_estimate(tokens, context.settings.model) else ""
     out.print(
-        f"{counted(len(context.parts), 'message')}, {counted(sum(counts), 'token')} ({tokens.name})"
+        f"{counted(len(context.parts), 'message')}, {counted(sum(counts), 'token')} ({tokens.name}{estimate})"
         f" at {context.leaf or 'the root'} as of #{context.as_of};"
         f" model {model or 'none'}, thinking {'none' if level is UNSET else level}",
         style="bold",

@@ -6,8 +6,13 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from rich.cells import cell_len
+from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
+
+from cli.output import cut_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,6 +81,19 @@ class Listing(Table):
         return sorted(
             places, key=lambda place: (columns[place][0].header != self._shrinks, -columns[place][1])
         )
+
+
+class CutLine:
+    """A cell of one line that is cut to the width of its column; of a path, the end stays."""
+
+    def __init__(self, line: str) -> None:
+        self._line = line
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(1, cell_len(self._line))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(cut_line(self._line, options.max_width), no_wrap=True, overflow="ellipsis")
 
 
 def _width(column: Column, console: Console, options: ConsoleOptions) -> int:

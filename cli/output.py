@@ -18,6 +18,8 @@ _JOINERS: Final = "\u200c\u200d"
 """Python calls them unprintable; scripts and emoji are spelled with them."""
 _UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What JSON allows in a text and a terminal may obey: DEL, control characters of ISO 8859, turns of direction."""
+_LONG_PATH: Final = re.compile(r"(?<![\w:./~…-])(?:~|\.{1,2}|[\w.-]+)?(?:/[\w.@+-]+){3,}")
+"""A path of four names, or of three from the root."""
 
 
 def console() -> Console:
@@ -173,9 +175,27 @@ def _printable(character: str) -> str:
 
 
 def one_line(text: str, width: int) -> str:
-    """The beginning of a text as one line of at most `width` characters."""
-    line = " ".join(printable(text[: width * 8]).split())
+    """Return a text as one line of at most `width` characters: long paths in it give way first, then its end."""
+    return cut_line(" ".join(printable(text[: width * 8]).split()), width)
+
+
+def cut_line(line: str, width: int) -> str:
+    """Return a line cut to `width` characters. Of paths the end is kept: it is what tells them apart."""
+    if len(line) <= width:
+        return line
+    if " " not in line and "/" in line and "://" not in line:
+        return path_end(line, width)
+    line = _LONG_PATH.sub(lambda found: f"…/{'/'.join(found[0].split('/')[-2:])}", line)
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def path_end(path: str, width: int) -> str:
+    """Return the end of a path in at most `width` characters, from the beginning of a name on if one begins there."""
+    if len(path) <= width:
+        return path
+    tail = path[len(path) - width + 1 :]
+    at = tail.find("/")
+    return "…" + (tail[at:] if 0 <= at < len(tail) - 1 else tail)
 
 
 def yes_or_no(*, is_true: bool) -> str:

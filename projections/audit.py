@@ -32,7 +32,7 @@ from projections.replacement import Replacement, end_of_change, replaced, start_
 from projections.settings import settings_at
 from projections.standpoint import Leaf, Standpoint, stand
 from projections.title import first_request, title
-from projections.tokens import Counter, counter
+from projections.tokens import Counter, counter, is_estimate
 from projections.usage import measured
 
 
@@ -154,6 +154,7 @@ class Audit(_Shape, frozen=True):
 
     `cost` is that of the whole session, `cache` tells of the calls on the leaf's path. `earlier` is the session's
     generation before this one, None for the first: one file was written anew, and each of its states is a session.
+    `estimate`: the counts are not by the vocabulary of the model in use at the leaf.
     """
 
     session: str
@@ -164,6 +165,7 @@ class Audit(_Shape, frozen=True):
     entries: int
     counter: str
     exact: bool
+    estimate: bool
     note: str
     context_tokens: int
     context_messages: int
@@ -221,6 +223,7 @@ def audit(
             entries=_entries(snapshot, at),
             counter=tokens.name,
             exact=tokens.is_exact,
+            estimate=is_estimate(tokens, context.settings.model),
             note=tokens.note,
             context_tokens=sum(tokens.count(context.parts)),
             context_messages=len(context.parts),

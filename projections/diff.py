@@ -12,7 +12,7 @@ from projections.context import Context, Part, context_at
 from projections.coverage import covered
 from projections.files import left_entries
 from projections.standpoint import Leaf, Standpoint, path, stand
-from projections.tokens import Counter, counter
+from projections.tokens import Counter, counter, is_estimate
 
 
 class Change(StrEnum):
@@ -53,6 +53,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     second: str | None
     counter: str
     exact: bool
+    estimate: bool
+    """Whether the counts are not by the vocabulary of the model in use at `second`."""
     tokens_before: int
     tokens_after: int
     shared_prefix: int
@@ -88,6 +90,7 @@ def diff(
         second=after.leaf,
         counter=tokens.name,
         exact=tokens.is_exact,
+        estimate=is_estimate(tokens, after.settings.model),
         tokens_before=sum(old.values()),
         tokens_after=sum(new.values()),
         shared_prefix=_shared_prefix(before.parts, after.parts),

@@ -12,8 +12,9 @@ from eventstore.sources import observed_rewrites
 from projections.context import Context, context_at, part_of
 from projections.continuation import is_continuation
 from projections.coverage import bears_message
+from projections.settings import settings_at
 from projections.standpoint import Leaf, Standpoint, path, stand
-from projections.tokens import Counter, counter
+from projections.tokens import Counter, counter, is_estimate
 from projections.usage import measured
 
 _FOLDED_ANEW = frozenset({"compaction", "rewrite", "undone"})
@@ -45,6 +46,8 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     leaf: str | None
     counter: str
     exact: bool
+    estimate: bool
+    """Whether the counts are not by the vocabulary of the model in use at the leaf."""
     moments: list[Moment]
 
 
@@ -86,6 +89,7 @@ def timeline(
             leaf=entries[-1].id if entries else None,
             counter=tokens.name,
             exact=tokens.is_exact,
+            estimate=is_estimate(tokens, settings_at(snapshot, session, at.leaf).model),
             moments=moments,
         )
 

@@ -20,6 +20,7 @@ from eventstore.javascript import utf8_length, utf16_length
 from eventstore.log import EventLog
 from eventstore.views import Image
 from projections.context import Part
+from projections.settings import Model
 
 if TYPE_CHECKING:
     import tiktoken
@@ -67,6 +68,19 @@ def counter(name: str, *, log: EventLog | None = None, cache_dir: Path | None = 
         count=lambda parts: _counts(parts, vocabulary, log),
         of_text=lambda text: len(vocabulary.encode_ordinary(text)),
     )
+
+
+def is_estimate(tokens: Counter, model: Model | None) -> bool:
+    """Return True unless a counter has the very vocabulary of a model: `o200k` is that of OpenAI's newer ones."""
+    name = model.model_id if model is not None else None
+    if not tokens.is_exact or not isinstance(name, str):
+        return True
+    import tiktoken  # noqa: PLC0415  heavy
+
+    try:
+        return not tiktoken.encoding_name_for_model(name.rpartition("/")[2]).startswith("o200k")
+    except KeyError:
+        return True
 
 
 def _by_utf16() -> Counter:

@@ -28,7 +28,7 @@ def print_glance(out: Console, audit: Audit) -> None:
     ]
     print_line(out, " · ".join(counts), style="dim")
     messages, tokens = counted(audit.context_messages, "message"), counted(audit.context_tokens, "token")
-    how = f"{audit.counter}, {'exact' if audit.exact else 'an estimate'}"
+    how = f"{audit.counter}, {'an estimate' if audit.estimate else 'exact'}"
     note = f"; {audit.note}" if audit.note else ""
     print_line(out, f"context now {messages}, {tokens} by {how}{note}", style="dim")
     if audit.cost.spent.calls:

@@ -103,7 +103,7 @@ def _print_losses(out: Console, replaced: Replaced, called: dict[int, str]) -> N
     use = replaced.metrics.future_use
     if not use.losses:
         return
-    from rich.text import Text
+    from cli.listing import CutLine
 
     out.print()
     lost = counted(len(use.losses), "thing")
@@ -111,7 +111,7 @@ def _print_losses(out: Console, replaced: Replaced, called: dict[int, str]) -> N
     print_line(out, line, style="bold")
     listing = table("KIND", "LOST", "HAD", "NEEDED", "REGAINED", shrinks="LOST")
     for loss in use.losses[:LOSSES]:
-        value = Text(one_line(loss.value, _VALUE), no_wrap=True, overflow="ellipsis")
+        value = CutLine(one_line(loss.value, _VALUE))
         regained = f"#{loss.regained_seq}" if loss.regained_seq else "never"
         listing.add_row(loss.kind, value, f"#{loss.had_seq}", f"#{loss.needed_seq}", regained)
     out.print(listing, crop=False)

@@ -124,6 +124,8 @@ def context_json(context: Context, tokens: Counter) -> dict[str, object]:
     """A context with what is known of each message."""
     import msgspec
 
+    from projections.tokens import is_estimate
+
     counts, level = tokens.count(context.parts), context.settings.thinking_level
     return {
         "session": context.session,
@@ -132,6 +134,7 @@ def context_json(context: Context, tokens: Counter) -> dict[str, object]:
         "rules": context.rules,
         "counter": tokens.name,
         "exact": tokens.is_exact,
+        "estimate": is_estimate(tokens, context.settings.model),
         "tokens": sum(counts),
         "thinkingLevel": None if level is msgspec.UNSET else level,
         "model": context.settings.model,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("export", epilog="Example:  refold export @last --format pi -o session.jsonl")
+@click.command("export", epilog="Example:  refold export @last --format pi -o continued.jsonl")
 @click.argument("session")
 @click.option(
     "--format",

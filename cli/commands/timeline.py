@@ -87,7 +87,8 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
         marks = [index for index, each in enumerate(found.moments) if each.kind == "compaction"]
         for line in plot([each.tokens for each in found.moments], marks=marks, width=min(out.width, 100)):
             out.print(line, crop=False, no_wrap=True, overflow="ignore")
-        legend = f"tokens ({found.counter}) after each entry" + ("; ∑ marks compactions" if marks else "")
+        estimate = ", an estimate" if found.estimate else ""
+        legend = f"tokens ({found.counter}{estimate}) after each entry" + ("; ∑ compaction" if marks else "")
         out.print(legend, style="dim", soft_wrap=True)
         if note:
             out.print(note, style="yellow", soft_wrap=True)

@@ -32,7 +32,7 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
     def target(seq: int) -> str:
         return f"r-{seq}" if seq in sections else f"e-{seq}"
 
-    how = f"Tokens recomputed by {audit.counter}, {'exact' if audit.exact else 'an estimate'}"
+    how = f"Tokens recomputed by {audit.counter}, {'an estimate' if audit.estimate else 'exact'}"
     return Page(
         title=line_of(audit.title, _LONGEST_TITLE) or audit.session,
         session=audit.session,

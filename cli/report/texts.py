@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from cli.output import cut_line
+
 LONGEST_TEXT: Final = 4000
 """Characters of an event's text on the page, unless all is asked for."""
 LONGEST_LINE: Final = 240
@@ -16,7 +18,8 @@ def cut(text: str, longest: int) -> tuple[str, int]:
 
 
 def line_of(text: str, longest: int = LONGEST_LINE) -> str:
-    """The beginning of a text on one line."""
+    """Return a text on one line: long paths in it give way first, then its end."""
     # More than is shown, for runs of spaces become one; not all, for a text may be huge.
     line = " ".join(text[: longest * 8].split())
-    return line if len(line) <= longest and len(text) <= longest * 8 else line[: longest - 1] + "…"
+    whole = len(text) <= longest * 8
+    return cut_line(line if whole else f"{line}…", longest)

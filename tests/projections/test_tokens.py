@@ -14,7 +14,8 @@ from eventstore.errors import NotFoundError
 from eventstore.records import BranchSummary, Compaction, CustomMessage
 from projections import tokens
 from projections.context import build_context
-from projections.tokens import COUNTERS, counter
+from projections.settings import Model
+from projections.tokens import COUNTERS, counter, is_estimate
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
 
 _ADDRESS = b"https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
@@ -244,3 +245,33 @@ def test_loading_a_vocabulary_leaves_the_environment_as_it_was(vocabulary, monke
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "somewhere")
     counter("o200k", cache_dir=vocabulary)
     assert os.environ["TIKTOKEN_CACHE_DIR"] == "somewhere"
+
+
+@pytest.mark.parametrize(
+    "model", ["gpt-5", "gpt-5.1-codex", "gpt-4o-mini", "o3", "openai/gpt-4.1", "gpt-oss-120b"]
+)
+@pytest.mark.usefixtures("vocabulary")
+def test_o200k_is_no_estimate_for_the_models_that_have_it(model):
+    assert not is_estimate(counter("o200k"), Model(provider="openai", model_id=model))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        None,
+        Model(),
+        Model(provider="anthropic", model_id="claude-opus-4-5"),
+        Model(provider="google", model_id="gemini-3-pro"),
+        Model(provider="openai", model_id="gpt-4"),
+        Model(provider="openai", model_id=["gpt-5"]),
+        Model(provider="openai", model_id=""),
+    ],
+)
+@pytest.mark.usefixtures("vocabulary")
+def test_o200k_is_an_estimate_for_any_other(model):
+    assert is_estimate(counter("o200k"), model)
+
+
+@pytest.mark.parametrize("name", ["utf16/4", "bytes/4"])
+def test_what_counts_by_no_vocabulary_is_an_estimate_for_every_model(name):
+    assert is_estimate(counter(name), Model(provider="openai", model_id="gpt-5"))

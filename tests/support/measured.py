@@ -218,6 +218,7 @@ def audit(
         "entries": 99,
         "counter": "utf16/4",
         "exact": False,
+        "estimate": True,
         "note": "",
         "context_tokens": 1234,
         "context_messages": 5,

@@ -16,7 +16,7 @@ def test_a_session_is_told_in_a_few_lines() -> None:
 
 
 def test_exact_counts_and_notes_of_counters_are_told() -> None:
-    exact = printed(print_glance, audit(counter="o200k", exact=True))[3]
+    exact = printed(print_glance, audit(counter="o200k", exact=True, estimate=False))[3]
     estimate = printed(print_glance, audit(counter="bytes/4", note="no vocabulary"))[3]
     assert ["estimate" in line for line in (exact, estimate)] == [False, True]
     assert [" o200k" in exact, " bytes/4" in estimate, estimate.endswith("no vocabulary")] == [True] * 3

@@ -143,6 +143,7 @@ def test_json_tells_of_a_session_where_it_stands_and_how_it_was_counted(told: Re
         "entries": 16,
         "counter": "utf16/4",
         "exact": False,
+        "estimate": True,
         "note": "",
         "contextTokens": 33,
         "contextMessages": 6,

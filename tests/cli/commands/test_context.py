@@ -95,6 +95,7 @@ def test_json_tells_where_it_stands_and_how_it_counted(told: Refold) -> None:
         "rules": "pi",
         "counter": "bytes/4",
         "exact": False,
+        "estimate": True,
         "tokens": 1050,
         "thinkingLevel": "off",
         "model": {"provider": "p", "modelId": "m"},

@@ -40,6 +40,7 @@ def test_json_tells_tokens_before_and_after(told: Refold) -> None:
         "second": "a4",
         "counter": "utf16/4",
         "exact": False,
+        "estimate": True,
         "tokensBefore": 1050,
         "tokensAfter": 33,
         "sharedPrefix": 0,

@@ -30,7 +30,8 @@ def test_json_tells_of_a_moment_what_the_provider_measured(told: Refold) -> None
     found = told("timeline", SESSION, "--json").json
     moment = found["moments"][1]
     del found["moments"]
-    assert found == {"session": SESSION, "leaf": "i1", "counter": "utf16/4", "exact": False}
+    counted = {"counter": "utf16/4", "exact": False, "estimate": True}
+    assert found == {"session": SESSION, "leaf": "i1", **counted}
     assert moment == {
         "seq": 2,
         "id": "a1",
