@@ -133,7 +133,9 @@ def decode(frame: Buffer, session: str) -> Event:
         head = header_of(frame)
         seq = head.seq
         return _decoded(frame, head, session)
-    except (struct.error, LookupError, ValueError) as error:
+    except struct.error as error:
+        raise CorruptionError(session, seq, "its frame is cut short") from error
+    except (LookupError, ValueError) as error:
         raise CorruptionError(session, seq, f"cannot be read ({error})") from error
 
 

@@ -51,7 +51,9 @@ class LmdbSnapshot:
         cost is made of it.
         """
         session = next(iter(self._numbers)) if len(self._numbers) == 1 else ""
-        if isinstance(error, (lmdb.Error, struct.error)):
+        if isinstance(error, struct.error):
+            return CorruptionError(session, 0, "a frame is cut short")
+        if isinstance(error, lmdb.Error):
             return CorruptionError(session, 0, f"cannot be read ({error})")
         if isinstance(error, CorruptionError) and session and not error.session:
             return CorruptionError(session, error.seq, error.problem)

@@ -112,6 +112,8 @@ def _head_findings(
 def _unreadable(error: Exception, session: str = "", seq: int = 0) -> Finding:
     if isinstance(error, CorruptionError):
         return Finding(session=error.session or session, seq=error.seq or seq, problem=error.problem)
+    if isinstance(error, NotFoundError):
+        return Finding(session=session, seq=seq, problem=f"{error.what} {error.name!r} is missing")
     return Finding(session=session, seq=seq, problem=f"cannot be read ({type(error).__name__}: {error})")
 
 

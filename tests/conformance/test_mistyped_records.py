@@ -16,6 +16,7 @@ from eventstore.exporting import export_pi
 from eventstore.memory_log import MemoryLog
 from eventstore.verify import verify
 from tests.support.events import events
+from tests.support.examples import examples
 from tests.support.pi_files import SESSION, TIME, bring, header, original, said
 
 BLOCKS = [
@@ -171,7 +172,7 @@ def good(number: int, version: int) -> bytes:
     return said(f"said {number}", *names)
 
 
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=examples(200))
 @given(headers, odd_lines, st.sampled_from([1, 3]))
 def test_whatever_a_field_holds_no_whole_record_is_lost(head: bytes, odd: list[bytes], version: int) -> None:
     records = [good(number, version) for number in range(len(odd) + 2)]
@@ -189,7 +190,6 @@ def test_whatever_a_field_holds_no_whole_record_is_lost(head: bytes, odd: list[b
     assert verify(log).findings == []
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
 @given(st.lists(odd_records(), min_size=1, max_size=3))
 def test_a_file_that_begins_with_odd_records_is_taken_or_refused(odd: list[bytes]) -> None:
     log, content = MemoryLog(), b"\n".join([*odd, good(0, 3)])

@@ -14,7 +14,7 @@ from eventstore.records import BranchSummary, Compaction, CustomMessage, ModelCh
 from projections.context import Fate, build_context, context_json
 from projections.standpoint import ROOT
 from tests.support.pi_files import header
-from tests.support.talk import PiSession, assistant, result, texts_of, user
+from tests.support.talk import PiSession, Story, assistant, result, texts_of, user
 
 
 def raws(log, session, **where):
@@ -215,7 +215,9 @@ def test_fields_that_a_record_lacks_are_not_in_its_message(store, tmp_path, pi):
     assert {"role", "timestamp"} == set(json.loads(raw))
 
 
-def test_a_context_reads_no_more_of_its_path_than_it_may_show(story, monkeypatch):
+def test_a_context_reads_no_more_of_its_path_than_it_may_show(tmp_path, monkeypatch):
+    store = open_store(tmp_path / "store")
+    story = Story(store)
     ids = story.says(*(user(f"message {number}") for number in range(40)))
     story.add(compacted(ids[-1]))
     read = []
@@ -227,7 +229,8 @@ def test_a_context_reads_no_more_of_its_path_than_it_may_show(story, monkeypatch
             yield frame
 
     monkeypatch.setattr(LmdbSnapshot, "path", noting)
-    build_context(story.log, "s")
+    with store:
+        build_context(store, "s", verify=False)
     assert len(read) == 2
 
 
