@@ -248,7 +248,7 @@ def views_of_made_up_audits(refold: Refold) -> str:
             (print_metrics, measured.metrics()),
             (print_metrics, measured.metrics(**found)),
             (print_metrics, measured.metrics(regret=structs.replace(regret, rounds_to_new_action=None))),
-            (print_glance, measured.audit(counter="o200k", exact=True, cost=nothing_known)),
+            (print_glance, measured.audit(counter="o200k", exact=True, estimate=False, cost=nothing_known)),
             (print_screen, seen),
         )
         for line in printed(view, shown, width=200)
