@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from eventstore.checked import checked
 from eventstore.clock import epoch_milliseconds, random_id
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
@@ -55,7 +56,8 @@ def fork(
     if whole and leaf is not None:
         problem = "it stands where the session stands"
         raise BadInputError("fork of a whole session", problem, "leave the leaf out, or fork one branch")
-    with log.snapshot() as snapshot:
+    # A copy gets a chain of its own, which would vouch for damage.
+    with checked(log) as snapshot:
         at = stand(snapshot, session, leaf=leaf)
         chosen = _free_name(snapshot, new_id) if name is None else name
         if _is_there(snapshot, chosen):

@@ -297,7 +297,7 @@ class _Snapshots:
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self._log._end_reading(self._transaction, error)
         damage = self._snapshot.damage(error) if error is not None else None
+        self._log._end_reading(self._transaction, error)
         if damage is not None:
             raise damage from error

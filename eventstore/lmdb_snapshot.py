@@ -6,11 +6,13 @@ import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Final
 
 import lmdb
+import msgspec
 
 from eventstore import frame as frames_
+from eventstore.chain import START
 from eventstore.errors import CorruptionError, NotFoundError, no_event
 from eventstore.frame import Buffer, upcast
 from eventstore.lmdb_keys import (
@@ -26,6 +28,16 @@ from eventstore.lmdb_keys import (
 )
 from eventstore.lmdb_store import Databases
 from eventstore.log import FeedItem, Head, Snapshot
+
+_OF_CONTENTS: Final = (
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    msgspec.MsgspecError,
+)
+"""What a fold may raise of contents that no append has let in: if they are damaged, that is why."""
 
 
 class LmdbSnapshot:
@@ -57,6 +69,21 @@ class LmdbSnapshot:
             return CorruptionError(session, 0, f"cannot be read ({error})")
         if isinstance(error, CorruptionError) and session and not error.session:
             return CorruptionError(session, error.seq, error.problem)
+        return self._altered() if isinstance(error, _OF_CONTENTS) else None
+
+    def _altered(self) -> CorruptionError | None:
+        """Return the first event of the sessions read here that is not as it was appended, None if all are."""
+        for session in self._numbers:
+            digest = START
+            try:
+                for seq, frame in enumerate(self.frames(session), 1):
+                    head = frames_.header_of(frame)
+                    linked = frames_.linked_digest_of(frame, head, digest)
+                    if not frames_.is_intact(frame) or (head.seq, head.digest) != (seq, linked):
+                        return CorruptionError(session, seq, "is not as it was appended")
+                    digest = linked
+            except CorruptionError as error:
+                return error
         return None
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
