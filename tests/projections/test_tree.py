@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from eventstore import open_store
 from eventstore.errors import NotFoundError
 from eventstore.records import Decision, Label, LeafMoved
 from projections.tree import Node, Tree, TreeFold, tree
@@ -89,9 +90,10 @@ def test_a_tree_as_of_nothing_is_empty(story):
     assert tree(story.log, "s", as_of=0) == Tree(leaf=None, roots=[], nodes=[])
 
 
-def test_a_tree_may_be_as_deep_as_a_session_is_long(store):
-    store.append("s", [event(f"e{number}") for number in range(3000)])
-    assert tree(store, "s").nodes[-1].depth == 2999
+def test_a_tree_may_be_as_deep_as_a_session_is_long(tmp_path):
+    with open_store(tmp_path / "store") as store:
+        store.append("s", [event(f"e{number}") for number in range(3000)])
+        assert tree(store, "s").nodes[-1].depth == 2999
 
 
 def test_an_unknown_session_has_no_tree(log):
