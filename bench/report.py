@@ -81,6 +81,8 @@ COMPARISONS: Final = (
     Comparison(
         "eight-writers", "eight threads, 40 appends each, sharing flushes", "each", "a flush for each append"
     ),
+    Comparison("checked-60-10k", "checked context of 60 messages", "unchecked", "the same, unchecked"),
+    Comparison("checked-1000-10k", "checked context of 1,000 messages", "unchecked", "the same, unchecked"),
     Comparison("full-fold", "10,000 events folded to a tree", "floor", "walking over their bodies"),
     Comparison("deep-tree", "context of 2,500 entries, a jump an entry", "run", "the same in one run"),
     Comparison("compactions", "context behind 1,000 compactions", "one", "behind one"),

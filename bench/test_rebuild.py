@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from bench import floor
@@ -56,6 +58,13 @@ def test_refold_rebuilds(measure, group, stored, is_open):
         return
     with open_store(stored.store) as log:
         measure(group, "refold", context_json, log, stored.session)
+
+
+@pytest.mark.parametrize(("role", "verify"), [("refold", True), ("unchecked", False)])
+def test_a_context_that_is_sent_is_checked(measure, stored, shape, *, role, verify):
+    with open_store(stored.store) as log:
+        build = partial(build_context, verify=verify)
+        measure(f"checked-{shape[1]}-{shape[0]}", role, build, log, stored.session)
 
 
 @pytest.mark.parametrize(("role", "join"), [("floor", floor.join), ("values", floor.join_whole)])
