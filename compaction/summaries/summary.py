@@ -89,14 +89,16 @@ def summarize(
     """The summary that a plan asks for.
 
     What came before a split turn and the turn's own beginning are summarized apart and at the same time. The
-    short summary is for people: where there is none to be had, the other stands without it. Raises
-    NotFoundError for a template before anybody is asked, and AskingError or CancelledError with the records of
-    all requests.
+    short summary is for people: where there is none to be had, the other stands without it. The asker's deadline
+    is for all of it together. Raises NotFoundError for a template before anybody is asked, and AskingError or
+    CancelledError with the records of all requests.
     """
     is_split = bool(plan.turn_prefix and prompting.turn_prefix)
     parts = plan.to_summarize if is_split else (*plan.to_summarize, *plan.turn_prefix)
     is_over = Event()
-    asker = msgspec.structs.replace(asker, is_cancelled=_either(asker.is_cancelled, is_over.is_set))
+    asker = msgspec.structs.replace(
+        asker, is_cancelled=_either(asker.is_cancelled, is_over.is_set), end=asker.end_from_now()
+    )
     maker = _Maker(plan=plan, prompting=prompting, asker=asker, tokens=tokens, sources=sources, wishes=wishes)
     maker.check_templates()
     jobs: list[Callable[[], Folded]] = [lambda: maker.of_history(parts)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -44,9 +45,10 @@ def never() -> bool:
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """How summarizers are asked: which, in order; with what clock (seconds) and what patience; who looks on.
+    """Name the summarizers to ask, in order, the clock (seconds) and the patience to do so with, and who looks on.
 
-    `deadline` is the number of seconds by the clock after which nobody is asked or waited for any more.
+    `deadline` is the number of seconds that a summary may take, by the clock; then nobody is asked or waited for any
+    more. `end` is the time by the clock at which that is so for several prompts together.
     """
 
     summarizers: Sequence[Summarizer]
@@ -57,7 +59,12 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
     long_wait: float = LONG_WAIT
     longest_wait: float = LONGEST_WAIT
     deadline: float = DEADLINE
+    end: float = math.inf
     onlooker: Onlooker = Nobody()
+
+    def end_from_now(self) -> float:
+        """Return the time by the clock at which what begins now has to end."""
+        return min(self.end, self.seconds() + self.deadline)
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,13 +96,13 @@ def ask(prompt: Prompt, asker: Asker) -> Reply:
     A summarizer that fails for a passing reason is asked again, after the wait that its provider names or a
     growing one; where that is long and there is another candidate, that one is asked. An empty answer is a
     failure. Where required sections are missing, or the answer broke off for its length, one reminder says
-    so; the more complete of the two is taken as it is. All of it ends at the deadline; each candidate gets an equal
-    share of the time that is left, so that one that hangs leaves time for the next. Raises AskingError,
-    CancelledError.
+    so; the more complete of the two is taken as it is. All of it ends at the deadline, or before it at the asker's
+    `end`; each candidate gets an equal share of the time that is left, so that one that hangs leaves time for the
+    next. Raises AskingError, CancelledError.
     """
     sections = prompt.template.sections
     requests: list[dict[str, Any]] = []
-    end = asker.seconds() + asker.deadline
+    end = asker.end_from_now()
     answer = _answer(prompt, asker, requests, end=end)
     missing = missing_sections(answer.text, sections)
     if missing or answer.is_cut:

@@ -8,6 +8,7 @@ import time
 from hashlib import sha256
 from threading import Barrier, Timer, main_thread
 
+import msgspec
 import pytest
 
 from compaction.cuts import LastMessages
@@ -15,11 +16,13 @@ from compaction.summaries.summary import Wishes
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.anthropic import AnthropicSummarizer
 from compaction.summarizers.asking import AskingError
+from compaction.summarizers.summarizer import DeadlineError
 from eventstore.records import record_of
 from projections.context import build_context
 from projections.renderers.anthropic import render
 from projections.validators import validator_named
 from tests.compaction.scripted import Scripted, compactor, complete, long, policy, prompting, turns
+from tests.compaction.summarizers.asked import Clock, asker
 from tests.support.events import events
 from tests.support.messages_api import MessagesApi, errs, says
 from tests.support.talk import assistant, call, result, user
@@ -288,3 +291,56 @@ def test_who_sums_up_without_a_model_is_told_the_summary_before_a_live_prefix_to
         compactor(scribe, LIVE).compact(story.writer)
     last = [prompt for prompt in scribe.prompts if not prompt.is_reminder][-1]
     assert (last.previous, last.parts[0].role) == ("so far", "compactionSummary")
+
+
+# One deadline for all of it
+
+STEP = 4
+"""Seconds that each request takes."""
+
+
+class Unhurried(Scripted):
+    """Takes its time for every answer."""
+
+    def __init__(self):
+        super().__init__()
+        self.clock = Clock()
+
+    def summarize(self, prompt, *, is_cancelled):
+        self.clock.wait(STEP)
+        return super().summarize(prompt, is_cancelled=is_cancelled)
+
+
+def folded(story, unhurried, deadline, **fields):
+    """The outcome of a compaction that takes three steps."""
+    turns(story, *[2_000] * 6, 5)
+    asking = asker(unhurried, clock=unhurried.clock, deadline=deadline)
+    folding = compactor(policy=policy(prompting=prompting(window=26_000, **fields)))
+    return msgspec.structs.replace(folding, asker=asking).compact(story.writer)
+
+
+def test_all_steps_together_end_at_the_deadline(story):
+    unhurried = Unhurried()
+    with pytest.raises(AskingError) as raised:
+        folded(story, unhurried, 2 * STEP)
+    (last,) = raised.value.failures
+    assert (type(last), last.seconds, len(unhurried.prompts)) == (DeadlineError, 2 * STEP, 2)
+    assert len(record(story, "attempt").request["requests"]) == 2
+
+
+def test_steps_that_end_before_the_deadline_make_a_summary(story):
+    unhurried = Unhurried()
+    assert folded(story, unhurried, 3 * STEP).outcome == "compacted"
+    assert len(unhurried.prompts) == 3
+
+
+def test_a_short_summary_for_which_no_time_is_left_is_left_out(story):
+    unhurried = Unhurried()
+    folded(story, unhurried, 3 * STEP, short="short")
+    assert (record(story).short_summary, len(unhurried.prompts)) == ("", 3)
+
+
+def test_the_next_summary_has_time_of_its_own(story):
+    unhurried = Unhurried()
+    folded(story, unhurried, 3 * STEP)
+    assert folded(story, unhurried, 3 * STEP).outcome == "compacted"
