@@ -163,7 +163,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         said = decided(self.hooks, "before_compaction", plan, troubles)
         if isinstance(said, Supplied) and said.first_kept is not None:
             chosen = cut_before(plan.window, said.first_kept) or plan.cut
-            with writer.log.snapshot() as snapshot:
+            with checked(writer.log) as snapshot:
                 plan = plan_of(
                     snapshot,
                     at,

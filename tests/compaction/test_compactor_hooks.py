@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
 from compaction.hooks import Cancel, Hooks, Prompted, Supplied
 from compaction.summaries.summary import Wishes
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import AskingError
+from eventstore.errors import CorruptionError
 from eventstore.formats.pi_export import pi_line
 from eventstore.records import ModelChange, record_of
 from projections.context import build_context
@@ -79,6 +81,20 @@ def test_a_hook_may_keep_the_settings_before_a_message_or_nothing_at_all(story):
     turns(story, 20)
     supplied(story, first_kept="")
     assert [part.kind for part in build_context(story.log, "s").parts] == ["compaction"]
+
+
+def test_a_plan_that_keeps_what_a_hook_names_is_made_of_checked_reads(story):
+    _, _, third, *_ = turns(story, 20, 10, 10)
+
+    def damages(_plan):
+        stored = story.log._state.events["s"]
+        stored[-1] = msgspec.structs.replace(stored[-1], body=stored[-1].body.replace(b"xx", b"xy", 1))
+        return Supplied(summary="mine", first_kept=third)
+
+    damaged = compactor(hooks=[Hooks(name="h", before_compaction=damages)])
+    with pytest.raises(CorruptionError) as raised:
+        damaged.prepare(story.writer)
+    assert (raised.value.session, raised.value.seq) == ("s", 6)
 
 
 @pytest.mark.parametrize("place", ["e1", "e3", "no-such-entry"])
