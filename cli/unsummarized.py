@@ -30,8 +30,10 @@ def told_what_to_do(ctx: click.Context) -> Iterator[None]:
 
 
 def advice(failure: SummarizerError) -> str:
-    """What may help after the last of those that were asked has failed."""
-    if failure.summarizer == "extractive":
+    """Return what may help after the last of those that were asked has failed."""
+    from compaction.summarizers.summarizer import UnfitTemplateError
+
+    if isinstance(failure, UnfitTemplateError):
         return "name another template, one with sections such as Goal and Next Steps, or another --summarizer"
     if failure.is_too_long:
         return f"give a policy with a smaller `window` under [prompting], or {_MODEL_FREE}"

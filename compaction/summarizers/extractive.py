@@ -11,7 +11,7 @@ from compaction.prompts import Prompt
 from compaction.summarizers.gleaning import Gleaned, Line, Sort, gleaned
 from compaction.summarizers.gleaning.line import one_line
 from compaction.summarizers.selection import Queue, Selection, safe
-from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
+from compaction.summarizers.summarizer import Answer, Cancellation, UnfitTemplateError
 from compaction.templates import Template, built_in
 from compaction.templates.template import headings
 from eventstore.javascript import utf8_length
@@ -94,7 +94,7 @@ class ExtractiveSummarizer:
         self.most = most
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
-        """Return the summary. Raises SummarizerError for a template that it cannot follow, CancelledError."""
+        """Return the summary. Raises UnfitTemplateError, CancelledError."""
         sections = self._sections(prompt.template)
         found = gleaned(prompt.parts, prompt.previous, is_cancelled=is_cancelled)
         room = min(prompt.max_tokens, self.most) * _BYTES_A_TOKEN
@@ -102,7 +102,7 @@ class ExtractiveSummarizer:
         return Answer(text=text, model=self.name)
 
     def _sections(self, template: Template) -> Sequence[str]:
-        """The sections of a template, else the headings in its text; () for a few sentences."""
+        """Return the sections of a template, else the headings in its text; () for a few sentences."""
         sections = template.sections or headings(template.text)
         if template.source == _INSTRUCTIONS:
             return _default_sections()
@@ -111,10 +111,9 @@ class ExtractiveSummarizer:
         return sections
 
     def _check(self, template: Template, sections: Sequence[str]) -> None:
-        """Raise SummarizerError unless one of the sections can be filled."""
+        """Raise UnfitTemplateError unless one of the sections can be filled."""
         if _KNOWN.isdisjoint(section.casefold() for section in sections):
-            problem = f"it can fill none of the sections of template {template.name!r}"
-            raise SummarizerError(self.name, f"{problem} ({', '.join(sections) or 'it has none'})")
+            raise UnfitTemplateError(self.name, template.name, sections)
 
 
 def _default_sections() -> tuple[str, ...]:

@@ -98,6 +98,15 @@ class DeadlineError(SummarizerError):
         self.seconds = seconds
 
 
+class UnfitTemplateError(SummarizerError):
+    """A summarizer without a model can fill none of the `sections` of a template; another template may do."""
+
+    def __init__(self, summarizer: str, template: str, sections: Sequence[str]) -> None:
+        problem = f"it can fill none of the sections of template {template!r}"
+        super().__init__(summarizer, f"{problem} ({', '.join(sections) or 'it has none'})")
+        self.template, self.sections = template, tuple(sections)
+
+
 class AnswerTooLargeError(SummarizerError):
     """What came back has more than `most` bytes; no more was read."""
 

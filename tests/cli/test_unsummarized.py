@@ -6,11 +6,13 @@ import pytest
 
 from cli.unsummarized import advice
 from compaction.summarizers import SummarizerError
+from compaction.summarizers.summarizer import UnfitTemplateError
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 from tests.support.local_http import LocalServer, refuses
 
 
+@pytest.mark.parametrize("summarizer", ["x", "extractive"])
 @pytest.mark.parametrize(
     ("failed", "told"),
     [
@@ -21,11 +23,16 @@ from tests.support.local_http import LocalServer, refuses
         ({}, ""),
     ],
 )
-def test_it_depends_on_how_the_last_one_failed(failed: dict[str, object], told: str) -> None:
-    said = advice(SummarizerError("x", "no", **failed))  # type: ignore[arg-type]
+def test_it_depends_on_how_the_last_one_failed(summarizer: str, failed: dict[str, object], told: str) -> None:
+    said = advice(SummarizerError(summarizer, "no", **failed))  # type: ignore[arg-type]
     assert told in said
     assert ("again" in said, "window" in said) == ("again" in told, "window" in told)
     assert "--summarizer extractive" in said
+
+
+def test_another_template_may_help_whoever_cannot_fill_one() -> None:
+    said = advice(UnfitTemplateError("x", "own", ["Risks"]))
+    assert ("template" in said, "--summarizer extractive" in said) == (True, False)
 
 
 def test_it_stands_at_the_end_of_one_line(talked: Refold, service, monkeypatch: pytest.MonkeyPatch) -> None:

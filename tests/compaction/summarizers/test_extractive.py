@@ -7,10 +7,11 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from compaction.prompts import serialized_prompt
-from compaction.summarizers import CancelledError, SummarizerError
+from compaction.summarizers import CancelledError
 from compaction.summarizers.asking import Asker, ask
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.gleaning import gleaned
+from compaction.summarizers.summarizer import UnfitTemplateError
 from compaction.templates import built_in_names, missing_sections, parse
 from eventstore.importing import import_file
 from eventstore.memory_log import MemoryLog
@@ -162,11 +163,12 @@ def test_a_template_that_names_its_sections_in_its_prompt_alone_is_followed():
     ]
 
 
-@pytest.mark.parametrize("front", ["", 'sections = ["Risks", "Open"]'])
-def test_a_template_with_no_section_that_is_known_is_refused(front):
-    with pytest.raises(SummarizerError) as raised:
+@pytest.mark.parametrize(("front", "found"), [("", ()), ('sections = ["Risks", "Open"]', ("Risks", "Open"))])
+def test_a_template_with_no_section_that_is_known_is_refused(front, found):
+    with pytest.raises(UnfitTemplateError) as raised:
         summary_by("Sum up.", front=front)
-    assert (raised.value.summarizer, raised.value.is_transient) == ("extractive", False)
+    refused = raised.value
+    assert (refused.summarizer, refused.sections, refused.is_transient) == ("extractive", found, False)
 
 
 @pytest.mark.parametrize("most", [100, 200, 400, 4_000])
