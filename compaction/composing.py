@@ -141,7 +141,7 @@ def compose_compaction(
 
 
 def _goes_on_by_itself(draft: Draft, continued: Continued) -> bool:
-    """Whether nobody waits for the answer to what is appended to go on: no person, and no request to be sent again."""
+    """Return True if neither a person nor a request to be sent again waits for the continuation's answer."""
     return draft.reason == "threshold" and continued.record is not None and not continued.repeats_request
 
 

@@ -121,7 +121,7 @@ def decided(
 
 
 def _misplaced(said: Supplied, plan: Plan) -> str:
-    """Why a compaction cannot keep from the entry that a hook names, "" if it can."""
+    """Return why a compaction cannot keep from the entry that a hook names, "" if it can."""
     if said.first_kept is None or cut_before(plan.window, said.first_kept):
         return ""
     return f"first_kept {said.first_kept!r} parts the window nowhere: give the id of an item that may_start"

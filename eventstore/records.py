@@ -378,7 +378,7 @@ def check_record(kind: str, body: bytes) -> None:
 
 
 class _AnyMessage(msgspec.Struct, frozen=True):
-    """What is required of a message: a role, and of most roles content, a text or a list of blocks."""
+    """Require a role of a message, and of most roles content, a text or a list of blocks."""
 
     role: str
     content: Any = None

@@ -54,7 +54,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     counter: str
     exact: bool
     estimate: bool
-    """Whether the counts are not by the vocabulary of the model in use at `second`."""
+    """True if the counts are not by the vocabulary of the model in use at `second`."""
     tokens_before: int
     tokens_after: int
     shared_prefix: int

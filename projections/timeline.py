@@ -47,7 +47,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     counter: str
     exact: bool
     estimate: bool
-    """Whether the counts are not by the vocabulary of the model in use at the leaf."""
+    """True if the counts are not by the vocabulary of the model in use at the leaf."""
     moments: list[Moment]
 
 

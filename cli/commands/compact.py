@@ -135,7 +135,7 @@ def command(
 
 
 def _keeping(policy: Policy, tokens: int) -> AnyCut:
-    """The policy's own cut with so many tokens to keep, or `keep-recent` in place of one that keeps otherwise."""
+    """Return the policy's own cut with `tokens` to keep, or `keep-recent` where it keeps otherwise."""
     from compaction.cuts import KeepRecent
 
     return (policy.cut and policy.cut.keeping(tokens)) or KeepRecent(tokens=tokens)

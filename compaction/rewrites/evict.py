@@ -36,5 +36,5 @@ def _medium(block: Block, role: str) -> str:
 
 
 def _named(medium: str) -> str:
-    """A name as it is, but for what could end the marker, or go on in another line: that is percent-encoded."""
+    """Percent-encode what of a name could end the marker, or go on in another line."""
     return quote(medium, safe="/+;=, ", errors="surrogatepass")

@@ -40,7 +40,7 @@ _LOOK_EVERY: Final = 0.1
 
 
 def never() -> bool:
-    """Nobody calls it off."""
+    """Return False: nobody calls it off."""
     return False
 
 

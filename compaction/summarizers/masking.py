@@ -74,7 +74,7 @@ def _in_headers(headers: Mapping[str, str]) -> Iterator[str]:
 
 
 def _forms(secret: str) -> tuple[str, ...]:
-    """A secret as it is, as a URL has it, and as JSON has it."""
+    """Return a secret as it is, as a URL has it, and as JSON has it."""
     return secret, quote(secret, safe=""), json.dumps(secret)[1:-1]
 
 
