@@ -78,6 +78,7 @@ def test_the_processes_end_when_nobody_wants_more_in_the_middle_of_their_work() 
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.slow
 def test_of_a_process_that_is_killed_the_item_is_told() -> None:
     found = results(die, ["live", "die", "live"], jobs=1)
     assert next(found) == "live"
@@ -86,6 +87,7 @@ def test_of_a_process_that_is_killed_the_item_is_told() -> None:
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_in_the_middle_of_a_result_keeps_nobody_waiting() -> None:
     # More than a pipe holds: the second process waits until its result is read.
     found = results(many_bytes, [1, 50_000_000], jobs=2)
@@ -109,6 +111,7 @@ def test_an_interrupt_is_heard_here_alone_and_ends_them_all() -> None:
     assert output_of(INTERRUPTED_AT_WORK) == "interrupted\n"
 
 
+@pytest.mark.slow
 def test_the_processes_end_when_this_one_is_killed() -> None:
     process = start(HOLD_WORKERS)
     assert process.stdout is not None

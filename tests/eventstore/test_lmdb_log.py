@@ -235,6 +235,7 @@ class TestSharing:
         lines = output_of(USE_AFTER_FORK, tmp_path / "store").splitlines()
         assert lines == ["True"] * 2 + ["2", "3"]
 
+    @pytest.mark.slow
     def test_a_process_killed_while_it_appends_leaves_whole_appends(self, tmp_path: Path) -> None:
         process = start(APPEND_FOR_EVER, tmp_path / "store")
         assert process.stdout is not None

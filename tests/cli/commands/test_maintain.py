@@ -422,6 +422,7 @@ class TestCallingOff:
             told.says(on="after_turn")
             told.says(on="compact")
             assert [told.hears()["error"] for _ in range(3)] == [CALLED_OFF, CALLED_OFF, None]
+            assert told.ends() == 0
 
     def test_what_runs_can_be_called_off_and_nothing_more(self, tight: Refold, service: Any) -> None:
         with stalled(tight, service(hangs)) as told:
@@ -439,6 +440,7 @@ class TestCallingOff:
             go_on.set()
             assert told.hears()["reason"] == "threshold"
             assert told.hears()["reason"] == IDLE_OFF
+            assert told.ends() == 0
 
     def test_the_end_of_the_input_waits_for_what_runs(self, tight: Refold, service: Any) -> None:
         go_on = Event()
