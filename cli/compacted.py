@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from cli.output import counted, echo_json, echo_note, echo_problem, echo_text, unbroken
-from cli.planned import made_by
+from cli.planned import counted_by, is_estimated, made_by
 from eventstore.errors import shell_command
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _OTHERWISE: Final = "try another --keep-recent, --policy or --summarizer"
 def print_done(log: EventLog, session: str, compactor: Compactor, done: Compacted, *, as_json: bool) -> None:
     """What became of a compaction that there was something to do for; in JSON also of others."""
     if as_json:
-        echo_json(_json(session, compactor, done))
+        echo_json(_json(log, session, compactor, done))
     elif done.outcome == "compacted":
         _print_compacted(log, session, compactor, done)
     if done.warning:
@@ -33,7 +33,10 @@ def print_done(log: EventLog, session: str, compactor: Compactor, done: Compacte
     if done.outcome == "cancelled":
         echo_problem(f"not compacted: {done.reason}")
     if done.outcome == "no-gain":
-        echo_problem(f"not compacted: the context would be no smaller, {_sizes(compactor, done)}", _OTHERWISE)
+        echo_problem(
+            f"not compacted: the context would be no smaller, {_sizes(log, session, compactor, done)}",
+            _OTHERWISE,
+        )
 
 
 def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Compacted) -> None:
@@ -43,7 +46,7 @@ def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Co
     echo_text(
         f"compacted by {by}: {summarized} summarized, {len(plan.kept):,} kept, {_made_by(log, session, done)}"
     )
-    echo_text(f"context: {_sizes(compactor, done)}")
+    echo_text(f"context: {_sizes(log, session, compactor, done)}")
     echo_text(f"taken back with: {unbroken(shell_command('undo', session, done.events[0]))}")
 
 
@@ -65,18 +68,20 @@ def _who(request: dict[str, Any]) -> str:
     return " ".join(dict.fromkeys([request["summarizer"], request.get("model", "")])).rstrip()
 
 
-def _sizes(compactor: Compactor, done: Compacted) -> str:
+def _sizes(log: EventLog, session: str, compactor: Compactor, done: Compacted) -> str:
     assert done.plan  # noqa: S101  what has sizes was planned
-    return f"{done.plan.tokens_before:,} -> {done.tokens_after:,} tokens by {compactor.tokens.name}"
+    by = counted_by(compactor.tokens, estimated=is_estimated(log, session, compactor.tokens))
+    return f"{done.plan.tokens_before:,} -> {done.tokens_after:,} tokens {by}"
 
 
-def _json(session: str, compactor: Compactor, done: Compacted) -> dict[str, Any]:
+def _json(log: EventLog, session: str, compactor: Compactor, done: Compacted) -> dict[str, Any]:
     return {
         "session": session,
         "outcome": done.outcome,
         "reason": done.reason,
         "events": done.events,
         "counter": compactor.tokens.name,
+        "estimate": is_estimated(log, session, compactor.tokens),
         "tokensBefore": done.plan.tokens_before if done.plan else None,
         "tokensAfter": done.tokens_after,
         "warning": done.warning or None,

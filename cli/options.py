@@ -35,7 +35,7 @@ counter_option: Final[Decorator] = click.option(
     type=click.Choice(["utf16/4", "bytes/4", "o200k"]),
     default="utf16/4",
     show_default=True,
-    help="How tokens are counted: by its vocabulary (o200k), or estimated.",
+    help="How tokens are counted: o200k is exact for OpenAI's models only; all else is an estimate.",
 )
 prices_option: Final[Decorator] = click.option(
     "--prices",

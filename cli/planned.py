@@ -12,10 +12,28 @@ from compaction.cuts import AnyCut
 from compaction.estimate import Estimate, estimate
 from compaction.plan import Plan
 from compaction.policies import Policy
+from eventstore.log import EventLog
 from eventstore.records import FileOperations
+from projections.settings import settings_at
+from projections.standpoint import Leaf, stand
+from projections.tokens import Counter, is_estimate
 
 
-def print_plan(compactor: Compactor, session: str, plan: Plan, asked: Asked, *, template: str) -> None:
+def is_estimated(log: EventLog, session: str, tokens: Counter, *, leaf: Leaf = None) -> bool:
+    """Return True unless a counter has the vocabulary of the model in use at a leaf."""
+    with log.snapshot() as snapshot:
+        at = stand(snapshot, session, leaf=leaf).leaf
+        return is_estimate(tokens, settings_at(snapshot, session, at).model)
+
+
+def counted_by(tokens: Counter, *, estimated: bool) -> str:
+    """Return what a count is followed by: "by o200k", "by utf16/4, an estimate"."""
+    return f"by {tokens.name}{', an estimate' if estimated else ''}"
+
+
+def print_plan(
+    compactor: Compactor, session: str, plan: Plan, asked: Asked, *, template: str, estimated: bool
+) -> None:
     """A plan, and who would be asked for its summary; `template` is one in place of the policy's, "" for none."""
     expected = estimate(plan, compactor.policy, session=session, tokens=compactor.tokens)
     prefix = f" and {counted(len(plan.turn_prefix), 'message')} of a split turn" if plan.turn_prefix else ""
@@ -26,12 +44,12 @@ def print_plan(compactor: Compactor, session: str, plan: Plan, asked: Asked, *, 
     likely = f"about {expected.likely:,}, " if expected.likely < expected.at_most else ""
     echo_text(
         f"context: {plan.tokens_before:,} -> {likely}at most {expected.at_most:,} tokens"
-        f" by {compactor.tokens.name}"
+        f" {counted_by(compactor.tokens, estimated=estimated)}"
     )
     _print_files(plan.files)
 
 
-def plan_json(compactor: Compactor, session: str, plan: Plan) -> dict[str, Any]:
+def plan_json(compactor: Compactor, session: str, plan: Plan, *, estimated: bool) -> dict[str, Any]:
     """A plan as JSON tells of it."""
     expected = estimate(plan, compactor.policy, session=session, tokens=compactor.tokens)
     return {
@@ -40,6 +58,8 @@ def plan_json(compactor: Compactor, session: str, plan: Plan) -> dict[str, Any]:
         "toSummarize": [part.id for part in plan.to_summarize],
         "turnPrefix": [part.id for part in plan.turn_prefix],
         "kept": plan.cut.kept,
+        "counter": compactor.tokens.name,
+        "estimate": estimated,
         "tokensBefore": plan.tokens_before,
         "tokensAfterEstimate": expected.at_most,
         "readFiles": plan.files.read_files,

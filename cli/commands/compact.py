@@ -72,7 +72,7 @@ def command(
     )
     from cli.interrupt import cancellable
     from cli.output import echo_json, echo_note
-    from cli.planned import plan_json, print_nothing, print_plan
+    from cli.planned import is_estimated, plan_json, print_nothing, print_plan
     from cli.policy_checks import check_templates, tell_misfits
     from cli.store import opened_session, resolve_leaf
     from cli.texts import text_of, tools_of
@@ -117,12 +117,13 @@ def command(
             with log.snapshot() as snapshot:
                 plan = compactor.plan(snapshot, name, leaf=at, cut=cut)
                 why = "" if plan else compactor.why_nothing(snapshot, name, leaf=at, cut=cut)
+            estimated = is_estimated(log, name, compactor.tokens, leaf=at)
             for note in ignored_instructions(asked.summarizer) if plan and instructions else ():
                 echo_note(note)
             if as_json:
-                echo_json(plan and plan_json(compactor, name, plan))
+                echo_json(plan and plan_json(compactor, name, plan, estimated=estimated))
             elif plan:
-                print_plan(compactor, name, plan, asked, template=template)
+                print_plan(compactor, name, plan, asked, template=template, estimated=estimated)
             else:
                 print_nothing(why, chosen, cut)
             return

@@ -85,6 +85,8 @@ def _print(found: Diff, note: str, *, show_all: bool) -> None:
             out.print(listing, crop=False)
             out.print()
         out.print(summary)
+        estimate = ", an estimate" if found.estimate else ""
+        out.print(f"tokens by {found.counter}{estimate}", style="dim", soft_wrap=True)
         if note:
             out.print(note, style="yellow", soft_wrap=True)
         same = counted(found.shared_prefix, "message at the beginning is", "messages at the beginning are")

@@ -42,6 +42,7 @@ def command(
     """
     from cli.compacting import policy_named
     from cli.output import echo_json, echo_note
+    from cli.planned import counted_by, is_estimated
     from cli.store import opened_session
     from projections.tokens import counter
 
@@ -53,6 +54,7 @@ def command(
             echo_note(tokens.note)
         act = _planned if dry_run else _recorded
         done = act(log, name, parts, tokens)
+        estimated = is_estimated(log, name, tokens)
     if as_json:
         made = [
             {
@@ -62,9 +64,11 @@ def command(
             }
             for each in done.records
         ]
-        echo_json({"session": name, "events": done.events, "counter": tokens.name, "rewrites": made})
+        counts = {"counter": tokens.name, "estimate": estimated}
+        echo_json({"session": name, "events": done.events, **counts, "rewrites": made})
     else:
-        _print(name, chosen, done, tokens, verb="would show" if dry_run else "shows")
+        by = counted_by(tokens, estimated=estimated)
+        _print(name, chosen, done, by, verb="would show" if dry_run else "shows")
 
 
 def _chosen(ctx: click.Context, policy: Policy, names: tuple[str, ...]) -> list[AnyRewrite]:
@@ -95,13 +99,13 @@ def _recorded(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: C
     return record_rewrites(SessionWriter(log, session), parts, tokens=tokens, now=epoch_milliseconds())
 
 
-def _print(session: str, policy: Policy, done: Rewritten, tokens: Counter, *, verb: str) -> None:
+def _print(session: str, policy: Policy, done: Rewritten, by: str, *, verb: str) -> None:
     from cli.output import counted, echo_text, unbroken
     from eventstore.errors import shell_command
 
     for each in done.findings:
         if each.rewrite:
-            saved = f"{counted(each.rewrite.tokens_saved, 'token')} less by {tokens.name}"
+            saved = f"{counted(each.rewrite.tokens_saved, 'token')} less {by}"
             echo_text(f"{each.part}: {verb} {counted(each.messages, 'message')} otherwise, {saved}")
         else:
             echo_text(f"{each.part}: nothing to rewrite: {each.why}")

@@ -60,6 +60,7 @@ def command(ctx: click.Context, session: str, event: str | None, *, dry_run: boo
                 "session": name,
                 "events": list(events),
                 "counter": _COUNTER,
+                "estimate": True,
                 "undone": [{"id": entry.id, "seq": entry.seq, "kind": entry.kind} for entry in plan.entries],
                 "before": _size(before),
                 "after": _size(after),
@@ -84,6 +85,6 @@ def _print(session: str, plan: Undo, events: tuple[str, ...], before: Context, a
         f"{counted(size['messages'], 'message')}, {counted(size['tokens'], 'token')}"
         for size in map(_size, (before, after))
     ]
-    echo_text(f"context: {sizes[0]} -> {sizes[1]} by {_COUNTER}")
+    echo_text(f"context: {sizes[0]} -> {sizes[1]} by {_COUNTER}, an estimate")
     if events:
         echo_text(f"back again with: {unbroken(shell_command('undo', session, events[0]))}")

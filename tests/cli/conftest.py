@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,6 +44,13 @@ def talked(refold: Refold, tmp_path: Path) -> Refold:
     """The command with a store that holds a session which is due for a compaction."""
     refold("import", long_talk.write(tmp_path / "talk.jsonl"))
     return refold
+
+
+@pytest.fixture
+def o200k(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vocabulary in the place of o200k's, by which every character is a token."""
+    vocabulary = SimpleNamespace(encode_ordinary=list)
+    monkeypatch.setattr("projections.tokens._o200k", lambda _: vocabulary)
 
 
 @pytest.fixture

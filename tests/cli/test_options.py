@@ -75,7 +75,7 @@ def test_counts_by_another_vendors_vocabulary_are_said_to_be_an_estimate(
     found = refold(*arguments, "--json").json
     told = found["sessions"][0] if name == "audit" else found
     assert (told["exact"], told["estimate"]) == (True, is_estimate)
-    assert ("an estimate" in refold(*arguments).out) == (is_estimate and name != "diff")
+    assert ("an estimate" in refold(*arguments).out) == is_estimate
 
 
 def test_exact_counts_are_said_to_be_exact(told: Refold) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.hostile import hostile
-from tests.cli.long_talk import NEVER, SESSION
+from tests.cli.long_talk import NEVER, SESSION, long_talk
 from tests.cli.running import Refold
 from tests.cli.test_harmless import COMMANDING, PROGRESS
 from tests.support.local_http import LocalServer, answers
@@ -57,6 +57,8 @@ class TestDryRun:
             "toSummarize": ["u1", "a1", "r1", "b1", "u2", "a2", "u3", "a3", "u4", "a4"],
             "turnPrefix": [],
             "kept": ["u5", "a5"],
+            "counter": "utf16/4",
+            "estimate": True,
             "tokensBefore": 1107,
             "tokensAfterEstimate": 1107,
             "readFiles": ["src/parser.py"],
@@ -102,7 +104,7 @@ class TestDryRun:
         assert [" 8 messages " in summarized, " 1 message " in summarized] == [True, True]
         assert summarized.endswith(", by policy pi, template compaction, extractive")
         assert kept.split()[2:6] == ["3", "messages", "from", "a4"]
-        assert re.findall(r"[\d,]{2,}", sizes) == ["1,107", "1,107", "16"]
+        assert re.findall(r"[\d,]+\d", sizes) == ["1,107", "1,107", "16"]
         assert read.split() == ["read", "src/parser.py"]
 
     def test_the_template_and_the_models_that_are_chosen_are_told(self, talked: Refold) -> None:
@@ -184,6 +186,7 @@ class TestCompacting:
             "outcome": "compacted",
             "reason": "",
             "counter": "utf16/4",
+            "estimate": True,
             "tokensBefore": 1107,
             "tokensAfter": context(talked)["tokens"],
             "warning": None,
@@ -216,7 +219,24 @@ class TestCompacting:
         monkeypatch.setattr("projections.tokens._o200k", lambda _: None)
         told = talked(*EXTRACTING, "--counter", "o200k")
         assert ["o200k" in note and "bytes/4" in note for note in told.notes] == [True]
-        assert told.lines[1].endswith(" bytes/4")
+        assert told.lines[1].split()[-3:] == ["bytes/4,", "an", "estimate"]
+
+    @pytest.mark.usefixtures("o200k")
+    @pytest.mark.parametrize("dry", [("--dry-run",), ()])
+    @pytest.mark.parametrize(("model", "is_estimate"), [("gpt-4o", False), ("claude-sonnet-4-5", True)])
+    def test_o200k_is_an_estimate_for_models_that_have_another_vocabulary(
+        self, refold: Refold, *, model: str, is_estimate: bool, dry: tuple[str, ...]
+    ) -> None:
+        talk = long_talk().replace(b'"model":"m"', f'"model":"{model}"'.encode())
+        Path("as-json.jsonl").write_bytes(talk)
+        Path("as-text.jsonl").write_bytes(talk.replace(SESSION.encode(), b"as-text"))
+        options = (*EXTRACTING[2:], "--counter", "o200k", *dry)
+        done = refold("compact", "as-json.jsonl", *options, "--json").json
+        assert (done["counter"], done["estimate"]) == ("o200k", is_estimate)
+        (sizes,) = (
+            line for line in refold("compact", "as-text.jsonl", *options).lines if "tokens by" in line
+        )
+        assert sizes.endswith(" by o200k, an estimate" if is_estimate else " by o200k")
 
     def test_another_branch_is_compacted_where_it_ends(self, talked: Refold) -> None:
         done = talked(

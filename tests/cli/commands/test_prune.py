@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from tests.cli.long_talk import SESSION
+from tests.cli.long_talk import SESSION, long_talk
 from tests.cli.running import Refold
 from tests.support.pi_files import line
 from tests.support.talk import PiSession, assistant, call, result, user
@@ -53,6 +53,7 @@ def test_json_tells_of_each_rewrite(masked: Refold) -> None:
     assert done == {
         "session": SESSION,
         "counter": "utf16/4",
+        "estimate": True,
         "rewrites": [{"reason": "mask", "targets": ["r1"], "tokensSaved": 90}],
     }
 
@@ -75,11 +76,23 @@ def test_a_counter_that_can_only_be_estimated_is_told(
     )
     told = masked("prune", SESSION, "--policy", "exact.toml", "--dry-run")
     (note,), (line,) = told.notes, told.lines
-    assert ("o200k" in note, "bytes/4" in note, line.endswith(" 90 tokens less by bytes/4")) == (
-        True,
-        True,
-        True,
+    saved = line.endswith(" 90 tokens less by bytes/4, an estimate")
+    assert ("o200k" in note, "bytes/4" in note, saved) == (True, True, True)
+
+
+@pytest.mark.usefixtures("o200k")
+@pytest.mark.parametrize(("model", "is_estimate"), [("gpt-4o", False), ("claude-sonnet-4-5", True)])
+def test_o200k_is_an_estimate_for_models_that_have_another_vocabulary(
+    refold: Refold, *, model: str, is_estimate: bool
+) -> None:
+    Path("talk.jsonl").write_bytes(long_talk().replace(b'"model":"m"', f'"model":"{model}"'.encode()))
+    Path("exact.toml").write_text(
+        'name = "exact"\ncounter = "o200k"\nrewrites = [{part = "mask", keep_observations = 0}]\n'
     )
+    done = refold("prune", "talk.jsonl", "--policy", "exact.toml", "--dry-run", "--json").json
+    assert (done["counter"], done["estimate"]) == ("o200k", is_estimate)
+    (line,) = refold("prune", "talk.jsonl", "--policy", "exact.toml", "--dry-run").lines
+    assert line.endswith(" by o200k, an estimate" if is_estimate else " by o200k")
 
 
 def test_what_is_rewritten_is_not_rewritten_again(masked: Refold) -> None:

@@ -54,7 +54,9 @@ def test_people_are_told_what_was_undone_the_sizes_and_the_way_back(told: Refold
     undone, sizes, way_back = told("undo", SESSION, "c1").lines
     event = told("tree", SESSION, "--json").json["leaf"]
     assert undone.endswith(" compaction c1 #12")
-    assert [each in sizes.split() for each in ("6", "33", "11", "1,062", "utf16/4")] == [True] * 5
+    assert [each in sizes.split() for each in ("6", "33", "11", "1,062", "utf16/4,", "estimate")] == [
+        True
+    ] * 6
     assert way_back.endswith(f": refold undo {SESSION} {event}")
     assert (foreseen[0].endswith(" compaction c1 #12"), foreseen[1:]) == (True, [sizes])
 
@@ -65,6 +67,7 @@ def test_json_tells_what_was_undone_and_the_sizes(told: Refold) -> None:
     assert told("show", SESSION, event, "--json").json["record"] == {"type": "undone", "targetId": "c1"}
     assert found == {
         "counter": "utf16/4",
+        "estimate": True,
         "session": SESSION,
         "undone": [{"id": "c1", "seq": 12, "kind": "compaction"}],
         "before": {"tokens": 33, "messages": 6},
