@@ -378,7 +378,7 @@ def check_record(kind: str, body: bytes) -> None:
 
 
 class _AnyMessage(msgspec.Struct, frozen=True):
-    """Require a role of a message, and of most roles content, a text or a list of blocks."""
+    """A message of any role: its role, and for most roles content, a text or a list of blocks."""
 
     role: str
     content: Any = None
