@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from cli.output import counted, printable, unbroken
+from cli.output import counted, cut_line, printable, unbroken
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from projections.tokens import Counter
 
 _LINES: Final = 6
+_LONGEST: Final = 400
+"""Characters of a line, made from so many at most."""
+_LOOKED_AT: Final = 4096
 _COLOURS: Final = {
     "user": "green",
     "assistant": "cyan",
@@ -56,8 +59,9 @@ def _body(part: Part, *, is_full: bool) -> str:
 
     lines = message_text(view_of_message(part.raw)).splitlines()
     if is_full or len(lines) <= _LINES:
-        return "\n".join(line if is_full else line[:400] for line in lines)
-    return (
-        "\n".join(line[:400] for line in lines[:_LINES])
-        + f"\n… {counted(len(lines) - _LINES, 'more line')} (--full)"
-    )
+        return "\n".join(line if is_full else _cut(line) for line in lines)
+    return "\n".join(map(_cut, lines[:_LINES])) + f"\n… {counted(len(lines) - _LINES, 'more line')} (--full)"
+
+
+def _cut(line: str) -> str:
+    return cut_line(line[:_LOOKED_AT], _LONGEST)

@@ -20,6 +20,13 @@ _UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What JSON allows in a text and a terminal may obey: DEL, control characters of ISO 8859, turns of direction."""
 _LONG_PATH: Final = re.compile(r"(?<![\w:./~…-])(?:~|\.{1,2}|[\w.-]+)?(?:/[\w.@+-]+){3,}")
 """A path of four names, or of three from the root."""
+_NO_PATH: Final = re.compile(r"[\s\"'{}<>|;,]|://")
+"""What hardly a path holds, and a line of prose, of code or of JSON does."""
+_LONGEST_PATH: Final = 1024
+_LOOKED_AT: Final = 4096
+"""Characters of a text that one line of it is made from, at least: more than a path has."""
+_LEAST_END: Final = 8
+"""Characters that an end of a path has at least: fewer tell nothing."""
 
 
 def console() -> Console:
@@ -176,17 +183,37 @@ def _printable(character: str) -> str:
 
 def one_line(text: str, width: int) -> str:
     """Return a text as one line of at most `width` characters: long paths in it give way first, then its end."""
-    return cut_line(" ".join(printable(text[: width * 8]).split()), width)
+    return cut_line(" ".join(printable(text[: max(width * 8, _LOOKED_AT)]).split()), width)
 
 
 def cut_line(line: str, width: int) -> str:
     """Return a line cut to `width` characters. Of paths the end is kept: it is what tells them apart."""
     if len(line) <= width:
         return line
-    if " " not in line and "/" in line and "://" not in line:
+    if _is_path(line):
         return path_end(line, width)
-    line = _LONG_PATH.sub(lambda found: f"…/{'/'.join(found[0].split('/')[-2:])}", line)
-    return line if len(line) <= width else line[: width - 1] + "…"
+    for names in (2, 1):
+        shorter = short_paths(line, names)
+        if len(shorter) <= width:
+            return shorter
+    # A path in which the line would be cut shows its end, if there is room for more than a few letters.
+    begin = shorter.rfind(" ", 0, width) + 1
+    word = shorter[begin:].partition(" ")[0]
+    is_last = begin + len(word) == len(shorter)
+    room = width - begin - (0 if is_last else 1)
+    if _is_path(word) and len(word) > room >= _LEAST_END:
+        return shorter[:begin] + path_end(word, room) + ("" if is_last else "…")
+    return shorter[: width - 1] + "…"
+
+
+def short_paths(line: str, names: int = 2) -> str:
+    """Return a line in which of each long path only the last names are left."""
+    return _LONG_PATH.sub(lambda found: f"…/{'/'.join(found[0].split('/')[-names:])}", line)
+
+
+def _is_path(word: str) -> bool:
+    """Return True for what is nothing but a path, by its looks."""
+    return "/" in word and len(word) <= _LONGEST_PATH and not _NO_PATH.search(word)
 
 
 def path_end(path: str, width: int) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from cli.output import one_line
+
 _SUMMARIZED: Final = frozenset({"compaction", "branch_summary"})
 """Kinds of records that hold a summary, and beside it how it came about."""
 _LONG: Final = 120
@@ -21,7 +23,7 @@ def record_text(kind: str, record: Any) -> str:
 
 def _cut(value: Any) -> Any:
     if isinstance(value, str) and len(value) > _LONG:
-        return f"{' '.join(value[:_LONG].split())}… ({len(value):,} characters; --json has all)"
+        return f"{one_line(value, _LONG).removesuffix('…')}… ({len(value):,} characters; --json has all)"
     if isinstance(value, list):
         return [_cut(each) for each in value]
     if isinstance(value, dict):

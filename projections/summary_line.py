@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.formats.pi_entry import tolerant_json
-from eventstore.views import Image, Message, Text, Thinking
+from eventstore.views import Image, Message, Text, Thinking, ToolCall
 from projections.continuation import is_continuation
 from projections.usage import FAILED
 
 CONTINUATION: Final = "continuation"
 """What a message is called that goes on after a compaction: it is no user's, though its role says so."""
+_BEGINNING: Final = re.compile(r".{0,80}\S{0,400}")
+"""So much of a command, and then the rest of a word."""
 
 
 def event_name(event: Event) -> str:
@@ -67,10 +70,7 @@ def _of_message(message: Message) -> str:
     if message.shell is not None:
         return f"! {message.shell.command}"
     if message.tool_calls:
-        calls = ", ".join(
-            f"{call.name} {_target(call.argument('path') or call.argument('command'))}".strip()
-            for call in message.tool_calls
-        )
+        calls = ", ".join(f"{call.name} {_target(call)}".strip() for call in message.tool_calls)
         return f"→ {calls}"
     text = next((block.text for block in message.blocks if isinstance(block, Text) and block.text), "")
     if not text and message.stop_reason in FAILED:
@@ -88,5 +88,10 @@ def _of_message(message: Message) -> str:
     )
 
 
-def _target(value: object) -> str:
-    return " ".join(value.split())[:80] if isinstance(value, str) else ""
+def _target(call: ToolCall) -> str:
+    """Return the path of a call, or the beginning of its command, which ends between words: paths in it are whole."""
+    path, command = call.argument("path"), call.argument("command")
+    if isinstance(path, str) and path:
+        return " ".join(path.split())
+    found = _BEGINNING.match(" ".join(command.split())) if isinstance(command, str) else None
+    return found[0] if found else ""

@@ -61,6 +61,7 @@ def sessions_table(rows: Iterable[Row]) -> Table:
     """The lines of sessions, the worst first, those of which nothing was needed later last."""
     from rich.text import Text
 
+    from cli.listing import CutLine
     from projections.metrics.order import rank
 
     worst = sorted(rows, key=lambda row: (rank(row.future_use, row.losses, row.gone), row.session))
@@ -75,7 +76,7 @@ def sessions_table(rows: Iterable[Row]) -> Table:
             thousands(row.losses),
             Text(thousands(row.gone), style="bold red" if row.gone else ""),
             dollars(row.cost),
-            Text(row.title, no_wrap=True, overflow="ellipsis"),
+            CutLine(row.title),
         )
     return listing
 

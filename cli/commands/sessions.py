@@ -63,8 +63,7 @@ def command(
 
 
 def _listing(rows: list[dict[str, Any]], width: int) -> Table:
-    from rich.text import Text
-
+    from cli.listing import CutLine
     from cli.output import one_line, table, thousands, unbroken, when
     from cli.session_names import short_names
     from eventstore.javascript import epoch_ms
@@ -78,7 +77,7 @@ def _listing(rows: list[dict[str, Any]], width: int) -> Table:
             unbroken(shown[row["id"]]),
             thousands(row["entries"]),
             when(epoch_ms(row["ended"]))[: 16 if width >= _WIDE else 10],
-            Text(one_line(row["title"] or row["firstRequest"] or "", 60), no_wrap=True, overflow="ellipsis"),
+            CutLine(one_line(row["title"] or row["firstRequest"] or "", 60)),
         )
     return listing
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from cli.output import cut_line
+from cli.output import cut_line, short_paths
 
 LONGEST_TEXT: Final = 4000
 """Characters of an event's text on the page, unless all is asked for."""
 LONGEST_LINE: Final = 240
 """Characters of the line that stands for an event."""
+_SEEN: Final = 60
+"""Characters of a line that the page has room for, about: it hides the end of a longer one."""
+_LOOKED_AT: Final = 4096
 
 
 def cut(text: str, longest: int) -> tuple[str, int]:
@@ -20,6 +23,8 @@ def cut(text: str, longest: int) -> tuple[str, int]:
 def line_of(text: str, longest: int = LONGEST_LINE) -> str:
     """Return a text on one line: long paths in it give way first, then its end."""
     # More than is shown, for runs of spaces become one; not all, for a text may be huge.
-    line = " ".join(text[: longest * 8].split())
-    whole = len(text) <= longest * 8
-    return cut_line(line if whole else f"{line}…", longest)
+    looked_at = max(longest * 8, _LOOKED_AT)
+    line = " ".join(text[:looked_at].split())
+    whole = len(text) <= looked_at
+    line = line if whole else f"{line}…"
+    return cut_line(short_paths(line) if len(line) > _SEEN else line, longest)

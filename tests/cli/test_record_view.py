@@ -26,6 +26,12 @@ def test_long_texts_beside_a_summary_are_cut_however_deep_they_stand() -> None:
     assert len(asked["answer"]) < 170
 
 
+def test_long_paths_beside_a_summary_keep_their_end() -> None:
+    record = {"summary": "s", "details": {"readFiles": [f"/{'folder/' * 30}parser.py"]}}
+    (path,) = json.loads(record_text("compaction", record).partition("\n\n")[0])["details"]["readFiles"]
+    assert "/folder/parser.py" in path
+
+
 @pytest.mark.parametrize("record", [{"type": "message", "text": "x" * 500}, {"summary": 5}, [1], "x" * 500])
 def test_any_other_record_is_shown_whole(record: object) -> None:
     assert json.loads(record_text("compaction", record)) == record

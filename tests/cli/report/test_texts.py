@@ -23,7 +23,12 @@ def test_a_longer_line_ends_in_an_ellipsis() -> None:
 
 
 def test_a_line_of_which_only_the_beginning_was_looked_at_ends_in_an_ellipsis() -> None:
-    assert line_of(" " * 100 + "x", 10) == "…"
+    assert line_of(" " * 5000 + "x", 10) == "…"
+
+
+def test_of_a_long_path_the_end_stands_where_the_page_has_room() -> None:
+    path = f"/{'folder/' * 30}parser.py"
+    assert line_of(f"→ read {path}") == "→ read …/folder/parser.py"
 
 
 @given(st.text(max_size=300), st.integers(1, 40))
