@@ -6,6 +6,7 @@ child of the one before, and a compaction names its first kept entry by its plac
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final
@@ -63,6 +64,7 @@ class PiReader:
             name: list(at) for name, at in state.get("awaited", {}).items()
         }
         self._ids: set[str] = set()
+        self._copies = Counter[str]()
         self._was_known = is_known
         self._was_taken = is_taken
 
@@ -92,6 +94,7 @@ class PiReader:
         start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
         text = line[start : len(line.rstrip(BLANK))]
         found = Line(number, [], [], [])
+        self._copies.clear()
         if not text:
             return found
         try:
@@ -225,10 +228,14 @@ class PiReader:
         return own, None, Flag.ORPHAN
 
     def _free(self, event_id: str, number: int) -> str:
-        """Return an id that no record of the file has, by the line's number behind one that may be taken."""
-        while self._is_taken(event_id):
-            event_id = f"{event_id}~{number}"
-        return event_id
+        """Return an id that no record of the file has: this one, else `ID~LINE`, `ID~LINE.2` and so on."""
+        free = event_id
+        while self._is_taken(free):
+            # Counting goes on where it was: one line may hold thousands of records of one id.
+            self._copies[event_id] += 1
+            nth = self._copies[event_id]
+            free = f"{event_id}~{number}" if nth == 1 else f"{event_id}~{number}.{nth}"
+        return free
 
     def _is_known(self, event_id: str) -> bool:
         return event_id in self._ids or self._was_known(event_id)

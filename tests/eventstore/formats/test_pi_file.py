@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,8 @@ from eventstore import Event, open_store
 from eventstore.event import Facts, Flag
 from eventstore.formats import pi_file
 from eventstore.formats.pi_entry import KINDS
+from eventstore.formats.pi_file import PiReader
+from eventstore.formats.pi_header import find_header
 from eventstore.formats.pi_lines import objects_in
 from eventstore.importing import Imported, import_file
 from eventstore.lmdb_log import LmdbLog
@@ -336,6 +341,46 @@ class TestDamage:
         glued = said("a", "a", None).rstrip() + said("b", "b", "a")
         found = bring(store, tmp_path, header(3) + glued)
         assert [remark.line for remark in found.differs_from_harness] == [2]
+
+    @pytest.mark.parametrize(
+        "record",
+        [lambda _: b'{"type":"message" }', lambda number: b'{"type":"message","id":"a","x":%d}' % number],
+        ids=["no id", "one id"],
+    )
+    def test_the_work_for_ids_in_one_line_grows_with_their_number(
+        self, record: Callable[[int], bytes]
+    ) -> None:
+        head_of_file = find_header(BytesIO(header(3)), "file")
+
+        def calls(many: int) -> int:
+            text = b"".join(map(record, range(many)))
+            made = 0
+
+            def count(*_: object) -> None:
+                nonlocal made
+                made += 1
+
+            reader, before = PiReader(head_of_file), sys.getprofile()
+            sys.setprofile(count)
+            try:
+                found = reader.line(2, text)
+            finally:
+                sys.setprofile(before)
+            assert len({event.id for _, _, event in found.records}) == many
+            return made
+
+        assert calls(800) < 10 * calls(100)
+
+    def test_ids_in_one_line_are_numbered(self, store: LmdbLog, tmp_path: Path) -> None:
+        copies = [said(text, "a", None).rstrip() for text in "xyz"]
+        found = read(store, tmp_path, header(3), said("a", "a", None), b"".join(copies) + b"\n")
+        assert ids(found) == ["a", "a~3", "a~3.2", "a~3.3"]
+
+    def test_an_id_that_a_number_would_give_and_a_record_has_is_passed_over(
+        self, store: LmdbLog, tmp_path: Path
+    ) -> None:
+        lines = [said("a", "a", None), said("b", "a~4", None), said("c", "a", None)]
+        assert ids(read(store, tmp_path, header(3), *lines)) == ["a", "a~4", "a~4.2"]
 
     def test_a_record_behind_a_torn_one_is_recovered(self, store: LmdbLog, tmp_path: Path) -> None:
         glued = said("a", "a", None)[:-9] + said("b", "b", None)
