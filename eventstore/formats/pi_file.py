@@ -178,10 +178,12 @@ class PiReader:
         target = self._kept_by_index(entry) if is_by_place else facts.target
         self._ids.add(event_id)
         self._last = event_id
-        for earlier in self._awaited.pop(event_id, ()):
-            found.differs.append(
-                (earlier, f"its parent comes later, in line {found.number}: pi finds it there")
-            )
+        # Earlier versions kept who waits by the id in the log.
+        for name in (entry.id, event_id) if isinstance(entry.id, str) else ():
+            for earlier in self._awaited.pop(name, ()):
+                found.differs.append(
+                    (earlier, f"its parent comes later, in line {found.number}: pi finds it there")
+                )
         return event_id, parent, msgspec.structs.replace(facts, flags=facts.flags | flags, target=target)
 
     def _minted(self, record: int) -> str:
@@ -214,7 +216,7 @@ class PiReader:
             own = self._free(f"noid-{digest[:16]}", found.number)
         elif self._is_taken(own):
             found.differs.append(
-                (found.number, f"id {own!r} is taken: pi shows this record in place of the other")
+                (found.number, f"id {entry.id!r} is taken: pi shows this record in place of the other")
             )
             return self._free(own, found.number), None, Flag.ORPHAN
         if parent is None:
@@ -224,7 +226,8 @@ class PiReader:
         if parent == own:
             found.differs.append((found.number, "it is its own parent: pi never finishes reading its path"))
         elif isinstance(parent, str) and is_name(parent):
-            self._awaited.setdefault(parent, []).append(found.number)
+            # By the file's own name, which the remark quotes.
+            self._awaited.setdefault(entry.parentId, []).append(found.number)
         return own, None, Flag.ORPHAN
 
     def _free(self, event_id: str, number: int) -> str:

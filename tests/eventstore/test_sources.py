@@ -336,6 +336,18 @@ class TestReservedIds:
         assert {found.kind for found in added} == {"import", "observed_rewrite", "link"}
         assert all(is_reserved(found.id) for found in added)
 
+    def test_remarks_quote_the_name_that_the_file_has(self, log: EventLog, tmp_path: Path) -> None:
+        name = "observed-x-2"
+        orphaned = bring(log, tmp_path, H + A + said("b", "b", name))
+        assert [(f"'{name}'" in each.reason, "~file" in each.reason) for each in orphaned.orphans] == [
+            (True, False)
+        ]
+        twice = bring(
+            log, tmp_path, H + A + said("b", "b", name) + said("x", name, "a") + said("y", name, "a")
+        )
+        assert (twice.orphans, [each.line for each in twice.differs_from_harness]) == ([], [3, 5])
+        assert not any("~file" in each.reason for each in twice.differs_from_harness)
+
     @pytest.mark.parametrize(
         "name",
         [
