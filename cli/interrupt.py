@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event
+from threading import Event, current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -45,13 +45,21 @@ class Interrupt:
 
 @contextmanager
 def tidy_end() -> Iterator[None]:
-    """In the block, SIGTERM and SIGHUP end the program as Ctrl-C does: what is half made is taken away first."""
+    """End the program on SIGTERM and SIGHUP as on Ctrl-C: the block can remove what is half made.
+
+    A signal that is ignored, as SIGHUP under nohup, stays so. Outside the main thread nothing changes: only that
+    thread can be told of signals.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
 
     def end(number: int, _frame: FrameType | None) -> None:
         sys.exit(128 + number)
 
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = [(number, signal.signal(number, end)) for number in numbers]
+    heard = [number for number in numbers if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    before = [(number, signal.signal(number, end)) for number in heard]
     try:
         yield
     finally:

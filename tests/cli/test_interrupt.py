@@ -6,11 +6,12 @@ import os
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import pytest
 
-from cli.interrupt import Interrupt
+from cli.interrupt import Interrupt, tidy_end
 from tests.cli import long_talk
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold, command
@@ -126,3 +127,28 @@ def test_a_press_in_one_block_is_forgotten_in_the_next() -> None:
         signal.raise_signal(signal.SIGINT)
     with interrupt.noted():
         assert not interrupt()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="this system knows no such signals")
+class TestTidyEnd:
+    def test_a_signal_that_is_ignored_stays_ignored(self) -> None:
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            with tidy_end():
+                signal.raise_signal(signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        finally:
+            signal.signal(signal.SIGHUP, before)
+
+    def test_outside_of_the_main_thread_signals_are_as_they_were(self) -> None:
+        def handler() -> object:
+            with tidy_end():
+                return signal.getsignal(signal.SIGTERM)
+
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(handler).result() == signal.getsignal(signal.SIGTERM)
+
+    def test_a_signal_ends_the_program_with_its_code(self) -> None:
+        with pytest.raises(SystemExit) as info, tidy_end():
+            signal.raise_signal(signal.SIGTERM)
+        assert info.value.code == 128 + signal.SIGTERM
