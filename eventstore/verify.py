@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from eventstore import chain
-from eventstore.errors import CorruptionError, NotFoundError, RefoldError
+from eventstore.errors import CorruptionError, NotFoundError, RefoldError, StoreError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
 from eventstore.formats import facts_of_body, points_by_place
 from eventstore.frame import VERSION, Buffer, decode, digest_of, header_of, is_intact, linked_digest_of
@@ -55,7 +55,8 @@ def verify(
     Behind an event that cannot be read it goes on with the next session. Each session is read in a snapshot of its
     own, so that a large store's old pages are kept for no longer than one session takes. It does not look at the pages
     of a store's file: `eventstore.pages` does, before a file that may be damaged is opened. With saved heads, an end of
-    a session that is gone is found, too, which leaves no other trace.
+    a session that is gone is found, too, which leaves no other trace. Raises StoreError where the store cannot be read
+    for another reason than damage.
     """
     findings: list[Finding] = []
     heads: list[Head] = []
@@ -81,9 +82,11 @@ def verify(
 
 @contextmanager
 def _reading(findings: list[Finding], session: str = "") -> Iterator[None]:
-    """Add a finding if the body cannot read on."""
+    """Add a finding if the body cannot read on. Raises StoreError: what is no damage, as too many readers."""
     try:
         yield
+    except StoreError:
+        raise
     except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
         findings.append(_unreadable(error, session))
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from eventstore import EventLog, open_store
+from eventstore.errors import StoreError
 from eventstore.frame import HEADER_SIZE, decode, encode
 from eventstore.lmdb_log import LmdbLog
 from eventstore.verify import Finding, Verification, verify
@@ -106,6 +108,15 @@ class TestSoundLogs:
         verify(log, progress=lambda done, total: told.append((done, total)))
         assert told[-1][0] == told[-1][1]
         assert told == sorted(told)
+
+
+def test_a_store_with_as_many_readers_as_it_can_have_is_not_called_damaged(path: Path) -> None:
+    with open_store(path) as log, ExitStack() as stack:
+        for _ in range(log._environment().info()["max_readers"]):
+            stack.enter_context(log.snapshot())
+        with pytest.raises(StoreError) as info:
+            verify(log)
+    assert info.value.path == str(path)
 
 
 def _is_fast(log: EventLog) -> bool:
