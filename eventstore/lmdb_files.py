@@ -21,7 +21,7 @@ if sys.platform != "win32":
 DATA_FILE: Final = "data.mdb"
 LOCK_FILE: Final = "lock.mdb"
 HALF_MADE: Final = ".new-store-"
-"""How the name of a data file begins that is not in place yet."""
+"""Prefix of the name of a data file that is not in place yet."""
 PRIVATE_FILE: Final = 0o600
 """What sessions hold is nobody's business but their owner's."""
 PRIVATE_FOLDER: Final = 0o700

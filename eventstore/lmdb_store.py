@@ -132,6 +132,15 @@ def open_environment(
         raise
 
 
+def open_for_walk(folder: str) -> lmdb.Environment:
+    """Open a store for reading alone; check and make nothing. Raises lmdb.Error.
+
+    Readers stand in the lock file where this process may write it.
+    """
+    may_lock = os.access(Path(folder, LOCK_FILE), os.W_OK)
+    return lmdb.open(folder, readonly=True, lock=may_lock, max_readers=_READERS, lib_version=_ENGINE)
+
+
 def _open_files(path: str, data: Path, map_size: int) -> tuple[lmdb.Environment, StoreFiles]:
     """Open the files that are at the path, and no others that came in their place meanwhile."""
     for _ in range(_OPENINGS):
@@ -167,7 +176,7 @@ def _rights(data: Path) -> tuple[bool, bool]:
 
 
 def translated(path: str, done: str, error: lmdb.Error) -> StoreError:
-    """What it means for a store that LMDB could not do this ("opened", "read", "written") to it."""
+    """Return what an error of LMDB means for a store that was to be `done`: "opened", "read" or "written"."""
     if "already open" in str(error):
         return StoreError(
             path, "is already open in this process", "use that log, or close it before opening it again"

@@ -17,8 +17,9 @@ import lmdb
 import msgspec
 
 from eventstore.errors import StoreError
+from eventstore.lmdb_files import DATA_FILE
 from eventstore.lmdb_log import LmdbLog
-from eventstore.lmdb_store import _ENGINE, _READERS, page_problems
+from eventstore.lmdb_store import open_for_walk, page_problems
 from eventstore.verify import Finding, Verification, verify
 
 
@@ -28,7 +29,7 @@ def check_pages(folder: str | os.PathLike[str]) -> Verification | None:
     The store may be in use meanwhile, and need not be there: opening it says so. Raises StoreError where the pages
     are damaged so that it cannot be opened.
     """
-    data = Path(folder, "data.mdb")
+    data = Path(folder, DATA_FILE)
     if not data.is_file() or not data.stat().st_size:
         return None
     beside = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
@@ -85,16 +86,13 @@ def _main(folder: str) -> None:
 
 
 def _walk(folder: str) -> list[str]:
-    data = Path(folder, "data.mdb")
     with ExitStack() as stack:
         # The transaction keeps writers from using the pages again that are walked. Where none is to be had, the walk
         # alone has to do; without a lock file, nobody else is there.
         with suppress(lmdb.Error):
-            may_lock = os.access(data.with_name("lock.mdb"), os.W_OK)
-            env = lmdb.open(folder, readonly=True, lock=may_lock, max_readers=_READERS, lib_version=_ENGINE)
-            stack.enter_context(env)
+            env = stack.enter_context(open_for_walk(folder))
             stack.enter_context(env.begin())
-        return page_problems(data)
+        return page_problems(Path(folder, DATA_FILE))
 
 
 def _print(found: object) -> None:
