@@ -26,11 +26,11 @@ from eventstore.verify import Finding, Verification, verify
 def check_pages(folder: str | os.PathLike[str]) -> Verification | None:
     """Return what is wrong with the pages of a store's file and what that does to its sessions; None if nothing is.
 
-    The store may be in use meanwhile, and need not be there: opening it says so. Raises StoreError where the pages
-    are damaged so that it cannot be opened.
+    The store may be in use meanwhile. One that is not there, or cannot be read, is not judged: opening it says so.
+    Raises StoreError where the pages are damaged so that it cannot be opened.
     """
     data = Path(folder, DATA_FILE)
-    if not data.is_file() or not data.stat().st_size:
+    if not os.access(data, os.R_OK) or not data.is_file() or not data.stat().st_size:
         return None
     beside = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     # -P: what lies in the folder that one stands in is not imported.
@@ -50,8 +50,8 @@ def check_pages(folder: str | os.PathLike[str]) -> Verification | None:
         if isinstance(opened, tuple):
             raise StoreError(*opened)
         found = opened
-    elif done.returncode:
-        problems.append(f"reading it ends a process {_ending(done.returncode)}")
+    elif done.returncode < 0:
+        problems.append(f"reading it ends a process by {signal.Signals(-done.returncode).name}")
     elif not problems:
         return None
     pages = [Finding(session="", seq=0, problem=problem) for problem in problems]
@@ -63,13 +63,6 @@ def require_sound_pages(folder: str | os.PathLike[str]) -> None:
     if damaged := check_pages(folder):
         problem = f"is damaged ({damaged.findings[0].problem})"
         raise StoreError(os.fspath(folder), problem, "run 'refold verify', then restore a backup")
-
-
-def _ending(code: int) -> str:
-    try:
-        return f"by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"with exit code {code}"
 
 
 def _main(folder: str) -> None:

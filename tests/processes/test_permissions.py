@@ -43,6 +43,11 @@ def problem_of(use):
 """
 """Without any right that the files do not give to everyone."""
 
+CHECK = f"""{PRELUDE}
+from eventstore.pages import check_pages
+print(check_pages(sys.argv[1]))
+"""
+
 READ = f"""{PRELUDE}
 with open_store(sys.argv[1]) as log:
     print(version(log, "s"), len(verify(log).findings), log.size().file_bytes > 0)
@@ -199,6 +204,11 @@ class TestRefused:
         (line,) = output_of(OPEN, store).splitlines()
         assert line.startswith(f"{store}: ")
         assert "(Permission denied)" in line
+
+    @pytest.mark.parametrize("closed", ["data", "folder"])
+    def test_the_pages_of_a_store_that_may_not_be_read_are_not_judged(self, store: Path, closed: str) -> None:
+        allow(store, **{closed: 0})
+        assert output_of(CHECK, store) == "None\n"
 
     @pytest.mark.parametrize("name", ["", "new", "new/and/deeper"])
     def test_no_store_is_made_in_a_folder_that_may_not_be_written(self, folder: Path, name: str) -> None:
