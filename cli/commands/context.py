@@ -90,6 +90,8 @@ def command(
     from projections.requests import request
     from projections.tokens import counter as counter_named
 
+    if form != "anthropic":
+        _refuse_options_of_requests(ctx, form)
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)
@@ -118,6 +120,14 @@ def command(
             out = console()
             with paged(out):
                 print_context(out, context, counter_named(counter, log=log), is_full=full)
+
+
+def _refuse_options_of_requests(ctx: click.Context, form: str) -> None:
+    """Raise UsageError for an option that was given and has an effect on the body of a request only."""
+    for name in ("model", "max_tokens", "system", "tools", "cache_breakpoints"):
+        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} goes with --format anthropic, not with {form}", ctx)
 
 
 def context_json(context: Context, tokens: Counter) -> dict[str, object]:

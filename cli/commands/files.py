@@ -11,22 +11,33 @@ from cli.options import as_of_option, json_option, leaf_option
 @click.argument("session")
 @leaf_option
 @as_of_option
-@click.option("--read", "only", flag_value="read", help="Only files that were read and not modified.")
-@click.option("--modified", "only", flag_value="modified", help="Only files that were modified.")
+@click.option("--read", "only_read", is_flag=True, help="Only files that were read and not modified.")
+@click.option("--modified", "only_modified", is_flag=True, help="Only files that were modified.")
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, session: str, *, leaf: str | None, as_of: int | None, only: str | None, as_json: bool
+    ctx: click.Context,
+    session: str,
+    *,
+    leaf: str | None,
+    as_of: int | None,
+    only_read: bool,
+    only_modified: bool,
+    as_json: bool,
 ) -> None:
     """List the files that a session read and modified, recomputed from its tool calls up to a leaf."""
     from cli.output import console, echo_json, paged, unbroken
     from cli.store import opened_session, resolve_leaf
     from projections.files import file_operations
 
+    if only_read and only_modified:
+        raise click.UsageError(
+            "--read and --modified exclude each other; without either, both are listed", ctx
+        )
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
         found = file_operations(snapshot, name, leaf=resolve_leaf(snapshot, name, leaf), as_of=as_of)
-    read = found.read_files if only != "modified" else []
-    modified = found.modified_files if only != "read" else []
+    read = found.read_files if not only_modified else []
+    modified = found.modified_files if not only_read else []
     if as_json:
         echo_json({"session": name, "readFiles": read, "modifiedFiles": modified})
         return
@@ -34,4 +45,7 @@ def command(
     with paged(out):
         for mark, paths in (("M", modified), ("R", read)):
             for path in paths:
-                out.print(unbroken(path) if only else f"{mark} {unbroken(path)}", soft_wrap=True)
+                out.print(
+                    unbroken(path) if only_read or only_modified else f"{mark} {unbroken(path)}",
+                    soft_wrap=True,
+                )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import click
 import pytest
 
 from tests.cli.running import Refold
@@ -119,6 +120,18 @@ def test_settings_are_those_of_the_branch(told: Refold) -> None:
     assert told("context", SESSION, "--leaf", "i1", "--json").json["thinkingLevel"] == "off"
 
 
-def test_options_of_a_request_change_no_other_format(told: Refold) -> None:
-    plain = told("context", SESSION, "--format", "pi").raw
-    assert told("context", SESSION, "--format", "pi", "--model", "x", "--cache-breakpoints", "4").raw == plain
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--model", "x"),
+        ("--max-tokens", "8192"),
+        ("--system", "-"),
+        ("--tools", "-"),
+        ("--cache-breakpoints", "0"),
+    ],
+)
+@pytest.mark.parametrize("form", [(), ("--format", "pi")])
+def test_options_of_a_request_are_refused_with_another_format(
+    told: Refold, form: tuple[str, ...], given: tuple[str, ...]
+) -> None:
+    told.refused(click.UsageError, "context", SESSION, *form, *given, code=2)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import click
+
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 
@@ -38,3 +40,7 @@ def test_files_are_those_as_of_an_event(told: Refold) -> None:
 
 def test_what_only_a_summary_claims_is_not_listed(told: Refold) -> None:
     assert "gone.py" not in told("files", SESSION).out
+
+
+def test_either_kind_can_be_asked_for_and_not_both(told: Refold) -> None:
+    told.refused(click.UsageError, "files", SESSION, "--read", "--modified", code=2)
