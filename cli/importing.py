@@ -52,8 +52,7 @@ def _import(log: LmdbLog, path: str, name: str | None) -> Imported:
 
 def note_remarks(path: str, imported: Imported) -> None:
     """One line on stderr where a file was imported on the way to something else, and not all is well with it."""
-    from cli.output import counted, echo_note
-    from eventstore.errors import shell_command
+    from cli.output import counted, echo_note, pasted
 
     facts = [
         f"{counted(len(remarks), 'line')} {what}"
@@ -67,7 +66,7 @@ def note_remarks(path: str, imported: Imported) -> None:
     ]
     facts += ["grown here and in the file: the leaf stays"] if imported.diverged else []
     if facts:
-        echo_note(f"{path}: {', '.join(facts)}; to list them: {shell_command('import', path)}")
+        echo_note(f"{path}: {', '.join(facts)}; to list them: {pasted('import', path)}")
 
 
 def note_more_in_store(log: LmdbLog, path: str, imported: Imported) -> None:
@@ -85,14 +84,15 @@ def note_more_in_store(log: LmdbLog, path: str, imported: Imported) -> None:
 
 def print_imported(path: str, imported: Imported) -> None:
     """What became of a file, in a line, and one more for every line of it that is worth a remark."""
-    from cli.output import counted, echo_text
+    from cli.output import counted, echo_text, unbroken
 
     facts = [f"{imported.added:,} of {counted(imported.events, 'event')} new"]
     if imported.rewritten:
         facts.append(f"{imported.rewritten:,} changed by their harness")
     if imported.skipped:
         facts.append(f"{len(imported.skipped):,} skipped")
-    echo_text(f"{imported.id}  {imported.format}  {', '.join(facts)}  {path}")
+    path = unbroken(path)
+    echo_text(f"{unbroken(imported.id)}  {imported.format}  {', '.join(facts)}  {path}")
     if imported.earlier:
         what = f"another generation of session {imported.earlier!r}"
         echo_text(f"  {what}: the file was written anew, and most of it is not what that session holds")

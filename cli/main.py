@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 import click
 
 from cli.options import utf8
-from cli.output import echo_problem
+from cli.output import STORE, echo_problem
 from cli.plain import never_failing
 
 COMMANDS: Final = {
@@ -121,8 +121,10 @@ def refold(ctx: click.Context, store: str | None) -> None:
 
     A SESSION is an id, a unique beginning of one, a title, @last, or the path of a session file.
     """
-    if store == "" and ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE:
-        raise click.UsageError("--store names no folder", ctx)
+    if ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE:
+        if not store:
+            raise click.UsageError("--store names no folder", ctx)
+        ctx.meta[STORE] = store
     ctx.obj = store
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)

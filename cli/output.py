@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+STORE: Final = "refold.store"
+"""The entry of click's `Context.meta` for a store that printed commands have to name: not the default one."""
 _UNBOUNDED: Final = 100_000
 _JOINERS: Final = "\u200c\u200d"
 """Python calls them unprintable; scripts and emoji are spelled with them."""
@@ -233,6 +235,20 @@ def yes_or_no(*, is_true: bool) -> str:
 def unbroken(text: str) -> str:
     """All of a text on one line: its line ends are shown."""
     return printable(text).replace("\n", "\\n")
+
+
+def pasted(command: str, *names: str) -> str:
+    """Return a command of refold to paste, on one line; with the store that `STORE` names."""
+    import shlex
+
+    import click
+
+    from eventstore.errors import shell_command
+
+    context = click.get_current_context(silent=True)
+    if context and (store := context.meta.get(STORE)):
+        command = f"--store {shlex.quote(store)} {command}"
+    return unbroken(shell_command(command, *names))
 
 
 def when(milliseconds: int | None) -> str:

@@ -14,7 +14,7 @@ from cli.options import json_option, utf8
 @click.pass_context
 def command(ctx: click.Context, session: str, title: str, *, as_json: bool) -> None:
     """Give a session a title; an empty one takes it away. The id stays as it is."""
-    from cli.output import echo_json, echo_text
+    from cli.output import echo_json, echo_text, unbroken
     from cli.store import opened_session
     from eventstore.records import SessionInfo
     from eventstore.writing import SessionWriter
@@ -24,4 +24,8 @@ def command(ctx: click.Context, session: str, title: str, *, as_json: bool) -> N
     if as_json:
         echo_json({"session": name, "id": event, "title": title.strip() or None})
     else:
-        echo_text(f"{name} is now {title.strip()!r}" if title.strip() else f"{name} has no title")
+        echo_text(
+            f"{unbroken(name)} is now {title.strip()!r}"
+            if title.strip()
+            else f"{unbroken(name)} has no title"
+        )

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.cli.running import Refold
-from tests.cli.tale import SESSION
+from tests.cli.tale import SESSION, tale
 
 
 def title(refold: Refold) -> str | None:
@@ -38,3 +40,10 @@ def test_json_tells_the_events_id_and_the_title(told: Refold) -> None:
 
 def test_json_of_a_title_taken_away_is_null(told: Refold) -> None:
     assert told("rename", SESSION, "", "--json").json["title"] is None
+
+
+def test_an_id_with_a_line_end_is_told_on_one_line(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "odd.jsonl").write_bytes(tale().replace(SESSION.encode(), rb"a\nb\u001b[31m"))
+    assert [line.split()[0] for line in refold("import", "odd.jsonl").lines] == [r"a\nb\x1b[31m"]
+    for title in ("Grammar", ""):
+        assert [line.split()[0] for line in refold("rename", "@last", title).lines] == [r"a\nb\x1b[31m"]
