@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cli.output import counted, echo_json, echo_note, echo_problem, echo_text, unbroken
+from cli.output import counted, echo_json, echo_note, echo_problem, echo_text, pasted, unbroken
 from cli.planned import counted_by, is_estimated, made_by
-from eventstore.errors import shell_command
 
 if TYPE_CHECKING:
     from compaction.compactor import Compacted, Compactor
@@ -27,9 +26,7 @@ def print_done(log: EventLog, session: str, compactor: Compactor, done: Compacte
         echo_note(trouble)
     if done.missing:
         lacking = ", ".join(done.missing)
-        echo_note(
-            f"the summary lacks sections: {lacking}; {unbroken(shell_command('undo', session))} takes it back"
-        )
+        echo_note(f"the summary lacks sections: {lacking}; {pasted('undo', session)} takes it back")
     if done.outcome == "cancelled":
         echo_problem(f"not compacted: {done.reason}")
     if done.outcome == "no-gain":
@@ -47,7 +44,7 @@ def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Co
         f"compacted by {by}: {summarized} summarized, {len(plan.kept):,} kept, {_made_by(log, session, done)}"
     )
     echo_text(f"context: {_sizes(log, session, compactor, done)}")
-    echo_text(f"taken back with: {unbroken(shell_command('undo', session, done.events[0]))}")
+    echo_text(f"taken back with: {pasted('undo', session, done.events[0])}")
 
 
 def _made_by(log: EventLog, session: str, done: Compacted) -> str:

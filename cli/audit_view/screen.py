@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 from cli.audit_view.glance import print_glance
 from cli.audit_view.lines import dollars, part_of, percent, print_line
 from cli.audit_view.remarks import remarks
-from cli.output import counted, one_line, table, thousands, unbroken
+from cli.output import counted, one_line, pasted, table, thousands
 from cli.replaced import came_with_compaction, grew, names, replacements, undone
-from eventstore.errors import shell_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,9 +56,9 @@ def print_screen(out: Console, audit: Audit) -> None:
     _print_remarks(out, worst, called)
     _print_losses(out, worst[0], called)
     _print_gone(out, [each for each in worst if not came_with_compaction(each)], called)
-    out.print()
-    more = f"All of each: {unbroken(shell_command('audit --full', audit.session))}. On a page: refold report."
-    print_line(out, more, style="dim")
+    for what, command in (("all of each", "audit --full"), ("on a page", "report")):
+        # A line end within a command would be pasted, too.
+        out.print(f"{what}: {pasted(command, audit.session)}", style="dim", soft_wrap=True)
     out.print()
 
 

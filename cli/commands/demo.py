@@ -27,7 +27,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
 
     from cli.audit_view.screen import print_screen
     from cli.demo.script import play
-    from cli.output import console, echo_json, echo_text
+    from cli.output import STORE, console, echo_json, echo_text
     from cli.tree_view import print_tree
     from eventstore import open_store
     from projections.audit import audit
@@ -36,6 +36,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     # REFOLD_STORE is where somebody keeps real sessions; a demo goes there only by name.
     is_named = ctx.find_root().get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE
     store = ctx.obj if is_named else tempfile.mkdtemp(prefix="refold-demo-")
+    ctx.meta[STORE] = store
     with open_store(store) as log:
         _refuse_sessions(log, store)
         session = play(log)

@@ -153,8 +153,7 @@ def _print_plan(move: Move) -> None:
 
 
 def _print(ctx: click.Context, session: str, gone: Gone, *, as_json: bool) -> None:
-    from cli.output import echo_json, echo_note, echo_problem, unbroken
-    from eventstore.errors import shell_command
+    from cli.output import echo_json, echo_note, echo_problem, pasted
 
     if as_json:
         done = {
@@ -175,9 +174,7 @@ def _print(ctx: click.Context, session: str, gone: Gone, *, as_json: bool) -> No
         echo_note(f"no summary: {gone.reason}")
     if gone.missing:
         lacking = ", ".join(gone.missing)
-        echo_note(
-            f"the summary lacks sections: {lacking}; {unbroken(shell_command('undo', session))} takes it back"
-        )
+        echo_note(f"the summary lacks sections: {lacking}; {pasted('undo', session)} takes it back")
     if gone.outcome != "moved":
         advice = "see 'refold tree', then go again" if gone.outcome == "overtaken" else ""
         echo_problem(f"not moved: {gone.reason}", advice)
@@ -185,8 +182,7 @@ def _print(ctx: click.Context, session: str, gone: Gone, *, as_json: bool) -> No
 
 
 def _print_moved(session: str, gone: Gone) -> None:
-    from cli.output import counted, echo_text, unbroken
-    from eventstore.errors import shell_command
+    from cli.output import counted, echo_text, pasted, unbroken
 
     move = gone.move
     if move.stays:
@@ -195,7 +191,7 @@ def _print_moved(session: str, gone: Gone) -> None:
         by, left = unbroken(gone.events[0]), counted(len(move.to_summarize), "entry", "entries")
         summarized = " and summarized" if gone.is_summarized else ""
         echo_text(f"stands at {_place(move.new_leaf)} by {by}, {left} left behind{summarized}")
-        echo_text(f"taken back with: {unbroken(shell_command('undo', session, gone.events[0]))}")
+        echo_text(f"taken back with: {pasted('undo', session, gone.events[0])}")
     _print_text(move)
 
 

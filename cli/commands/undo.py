@@ -75,8 +75,7 @@ def _size(context: Context) -> dict[str, int]:
 
 
 def _print(session: str, plan: Undo, events: tuple[str, ...], before: Context, after: Context) -> None:
-    from cli.output import counted, echo_text, unbroken
-    from eventstore.errors import shell_command
+    from cli.output import counted, echo_text, pasted, unbroken
 
     for entry in plan.entries:
         verb = "undid" if events else "would undo"
@@ -87,4 +86,4 @@ def _print(session: str, plan: Undo, events: tuple[str, ...], before: Context, a
     ]
     echo_text(f"context: {sizes[0]} -> {sizes[1]} by {_COUNTER}, an estimate")
     if events:
-        echo_text(f"back again with: {unbroken(shell_command('undo', session, events[0]))}")
+        echo_text(f"back again with: {pasted('undo', session, events[0])}")

@@ -147,7 +147,9 @@ def test_a_session_without_replacements_is_said_to_have_none() -> None:
 
 
 def test_it_ends_with_how_to_see_more() -> None:
-    assert "refold audit --full s" in printed(print_screen, audit(WORST))[-2]
+    full, page = printed(print_screen, audit(WORST))[-3:-1]
+    assert full.endswith(": refold audit --full s")
+    assert page.endswith(": refold report s")
 
 
 def test_texts_of_a_session_command_no_terminal() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -371,3 +372,15 @@ def test_on_a_terminal_json_of_all_sessions_commands_nothing(refold: Refold) -> 
     printed = refold.on_terminal("audit", "--all", "--json")
     assert "\x1b" not in printed
     assert len(json.loads(printed)["sessions"]) == 1
+
+
+def test_the_commands_below_an_audit_can_be_pasted(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "my session.jsonl").write_bytes(tale().replace(SESSION.encode(), b"my session"))
+    refold("import", "my session.jsonl")
+    commands = [
+        shlex.split(line.partition(": refold ")[2])
+        for line in refold("audit", "my session").lines
+        if ": refold " in line
+    ]
+    assert [command[0] for command in commands] == ["audit", "report"]
+    assert [refold(*command).code for command in commands] == [0, 0]

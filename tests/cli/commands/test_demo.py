@@ -17,7 +17,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Refold, Outcome]:
 
 def test_it_shows_the_tree_and_then_the_audit(played: tuple[Refold, Outcome]) -> None:
     demo, outcome = played
-    tree, audit = demo("tree", "@last").out, demo("audit", "@last").out
+    tree, audit = demo("tree", "@last").out, demo("--store", demo.store, "audit", "@last").out
     assert outcome.out.startswith(tree + "\n" + audit)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import Any
 
 import click
@@ -7,7 +9,7 @@ import pytest
 
 from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.running import Refold
-from tests.cli.tale import SESSION
+from tests.cli.tale import SESSION, write
 from tests.support.local_http import answers, free_address, refuses
 
 
@@ -38,6 +40,17 @@ def test_people_are_told_where_the_session_stands_and_what_is_left(told: Refold)
     by = leaf(told)["id"]
     assert [each in moved for each in (" a3 ", f" {by}, ", " 6 ")] == [True] * 3
     assert way_back.endswith(f": refold undo {SESSION} {by}")
+
+
+def test_what_is_printed_to_be_pasted_names_the_store_that_was_given_by_option(
+    refold: Refold, tmp_path: Path
+) -> None:
+    store = ("--store", tmp_path / "another one")
+    refold(*store, "import", write(tmp_path / "tale.jsonl"))
+    before = refold(*store, "context", SESSION, "--format", "pi").raw
+    *_, undo = refold(*store, "go", SESSION, "b2").lines
+    refold(*shlex.split(undo.partition(": refold ")[2]))
+    assert refold(*store, "context", SESSION, "--format", "pi").raw == before
 
 
 def test_what_people_are_told_takes_a_move_back(told: Refold) -> None:
