@@ -22,7 +22,7 @@ from projections.metrics.cost import Cost
 from projections.metrics.future_use import FutureUse, Loss
 from projections.metrics.instructions import InstructionFate, Instructions
 from projections.metrics.recall import KindRecall, Recall
-from projections.metrics.regret import Regret, Rereads
+from projections.metrics.regret import Regret, Repeat, Rereads, SameError
 from projections.metrics.session_cost import SessionCost, Spent
 from projections.metrics.shapes import share_of
 from projections.metrics.size import Size
@@ -115,6 +115,19 @@ NO_CACHE = Cache(
     recorded_write=None,
 )
 NO_COST = Cost(model=None, calls=0, summary=None, is_estimate=False, rewrite=None, saved=None, net=None)
+
+
+def repeated() -> Regret:
+    """One of seven calls made again, and one error met again, each of #1 at #9."""
+    again = {"first": "e1", "first_seq": 1, "again": "e9", "again_seq": 9}
+    return Regret(
+        calls=7,
+        repeated=1,
+        rereads=Rereads(next3=0, next10=1, all=2),
+        rounds_to_new_action=1,
+        repeats=[Repeat(tool="read", target="a.py", after_calls=4, **again)],
+        errors=[SameError(error="FAILED", **again)],
+    )
 
 
 def metrics(**given: Any) -> Metrics:

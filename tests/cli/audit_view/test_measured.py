@@ -10,10 +10,9 @@ from projections.metrics.cost import Cost
 from projections.metrics.future_use import KindUse
 from projections.metrics.growth import Growth
 from projections.metrics.instructions import Instructions
-from projections.metrics.regret import Regret, Repeat, Rereads, SameError
 from projections.metrics.sections import Sections
 from tests.cli.audit_view.printing import figures, printed
-from tests.support.measured import NO_CACHE, NO_COST, future_use, gone, loss, metrics, recall, size
+from tests.support.measured import NO_CACHE, NO_COST, future_use, gone, loss, metrics, recall, repeated, size
 
 METRICS = ["size", "needed", "recall", "rules", "again", "cache", "cost"]
 
@@ -92,15 +91,7 @@ def test_instructions_are_told_by_fate_and_those_gone_with_the_line_most_like_th
 
 
 def test_what_was_done_again_is_told_call_for_call() -> None:
-    again = {"first": "e1", "first_seq": 1, "again": "e9", "again_seq": 9}
-    regret = Regret(
-        calls=7,
-        repeated=1,
-        rereads=Rereads(next3=0, next10=1, all=2),
-        rounds_to_new_action=1,
-        repeats=[Repeat(tool="read", target="a.py", after_calls=4, **again)],
-        errors=[SameError(error="FAILED", **again)],
-    )
+    regret = repeated()
     found = beyond_nothing(regret=regret)
     assert figures(*found) == [["1", "7", "0", "3", "1", "10", "2", "1"], ["#9", "#1"], ["#9", "#1"]]
     assert [" read a.py" in found[1], found[2].endswith(" FAILED")] == [True, True]

@@ -23,7 +23,6 @@ from compaction.hooks import Cancel, Hooks
 from projections.audit import TokensBefore
 from projections.metrics.cost import Cost
 from projections.metrics.growth import Growth
-from projections.metrics.regret import Regret, Repeat, Rereads, SameError
 from projections.metrics.sections import Sections
 from tests.cli import long_talk, tale
 from tests.cli.audit_view.printing import printed
@@ -218,15 +217,7 @@ def the_overview_of_the_page(refold: Refold) -> str:
 def views_of_made_up_audits(refold: Refold) -> str:
     """What no session here has: metrics, remarks and costs of every kind."""
     del refold
-    again = {"first": "e1", "first_seq": 1, "again": "e9", "again_seq": 9}
-    regret = Regret(
-        calls=7,
-        repeated=1,
-        rereads=Rereads(next3=0, next10=1, all=2),
-        rounds_to_new_action=1,
-        repeats=[Repeat(tool="read", target="a.py", after_calls=4, **again)],
-        errors=[SameError(error="FAILED", **again)],
-    )
+    regret = measured.repeated()
     found = {
         "size": measured.size(1000, 250, removed=800, kept=200, added=40, returned=10),
         "future_use": measured.future_use(1, 3, measured.loss("take", had=4, needed=15)),
