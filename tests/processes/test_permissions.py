@@ -43,9 +43,9 @@ def problem_of(use):
 """
 """Without any right that the files do not give to everyone."""
 
-CHECK = f"""{PRELUDE}
+CHECK = f"""
 from eventstore.pages import check_pages
-print(check_pages(sys.argv[1]))
+{PRELUDE}print(check_pages(sys.argv[1]))
 """
 
 READ = f"""{PRELUDE}
