@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,15 +14,12 @@ import msgspec
 
 from eventstore.errors import StoreError
 from eventstore.heads import encode_heads
-from eventstore.lmdb_files import DATA_FILE, LOCK_FILE, PRIVATE_FILE, PRIVATE_FOLDER, flush_folder
+from eventstore.lmdb_files import DATA_FILE, LOCK_FILE, PRIVATE_FILE, PRIVATE_FOLDER, flush_folder, lock
 from eventstore.lmdb_log import LmdbLog
 from eventstore.verify import Progress, Verification, verify
 
-if sys.platform != "win32":
-    import fcntl
-
 _UNFINISHED: Final = ".refold-backup-"
-"""How the name of the folder begins that a backup is made in."""
+"""Prefix of the name of the folder that a backup is made in."""
 
 
 class Backup(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,38 +66,35 @@ def backup(log: LmdbLog, path: str | os.PathLike[str], *, progress: Progress = l
 
 @contextmanager
 def _unfinished(parent: Path) -> Iterator[Path]:
-    """A hidden folder that is gone after the block; those that killed backups have left there go, too."""
+    """Make a hidden folder that is gone after the block; remove those that killed backups have left there."""
     for left in parent.glob(f"{_UNFINISHED}*"):
-        with _lock(left) as is_mine:
-            # An empty one may be another process's, which has not taken its lock yet.
-            if is_mine and any(left.iterdir()):
+        with _locked(left, waits=False) as is_mine:
+            if is_mine:
                 shutil.rmtree(left, ignore_errors=True)
-    beside = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=parent))
-    try:
-        with _lock(beside):
-            yield beside
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+    while True:
+        beside = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=parent))
+        with _locked(beside, waits=True):
+            # Before it was locked, another backup may have removed it as one that was left.
+            if not beside.exists():
+                continue
+            try:
+                yield beside
+            finally:
+                shutil.rmtree(beside, ignore_errors=True)
+            return
 
 
 @contextmanager
-def _lock(folder: Path) -> Iterator[bool]:
-    """Tell in the block whether nobody else has this folder; a process that dies gives it up."""
-    if sys.platform == "win32":
-        yield False
-        return
+def _locked(folder: Path, *, waits: bool) -> Iterator[bool]:
+    """Tell in the block if nobody else has this folder; a process that dies gives it up."""
     try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        handle = os.open(folder, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
+        # It is gone, another user's, or of a system that opens no folders.
         yield False
         return
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-        else:
-            yield True
+        yield lock(handle, waits=waits)
     finally:
         os.close(handle)
 

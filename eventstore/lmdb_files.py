@@ -63,7 +63,7 @@ class StoreFiles:
             ) from error
         try:
             # Whoever has to make a new lock file waits until the block has ended: see `begin_lock_file`.
-            _lock(handle, is_shared=True)
+            lock(handle, is_shared=True)
             if _pair(os.fstat(handle)) != self._opened[0]:
                 raise self._moved(DATA_FILE)
             if _identity(self._lock) != self._opened[1]:
@@ -136,26 +136,31 @@ def begin_lock_file(data: Path) -> None:
     From then on that writer sees that his lock file is gone, and commits no more. LMDB takes over what the data
     file says when it finds the lock file empty.
     """
-    lock = data.with_name(LOCK_FILE)
-    if lock.exists() and lock.stat().st_size:
+    lock_file = data.with_name(LOCK_FILE)
+    if lock_file.exists() and lock_file.stat().st_size:
         return
     _check_room(data.parent)
-    os.close(os.open(lock, os.O_CREAT | os.O_RDWR, data.stat().st_mode & 0o666))
+    os.close(os.open(lock_file, os.O_CREAT | os.O_RDWR, data.stat().st_mode & 0o666))
     with data.open("rb") as file:
-        _lock(file.fileno(), is_shared=False)
+        lock(file.fileno())
     for left in data.parent.glob(f"{HALF_MADE}*"):
         left.unlink(missing_ok=True)
     flush_folder(data.parent)
     flush_folder(data.parent.absolute().parent)
 
 
-def _lock(handle: int, *, is_shared: bool) -> None:
-    """Take a lock that ends with the handle, where the system and the file system know it."""
-    if sys.platform != "win32":
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX)
-        except OSError:
-            return
+def lock(handle: int, *, is_shared: bool = False, waits: bool = True) -> bool:
+    """Take a lock that ends with the handle; return False where there is none to be had.
+
+    That is where the system or the file system knows none, or where another has it and this one does not wait.
+    """
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | (0 if waits else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
 
 
 def _check_room(folder: Path) -> None:

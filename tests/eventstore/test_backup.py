@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -13,6 +17,7 @@ from eventstore import open_store
 from eventstore.backup import backup
 from eventstore.errors import StoreError
 from eventstore.heads import read_heads
+from eventstore.lmdb_files import lock
 from eventstore.lmdb_log import LmdbLog
 from eventstore.verify import verify
 from tests.support.events import decision, events, frames, message, version
@@ -294,6 +299,62 @@ class TestKilled:
             program.finish()
         assert backup(filled, tmp_path / "third").verification == verify(filled)
         assert (tmp_path / "copy" / "data.mdb").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="this system locks no folders")
+class TestLeftovers:
+    def test_a_folder_that_was_left_empty_goes_with_the_next_backup(
+        self, filled: LmdbLog, tmp_path: Path
+    ) -> None:
+        (tmp_path / ".refold-backup-left").mkdir()
+        backup(filled, tmp_path / "copy")
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["copy", "copy.heads", "store"]
+
+    def test_a_new_folder_that_another_backup_removes_is_made_again(
+        self, filled: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        make, made = tempfile.mkdtemp, []
+
+        def mkdtemp(**options) -> str:
+            made.append(make(**options))
+            if len(made) == 1:
+                shutil.rmtree(made[0])
+            return made[-1]
+
+        monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp)
+        assert backup(filled, tmp_path / "copy").verification.events == 4
+        assert len(made) == 2
+
+    def test_a_new_folder_that_another_backup_looks_at_is_locked_all_the_same(
+        self, filled: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        make = tempfile.mkdtemp
+        gained: list[bool] = []
+        looking: list[Thread] = []
+
+        def mkdtemp(**options) -> str:
+            made = make(**options)
+            handle = os.open(made, os.O_RDONLY)
+            assert lock(handle)
+
+            def look() -> None:
+                time.sleep(0.1)
+                os.close(handle)
+
+            looking.append(Thread(target=look))
+            looking[0].start()
+            return made
+
+        def progress(*_: int) -> None:
+            looking[0].join()
+            (folder,) = tmp_path.glob(".refold-backup-*")
+            handle = os.open(folder, os.O_RDONLY)
+            gained.append(lock(handle, waits=False))
+            os.close(handle)
+
+        monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp)
+        backup(filled, tmp_path / "copy", progress=progress)
+        assert set(gained) == {False}
 
 
 def test_everything_is_flushed_before_a_backup_is_in_place_and_the_folder_then(
