@@ -14,7 +14,15 @@ import msgspec
 
 from eventstore.errors import StoreError
 from eventstore.heads import encode_heads
-from eventstore.lmdb_files import DATA_FILE, LOCK_FILE, PRIVATE_FILE, PRIVATE_FOLDER, flush_folder, lock
+from eventstore.lmdb_files import (
+    DATA_FILE,
+    LOCK_FILE,
+    PRIVATE_FILE,
+    PRIVATE_FOLDER,
+    flush_folder,
+    link_new,
+    lock,
+)
 from eventstore.lmdb_log import LmdbLog
 from eventstore.verify import Progress, Verification, verify
 
@@ -35,15 +43,18 @@ def backup(log: LmdbLog, path: str | os.PathLike[str], *, progress: Progress = l
     """Copy a store into a new folder: one consistent state, free pages left out, verified before it is put there.
 
     The heads of its sessions are saved beside it, in a file of its name and `.heads`. Readers and writers of the
-    store go on meanwhile. Raises StoreError where the folder exists, cannot be written, or the copy is not sound;
-    then nothing is left there.
+    store go on meanwhile. Raises StoreError where the folder or that file exists or cannot be written, or the copy is
+    not sound; then nothing is left there.
+
+    The pages of the store's file are not checked: call `eventstore.pages.require_sound_pages` before you open a store
+    that may be damaged, because reading a damaged page can end the process.
     """
     target = Path(path)
     heads = target.with_name(f"{target.name}.heads")
     try:
         for each in (target, heads):
-            if each.exists() and (each is target or each.is_dir()):
-                raise StoreError(str(each), "exists already", "name a new folder for the backup")
+            if os.path.lexists(each):
+                raise _taken(each)
         with _unfinished(target.parent) as beside:
             copy = beside / "copy"
             try:
@@ -54,14 +65,31 @@ def backup(log: LmdbLog, path: str | os.PathLike[str], *, progress: Progress = l
                 raise
             _check_sound(target, found)
             size = (copy / DATA_FILE).stat().st_size
-            copy.replace(target)
-            (beside / "heads").replace(heads)
+            _put_in_place(copy, target, beside / "heads", heads)
         flush_folder(target.absolute().parent)
     except OSError as error:
         raise StoreError(
             str(target), f"cannot be written ({error.strerror})", "name another place"
         ) from error
     return Backup(path=str(target), heads=str(heads), bytes=size, verification=found)
+
+
+def _put_in_place(copy: Path, target: Path, saved: Path, heads: Path) -> None:
+    """Put a copy and its heads in place, the copy last, or neither. Raises StoreError if the heads exist; OSError."""
+    try:
+        link_new(saved, heads)
+    except FileExistsError as error:
+        raise _taken(heads) from error
+    try:
+        copy.replace(target)
+    except BaseException:
+        if copy.exists():
+            heads.unlink(missing_ok=True)
+        raise
+
+
+def _taken(path: Path) -> StoreError:
+    return StoreError(str(path), "exists already", "name a new folder for the backup")
 
 
 @contextmanager

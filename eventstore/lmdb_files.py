@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -119,15 +119,22 @@ def _put_in_place(made: str, data: Path) -> None:
         # An older refold has left it where it lost its power.
         Path(made).replace(data)
         return
+    # Another process may be first, and may have cleared away this one's file besides.
+    with suppress(FileExistsError, FileNotFoundError):
+        link_new(Path(made), data)
+
+
+def link_new(made: Path, target: Path) -> None:
+    """Give a file another name, which may not be taken. Raises FileExistsError if it is, and OSError."""
     try:
-        os.link(made, data)
+        target.hardlink_to(made)
     except (FileExistsError, FileNotFoundError):
-        # Another process was first; it may have cleared away this one's file besides.
-        return
+        raise
     except OSError:
         # A file system that knows no links.
-        if not data.exists():
-            Path(made).rename(data)
+        if target.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
+        made.rename(target)
 
 
 def begin_lock_file(data: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -230,6 +231,10 @@ class TestRefused:
         assert [entry.name for entry in tmp_path.iterdir()] == ["store"]
 
 
+def _fail(*_: object) -> None:
+    raise PermissionError(errno.EPERM, "Operation not permitted")
+
+
 class TestHeads:
     def test_the_heads_beside_a_backup_are_those_of_its_sessions(
         self, filled: LmdbLog, tmp_path: Path
@@ -242,8 +247,31 @@ class TestHeads:
         assert [(head.session, head.version, head.digest) for head in saved.heads] == found
         assert saved.by == "backup"
 
-    def test_heads_that_lost_their_backup_are_replaced(self, filled: LmdbLog, tmp_path: Path) -> None:
-        (tmp_path / "copy.heads").write_text("of a backup that is gone")
+    def test_a_file_in_the_place_of_the_heads_is_left_alone(self, filled: LmdbLog, tmp_path: Path) -> None:
+        (tmp_path / "copy.heads").write_text("of another backup")
+        with pytest.raises(StoreError) as info:
+            backup(filled, tmp_path / "copy", progress=_fail)
+        assert info.value.path == str(tmp_path / "copy.heads")
+        assert (tmp_path / "copy.heads").read_text() == "of another backup"
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["copy.heads", "store"]
+
+    @pytest.mark.parametrize("knows_links", [True, False])
+    def test_heads_that_come_meanwhile_are_not_replaced(
+        self, filled: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, knows_links: bool
+    ) -> None:
+        heads = tmp_path / "copy.heads"
+        if not knows_links:
+            monkeypatch.setattr(os, "link", _fail)
+        with pytest.raises(StoreError) as info:
+            backup(filled, tmp_path / "copy", progress=lambda *_: heads.write_text("mine") and None)
+        assert info.value.path == str(heads)
+        assert heads.read_text() == "mine"
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["copy.heads", "store"]
+
+    def test_a_file_system_without_links_holds_a_backup(
+        self, filled: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "link", _fail)
         assert read_heads(backup(filled, tmp_path / "copy").heads).heads
 
     def test_a_folder_in_the_place_of_the_heads_is_left_alone(self, filled: LmdbLog, tmp_path: Path) -> None:
