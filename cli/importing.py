@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from eventstore.importing import Imported
     from eventstore.lmdb_log import LmdbLog
+    from eventstore.records import Remark
 
 _WORTH_A_BAR = 4 << 20
+_REMARKS_OF_A_KIND = 3
+_LINES_OF_A_KIND = 6
+_NAMES_AND_NUMBERS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+""")
+"""What the reasons of remarks of one kind differ in."""
 
 
 def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) -> Imported:
@@ -83,7 +91,7 @@ def note_more_in_store(log: LmdbLog, path: str, imported: Imported) -> None:
 
 
 def print_imported(path: str, imported: Imported) -> None:
-    """What became of a file, in a line, and one more for every line of it that is worth a remark."""
+    """Print a line for an imported file, and one for every remark; many of one kind share a line."""
     from cli.output import counted, echo_text, unbroken
 
     facts = [f"{imported.added:,} of {counted(imported.events, 'event')} new"]
@@ -98,11 +106,26 @@ def print_imported(path: str, imported: Imported) -> None:
         echo_text(f"  {what}: the file was written anew, and most of it is not what that session holds")
     if imported.diverged:
         echo_text("  the session has grown here, and the file elsewhere: the leaf stays where it was")
-    for remark in imported.skipped:
-        echo_text(f"  {path}:{remark.line}: skipped: {remark.reason}")
-    for remark in (*imported.differs_from_harness, *imported.orphans):
-        echo_text(f"  {path}:{remark.line}: {remark.reason}")
+    for line, reason in _grouped(imported.skipped):
+        echo_text(f"  {path}:{line}: skipped: {reason}")
+    for line, reason in _grouped([*imported.differs_from_harness, *imported.orphans]):
+        echo_text(f"  {path}:{line}: {reason}")
     if imported.not_utf8:
         count, first = len(imported.not_utf8), imported.not_utf8[0].line
         are = "1 record is" if count == 1 else f"{count:,} records are"
         echo_text(f"  {path}:{first}: {are} not UTF-8: contexts show U+FFFD")
+
+
+def _grouped(remarks: list[Remark]) -> Iterator[tuple[int, str]]:
+    """Yield a line number and a text for each remark, or for all of a kind where there are many."""
+    kinds: dict[str, list[Remark]] = {}
+    for remark in remarks:
+        kinds.setdefault(_NAMES_AND_NUMBERS.sub("", remark.reason), []).append(remark)
+    for alike in kinds.values():
+        if len(alike) <= _REMARKS_OF_A_KIND:
+            yield from ((each.line, each.reason) for each in alike)
+            continue
+        lines = list(dict.fromkeys(each.line for each in alike))
+        shown = ", ".join(map(str, lines[:_LINES_OF_A_KIND])) + ", …" * (len(lines) > _LINES_OF_A_KIND)
+        where = f"lines {shown}" if len(lines) > 1 else f"line {shown}"
+        yield alike[0].line, f"{alike[0].reason} ({len(alike):,} such remarks: {where})"

@@ -19,7 +19,7 @@ from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.event import NewEvent
 from eventstore.formats.pi_file import Line, PiReader
 from eventstore.formats.pi_header import find_header
-from eventstore.frame import decode, header_of
+from eventstore.frame import body_of, decode, header_of
 from eventstore.glue import SegmentWriter
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import (
@@ -53,6 +53,7 @@ _NOTHING_SHARED: Final = Comparison(same=0, exported=frozenset(), changed={}, ne
 _SAY_NOTHING: Final = frozenset({"label", "session_info"})
 """Kinds of our own entries that do not keep the leaf from following a file that grew."""
 _SHOWN_OTHERWISE: Final = "not UTF-8: contexts show U+FFFD in place of what cannot be read"
+_GOES_ON: Final = "the file ends with a repeat of an older record: pi goes on from there"
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far and the file's size."""
@@ -64,9 +65,10 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     `events` is the number of records that the file holds, `added` how many were new.
 
     `rewritten` counts known records that their harness has changed. `diverged`: the session had grown here
-    and the file elsewhere, so the leaf stays where it was. `skipped` is what of the file is no record,
-    `differs_from_harness` where its harness reads other than refold does, `orphans` are records whose parent
-    the file does not have, `not_utf8` records with bytes that are no UTF-8, which contexts show as U+FFFD.
+    and the file elsewhere, so the leaf stays where it was. `skipped` is what of the file is no record, or
+    repeats one; `differs_from_harness` where its harness reads other than refold does; `orphans` are records
+    whose parent the file does not have; `not_utf8` records with bytes that are no UTF-8, which contexts show
+    as U+FFFD.
     """
 
     id: str
@@ -186,7 +188,7 @@ class _Importing:
                 yield event
 
     def _reader(self, resume: Resume) -> PiReader:
-        return PiReader(self._header, state=resume.state, is_known=self._is_known, is_taken=self._is_taken)
+        return PiReader(self._header, state=resume.state, is_known=self._is_known, earlier=self._earlier_body)
 
     def _read(self, resume: Resume, *, continues: int) -> Imported:
         """Read the file from where the import before it ended, append what is new, and record what was read."""
@@ -211,6 +213,8 @@ class _Importing:
             digest.update(unfinished)
         self._append_batch()
         self._progress(self._size, self._size)
+        if reader.repeated:
+            differs.append(Remark(reader.repeated, _GOES_ON))
         (lines_segment, lines_glue), (tail_segment, tail_glue) = lines.finish(), tail.finish()
         record = Import(
             source_format=f"pi/{self._header.version}",
@@ -240,7 +244,7 @@ class _Importing:
             return [], [], []
         before = self._continued
         skipped, differs, not_utf8 = (
-            [each for each in some if each.line < resume.line]
+            [each for each in some if each.line < resume.line and each.reason != _GOES_ON]
             for some in (before.skipped, before.differs_from_harness, before.not_utf8)
         )
         return skipped, differs, not_utf8
@@ -354,16 +358,18 @@ class _Importing:
         with self._log.snapshot() as snapshot:
             return snapshot.locate(self._session, event_id) > 0
 
-    def _is_taken(self, event_id: str) -> bool:
-        """Whether a record in the lines that were read by earlier imports has this id."""
+    def _earlier_body(self, event_id: str) -> bytes | None:
+        """Return the bytes of the record with this id in lines that earlier imports read, or None."""
         if self._continued is None:
-            return False
+            return None
         with self._log.snapshot() as snapshot:
             seq = snapshot.locate(self._session, event_id)
             if seq and self._earlier is None:
                 parts = import_parts(snapshot, self._session, self._continued)
                 self._earlier = [run for part in parts for run in part.lines.records]
-        return any(first <= seq < first + count for first, count in self._earlier or ()) if seq else False
+            if not seq or not any(first <= seq < first + count for first, count in self._earlier or ()):
+                return None
+            return bytes(body_of(snapshot.frame(self._session, seq)))
 
     def _report(self, record: Import, *, is_diverged: bool) -> Imported:
         return Imported(

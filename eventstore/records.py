@@ -198,8 +198,8 @@ class Import(Record, frozen=True, tag="import"):
 
     `records` counts the records of the whole file. `lines` holds whole lines, `tail` what followed the last
     line end. `continues` is the number of the import event that holds the bytes before `offset`. `skipped`
-    are lines, or parts of them, that hold no record; `differs_from_harness` those of which the harness
-    makes something else; `orphans` those whose parent the file does not have; `not_utf8` records with bytes
+    are lines, or parts of them, that hold no record or repeat one; `differs_from_harness` those of which the
+    harness makes something else; `orphans` those whose parent the file does not have; `not_utf8` records with bytes
     that are no UTF-8.
     """
 

@@ -21,6 +21,7 @@ from eventstore.formats.pi_lines import BLANK, BOM, TOO_DEEP, objects_in
 from eventstore.javascript import epoch_ms
 from eventstore.kinds import CODE_OF_KIND
 
+REPEAT: Final = "the same record as before: it counts once"
 _SPREAD: Final = 0x9E3779B1
 """Odd, so that multiplying by it permutes the 32-bit numbers: minted ids cannot meet."""
 
@@ -40,8 +41,8 @@ class Line(msgspec.Struct, frozen=True):
 class PiReader:
     """Reads a file's lines, its header's among them.
 
-    `state` continues an earlier reading. `is_known` tells of ids that earlier imports have brought,
-    `is_taken` of those among them that stand in lines which are not read again.
+    `state` continues an earlier reading. `is_known` tells of ids that earlier imports have brought;
+    `earlier` returns the bytes of the record with an id in the lines that are not read again, if there is one.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class PiReader:
         *,
         state: dict[str, Any] | None = None,
         is_known: Callable[[str], bool] = lambda _: False,
-        is_taken: Callable[[str], bool] = lambda _: False,
+        earlier: Callable[[str], bytes | None] = lambda _: None,
     ) -> None:
         self._header = header
         self._format = f"pi/{header.version}"
@@ -63,10 +64,11 @@ class PiReader:
         self._awaited: dict[str, list[int]] = {
             name: list(at) for name, at in state.get("awaited", {}).items()
         }
-        self._ids: set[str] = set()
+        self._repeated: int = state.get("repeated", 0)
+        self._ids: dict[str, bytes] = {}
         self._copies = Counter[str]()
         self._was_known = is_known
-        self._was_taken = is_taken
+        self._earlier = earlier
 
     @property
     def state(self) -> dict[str, Any]:
@@ -77,12 +79,21 @@ class PiReader:
             "headers": list(self._headers),
             "last": self._last,
             "awaited": {name: list(at) for name, at in self._awaited.items()},
+            **({"repeated": self._repeated} if self._repeated else {}),
         }
 
     @property
     def records(self) -> int:
         """How many records the file has had so far."""
         return self._records
+
+    @property
+    def repeated(self) -> int:
+        """The line of an older record's repeat with which the file ends so far; 0 if it does not.
+
+        pi goes on from the record that comes last, whether or not it is a repeat.
+        """
+        return self._repeated
 
     @property
     def orphans(self) -> list[tuple[int, str]]:
@@ -114,6 +125,11 @@ class PiReader:
                 kind, facts, time = self._read(body, entry)
             except Exception as error:  # noqa: BLE001  no record may keep the others from being read
                 found.skipped.append(_unreadable(error))
+                continue
+            if self._is_repeat(body, entry):
+                found.skipped.append(REPEAT)
+                if is_alone:
+                    self._repeated = number if stored_id(entry.id) != self._last else 0
                 continue
             event_id, parent, facts = self._place(found, kind, body, entry, facts, is_alone=is_alone)
             event = NewEvent(
@@ -176,8 +192,8 @@ class PiReader:
             event_id, parent, flags = self._identity(found, body, entry)
         is_by_place = self._header.version == 1 and kind == "compaction"
         target = self._kept_by_index(entry) if is_by_place else facts.target
-        self._ids.add(event_id)
-        self._last = event_id
+        self._ids[event_id] = sha256(body).digest()
+        self._last, self._repeated = event_id, 0
         # Earlier versions kept who waits by the id in the log.
         for name in (entry.id, event_id) if isinstance(entry.id, str) else ():
             for earlier in self._awaited.pop(name, ()):
@@ -240,11 +256,20 @@ class PiReader:
             free = f"{event_id}~{number}" if nth == 1 else f"{event_id}~{number}.{nth}"
         return free
 
+    def _is_repeat(self, body: bytes, entry: Entry) -> bool:
+        """Return True if the record that has this id has these bytes."""
+        if self._header.version == 1 or not isinstance(entry.id, str):
+            return False
+        own = stored_id(entry.id)
+        if own in self._ids:
+            return self._ids[own] == sha256(body).digest()
+        return is_name(own) and self._earlier(own) == body
+
     def _is_known(self, event_id: str) -> bool:
         return event_id in self._ids or self._was_known(event_id)
 
     def _is_taken(self, event_id: str) -> bool:
-        return event_id in self._ids or self._was_taken(event_id)
+        return event_id in self._ids or self._earlier(event_id) is not None
 
 
 def _unreadable(error: Exception) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from eventstore.memory_log import MemoryLog
 from eventstore.verify import verify
 from tests.support.events import events
 from tests.support.examples import examples
-from tests.support.pi_files import bring, entry, header, kept, original, said
+from tests.support.pi_files import SESSION, bring, entry, header, kept, original, said
 
 SETTINGS = settings(derandomize=True)
 
@@ -119,6 +120,24 @@ def test_a_file_that_grew_has_the_entries_of_a_whole_one(content: bytes, more: b
             if found.is_entry
         ]
         for log in (grown, whole)
+    ]
+    assert told[0] == told[1]
+
+
+@SETTINGS
+@given(st.lists(names, min_size=1, max_size=6), st.lists(st.integers(0, 11)), st.integers(0, 4000))
+def test_repeats_of_records_add_none(parents: list[Any], repeats: list[int], cut: int) -> None:
+    once = [said("x", name, parent) for name, parent in zip("abcdef", parents, strict=False)]
+    records = list(once)
+    for at in repeats:
+        records.insert(len(once) + at, records[at % len(records)])
+    log, plain = MemoryLog(), MemoryLog()
+    assert_all_come_back(plain, [header(3) + b"".join(once)])
+    content = header(3) + b"".join(records)
+    assert_all_come_back(log, [content[: max(len(header(3)), cut)], content])
+    told = [
+        [(found.id, found.parent, found.body) for found in events(each, SESSION) if found.is_entry]
+        for each in (log, plain)
     ]
     assert told[0] == told[1]
 

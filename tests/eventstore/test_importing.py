@@ -11,6 +11,7 @@ import pytest
 from eventstore import Event, EventLog, NewEvent, open_store
 from eventstore.errors import BadInputError
 from eventstore.formats import facts_of_body
+from eventstore.formats.pi_file import REPEAT
 from eventstore.formats.pi_lines import objects_in
 from eventstore.importing import Imported, import_file
 from eventstore.lmdb_log import LmdbLog
@@ -151,6 +152,45 @@ def _new(found: Event) -> NewEvent:
     )
 
 
+class TestRepeats:
+    def test_a_repeat_is_kept_and_adds_no_event(self, log: EventLog, tmp_path: Path) -> None:
+        doubled = H + A + A + B + B
+        found = bring(log, tmp_path, doubled)
+        assert (found.events, found.added, found.differs_from_harness) == (2, 2, [])
+        assert found.skipped == [Remark(3, REPEAT), Remark(5, REPEAT)]
+        assert (entry_ids(log), leaf(log), original(log)) == (["a", "b"], "b", doubled)
+        assert bring(log, tmp_path, doubled).added == 0
+        assert verify(log).findings == []
+
+    def test_a_repeat_at_the_end_without_a_line_end_adds_no_event(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        content = H + A + B + B.rstrip()
+        assert bring(log, tmp_path, content).events == 2
+        assert (entry_ids(log), leaf(log), original(log)) == (["a", "b"], "b", content)
+
+    def test_a_record_of_the_same_id_and_other_bytes_is_no_repeat(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        found = bring(log, tmp_path, H + A + said("otherwise", "a", None) + A)
+        assert (entry_ids(log), [each.line for each in found.skipped]) == (["a", "a~3"], [4])
+
+    def test_records_without_ids_or_of_version_1_are_no_repeats(self, log: EventLog, tmp_path: Path) -> None:
+        no_id = said("x", None, None)
+        assert bring(log, tmp_path, H + no_id + no_id).events == 2
+        assert bring(log, tmp_path, header(1, session="old") + A + A).events == 2
+
+    @pytest.mark.parametrize("end", [b"\n", b""])
+    def test_an_older_record_as_the_last_is_told_until_another_follows(
+        self, log: EventLog, tmp_path: Path, end: bytes
+    ) -> None:
+        content = H + A + B + A.rstrip() + end
+        assert [each.line for each in bring(log, tmp_path, content).differs_from_harness] == [4]
+        again = content + b"\n" * 2
+        assert [each.line for each in bring(log, tmp_path, again).differs_from_harness] == [4]
+        assert bring(log, tmp_path, again + C).differs_from_harness == []
+
+
 class TestGrown:
     def test_a_grown_file_adds_what_is_new(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + A)
@@ -214,9 +254,24 @@ class TestGrown:
         bring(log, tmp_path, H + A + B)
         bring(log, tmp_path, twice)
         with_whole = bring(log, tmp_path, twice.replace(SESSION.encode(), b"whole"), name="whole")
-        assert (
-            sorted(entry_ids(log)) == sorted(entry_ids(log, with_whole.id)) == ["a", "a~5", "b", "b~6", "c"]
-        )
+        assert entry_ids(log) == entry_ids(log, with_whole.id) == ["a", "b", "c"]
+
+    def test_ids_of_other_records_in_the_new_part_are_as_in_a_whole_file(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        other = said("otherwise", "a", None)
+        bring(log, tmp_path, H + A + B)
+        bring(log, tmp_path, H + A + B + other + C)
+        whole = (H + A + B + other + C).replace(SESSION.encode(), b"whole")
+        with_whole = bring(log, tmp_path, whole, name="whole")
+        assert entry_ids(log) == entry_ids(log, with_whole.id) == ["a", "b", "a~4", "c"]
+
+    def test_a_repeat_in_the_new_part_adds_no_event(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B)
+        found = bring(log, tmp_path, H + A + B + B)
+        assert (found.events, found.added, leaf(log)) == (2, 0, "b")
+        assert found.skipped == [Remark(4, REPEAT)]
+        assert original(log) == H + A + B + B
 
     def test_the_leaf_follows_a_file_that_grew(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + A)

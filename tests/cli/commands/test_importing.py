@@ -206,6 +206,21 @@ def test_where_the_harness_reads_otherwise_is_reported_with_line_and_reason(
     assert remark["reason"]
 
 
+def test_many_remarks_of_a_kind_share_a_line(refold: Refold, tmp_path: Path) -> None:
+    head, *records = tale().splitlines(keepends=True)
+    (tmp_path / "tale.jsonl").write_bytes(head + b"".join(record * 2 for record in records))
+    _, remark = refold("import", "tale.jsonl").lines
+    assert ("tale.jsonl:3: " in remark, "3, 5, 7, 9, 11, 13, …" in remark) == (True, True)
+    (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
+    assert [each["line"] for each in session["skipped"]] == list(range(3, 35, 2))
+
+
+def test_remarks_that_differ_in_names_alone_are_of_a_kind(refold: Refold, tmp_path: Path) -> None:
+    orphans = b"".join(said("x", f"x{at}", f"'\"gone{at}") for at in range(9))
+    (tmp_path / "tale.jsonl").write_bytes(tale() + orphans)
+    assert len(refold("import", "tale.jsonl").lines) == 2
+
+
 def test_records_that_are_no_utf_8_are_counted_and_told_in_one_line(refold: Refold, tmp_path: Path) -> None:
     odd = said("caf?", "e1", "i1") + said("?", "e2", "e1")
     (tmp_path / "tale.jsonl").write_bytes(tale() + odd.replace(b"?", b"\xe9"))
