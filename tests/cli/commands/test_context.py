@@ -135,3 +135,11 @@ def test_options_of_a_request_are_refused_with_another_format(
     told: Refold, form: tuple[str, ...], given: tuple[str, ...]
 ) -> None:
     told.refused(click.UsageError, "context", SESSION, *form, *given, code=2)
+
+
+def test_a_long_line_is_cut_with_a_sign_and_keeps_the_end_of_a_path(refold: Refold) -> None:
+    said = f"Read /{'folder/' * 80}parser.py {'word ' * 100}"
+    message = {"type": "message", "message": {"role": "user", "content": said}}
+    refold("append", "s", stdin=line(message))
+    shown = refold("context", "s").lines[1]
+    assert (shown.startswith("Read …/parser.py word "), shown[-1]) == (True, "…")

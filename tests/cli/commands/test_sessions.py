@@ -96,3 +96,8 @@ def test_people_see_the_title_or_else_the_first_request(three: Refold) -> None:
 def test_an_empty_store_lists_nothing(refold: Refold) -> None:
     refold("append", "s")
     assert refold("sessions", "--json").json == {"sessions": []}
+
+
+def test_on_a_terminal_a_title_keeps_the_end_of_a_path(told: Refold) -> None:
+    told("rename", SESSION, f"/{'folder/' * 30}parser.py")
+    assert told.on_terminal("sessions").split()[-1].endswith("/parser.py")
