@@ -11,10 +11,10 @@ from cli.interrupt import tidy_end
 from eventstore.errors import BadInputError
 
 
-def write_whole(output: str, pieces: Iterable[bytes]) -> int:
-    """Write pieces to a file, and give its size; what was there is replaced at the end, in one step.
+def write_whole(output: str, pieces: Iterable[bytes], *, option: str = "-o") -> int:
+    """Write pieces to a file and return its size in bytes; what was there is replaced at the end, in one step.
 
-    Raises BadInputError where it cannot be written.
+    Raises BadInputError where it cannot be written; `option` is what names another place.
     """
     target = Path(output)
     try:
@@ -26,10 +26,10 @@ def write_whole(output: str, pieces: Iterable[bytes]) -> int:
         with tidy_end():
             return _put_in_place(target.resolve(), pieces)
     except IsADirectoryError:
-        raise BadInputError(output, "is a folder", "name a file with -o") from None
+        raise BadInputError(output, "is a folder", f"name a file with {option}") from None
     except OSError as error:
         raise BadInputError(
-            output, f"cannot be written ({error.strerror})", "name another place with -o"
+            output, f"cannot be written ({error.strerror})", f"name another place with {option}"
         ) from error
 
 

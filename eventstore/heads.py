@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -14,11 +14,11 @@ from eventstore.log import Head
 
 
 class SavedHead(msgspec.Struct, frozen=True, kw_only=True):
-    """The version that a session had, and the digest of its newest event in hexadecimal digits."""
+    """The version that a session had, ≥ 1, and the digest of its newest event in 64 hexadecimal digits."""
 
     session: str
-    version: int
-    digest: str
+    version: Annotated[int, msgspec.Meta(ge=1)]
+    digest: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
 class SavedHeads(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,10 +41,16 @@ def encode_heads(heads: Iterable[Head], by: Literal["backup", "verify"]) -> byte
 
 
 def read_heads(path: str | os.PathLike[str]) -> SavedHeads:
-    """Return the heads saved in a file. Raises BadInputError where it holds none, OSError where it cannot be read."""
+    """Return the heads saved in a file. Raises BadInputError if it holds none or cannot be read."""
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=SavedHeads)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadInputError(
             str(path), f"is no file of saved heads ({error})", "name another file with --heads"
+        ) from error
+    except IsADirectoryError as error:
+        raise BadInputError(str(path), "is a folder", "name a file with --heads") from error
+    except OSError as error:
+        raise BadInputError(
+            str(path), f"cannot be read ({error.strerror})", "name another file with --heads"
         ) from error

@@ -43,7 +43,7 @@ def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
             compared = len(saved.heads) if saved else 0
             if heads is not None and not found.findings and (saved is None or saved.by != "backup"):
                 with log.snapshot() as snapshot:
-                    write_whole(heads, [encode_heads(snapshot.heads(), "verify")])
+                    write_whole(heads, [encode_heads(snapshot.heads(), "verify")], option="--heads")
                 is_saved = True
     told = None if heads is None else {"file": heads, "compared": compared, "saved": is_saved}
     if as_json:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
 
 from eventstore.errors import BadInputError
@@ -32,6 +33,11 @@ def missing_position(stored: Tables) -> None:
 
 def garbled_event(stored: Tables) -> None:
     stored.put("events", stored.items("events")[2][0], b"\xff" * 40)
+
+
+def saved_head(version: int = 1, digest: str = "f" * 64) -> bytes:
+    head = {"session": SESSION, "version": version, "digest": digest}
+    return msgspec.json.encode({"format": "refold-heads/1", "by": "verify", "heads": [head]})
 
 
 DAMAGES = [changed_body, missing_event, missing_id, missing_position, garbled_event]
@@ -133,7 +139,18 @@ class TestHeads:
         assert not (tmp_path / "store.heads").exists()
 
     @pytest.mark.parametrize(
-        "content", [b"", b"{}", b"\xff", b'{"format":"refold-heads/2","by":"x","heads":[]}']
+        "content",
+        [
+            b"",
+            b"{}",
+            b"\xff",
+            b'{"format":"refold-heads/2","by":"x","heads":[]}',
+            saved_head(version=-5),
+            saved_head(version=0),
+            saved_head(digest="f" * 63),
+            saved_head(digest="g" * 64),
+            saved_head(digest="f" * 64 + "\n"),
+        ],
     )
     def test_a_file_of_something_else_is_refused_and_left_as_it_is(
         self, told: Refold, tmp_path: Path, content: bytes
@@ -141,6 +158,18 @@ class TestHeads:
         (tmp_path / "notes").write_bytes(content)
         assert told.refused(BadInputError, "verify", "--heads", "notes").source == "notes"
         assert (tmp_path / "notes").read_bytes() == content
+
+    def test_a_folder_is_no_file_of_heads(self, told: Refold, tmp_path: Path) -> None:
+        (tmp_path / "folder").mkdir()
+        refused = told.refused(BadInputError, "verify", "--heads", "folder")
+        assert (refused.source, refused.problem) == ("folder", "is a folder")
+
+    def test_a_place_where_no_heads_can_be_saved_is_told_with_the_option_that_names_it(
+        self, told: Refold
+    ) -> None:
+        refused = told.refused(BadInputError, "verify", "--heads", "gone/heads")
+        assert refused.source == "gone/heads"
+        assert refused.remedy.endswith(" --heads")
 
     def test_heads_are_not_kept_inside_the_store(self, told: Refold) -> None:
         told.refused(click.BadParameter, "verify", "--heads", told.store / "heads", code=2)
