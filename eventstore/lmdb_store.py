@@ -61,6 +61,9 @@ _REMEDIES: Final = (
     (lmdb.TxnFullError, "append fewer events at a time"),
     (lmdb.MapResizedError, "another process has just made it larger: try again"),
 )
+_OTHER_DATABASE: Final = "is an LMDB database, but not a refold store, or is damaged"
+_RESTORE: Final = "restore it from a backup"
+_NONE_OR_DAMAGED: Final = "name another folder with --store, or restore a backup"
 _REMEDY: Final = "check its permissions and the room on its disk"
 
 
@@ -115,7 +118,7 @@ def open_environment(
             make_store(Path(path), _make)
         env, files = _open_files(path, data, map_size)
     except lmdb.Error as error:
-        raise translated(path, "opened", error) from error
+        raise _not_opened(path, data, error) from error
     except OSError as error:
         raise StoreError(
             path, f"cannot be opened ({error.strerror})", "check its permissions and the room on its disk"
@@ -126,10 +129,18 @@ def open_environment(
         return env, files, *_open_tables(env, files, path)
     except lmdb.Error as error:
         env.close()
-        raise translated(path, "opened", error) from error
+        raise _not_opened(path, data, error) from error
     except BaseException:
         env.close()
         raise
+
+
+def _not_opened(path: str, data: Path, error: lmdb.Error) -> StoreError:
+    """Return why LMDB could not open a store: damaged first pages can ask for more addresses than there are."""
+    is_of_size = isinstance(error, lmdb.MemoryError | lmdb.MapResizedError)
+    if is_of_size and data.is_file() and (problems := page_problems(data)):
+        return StoreError(path, f"is damaged ({problems[0]})", _RESTORE)
+    return translated(path, "opened", error)
 
 
 def open_for_walk(folder: str) -> lmdb.Environment:
@@ -182,9 +193,9 @@ def translated(path: str, done: str, error: lmdb.Error) -> StoreError:
             path, "is already open in this process", "use that log, or close it before opening it again"
         )
     if isinstance(error, _OF_ANOTHER_KIND) and done == "opened":
-        return StoreError(path, f"is not a refold store ({error})", "name another folder with --store")
+        return StoreError(path, f"is not a refold store, or is damaged ({error})", _NONE_OR_DAMAGED)
     if isinstance(error, _DAMAGED) and done == "opened":
-        return StoreError(path, f"is damaged ({error})", "restore it from a backup")
+        return StoreError(path, f"is damaged ({error})", _RESTORE)
     if isinstance(error, lmdb.ReadersFullError):
         return StoreError(path, f"has {_READERS} readers, as many as it can", "wait until some have ended")
     remedy = next((text for kinds, text in _REMEDIES if isinstance(error, kinds)), _REMEDY)
@@ -229,7 +240,7 @@ def _check_whole(env: lmdb.Environment, path: str, data: Path) -> None:
     with env.begin():
         problems = page_problems(data)
     if problems:
-        raise StoreError(path, f"is truncated: {actual} bytes of {expected}", "restore it from a backup")
+        raise StoreError(path, f"is truncated: {actual} bytes of {expected}", _RESTORE)
 
 
 def page_problems(data: Path) -> list[str]:
@@ -264,13 +275,9 @@ def _open_tables(env: lmdb.Environment, files: StoreFiles, path: str) -> tuple[D
         with env.begin() as transaction:
             found = transaction.get(_META_KEY, db=dbs.meta)
     except (lmdb.NotFoundError, lmdb.IncompatibleError) as error:
-        raise StoreError(
-            path, "is an LMDB database, but not a refold store", "name another folder with --store"
-        ) from error
+        raise StoreError(path, _OTHER_DATABASE, _NONE_OR_DAMAGED) from error
     if found is None:
-        raise StoreError(
-            path, "is an LMDB database, but not a refold store", "name another folder with --store"
-        )
+        raise StoreError(path, _OTHER_DATABASE, _NONE_OR_DAMAGED)
     try:
         meta = msgspec.msgpack.decode(found, type=StoreMeta)
     except msgspec.DecodeError as error:

@@ -56,6 +56,14 @@ def filled(tmp_path: Path) -> Path:
     return path
 
 
+def _change_first_pages(store: Path, byte: int) -> None:
+    """Set a bit of this byte in both of LMDB's meta pages."""
+    data = bytearray((store / "data.mdb").read_bytes())
+    for page in (0, 4096):
+        data[page + byte] ^= 8
+    (store / "data.mdb").write_bytes(data)
+
+
 class TestWhatOpens:
     def test_a_store_is_made_where_nothing_is(self, tmp_path: Path) -> None:
         with open_store(tmp_path / "deep" / "store") as log:
@@ -125,6 +133,18 @@ class TestWhatIsRefused:
     def test_garbage_is_refused(self, tmp_path: Path, garbage: bytes) -> None:
         (tmp_path / "data.mdb").write_bytes(garbage)
         refusal(tmp_path)
+
+    @pytest.mark.parametrize("byte", [16, 20, 40], ids=["magic", "version", "page size"])
+    def test_a_store_whose_first_page_is_damaged_may_be_one(self, filled: Path, byte: int) -> None:
+        _change_first_pages(filled, byte)
+        refused = refusal(filled)
+        assert "damaged" in refused.problem
+        assert "backup" in refused.remedy
+
+    @pytest.mark.parametrize("byte", [140, 143], ids=["2^35 pages", "2^59 pages"])
+    def test_a_damaged_count_of_pages_is_damage_and_no_want_of_memory(self, filled: Path, byte: int) -> None:
+        _change_first_pages(filled, byte)
+        assert refusal(filled).problem.startswith("is damaged (")
 
     def test_what_is_there_in_place_of_a_store_is_told_apart(self, tmp_path: Path) -> None:
         for name in ("papers", "garbage", "other"):
