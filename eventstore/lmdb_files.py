@@ -47,6 +47,13 @@ class StoreFiles:
         """Return True if both files are those that were there at first."""
         return (_identity(self._data), _identity(self._lock)) == self._opened
 
+    def check(self) -> None:
+        """Raise StoreError if either file is not the one that was there at first."""
+        found = _identity(self._data), _identity(self._lock)
+        for name, now, before in zip((DATA_FILE, LOCK_FILE), found, self._opened, strict=True):
+            if now != before:
+                raise self._moved(name)
+
     @contextmanager
     def held(self, env: lmdb.Environment, transaction: lmdb.Transaction[Any]) -> Iterator[None]:
         """Check that the store is still the one that was opened, and keep it so while the block commits.

@@ -187,8 +187,12 @@ class LmdbLog:
                 self._resize(env, env.info()["map_size"] * 2)
             except lmdb.MapResizedError:
                 self._resize(env, 0)
-            except lmdb.Error as failure:
-                raise lmdb_store.translated(self.path, "written", failure) from failure
+            except Exception as failure:
+                # Without a common lock file, another writer may have overwritten what this one has read.
+                self._files.check()
+                if isinstance(failure, lmdb.Error):
+                    raise lmdb_store.translated(self.path, "written", failure) from failure
+                raise
 
     def _resize(self, env: lmdb.Environment, size: int) -> None:
         """Give the file another map (0: as large as another process has made it), while nothing here uses it."""
