@@ -115,6 +115,10 @@ def make_store(folder: Path, fill: Callable[[str], None]) -> None:
     try:
         fill(made)
         _put_in_place(made, folder / DATA_FILE)
+    except (OSError, lmdb.Error):
+        # Another process that was first may clear this one's file away at any moment, see `begin_lock_file`.
+        if Path(made).exists() or not (folder / DATA_FILE).exists():
+            raise
     finally:
         Path(made).unlink(missing_ok=True)
     for each in new_folders:

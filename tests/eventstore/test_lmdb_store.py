@@ -10,7 +10,7 @@ import lmdb
 import msgspec
 import pytest
 
-from eventstore import lmdb_files, open_store
+from eventstore import lmdb_files, lmdb_store, open_store
 from eventstore.errors import StoreError
 from eventstore.frame import OLDEST, VERSION
 from eventstore.lmdb_files import HALF_MADE
@@ -279,6 +279,27 @@ class TestFirstCreation:
         (filled / "lock.mdb").unlink()
         open_store(filled).close()
         assert sorted(entry.name for entry in filled.iterdir()) == ["data.mdb", "lock.mdb"]
+
+    @pytest.mark.parametrize("before", [True, False])
+    def test_who_is_overtaken_while_making_a_store_opens_the_others(
+        self, filled: Path, monkeypatch: pytest.MonkeyPatch, *, before: bool
+    ) -> None:
+        content = (filled / "data.mdb").read_bytes()
+        for each in filled.iterdir():
+            each.unlink()
+        fill = lmdb_store._make
+
+        def overtaken(made: str) -> None:
+            if not before:
+                fill(made)
+            (filled / "data.mdb").write_bytes(content)
+            Path(made).unlink()
+            if before:
+                raise lmdb.Error(f"{made}: No such file or directory")
+
+        monkeypatch.setattr(lmdb_store, "_make", overtaken)
+        with open_store(filled) as log:
+            assert version(log, "s") == 40
 
     def test_a_data_file_is_whole_when_it_gets_its_name(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
