@@ -28,10 +28,10 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
         event_id = resolve_event(snapshot, name, event)
         found = decode(snapshot.frame(name, snapshot.locate(name, event_id)), name)
+        record = None if raw else tolerant_json(found.body)
     if raw:
         echo_bytes(found.body + b"\n")
         return
-    record = tolerant_json(found.body)
     if as_json:
         echo_json({**event_json(found), "record": record})
         return

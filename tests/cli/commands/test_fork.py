@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import click
 
-from eventstore.errors import BadInputError, NotFoundError
+from eventstore.errors import BadInputError, CorruptionError, NotFoundError
 from tests.cli.running import Refold
 from tests.cli.tale import ENTRIES, SESSION, TITLE
+from tests.support.tampering import tables
 
 
 def context(refold: Refold, *arguments: str) -> bytes:
@@ -83,3 +84,12 @@ def test_a_whole_session_and_a_leaf_exclude_each_other(told: Refold) -> None:
 def test_a_leaf_that_is_not_there_is_told(told: Refold) -> None:
     error = told.refused(NotFoundError, "fork", SESSION, "--leaf", "nope")
     assert (error.what, error.name) == ("event", "nope")
+
+
+def test_nothing_damaged_is_copied(told: Refold) -> None:
+    with tables(told.store) as stored:
+        key, value = stored.items("events")[0]
+        stored.put("events", key, value.replace(b"Fix the parser.", b"Fix the sparrow"))
+    error = told.refused(CorruptionError, "fork", SESSION, "--as", "again")
+    assert (error.session, error.seq) == (SESSION, 1)
+    assert [each["id"] for each in told("sessions", "--json").json["sessions"]] == [SESSION]

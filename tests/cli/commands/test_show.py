@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from eventstore.errors import CorruptionError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, tale
 from tests.support.pi_files import header
+from tests.support.tampering import tables
 
 RECORDS = tale().splitlines()[1:]
 
@@ -48,3 +50,14 @@ def test_people_see_the_summary_of_a_compaction_as_text(told: Refold) -> None:
     shown = told("show", SESSION, "c1").lines
     assert (" 20 " in shown[-3], shown[-2:]) == (True, ["", "The parser is fixed."])
     assert "The parser is fixed." not in "\n".join(shown[:-1])
+
+
+@pytest.mark.parametrize(
+    "command", [["show", SESSION, "#1"], ["log", SESSION], ["export", SESSION, "--format", "pi", "-o", "-"]]
+)
+def test_contents_that_no_longer_are_json_are_damage_and_no_fault(told: Refold, command: list[str]) -> None:
+    with tables(told.store) as stored:
+        key, value = stored.items("events")[0]
+        stored.put("events", key, value.replace(b'"type"', b'"type\\'))
+    error = told.refused(CorruptionError, *command)
+    assert (error.session, error.seq) == (SESSION, 1)
