@@ -144,12 +144,16 @@ def _not_opened(path: str, data: Path, error: lmdb.Error) -> StoreError:
 
 
 def open_for_walk(folder: str) -> lmdb.Environment:
-    """Open a store for reading alone; check and make nothing. Raises lmdb.Error.
+    """Open a store for reading alone; check and make nothing. Raises lmdb.Error and OSError.
 
     Readers stand in the lock file where this process may write it.
     """
     may_lock = os.access(Path(folder, LOCK_FILE), os.W_OK)
-    return lmdb.open(folder, readonly=True, lock=may_lock, max_readers=_READERS, lib_version=_ENGINE)
+    # With a smaller map, a store that grows between opening and reading refuses the transaction.
+    map_size = max(MAP_SIZE, Path(folder, DATA_FILE).stat().st_size)
+    return lmdb.open(
+        folder, readonly=True, map_size=map_size, lock=may_lock, max_readers=_READERS, lib_version=_ENGINE
+    )
 
 
 def _open_files(path: str, data: Path, map_size: int) -> tuple[lmdb.Environment, StoreFiles]:

@@ -82,7 +82,7 @@ def _walk(folder: str) -> list[str]:
     with ExitStack() as stack:
         # The transaction keeps writers from using the pages again that are walked. Where none is to be had, the walk
         # alone has to do; without a lock file, nobody else is there.
-        with suppress(lmdb.Error):
+        with suppress(lmdb.Error, OSError):
             env = stack.enter_context(open_for_walk(folder))
             stack.enter_context(env.begin())
         return page_problems(Path(folder, DATA_FILE))

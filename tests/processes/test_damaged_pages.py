@@ -13,10 +13,11 @@ import pytest
 from eventstore import open_store
 from eventstore.backup import backup
 from eventstore.errors import CorruptionError, StoreError
+from eventstore.lmdb_store import open_for_walk
 from eventstore.pages import check_pages, require_sound_pages
 from tests.cli.running import Refold, command
 from tests.support.events import event, message
-from tests.support.processes import running
+from tests.support.processes import output_of, running
 
 PAGE = 4096
 BRANCH, LEAF, OVERFLOW = 1, 2, 4
@@ -35,6 +36,14 @@ with open_store(sys.argv[1]) as log:
             print("begun", flush=True)
         if select.select([sys.stdin], [], [], 0)[0]:
             break
+"""
+
+GROW = """
+import sys
+from eventstore import open_store
+from tests.support.events import event
+with open_store(sys.argv[1]) as log:
+    log.append("t", [event(f"g{number}", data="x" * 1_000_000) for number in range(16)])
 """
 
 
@@ -191,6 +200,13 @@ def test_a_store_that_is_written_meanwhile_has_no_false_findings(store: Path) ->
         assert writer.hear() == "begun"
         assert [check_pages(store) for _ in range(5)] == [None] * 5
         writer.say()
+
+
+def test_a_store_that_grows_before_it_is_walked_can_still_be_held(store: Path) -> None:
+    with open_for_walk(str(store)) as env:
+        output_of(GROW, store)
+        with env.begin() as transaction:
+            assert transaction.id() > 1
 
 
 def test_a_store_emptied_to_nothing_is_not_taken_for_none(store: Path) -> None:
