@@ -49,8 +49,8 @@ def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Co
 
 def _made_by(log: EventLog, session: str, done: Compacted) -> str:
     """Policy, template and who answered, by the compaction's own record; less where nobody was asked."""
-    from eventstore.formats.pi_entry import tolerant_json
     from eventstore.frame import body_of
+    from eventstore.javascript import tolerant_json
 
     with log.snapshot() as snapshot:
         found = snapshot.frame(session, snapshot.locate(session, done.events[0]))

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.errors import BadInputError
-from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import tolerant_json
 
 _BEGINNING: Final = 64 << 10
 """Bytes of a file that are looked at."""

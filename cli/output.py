@@ -120,7 +120,7 @@ def json_bytes(value: Any) -> bytes:
 
 def _parsed(value: Any) -> Any:
     """What is in JSON already, as objects."""
-    from eventstore.formats.pi_entry import tolerant_json
+    from eventstore.javascript import tolerant_json
 
     return tolerant_json(bytes(value))
 

@@ -11,8 +11,8 @@ from eventstore.checked import checked
 from eventstore.clock import epoch_milliseconds, random_id
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
-from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import Buffer, decode, header_of
+from eventstore.javascript import tolerant_json
 from eventstore.kinds import CODE_OF_KIND, OBSERVED_REWRITE, UNDONE, is_entry
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import Link, compose

@@ -9,7 +9,7 @@ from compaction.policies import Restoring
 from compaction.rewrites.supersede import whole_read
 from eventstore.event import Event
 from eventstore.formats import view_of_event
-from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import tolerant_json
 from eventstore.records import CustomMessage
 from eventstore.views import Message
 from projections.context import Fate, Part

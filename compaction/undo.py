@@ -9,8 +9,8 @@ import msgspec
 
 from eventstore.errors import BadInputError, NotFoundError, no_event, shell_command
 from eventstore.event import Event, Parent
-from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import Buffer, decode, header_of
+from eventstore.javascript import tolerant_json
 from eventstore.kinds import CODE_OF_KIND, COMPACTION, UNDONE, kind_of_code
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FORMAT, Label, Undone, compose

@@ -17,8 +17,7 @@ import msgspec
 
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.event import NewEvent
-from eventstore.formats.pi_file import Line, PiReader
-from eventstore.formats.pi_header import find_header
+from eventstore.formats.pi.file import Line, PiReader, find_header
 from eventstore.frame import body_of, decode, header_of
 from eventstore.glue import SegmentWriter
 from eventstore.log import EventLog, Snapshot

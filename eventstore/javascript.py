@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
+from eventstore.depth import TooDeepError
+
 _MAX_SAFE_INTEGER: Final = 2**53 - 1
 _LARGEST_INDEX: Final = 2**32 - 2
 _PRINTED_OTHERWISE: Final = (b"\\u", b"\\/", b"-0")
@@ -234,3 +236,16 @@ def iso_time(milliseconds: int | None) -> str | None:
     except (ValueError, OverflowError, OSError):
         return None
     return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
+
+
+def tolerant_json(body: bytes) -> Any:
+    """What JavaScript makes of a JSON text: invalid UTF-8 is replaced, lone surrogates pass, big numbers too.
+
+    Raises msgspec.DecodeError.
+    """
+    try:
+        return parse(body.decode("utf-8", "replace"))
+    except RecursionError:
+        raise TooDeepError from None
+    except ValueError as error:
+        raise msgspec.DecodeError(str(error)) from None

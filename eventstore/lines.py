@@ -14,7 +14,7 @@ import msgspec
 from eventstore.depth import DEEPEST_RECORD, is_deeper
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
-from eventstore.formats.pi_entry import entry_of, facts_of, is_reserved
+from eventstore.formats.pi.entry import entry_of, facts_of, is_reserved
 from eventstore.javascript import epoch_ms, stringify
 from eventstore.records import BOOKKEEPING, FORMAT, RECORDS, check_record
 

@@ -15,7 +15,7 @@ import msgspec
 from eventstore.depth import DEEPEST_RECORD, TooDeepError, is_deeper
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
-from eventstore.formats.pi_entry import entry_of, facts_of
+from eventstore.formats.pi.entry import entry_of, facts_of
 from eventstore.javascript import parse, stringify, well_formed
 from eventstore.kinds import is_entry
 

@@ -11,10 +11,9 @@ import msgspec
 from eventstore.admission import is_same
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, NewEvent
-from eventstore.formats.pi_entry import tolerant_json
-from eventstore.formats.pi_export import pi_line
+from eventstore.formats.pi.export import pi_line
 from eventstore.frame import body_of, decode, pointers_of
-from eventstore.javascript import stringify
+from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Head, Snapshot
 from eventstore.records import Import, Link, ObservedRewrite, embedded, record_of
 

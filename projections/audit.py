@@ -10,9 +10,8 @@ import msgspec
 
 from eventstore.event import Event, Flag
 from eventstore.formats import view_of_event
-from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import decode, header_of
-from eventstore.javascript import iso_time, utf16_order
+from eventstore.javascript import iso_time, tolerant_json, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations, Rewrite, record_of
 from eventstore.sources import earlier_generation

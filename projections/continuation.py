@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from eventstore.event import Event
-from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import tolerant_json
 
 MARK: Final = "compaction_continue"
 """What marks them: in the metadata of a message, or as the type of an extension's message."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import tolerant_json
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,9 +10,8 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import view_of_event
-from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import Buffer, decode, role_of
-from eventstore.javascript import utf16_order
+from eventstore.javascript import tolerant_json, utf16_order
 from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations

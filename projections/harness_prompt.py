@@ -6,9 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import body_of, header_of, kind_of
-from eventstore.javascript import stringify
+from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
 from projections.standpoint import Standpoint
 

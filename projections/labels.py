@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eventstore.event import Event
-from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import tolerant_json
 
 
 class LabelFold:

@@ -8,9 +8,8 @@ import msgspec
 from msgspec import UNSET
 
 from eventstore.depth import TooDeepError
-from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import Buffer, body_of, digest_of, pointers_of, span_of
-from eventstore.javascript import stringify
+from eventstore.javascript import stringify, tolerant_json
 from eventstore.kinds import MODEL_CHANGE
 from eventstore.log import EventLog, Snapshot
 from projections.memo import Memo

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from eventstore.event import Event
 from eventstore.formats import view_of_event
-from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import tolerant_json
 from eventstore.views import Image, Message, Text, Thinking, ToolCall
 from projections.continuation import is_continuation
 from projections.usage import FAILED

@@ -6,9 +6,8 @@ from typing import Final
 
 from eventstore.event import ROLES
 from eventstore.formats import view_of_event
-from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import body_of, decode, header_of
-from eventstore.javascript import trim
+from eventstore.javascript import tolerant_json, trim
 from eventstore.kinds import SESSION_INFO
 from eventstore.log import EventLog, Snapshot
 from projections.continuation import is_continuation

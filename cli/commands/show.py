@@ -22,8 +22,8 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
     from cli.output import console, echo_bytes, echo_json, paged, unbroken, yes_or_no
     from cli.record_view import record_text
     from cli.store import opened_session, resolve_event
-    from eventstore.formats.pi_entry import tolerant_json
     from eventstore.frame import decode
+    from eventstore.javascript import tolerant_json
 
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
         event_id = resolve_event(snapshot, name, event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compaction.part import PolicyPart
 from compaction.rewrites.protection import WARM, is_protected, spares_cache
 from compaction.rewrites.sized_context import SizedContext, SizedMessage
-from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import tolerant_json
 from eventstore.records import Shown
 
 ELIDED = "[Uneventful result elided]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eventstore.event import Event
-from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import tolerant_json
 
 
 def notes_of(newest_first: Iterable[Event], memory: str) -> str:

@@ -21,8 +21,7 @@ from compaction.summarizers.refusal import (
 )
 from compaction.summarizers.summarizer import Answer, Cancellation, RedirectError, SummarizerError
 from compaction.summarizers.too_long import says_too_long
-from eventstore.formats.pi_entry import tolerant_json
-from eventstore.javascript import stringify
+from eventstore.javascript import stringify, tolerant_json
 
 if TYPE_CHECKING:
     import httpx2

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from compaction.prompts import Prompt
 from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
-from eventstore.formats.pi_entry import tolerant_json
 from eventstore.frame import body_of, header_of, kind_of
+from eventstore.javascript import tolerant_json
 from eventstore.log import EventLog, Head, Snapshot
 
 _HOLDERS: Final = {

@@ -12,7 +12,7 @@ import msgspec
 
 from compaction.templates.template import Template, parse
 from eventstore.errors import BadInputError
-from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import tolerant_json
 from eventstore.kinds import CUSTOM
 from eventstore.log import Snapshot
 from projections.standpoint import Standpoint, entries_of

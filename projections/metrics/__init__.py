@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from eventstore.event import Event
 from eventstore.formats import view_of_message
-from eventstore.formats.pi_entry import tolerant_json
+from eventstore.javascript import tolerant_json
 from projections.context import Part
 from projections.metrics.asked import asked_by
 from projections.metrics.cache import Cache, cache

@@ -7,7 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats.pi_entry import tolerant_json, usage_view
+from eventstore.formats.pi.entry import usage_view
+from eventstore.javascript import tolerant_json
 from eventstore.views import Usage
 from projections.settings import Model
 

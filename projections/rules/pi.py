@@ -8,8 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from eventstore.formats.pi_entry import tolerant_json
-from eventstore.javascript import stringify
+from eventstore.javascript import stringify, tolerant_json
 from eventstore.kinds import BRANCH_SUMMARY, CUSTOM_MESSAGE, MESSAGE
 from eventstore.records import Shown
 from projections.rules.rules import HarnessRules

@@ -12,7 +12,7 @@ from compaction.summaries.summary import Wishes
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import AskingError
 from eventstore.errors import CorruptionError
-from eventstore.formats.pi_export import pi_line
+from eventstore.formats.pi.export import pi_line
 from eventstore.records import ModelChange, record_of
 from projections.context import build_context
 from tests.compaction.scripted import (

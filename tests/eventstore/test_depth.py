@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventstore.depth import TooDeepError, is_deeper
-from eventstore.formats.pi_entry import entry_of, message_view, tolerant_json
+from eventstore.formats.pi.entry import entry_of, message_view
+from eventstore.javascript import tolerant_json
 from eventstore.records import record_of
 from tests.support import told
 from tests.support.growth import NO_SQUARE, times_as_long

@@ -11,7 +11,7 @@ import pytest
 
 from eventstore import Appended, EventLog, NewEvent, SessionWriter
 from eventstore.exporting import export_pi
-from eventstore.formats.pi_entry import is_reserved
+from eventstore.formats.pi.entry import is_reserved
 from eventstore.memory_log import MemoryLog
 from eventstore.records import Custom, CustomMessage, Label
 from eventstore.sources import Comparison, earlier_generation, generations, observed_rewrites

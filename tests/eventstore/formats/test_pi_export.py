@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eventstore import EventLog, SessionWriter
-from eventstore.formats.pi_export import pi_line
+from eventstore.formats.pi.export import pi_line
 from eventstore.frame import decode
 from eventstore.records import (
     BranchSummary,

@@ -12,11 +12,9 @@ import pytest
 
 from eventstore import Event, open_store
 from eventstore.event import Facts, Flag
-from eventstore.formats import pi_file
-from eventstore.formats.pi_entry import KINDS
-from eventstore.formats.pi_file import PiReader
-from eventstore.formats.pi_header import find_header
-from eventstore.formats.pi_lines import objects_in
+from eventstore.formats.pi import file as pi_file
+from eventstore.formats.pi.entry import KINDS
+from eventstore.formats.pi.file import PiReader, find_header, objects_in
 from eventstore.importing import Imported, import_file
 from eventstore.lmdb_log import LmdbLog
 from eventstore.records import Remark
@@ -313,7 +311,10 @@ class TestDamage:
     def test_a_line_whose_search_fails_is_skipped_and_the_others_are_not(
         self, store: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pi_file, "objects_in", lambda _: 1 // 0)
+        def found_in(text: bytes) -> Any:
+            return objects_in(text) if text != b"torn" else 1 // 0
+
+        monkeypatch.setattr(pi_file, "objects_in", found_in)
         found = bring(store, tmp_path, header() + said("a", "a", None) + b"torn\n" + said("b", "b", "a"))
         assert (found.events, [remark.line for remark in found.skipped]) == (2, [3])
 

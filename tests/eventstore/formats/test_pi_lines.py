@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from eventstore.formats import pi_lines
-from eventstore.formats.pi_lines import TOO_DEEP, objects_in
+from eventstore.formats.pi import file as pi_lines
+from eventstore.formats.pi.file import TOO_DEEP, objects_in
 from tests.support.told import numbers
 
 A = b'{"type":"custom","id":"a"}'

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from eventstore.event import Event, Flag
-from eventstore.formats.pi_entry import KINDS, tolerant_json
+from eventstore.formats.pi.entry import KINDS
 from eventstore.frame import decode
-from eventstore.javascript import iso_time, stringify
+from eventstore.javascript import iso_time, stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.records import FORMAT
 

@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw, UnsetType
 from eventstore.depth import TooDeepError
 from eventstore.estimates import estimates
 from eventstore.event import ROLES, Facts, Flag
-from eventstore.javascript import parse, stringify, utf8_length
+from eventstore.javascript import stringify, tolerant_json, utf8_length
 from eventstore.views import Block, Image, Message, Opaque, Shell, Text, Thinking, ToolCall, Usage
 
 KINDS: Final = frozenset(
@@ -147,19 +147,6 @@ def entry_of(body: bytes) -> Entry:
         raw = {name: Raw(_encode(decoded[name])) for name in ("message", "content") if name in decoded}
         known = {name: decoded[name] for name in Entry.__struct_fields__ if name in decoded}
         return Entry(**{**known, **raw})
-
-
-def tolerant_json(body: bytes) -> Any:
-    """What JavaScript makes of a JSON text: invalid UTF-8 is replaced, lone surrogates pass, big numbers too.
-
-    Raises msgspec.DecodeError.
-    """
-    try:
-        return parse(body.decode("utf-8", "replace"))
-    except RecursionError:
-        raise TooDeepError from None
-    except ValueError as error:
-        raise msgspec.DecodeError(str(error)) from None
 
 
 def _encode(value: Any) -> bytes:

@@ -7,8 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from eventstore.formats.pi_entry import tolerant_json
-from eventstore.javascript import stringify
+from eventstore.javascript import stringify, tolerant_json
 from eventstore.payloads import Payload
 
 

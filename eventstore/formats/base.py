@@ -1,0 +1,146 @@
+"""What a format provides: its names, its tools, and a typed view of every record that it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from eventstore.event import Facts
+from eventstore.payloads import Payload
+from eventstore.views import Message, Usage
+
+
+class Tools(msgspec.Struct, frozen=True, kw_only=True):
+    """The tools of a harness, as data: which of them do what, and which argument says to what.
+
+    `reads` and `modifies` map a tool to the arguments that may name its file, in order. `editors` map a tool to the
+    argument that says whether it only views. `patches` map a tool to the argument that holds the patch ("": any),
+    `shells` to the argument that holds the command, `subagents` to the one that holds the prompt. `protected` are
+    tools whose results rewrites leave alone. `has_selectors`: a path that is read may end in a selector of lines.
+    """
+
+    reads: Mapping[str, tuple[str, ...]]
+    modifies: Mapping[str, tuple[str, ...]]
+    editors: Mapping[str, str] = {}
+    patches: Mapping[str, str] = {}
+    shells: Mapping[str, str] = {}
+    subagents: Mapping[str, str] = {}
+    protected: frozenset[str] = frozenset()
+    has_selectors: bool = False
+
+
+class FilesClaimed(msgspec.Struct, frozen=True, kw_only=True):
+    """The files that a summary's own record claims were read and modified."""
+
+    read: frozenset[str] = frozenset()
+    modified: frozenset[str] = frozenset()
+
+
+class CompactionView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a compaction's record says of it; None and "" where it says nothing.
+
+    `kept` lists the ids of the messages that stay, where the harness lists them; `keeps_before`: they stand before the
+    summary in the context, not behind it.
+    """
+
+    summary: str = ""
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+    by_extension: bool = False
+    files: FilesClaimed | None = None
+    kept: tuple[str, ...] | None = None
+    keeps_before: bool = False
+
+
+class BranchView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a branch summary's record says of it: `left` is the id of the leaf that was left."""
+
+    summary: str = ""
+    left: str = ""
+    files: FilesClaimed | None = None
+
+
+class SettingsView(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings that a record puts in use; UNSET where it has no such field."""
+
+    provider: Any = msgspec.UNSET
+    model: Any = msgspec.UNSET
+    thinking_level: Any = msgspec.UNSET
+
+
+class LabelView(msgspec.Struct, frozen=True, kw_only=True):
+    """A label that is set on the event with an id, or taken away ("")."""
+
+    target: str
+    label: str = ""
+
+
+class TitleView(msgspec.Struct, frozen=True, kw_only=True):
+    """A title of the session. Of several, the newest of the highest rank holds."""
+
+    text: str
+    rank: int = 0
+
+
+class PromptView(msgspec.Struct, frozen=True, kw_only=True):
+    """A system prompt, and tool definitions as a JSON list; "" and b"" where the record has none."""
+
+    system: str = ""
+    tools: bytes = b""
+
+
+class UsageView(msgspec.Struct, frozen=True, kw_only=True):
+    """A usage that comes in a later record: `about` is the id of the event with the message that it was paid for."""
+
+    about: str
+    usage: Usage
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """What one record says, in refold's words; every aspect that it says nothing of is empty.
+
+    `messages` are what it tells a model. Records of one `group` make one message together; its usage counts once.
+    `by_person`: a human wrote the message. `continues`: it goes on after a compaction, and no person said it.
+    `line` is a line for logs where the messages give none.
+    """
+
+    messages: tuple[Message, ...] = ()
+    group: str = ""
+    by_person: bool = False
+    continues: bool = False
+    compaction: CompactionView | None = None
+    branch: BranchView | None = None
+    settings: SettingsView | None = None
+    label: LabelView | None = None
+    title: TitleView | None = None
+    prompt: PromptView | None = None
+    usage: UsageView | None = None
+    line: str = ""
+
+
+NOTHING = View()
+"""The view of a record that says nothing to anybody above the store."""
+
+
+class Format(Protocol):
+    """Everything that knows how one harness writes its sessions."""
+
+    name: str
+    """The harness's name, as people give it to `--format`."""
+    versions: tuple[str, ...]
+    """The names that its records have in frames, as "pi/3"; each stands in `eventstore.frame.FORMATS`."""
+    tools: Tools
+
+    def view(self, version: str, kind: str, record: bytes) -> View:
+        """Return what a record says."""
+
+    def message(self, raw: bytes) -> Message:
+        """Return the view of a message as it stands in a context: its JSON in the harness's shape."""
+
+    def payloads(self, raw: bytes) -> list[Payload]:
+        """Return what the view of such a message leaves out, block for block."""
+
+    def facts(self, version: str, kind: str, record: bytes) -> Facts | None:
+        """Return what the log keeps of a record beside its bytes; None where only its whole source tells."""

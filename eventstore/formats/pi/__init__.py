@@ -1,0 +1,1 @@
+"""Sessions of pi: its files, its records, what they say."""
