@@ -22,11 +22,11 @@ from eventstore.log import Snapshot
 from eventstore.records import Compaction, compose
 from eventstore.views import Message, Text
 from projections.context import Part
-from projections.extraction import Kind
+from projections.mentions import Kind
+from projections.mentions.message_facts import Holdings, holding
+from projections.mentions.path_names import Paths
+from projections.mentions.presence import Presence
 from projections.metrics.future_use import future_use
-from projections.naming.holdings import Holdings, holding
-from projections.naming.paths import Paths
-from projections.naming.presence import Presence
 from projections.prospect import Prospect
 from projections.replacement import Replacement, replacement_of
 from projections.standpoint import Standpoint, path, stand

@@ -22,8 +22,8 @@ from compaction.templates import built_in
 from eventstore import open_store
 from eventstore.importing import import_file
 from projections.context import parts_from
-from projections.extraction import mentions
-from projections.naming.holdings import Holdings
+from projections.mentions import mentions
+from projections.mentions.message_facts import Holdings
 from projections.standpoint import stand
 from projections.tokens import counter
 

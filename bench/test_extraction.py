@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from bench.sessions import lines
-from projections.extraction import mentions
+from projections.mentions import mentions
 
 GROUP = "extraction"
 WORD = re.compile(r"\w+")

@@ -6,10 +6,10 @@ import pytest
 
 from eventstore import open_store
 from eventstore.formats import view_of_event, view_of_message
-from projections.extraction import mentions
+from projections.mentions import mentions
+from projections.mentions.message_facts import Holdings, holding
 from projections.metrics.future_use import future_use
 from projections.metrics.recall import recall
-from projections.naming.holdings import Holdings, holding
 from projections.replacement import replacement_of
 from projections.standpoint import path, stand
 

@@ -21,11 +21,11 @@ from projections.context import Context, context_at
 from projections.contexts_along import ContextsAlong
 from projections.coverage import Coverage, covered
 from projections.files import FileSets, claimed_files, files_of, left_entries
+from projections.mentions.message_facts import Holdings
 from projections.metrics import Metrics, measure
 from projections.metrics.cache import CacheHistory, cache_history
 from projections.metrics.requests import Request, requests
 from projections.metrics.session_cost import SessionCost, session_cost
-from projections.naming.holdings import Holdings
 from projections.prices import Prices, library_prices
 from projections.replacement import Replacement, end_of_change, replaced, start_of_change
 from projections.settings import settings_at

@@ -11,7 +11,7 @@ from eventstore.formats import view_of_message
 from eventstore.views import Message
 from projections.context import Part
 from projections.diff import Change
-from projections.extraction import Kind, mentions
+from projections.mentions import Kind, mentions
 from projections.replacement import Replacement
 from projections.tokens import Counter
 

@@ -11,7 +11,7 @@ import msgspec
 from compaction.prompts.conversation import escaped
 from compaction.summarizers.gleaning import Line, names_in
 from eventstore.javascript import utf8_length
-from projections.naming.paths import Paths
+from projections.mentions.path_names import Paths
 
 _FILE_TAG: Final = re.compile(r"<(?=/?(?:read|modified)-files>)")
 _HALF_A_PAIR: Final = re.compile("[\ud800-\udfff]")

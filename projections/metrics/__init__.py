@@ -11,6 +11,7 @@ from eventstore.event import Event
 from eventstore.formats import view_of_message
 from eventstore.javascript import tolerant_json
 from projections.context import Part
+from projections.mentions.message_facts import Holdings
 from projections.metrics.asked import asked_by
 from projections.metrics.cache import Cache, cache
 from projections.metrics.cost import Cost, cost
@@ -23,7 +24,6 @@ from projections.metrics.requests import Request
 from projections.metrics.sections import TURN_PREFIX, Sections, sections
 from projections.metrics.shapes import Shape
 from projections.metrics.size import Size, size
-from projections.naming.holdings import Holdings
 from projections.prices import Prices
 from projections.replacement import Replacement
 from projections.tokens import Counter

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from projections.extraction import Kind
+from projections.mentions import Kind
+from projections.mentions.message_facts import Holding, Holdings
+from projections.mentions.path_names import Paths
+from projections.mentions.presence import Presence
 from projections.metrics.shapes import Shape, share_of
-from projections.naming.holdings import Holding, Holdings
-from projections.naming.paths import Paths
-from projections.naming.presence import Presence
 from projections.replacement import Replacement
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from eventstore.views import Message, Text
-from projections.extraction import Kind
+from projections.mentions import Kind
+from projections.mentions.message_facts import Holding, holding
+from projections.mentions.path_names import Paths
+from projections.mentions.presence import Presence
 from projections.metrics.shapes import Shape
-from projections.naming.holdings import Holding, holding
-from projections.naming.paths import Paths
-from projections.naming.presence import Presence
 
 _KINDS: Final = (Kind.PATH, Kind.SYMBOL, Kind.IDENTIFIER, Kind.URL)
 

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from eventstore.estimates import fragments
 from eventstore.formats import view_of_event, view_of_message
 from projections.context import Part
-from projections.extraction.instructions import instructions_in, is_instruction
-from projections.extraction.prose import sentences
+from projections.mentions.instructions import instructions_in, is_instruction
+from projections.mentions.prose import sentences
 from projections.metrics.likeness import Lines, collapsed, content
 from projections.metrics.shapes import Shape, share_of
 from projections.replacement import Replacement

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from projections.extraction import Kind
+from projections.mentions import Kind
+from projections.mentions.message_facts import Holding, Holdings
+from projections.mentions.path_names import Paths
+from projections.mentions.presence import Presence
 from projections.metrics.shapes import Shape, share_of
-from projections.naming.holdings import Holding, Holdings
-from projections.naming.paths import Paths
-from projections.naming.presence import Presence
 from projections.replacement import Replacement
 
 

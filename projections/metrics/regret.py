@@ -8,10 +8,10 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from projections.context import Fate, Part
-from projections.extraction import Kind
+from projections.mentions import Kind
+from projections.mentions.message_facts import Holding, Holdings
 from projections.metrics.shapes import Shape
 from projections.metrics.work import Made, Work, messages_in_events, messages_in_parts, work_in
-from projections.naming.holdings import Holding, Holdings
 from projections.replacement import Replacement
 
 _OF_ANY_FAILURE: Final = re.compile(

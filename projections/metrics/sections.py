@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from projections.extraction.prose import unfenced
+from projections.mentions.prose import unfenced
 from projections.metrics.shapes import Shape
 
 

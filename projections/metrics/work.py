@@ -13,7 +13,7 @@ from eventstore.event import Event
 from eventstore.views import ToolCall
 from projections.context import Part
 from projections.files import called_files
-from projections.naming.holdings import Holding, Holdings
+from projections.mentions.message_facts import Holding, Holdings
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):

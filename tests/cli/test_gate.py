@@ -7,8 +7,8 @@ import pytest
 
 from cli.gate import KINDS, METRICS, Bound, bound, breaches, share_of
 from eventstore.lmdb_log import LmdbLog
+from projections.mentions.message_facts import Holdings
 from projections.metrics.recall import recall as recall_of
-from projections.naming.holdings import Holdings
 from projections.replacement import replacement_of
 from projections.standpoint import stand
 from tests.support.measured import (

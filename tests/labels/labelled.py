@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from projections.extraction import Kind
+from projections.mentions import Kind
 from tests.labels.reference import Reference, digest, line_span
 
 _Row = TypeVar("_Row")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from projections.extraction import Kind, commands, mentions
+from projections.mentions import Kind, commands, mentions
 from tests.labels.corpus import corpus_folder
 from tests.labels.labelled import LabelledLine, Named, labelled_lines, labelled_scripts
 from tests.labels.reference import Reference, digest

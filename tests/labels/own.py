@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from projections.extraction import Kind
+from projections.mentions import Kind
 from tests.labels.labelled import Named
 
 FILE: Final = Path(__file__).with_name("own.txt")

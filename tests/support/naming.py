@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from eventstore.memory_log import MemoryLog
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
-from projections.extraction import Kind
+from projections.mentions import Kind
 from tests.support.events import NOW
 from tests.support.talk import Story, assistant, call, result, shell, thinking, user
 

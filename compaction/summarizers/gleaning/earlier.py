@@ -9,8 +9,8 @@ from typing import Final
 from compaction.summarizers.gleaning.folders import root_told, unlisted, without_root
 from compaction.summarizers.gleaning.line import CHANGED, FAILED, FILES, NAMES, OK, QUESTION, Sort, one_line
 from compaction.summarizers.gleaning.work import uncounted
-from projections.extraction import Kind, mentions
-from projections.extraction.prose import unfenced
+from projections.mentions import Kind, mentions
+from projections.mentions.prose import unfenced
 
 Earlier = dict[Sort, list[str]]
 """The lines of each sort in their order, without marks; of files and names each by itself."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from compaction.summarizers.gleaning.line import one_line
-from projections.naming.paths import Paths, names_of
+from projections.mentions.path_names import Paths, names_of
 
 _HERE: Final = "./"
 """In place of the root."""

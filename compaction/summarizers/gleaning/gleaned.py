@@ -35,11 +35,10 @@ from compaction.summarizers.summarizer import Cancellation
 from eventstore.javascript import utf8_length
 from eventstore.views import Message, Text
 from projections.context import Part
-from projections.extraction import Kind
-from projections.extraction.instructions import instructions_in
-from projections.naming.holdings import Holding, holding
-from projections.naming.lines import Lines
-from projections.naming.paths import Paths
+from projections.mentions import Kind
+from projections.mentions.instructions import instructions_in
+from projections.mentions.message_facts import Holding, Lines, holding
+from projections.mentions.path_names import Paths
 
 _NAMES: Final = (Kind.SYMBOL, Kind.URL, Kind.IDENTIFIER)
 _LONGEST: Final = range(200, 600)

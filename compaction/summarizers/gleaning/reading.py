@@ -10,8 +10,7 @@ from eventstore.formats import view_of_message
 from eventstore.views import Message
 from projections.context import Part
 from projections.continuation import WORD
-from projections.naming.holdings import Holding, holding
-from projections.naming.lines import Lines
+from projections.mentions.message_facts import Holding, Lines, holding
 
 
 class Read(NamedTuple):

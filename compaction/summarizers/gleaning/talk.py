@@ -11,7 +11,7 @@ import msgspec
 
 from compaction.summarizers.gleaning.line import one_line
 from eventstore.views import Message
-from projections.extraction.prose import own_words, sentences, unfenced
+from projections.mentions.prose import own_words, sentences, unfenced
 
 _LONG: Final = 300
 """Characters that are told of an answer."""

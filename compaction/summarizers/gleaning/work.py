@@ -12,8 +12,8 @@ import msgspec
 
 from compaction.summarizers.gleaning.line import one_line
 from eventstore.views import Message
-from projections.extraction import Kind
-from projections.naming.holdings import Holding, commands_of
+from projections.mentions import Kind
+from projections.mentions.message_facts import Holding, commands_of
 from projections.pairing import answered
 
 _HALF_LIFE: Final = 300

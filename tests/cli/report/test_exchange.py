@@ -12,7 +12,7 @@ from compaction import record_branch_summary, record_compaction, record_rewrite
 from eventstore import EventLog
 from eventstore.records import Compaction, Shown
 from projections.diff import Change
-from projections.extraction import Kind
+from projections.mentions import Kind
 from projections.renderers.text import message_text
 from tests.cli.report.reading import material_of
 from tests.support.talk import PiSession, Story, assistant, call, result, user

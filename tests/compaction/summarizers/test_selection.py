@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from compaction.summarizers.gleaning import Line
 from compaction.summarizers.selection import Queue, Selection
-from projections.naming.paths import Paths
+from projections.mentions.path_names import Paths
 
 AMPLE = 10_000
 

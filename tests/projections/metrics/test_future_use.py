@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
-from projections.extraction import Kind
+from projections.mentions import Kind
+from projections.mentions.message_facts import Holdings
 from projections.metrics.future_use import KindUse, Loss, future_use
-from projections.naming.holdings import Holdings
 from tests.projections.test_replacement import replacements
 from tests.support.examples import examples
 from tests.support.naming import THINGS, names, runs, sessions, told, without_thinking

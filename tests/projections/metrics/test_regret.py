@@ -9,8 +9,8 @@ from hypothesis import given
 
 from eventstore.importing import import_file
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown, Undone
+from projections.mentions.message_facts import Holdings
 from projections.metrics.regret import Repeat, Rereads, SameError, regret
-from projections.naming.holdings import Holdings
 from tests.projections.test_replacement import replacements
 from tests.support.naming import sessions, told
 from tests.support.talk import assistant, call, result, shell, user

@@ -6,8 +6,8 @@ import pytest
 
 from eventstore.views import Message, ToolCall
 from projections.context import build_context
+from projections.mentions.message_facts import Holdings, holding
 from projections.metrics.work import messages_in_events, messages_in_parts, work_in
-from projections.naming.holdings import Holdings, holding
 from tests.support.events import events
 from tests.support.talk import assistant, call, result, user
 

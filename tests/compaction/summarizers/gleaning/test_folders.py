@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.summarizers.gleaning.folders import Folders, root_told, told_root, unlisted, without_root
-from projections.naming.paths import Paths, names_of
+from projections.mentions.path_names import Paths, names_of
 
 
 def parted(*paths):

@@ -9,7 +9,7 @@ from compaction.summarizers.gleaning.reading import read
 from compaction.summarizers.summarizer import CancelledError
 from eventstore.records import MessageRecord
 from projections.context import build_context
-from projections.naming.holdings import Holdings
+from projections.mentions.message_facts import Holdings
 from tests.compaction.summarizers.asked import never
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, call, result, user

@@ -8,7 +8,7 @@ import pytest
 
 from compaction.summarizers.gleaning.work import Run, counted, ranked, runs, uncounted
 from eventstore.formats import view_of_message
-from projections.naming.holdings import holding
+from projections.mentions.message_facts import holding
 from tests.support.talk import assistant, call, result, shell, user
 
 

@@ -1,0 +1,85 @@
+"""What texts of sessions name: paths, symbols, identifiers, errors, addresses, quantities, commands.
+
+Adding a kind: its pattern and rule in a module here, a line in `Kind`, a line in `_RANKED`, its labels, its docs.
+"""
+
+from __future__ import annotations
+
+import re
+from operator import attrgetter
+from typing import Final
+
+from projections.mentions.commands import commands
+from projections.mentions.errors import find_errors
+from projections.mentions.mention import Kind, Mention
+from projections.mentions.paths import PATH, find_path
+from projections.mentions.symbols import SYMBOL, find_symbol
+from projections.mentions.values import IDENTIFIER, QUANTITY, URL, find_identifier, find_quantity, find_url
+
+_RANKED: Final = (
+    (Kind.URL, URL, find_url),
+    (Kind.PATH, PATH, find_path),
+    (Kind.IDENTIFIER, IDENTIFIER, find_identifier),
+    (Kind.QUANTITY, QUANTITY, find_quantity),
+    (Kind.SYMBOL, SYMBOL, find_symbol),
+)
+"""Where two kinds could be meant, the earlier one is."""
+
+# Groups are atomic, not possessive: before Python 3.11.5 a possessive group keeps what its last try matched in vain.
+_PROSE: Final = (
+    # Steps over what can begin no mention: blanks and signs; words of prose; numbers of lines; signs that stand alone.
+    # A capital word that ends in "file" may be a Makefile.
+    r"(?>(?:[^\w./~@#-]++|(?:[a-z]++|[A-Z][a-z]*+(?<!file))(?![\w\\/(`$@~+%-]|[.:?]\S)|\d++(?=[\t\n\u2192)\]])"
+    r"|[./~@#-](?![\w./\\-]))*)"
+)
+_REST: Final = r"\w++|[.@+~%-]++|[^\w]|\Z"
+"""What begins no mention after all. At the end, too: else the same prose would be tried from its every character."""
+
+
+def _scanner(rank: int) -> re.Pattern[str]:
+    kinds = "|".join(f"(?P<{kind.value}>{pattern})" for kind, pattern, _ in _RANKED[rank:])
+    return re.compile(f"{_PROSE}(?:{kinds}|{_REST})")
+
+
+_SCANNERS: Final = [_scanner(rank) for rank in range(len(_RANKED))]
+_RULES: Final = {kind.value: (kind, find, rank + 1) for rank, (kind, _, find) in enumerate(_RANKED)}
+
+
+def scan(text: str) -> list[Mention]:
+    """What a text names, in order, none within another."""
+    found: list[Mention] = []
+    _scan(text, 0, len(text), 0, found)
+    return found
+
+
+def _scan(text: str, start: int, stop: int, rank: int, found: list[Mention]) -> None:
+    """Adds what is named by the kinds from `rank` on; what a rule refuses is looked at for the kinds behind it."""
+    for match in _SCANNERS[rank].finditer(text, start):
+        name = match.lastgroup
+        if name is None:
+            if match.end() >= stop:
+                return
+            continue
+        first, last = match.span(name)
+        if first >= stop:
+            return
+        if found and first < found[-1].stop:
+            # Part of what a later kind found in a stretch that an earlier one refused.
+            continue
+        kind, find, behind = _RULES[name]
+        named = find(text, first, last)
+        if named is None:
+            if behind < len(_RANKED):
+                _scan(text, first, last, behind, found)
+        elif named[2]:
+            found.append(Mention(kind, named[2], named[0], named[1]))
+
+
+__all__ = ["Kind", "Mention", "commands", "mentions"]
+
+
+def mentions(text: str) -> list[Mention]:
+    """All that a text names, in order; only error lines may enclose others. Commands are not looked for here."""
+    found = scan(text)
+    errors = [Mention(Kind.ERROR, value, start, stop) for start, stop, value in find_errors(text)]
+    return sorted(errors + found, key=attrgetter("start")) if errors else found

@@ -1,0 +1,356 @@
+"""The sentences by which a user orders, forbids or prefers.
+
+An order is an imperative ("read a.ts", "let's use tabs"), a statement of what has to be ("the theme must load",
+"we need to port it"), or a sentence with "please", "make sure" or "from now on". A prohibition is a negated
+imperative ("don't touch the tests"), "no" with a few words ("no emojis"), or a statement of what must not be. A
+preference says what one wants, prefers or would rather have. Questions are none of these, also those that ask
+for something ("can you use tabs"); nor is a go-ahead that says nothing by itself ("ok, do it").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import dropwhile
+from typing import Final, NamedTuple
+
+from projections.mentions.prose import own_words, sentences
+
+VERBS: Final = frozenset(
+    "accept act activate add adhere adjust adopt aggregate aim allow analyse analyze annotate append apply"
+    " archive argue ask assert assess assign assume attach avoid be begin bring bump calculate cancel carry"
+    " check choose cite clarify clone collapse collect combine compare compile comply compute configure"
+    " confirm connect consider consolidate consult continue contrast convert create decide declare decouple"
+    " deduplicate define delete deploy deprecate derive describe detect determine disable discard discuss do"
+    " download edit eliminate embed emit emphasize enable enforce ensure enumerate establish evaluate examine"
+    " exclude execute expand explain explore expose extend extract figure find finish fix flatten focus follow"
+    " generate get give go guarantee hardcode have hide highlight hold identify ignore implement improve"
+    " include incorporate increase inform inject inline insert inspect install instrument integrate introduce"
+    " invent invert investigate invoke isolate join keep kill launch leave listen look maintain make merge"
+    " migrate minimize modify move normalize notify obey omit optimize organize override parse pause perform"
+    " pick polish populate prefer prefix prepare preserve pretend prevent prioritize proceed produce propose"
+    " protect prove provide prune put quit quote raise re-read re-run re-use read rebase rebuild recheck"
+    " reconsider recreate redo reduce refactor refer refine reformat refrain regenerate reject rely remember"
+    " remind remove rename render reorder repeat rephrase replace reply reproduce request rerun research"
+    " resolve respect respond restart restore restrict restructure resume retain rethink retry return reuse"
+    " revert review revisit reword rework rewrite rotate run save scaffold send shorten simplify skip sleep"
+    " solve spawn specify squash stay stick stop strip submit substitute suggest summarise summarize switch"
+    " synchronize tackle take talk teach tell terminate think throw tidy toggle translate treat trim try undo"
+    " unify uninstall unpin unset update upgrade use utilize validate verify wait wrap write".split()
+)
+"""Verbs in their base form that seldom begin a clause as anything else."""
+ALSO_NOUNS: Final = frozenset(
+    "abort adapt address answer back benchmark block branch browse build cache call capture change clean"
+    " close comment commit complete copy correct count cover cross-check cut debug delegate design display"
+    " document double-check draft drop escape estimate export fetch fill filter flag flip format grep group"
+    " guard help import index initialize know label limit link lint list load lock log map mark match mention"
+    " mirror mock monitor name note open order pass paste patch pin plan point port present print process"
+    " publish pull push query rank record reference release report require reset scan schedule scope score"
+    " search see select separate set share ship show sort split stage start stash store stream structure study"
+    " support swap sync tag target test time trace track transfer trigger tune turn type view visit walk watch"
+    " wire work yield".split()
+)
+"""Verbs that are as often nouns or adjectives: imperatives only where an object follows."""
+TAKE_A_DOING: Final = frozenset("avoid begin continue keep start stop try".split())
+"""Verbs that an `-ing` form follows: `keep reviewing`."""
+DETERMINERS: Final = frozenset(
+    "a all an another any anything both each either enough every everything her him his how if it its just"
+    " less me more most my myself no nothing one only other our please some something such that the their them"
+    " these this those us what whatever when where whether which your yourself".split()
+)
+"""Words by which an object begins: a noun does not stand before them."""
+PREPOSITIONS: Final = frozenset(
+    "about above after against ahead along around as at away back before behind below between by down for"
+    " forward from in inside into like of off on onto out over properly through to together under until up"
+    " upon via while with within without".split()
+)
+"""Words by which a complement begins, of a verb or of a noun."""
+SUBJECTS: Final = frozenset("he i she they we you".split())
+"""Words behind which a verb is none in the imperative: `do you`."""
+FINITE: Final = frozenset(
+    "am appeared appears are aren't became becomes came can can't caused causes comes contained contains"
+    " could couldn't covers did didn't does doesn't existed exists failed fails gets goes got had hadn't"
+    " happened happens has hasn't is isn't lives looked looks made makes may means meant might must mustn't"
+    " needed needs passed passes proves ran remained remains resulted results returned returns runs said says"
+    " seemed seems shall should shouldn't showed shows takes took used uses was wasn't went were weren't will"
+    " won't worked works would wouldn't".split()
+)
+"""Verbs that have a subject: what stands before them is no order."""
+ADVERBS: Final = frozenset(
+    "absolutely actually again also always briefly carefully definitely directly either explicitly first"
+    " immediately instead just kindly maybe now only or perhaps please pls quickly really simply still then".split()
+)
+"""Words that go before a verb in the imperative."""
+ONLY_OF_VERBS: Final = frozenset("always kindly only please pls".split())
+"""Those of them that go before no noun."""
+OPENERS: Final = frozenset(
+    "additionally ah alright also and anyway basically besides btw but cool dude either finally fine first"
+    " firstly furthermore generally good great guys hello hey hi hm hmm hmmm however ideally important instead"
+    " jesus just k lastly lol man nah next nice no nope note now oh ok okay omfg omg or otherwise perfect plus"
+    " really reminder right rule second secondly simply so soo sooo sure thanks then therefore third thirdly"
+    " thus thx todo ugh well wow wtf yeah yep yes yup".split()
+)
+"""Words that open a sentence and do not say of what kind it is."""
+ASKS: Final = frozenset(
+    "am any are aren't can can't could couldn't did didn't does doesn't how is isn't was wasn't were what"
+    " what's which who who's whom whose why will won't would wouldn't".split()
+)
+"""Words by which a question begins, with or without its mark."""
+ASKS_SUBJECT: Final = frozenset("do had has have may shall should".split())
+"""Words by which a question begins if a subject follows."""
+SAYS_NOTHING: Final = frozenset(
+    "actually again ahead all an and be both carry continue do does done else finish first for go going it"
+    " keep let let's lets me more need needs next no now of ok on one please proceed start stop sure that the"
+    " them then these thing things this to try until us wait want we with yes you".split()
+)
+"""Words of a go-ahead; what has no others gives leave for something said before."""
+INTRODUCES: Final = frozenset(
+    "after any as at because before by during each every for from given if in instead like on once per"
+    " regarding since to under unless until when whenever where wherever while with without".split()
+)
+"""Words by which a clause begins that an order may follow: `before you commit, run the tests`."""
+REPORTS: Final = frozenset(
+    "are benchmark benchmarks can change changes clue conflict conflicts could coverage did diff difference"
+    " differences effect error errors finding findings found had has have hurry is issue issues it luck output"
+    " record response result results rush state success test tests thanks that them this warning warnings was"
+    " were will would yet you".split()
+)
+"""Words of a "no" that says how things are: `no errors`, `no mutex protects it`."""
+
+
+_SHORT: Final = 1
+"""Words after what may be a noun that need no article: `commit changes`."""
+_NEAR: Final = 2
+_REACH: Final = 3
+"""Words after a verb among which another one tells that it is a noun; fewer where it seldom is."""
+_NAME: Final = re.compile(r".*[/_@\d`]|.*\w\.\w")
+
+
+def is_imperative(words: Sequence[str], *, follows: bool = False, is_lead: bool = True) -> bool:
+    """Whether a clause, given as its words in lower case, is an imperative; adverbs may go before the verb.
+
+    `follows`: it comes after clauses that tell how things are, so that it needs an object. `is_lead`: it begins
+    a sentence and is no title before a colon, so that what may be a noun needs no article.
+    """
+    rest = list(dropwhile(ADVERBS.__contains__, words))
+    if not rest or (rest[0] not in VERBS and rest[0] not in ALSO_NOUNS):
+        return False
+    verb, after = rest[0], list(dropwhile(ADVERBS.__contains__, rest[1:]))
+    if not after:
+        return not follows and (verb in VERBS or words[0] in ONLY_OF_VERBS)
+    if after[0] in DETERMINERS:
+        return True
+    if after[0] in FINITE or (verb in ("do", "have", "be") and after[0] in SUBJECTS | {"to"}):
+        return False
+    is_surely_verb = verb in VERBS and not follows and FINITE.isdisjoint(after[:_NEAR])
+    if is_surely_verb or words[0] in ONLY_OF_VERBS or (verb in TAKE_A_DOING and after[0].endswith("ing")):
+        return True
+    has_object = (
+        after[0] in PREPOSITIONS
+        or (_NAME.match(after[0]) is not None and not follows)
+        or (len(after) <= _SHORT and is_lead and not follows)
+    )
+    return has_object and FINITE.isdisjoint(after[:_REACH])
+
+
+_REMEMBERED: Final = 1 << 12
+"""Sentences that are remembered: people say the same things again."""
+_LONGEST: Final = 600
+"""Characters of a sentence; what is longer was not written as one."""
+_QUOTES: Final = ('"', "“", "'", "‘", "«")  # noqa: RUF001  quotation marks
+"""A sentence that begins with one is somebody's words."""
+_MARKS: Final = re.compile(r"\*{1,3}|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)|~~")
+_CODE: Final = re.compile(r"`[^`]*`")
+_LINK: Final = re.compile(r"\[([^\]\[]{1,200})\]\([^()\s]{1,400}\)")
+_ASIDE: Final = re.compile(r"\(([^()]*)\)")
+_CLAUSE_END: Final = re.compile(r"([,;:])+(?=\s|$)|\s[-–—>]{1,2}\s|[.!](?=\s)")  # noqa: RUF001  dashes
+_WORD: Final = re.compile(r"[^\s\"“”,;:!?()\[\]{}…]+")
+_AROUND: Final = " .,;:!?-–—>\"'“”)("  # noqa: RUF001  dashes, quotation marks
+
+_OPENING: Final = re.compile(
+    r"(?:all right|at least|by the way|for now|from now on|going forward|i mean|if needed|if possible|in general"
+    r"|in the meantime|my dude|of course|one more thing|thank you|to be clear)\b"
+)
+_TAG: Final = re.compile(r",?\s*(?:ok|okay|alright|understood|got it|please)\s*\?+$")
+"""A question that asks for no more than a nod."""
+_FEW: Final = 2
+
+_LETS: Final = re.compile(r"(?:let's|lets|let us) (?!me\b)\S")
+_FORBIDS: Final = re.compile(
+    r"(?:don't|dont|do not|never(?! \w+(?:[^s]s|ed)\b)|refrain from|no more)\s+"
+    r"(?!know|think|understand|remember|recall|seem|exist|appear|match|worry(?! about)"
+    r"|(?:been|by|care|did|got|had|have|mean|mind|need|see|seen|want|was)\b)\S"
+)
+_NO: Final = re.compile(r"no\s+(?!(?:doubt|idea|longer|matter|need|one|problems?|such|way|worries)\b)")
+_MOST_FORBIDDEN: Final = 4
+"""Words after a "no" that forbids; more of them report."""
+_WITHOUT: Final = re.compile(r"\s+(?:without|unless|except|in|on|please)\b.*")
+
+_HAS_TO: Final = re.compile(
+    r"\b(?:(?:must|should|shall|ought to|(?:need|needs|have|has) to|(?:is|are) to be)\b"
+    r"|(?:is|are) (?:not allowed|forbidden|prohibited|required|mandatory|off[ -]limits)\b"
+    r"|(?<=we )need (?!for\b|not\b))"
+)
+_SUPPOSES: Final = re.compile(
+    r"(?:must|should|shall) (?:(?:already|have|help|hopefully|mean|now|probably|suffice|work)\b"
+    r"|be (?:able|an?|because|correct|done|due|easy|enough|fine|good|missing|ok|okay|possible|ready|right|safe"
+    r"|something|sufficient|the|there|wrong|\w+ing)\b)"
+)
+"""Where such a verb says what likely is."""
+_EXPECTS: Final = re.compile(
+    r"(?:it|this|that|these|those|they|everything) should (?!(?:always|be|never|not|only)\b)"
+)
+_I_THINK: Final = re.compile(r"(?:i|we) (?:do |really |also |just )?(?:think|believe|feel)\b(?: that)?")
+_TELLS: Final = re.compile(
+    r"\w,? that\b|\b(?:as|assume|because|could|did|didn't|doesn't|don't|guess|hope|how|i|if|may|maybe|might"
+    r"|nobody|not|said|says?|since|suppose|sure|than|that's|was|were|what|what's|when|where|whether|which|who"
+    r"|why|would)\b"
+)
+"""What stands before such a verb in a sentence that only tells of an obligation."""
+_LONGEST_SUBJECT: Final = 12
+"""Words before such a verb."""
+_WANTS: Final = re.compile(
+    r"(?:i|we)(?:'d|'ll| (?:would|do|really|actually|just|basically|only|also|still|definitely|strongly))* "
+    r"(?:want(?! to (?:ask|hear|know|learn|see if|thank|understand)\b)|wanna|prefer|insist|hate|rather|go with\b"
+    r"|need (?:all|an?|every|it|only|that|the|this|you)\b"
+    r"|like (?:it (?:when|if|better|more)|(?:the )?\w+(?: \w+)? (?:better|more))\b)"
+    r"|(?:i|we)(?:'d| would) (?:really |also )?(?:like|love)\b(?! to (?:ask|hear|know|learn|see if|understand)\b)"
+    r"|(?:i|we) (?:don't|do not|dont|wouldn't|would not) (?:want|like|love|wanna)\b"
+    r"|(?:my preference|i'd appreciate|i expect you)\b"
+)
+_ANYWHERE: Final = re.compile(
+    r"\bplease\b|(?<!to )(?<!i )(?<!we )(?<!not )(?<!will )\b(?:make|be) sure\b"
+    r"|\b(?:from now on|going forward|in (?:the )?future)\b"
+)
+"""What tells an instruction wherever it stands."""
+
+
+class _Clause(NamedTuple):
+    """A part of a sentence; `follows` parts that tell how things are; `is_lead` if it begins the sentence."""
+
+    text: str
+    words: Sequence[str]
+    follows: bool
+    is_lead: bool
+
+
+def instructions_in(text: str) -> list[str]:
+    """The distinct sentences of a user's message that are instructions, in order.
+
+    White space is collapsed and the marks of lists are left out, else they are as they stand. Fenced code,
+    quotations, pasted output and what harnesses put in are not looked at.
+    """
+    return list(dict.fromkeys(filter(is_instruction, sentences(own_words(text)))))
+
+
+def is_instruction(sentence: str) -> bool:
+    """Whether a sentence orders, forbids or prefers something."""
+    return len(sentence) <= _LONGEST and not sentence.startswith(_QUOTES) and _is_instruction(sentence)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _is_instruction(sentence: str) -> bool:
+    plain = _TAG.sub("", _plain(sentence))
+    words = _words(plain)
+    if _says_nothing(words) or _asks(plain):
+        return False
+    if any(_FORBIDS.match(_opened(aside)) for aside in _ASIDE.findall(plain)):
+        return True
+    clauses = list(_clauses(_ASIDE.sub(" ", plain)))
+    return (
+        any(map(_instructs, clauses))
+        or (bool(clauses) and all(_rules_out(clause.text) for clause in clauses))
+        or (len(words) > _FEW and _ANYWHERE.search(plain) is not None)
+    )
+
+
+def _plain(sentence: str) -> str:
+    """A sentence in lower case without marks of emphasis, each span of code as one word."""
+    text = _LINK.sub(r"\1", sentence.replace("’", "'"))  # noqa: RUF001  an apostrophe
+    return _MARKS.sub("", _CODE.sub("`", text)).casefold().strip()
+
+
+def _words(text: str) -> list[str]:
+    return [word for found in _WORD.findall(text) if (word := found.strip(".'"))]
+
+
+def _says_nothing(words: Sequence[str]) -> bool:
+    return all(word in SAYS_NOTHING or len(word) == 1 for word in words)
+
+
+def _asks(plain: str) -> bool:
+    if plain.rstrip(_AROUND.replace("?", "")).endswith("?"):
+        return True
+    first, second, *_ = [*_words(_opened(plain)), "", ""]
+    return first in ASKS or (first in ASKS_SUBJECT and second in SUBJECTS)
+
+
+def _opened(clause: str) -> str:
+    """A clause from where it begins to say something."""
+    while True:
+        clause = clause.lstrip(_AROUND)
+        word = _WORD.match(clause)
+        opening = _OPENING.match(clause) or (word if word and word[0].strip(".") in OPENERS else None)
+        if not opening:
+            return clause
+        if opening[0] == "no" and _NO.match(clause) and not _answers(clause):
+            return clause
+        clause = clause[opening.end() :]
+
+
+def _answers(clause: str) -> bool:
+    """Whether a "no" is an answer, and what follows it an order: `no remove this`."""
+    _, first, second, *_ = [*_words(clause), "", ""]
+    return first in VERBS and second in DETERMINERS
+
+
+def _clauses(plain: str) -> Iterator[_Clause]:
+    start, follows, is_first = 0, False, True
+    for end in [*_CLAUSE_END.finditer(plain), None]:
+        text = _opened(plain[start : end.start() if end else None])
+        start = end.end() if end else start
+        words = _words(text)
+        is_title = end is not None and end[1] == ":"
+        if not words or (is_title and len(words) == 1):
+            continue
+        clause = _Clause(text, words, follows, is_first and not is_title)
+        yield clause
+        is_first = False
+        follows = follows or not (is_title or len(words) <= _FEW or words[0] in INTRODUCES or _orders(clause))
+
+
+def _instructs(clause: _Clause) -> bool:
+    return (
+        _orders(clause)
+        or _LETS.match(clause.text) is not None
+        or _FORBIDS.match(clause.text) is not None
+        or _WANTS.match(clause.text) is not None
+        or _has_to(clause.text)
+    )
+
+
+def _orders(clause: _Clause) -> bool:
+    return not _says_nothing(clause.words) and is_imperative(
+        clause.words, follows=clause.follows, is_lead=clause.is_lead
+    )
+
+
+def _rules_out(clause: str) -> bool:
+    """Whether a clause is a "no" with what is not wanted."""
+    no = _NO.match(clause)
+    if not no:
+        return False
+    words = _words(_WITHOUT.sub("", clause[no.end() :]))
+    is_report = not REPORTS.isdisjoint(words) or (bool(words) and words[-1].endswith("ed"))
+    return 0 < len(words) <= _MOST_FORBIDDEN and not is_report
+
+
+def _has_to(clause: str) -> bool:
+    """Whether a clause says what must be or must not be, not what likely is."""
+    clause = _I_THINK.sub("", clause, count=1).lstrip()
+    verb = _HAS_TO.search(clause)
+    if not verb or _SUPPOSES.match(clause, verb.start()) or _EXPECTS.match(clause):
+        return False
+    subject = clause[: verb.start()]
+    return len(_words(subject)) <= _LONGEST_SUBJECT and not _TELLS.search(subject)

@@ -1,0 +1,339 @@
+"""What messages hold: their texts, the things named there, their calls and the files that these touch."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate, chain, filterfalse, groupby
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from eventstore.event import Event
+from eventstore.formats import view_of_event, view_of_message
+from eventstore.views import Message, Text, Thinking, ToolCall
+from projections.context import Part
+from projections.files import called_files
+from projections.mentions import Kind, Mention, commands, mentions
+from projections.mentions.path_names import Names, names_of
+from projections.mentions.symbols import is_reserved
+
+# Letters from U+2E80 on (Chinese, Japanese, Korean) follow a word with no space between.
+WORDS: Final = re.compile(r"[^\W\u2e80-\U0010ffff]+")
+_BETWEEN_TEXTS: Final = "\0"
+_EVENTS: Final = 64
+"""Events whose messages make a block. The fewer, the less is read again where one of them changes."""
+
+
+class Block:
+    """Messages in order: what they name, each with the place of the first that does, and what they say."""
+
+    def __init__(self, holdings: Sequence[Holding]) -> None:
+        self.holdings = tuple(holdings)
+        self.named: dict[Kind, dict[str, int]] = {kind: {} for kind in Kind}
+        self.paths: dict[Names, int] = {}
+        for place, holding in enumerate(self.holdings):
+            for kind, values in holding.named.items():
+                for value in values:
+                    self.named[kind].setdefault(value, place)
+        for path, place in self.named[Kind.PATH].items():
+            self.paths.setdefault(names_of(path), place)
+
+    @cached_property
+    def text(self) -> tuple[str, list[int]]:
+        """All texts with their white space collapsed, and where in there each message begins."""
+        starts, parts, length = [], [], 0
+        for holding in self.holdings:
+            starts.append(length)
+            for text in holding.texts:
+                parts.append(" ".join(text.split()))
+                length += len(parts[-1]) + len(_BETWEEN_TEXTS)
+        return _BETWEEN_TEXTS.join(parts), starts
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of all texts."""
+        return frozenset(WORDS.findall(self.text[0]))
+
+
+class Blocks:
+    """The blocks of a session's messages, those kept that were asked for last: twice as many as one context has."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, ...], Block] = {}
+        self._most = 0
+
+    def of(self, holdings: Sequence[Holding]) -> list[Block]:
+        """The blocks of some messages, in order: what lies between the same events is one."""
+        groups = [list(group) for _, group in groupby(holdings, key=lambda holding: holding.seq // _EVENTS)]
+        self._most = max(self._most, len(groups))
+        blocks = list(map(self._block, groups))
+        while len(self._kept) > 2 * self._most:
+            del self._kept[next(iter(self._kept))]
+        return blocks
+
+    def paths(self, holdings: Sequence[Holding]) -> Iterator[str]:
+        """The paths that some messages name, in order of appearance."""
+        return chain.from_iterable(block.named[Kind.PATH] for block in self.of(holdings))
+
+    def _block(self, holdings: Sequence[Holding]) -> Block:
+        # A block holds its messages, so that no other one gets the identity of any of them.
+        key = tuple(map(id, holdings))
+        block = self._kept.pop(key, None) or Block(holdings)
+        self._kept[key] = block
+        return block
+
+
+_MEMBER: Final = re.compile(r"::|\??\.")
+_PLAIN: Final = re.compile(r"[a-z]*[0-9]*")
+_NOTHING: Final = ""
+"""In place of a plain word: nothing is named, but the order of kinds is that of all mentions."""
+
+_Named = Sequence[tuple[Kind, str]]
+"""The things that a line names, in order."""
+
+
+class Lines:
+    """The lines of a session's texts. The same ones stand in many: files are read again, searched, changed.
+
+    No rule of extraction looks beyond the ends of a line, so that a text names what its lines do. Memory
+    follows the distinct lines.
+    """
+
+    def __init__(self) -> None:
+        self._named: dict[str, _Named] = {}
+
+    def named(self, texts: Iterable[str]) -> dict[Kind, dict[str, None]]:
+        """The distinct things of each kind that texts name, in order of appearance.
+
+        Of a chain of members it is each name in it that is no plain word.
+        """
+        lines = dict.fromkeys(chain.from_iterable(text.split("\n") for text in texts))
+        known = self._named
+        self._look_at([*filterfalse(known.__contains__, lines)])
+        found: dict[Kind, dict[str, None]] = {}
+        for kind, value in chain.from_iterable(map(known.__getitem__, lines)):
+            if kind in found:
+                found[kind][value] = None
+            else:
+                found[kind] = {value: None}
+        for things in found.values():
+            things.pop(_NOTHING, None)
+        return {kind: things for kind, things in found.items() if things}
+
+    def _look_at(self, lines: Sequence[str]) -> None:
+        """Look at lines, all of them as one text, which is faster than one by one."""
+        if not lines:
+            return
+        self._named.update(dict.fromkeys(lines, ()))
+        ends = accumulate(len(line) + 1 for line in lines)
+        found = iter(mentions("\n".join(lines)))
+        mention = next(found, None)
+        for line, end in zip(lines, ends, strict=True):
+            if mention is None:
+                return
+            if mention.start >= end:
+                continue
+            here: list[tuple[Kind, str]] = []
+            while mention is not None and mention.start < end:
+                here += _things(mention)
+                mention = next(found, None)
+            self._named[line] = here
+
+
+def _things(mention: Mention) -> _Named:
+    """What is named by a mention; of a chain of members each name in it that is no plain word, nor a language's own.
+
+    So `this.queue.pushAll` names one thing, and `parts.length` none. Chains are written in many ways, and what
+    they begin with is mostly a local variable.
+    """
+    value = mention.value
+    if mention.kind is not Kind.SYMBOL or ("." not in value and "::" not in value):
+        return ((mention.kind, value),)
+    names = _MEMBER.split(value)
+    return [
+        (mention.kind, _NOTHING if _PLAIN.fullmatch(name) or is_reserved(name) else name) for name in names
+    ]
+
+
+T = TypeVar("T")
+
+SHELLS: Final = frozenset(
+    {"bash", "Bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute"}
+)
+"""Tools that run the shell script in their command argument, as harnesses call them."""
+
+_CONTEXTS: Final = 4
+"""Contexts that are remembered as a whole."""
+_SCRIPT_ARGUMENTS: Final = ("command", "cmd")
+
+
+# Nothing that it holds leads back to it, and a session has thousands: the collector need not look at them.
+class Holding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What one message holds.
+
+    `texts` are those that a model reads: text, thinking, each string within a call's arguments by itself,
+    results, shell command and output. `named` are the distinct things that they name, in order of
+    appearance, with the files that calls touch and the commands that shells were given; `said` are those
+    that stand outside of thinking. `answers` is the id of the call that it is the result of, "" for none. `is_error`: a
+    result marked as one, or a shell command that failed.
+    """
+
+    seq: int
+    id: str
+    role: str
+    texts: tuple[str, ...]
+    named: Mapping[Kind, tuple[str, ...]]
+    said: Mapping[Kind, tuple[str, ...]]
+    calls: tuple[ToolCall, ...]
+    read: tuple[str, ...]
+    modified: tuple[str, ...]
+    answers: str
+    is_error: bool
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths among `named`."""
+        return self.named.get(Kind.PATH, ())
+
+
+class Holdings:
+    """What the messages of one session hold, each read once; memory follows the session."""
+
+    def __init__(self) -> None:
+        self.blocks = Blocks()
+        self._held: dict[tuple[int, bytes], Holding] = {}
+        # Those of one replacement are asked for by several metrics.
+        self._contexts: deque[tuple[Sequence[Part], Sequence[Holding]]] = deque(maxlen=_CONTEXTS)
+        self._recorded: dict[int, Holding | None] = {}
+        self._derived: dict[tuple[object, int], Any] = {}
+        self._lines = Lines()
+
+    def of_part(self, part: Part) -> Holding:
+        """What a message of a context holds, as the context shows it."""
+        held = self._held.get((part.seq, part.raw))
+        return held or self._keep(part.seq, part.raw, part.id, view_of_message(part.raw))
+
+    def of_parts(self, parts: Sequence[Part]) -> Sequence[Holding]:
+        """What the messages of a context hold, in order."""
+        for asked, held in self._contexts:
+            if asked is parts:
+                return held
+        held = tuple(map(self.of_part, parts))
+        self._contexts.append((parts, held))
+        return held
+
+    def of_event(self, event: Event) -> Holding | None:
+        """What an event's message holds, as it was recorded; None where the event tells the model nothing."""
+        if event.seq not in self._recorded:
+            self._recorded[event.seq] = self._read(event)
+        return self._recorded[event.seq]
+
+    def _read(self, event: Event) -> Holding | None:
+        # The bytes that contexts show, where there are such: then it is the same message.
+        raw = event.message or event.body
+        held = self._held.get((event.seq, raw))
+        if held is not None:
+            return held
+        message = view_of_event(event)
+        return self._keep(event.seq, raw, event.id, message) if message else None
+
+    def once(self, make: Callable[[Holding], T], held: Holding) -> T:
+        """What follows from one of these holdings alone, made once."""
+        key = (make, id(held))
+        if key not in self._derived:
+            self._derived[key] = make(held)
+        made: T = self._derived[key]
+        return made
+
+    def _keep(self, seq: int, raw: bytes, event_id: str, message: Message) -> Holding:
+        held = self._held[seq, raw] = holding(seq, event_id, message, self._lines)
+        return held
+
+
+def holding(seq: int, event_id: str, message: Message, lines: Lines | None = None) -> Holding:
+    """What a message holds. A shell command that its harness keeps from the model holds nothing.
+
+    `lines` are those that were looked at in other messages of its session.
+    """
+    lines = Lines() if lines is None else lines
+    thoughts, texts, calls = list[str](), list[str](), message.tool_calls
+    ran: list[str] = []
+    shell = message.shell
+    if shell is not None and not shell.excluded:
+        texts += [shell.command, shell.output]
+        ran += commands(shell.command) if message.role == "bashExecution" else []
+    for block in message.blocks if shell is None else ():
+        if isinstance(block, Thinking):
+            thoughts.append(block.text)
+        elif isinstance(block, Text):
+            texts.append(block.text)
+        elif isinstance(block, ToolCall):
+            texts += _strings(block.decoded)
+            ran += _commands(block)
+    files = [called_files(call) for call in calls]
+    read = tuple(dict.fromkeys(path for paths, _ in files for path in paths))
+    modified = tuple(dict.fromkeys(path for _, paths in files for path in paths))
+    said = lines.named(texts)
+    said.setdefault(Kind.PATH, {}).update(dict.fromkeys(read + modified))
+    said[Kind.COMMAND] = dict.fromkeys(filter(None, ran))
+    outside = _in_order(said)
+    return Holding(
+        seq=seq,
+        id=event_id,
+        role=message.role,
+        texts=tuple(filter(None, (*thoughts, *texts))),
+        named=_in_order(lines.named(thoughts), said) if thoughts else outside,
+        said=outside,
+        calls=tuple(calls),
+        read=read,
+        modified=modified,
+        answers=message.tool_call_id if message.role == "toolResult" else "",
+        is_error=message.is_error or bool(shell and shell.exit_code),
+    )
+
+
+def commands_of(call: ToolCall) -> tuple[str, ...]:
+    """The distinct commands that a call gives a shell, in order."""
+    return tuple(dict.fromkeys(filter(None, _commands(call))))
+
+
+def _commands(call: ToolCall) -> list[str]:
+    return commands(_script(call.decoded)) if call.name in SHELLS else []
+
+
+def _in_order(
+    first: dict[Kind, dict[str, None]], *others: Mapping[Kind, dict[str, None]]
+) -> dict[Kind, tuple[str, ...]]:
+    """The values of each kind that has any, in order. Uses the first up."""
+    for each in others:
+        for kind, values in each.items():
+            first.setdefault(kind, {}).update(values)
+    return {kind: tuple(values) for kind, values in first.items() if values}
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """The strings within a JSON value, in order, its keys left out: they are names of the tool's, not of the work."""
+    # No recursion, for values may be nested deeply; the next one last.
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            pending += reversed(item.values())
+        elif isinstance(item, list):
+            pending += reversed(item)
+
+
+def _script(arguments: Any) -> str:
+    """The script in a shell call's arguments: a text, or words, of which `bash -lc` and the like have it last."""
+    given = arguments if isinstance(arguments, dict) else {}
+    script = next((given[name] for name in _SCRIPT_ARGUMENTS if name in given), "")
+    if not isinstance(script, list):
+        return script if isinstance(script, str) else ""
+    words = [word for word in script if isinstance(word, str)]
+    is_wrapped = len(words) > 2 and words[1].startswith("-") and words[1].endswith("c")  # noqa: PLR2004  shell, -c, script
+    return words[2] if is_wrapped else " ".join(words)

@@ -1,0 +1,142 @@
+"""Names in code, told by their shape."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from projections.mentions.mention import Found, words
+
+BRANDS: Final = words(
+    "GitHub GitLab BitBucket JavaScript TypeScript CoffeeScript macOS iOS iPadOS tvOS iPhone iPad iTerm OpenAI"
+    " OpenRouter DeepSeek YouTube LinkedIn PayPal eBay PostgreSQL MySQL MariaDB SQLite NoSQL MongoDB DynamoDB"
+    " GraphQL OAuth VSCode JetBrains IntelliJ WebStorm PyCharm PhpStorm PowerShell PyPI PyTorch TensorFlow NumPy"
+    " SciPy WordPress DevOps DevTools ChatGPT LaTeX FreeBSD OpenBSD OpenSSL OpenSSH OpenAPI OpenTelemetry CircleCI"
+    " jQuery gRPC mTLS FastAPI RabbitMQ CloudFlare DockerHub HuggingFace LangChain LangGraph LlamaIndex MacBook"
+    " AirPods WiFi DocBlock PHPDoc JavaDoc McDonald PhD kWh"
+)
+"""Products, techniques and names that are written like names in code: a small list, not all there are."""
+LITERALS: Final = words("true false null nil none None True False undefined NaN")
+"""Values that stand between backticks and name nothing."""
+KEYWORDS: Final = words("if for while switch catch return function async await super def fn func")
+"""Words of languages that brackets may follow."""
+RESERVED: Final = words(
+    "__dirname __filename __construct __destruct __call __callStatic __get __set __isset __unset __toString"
+    " __invoke __clone __sleep __wakeup __serialize __unserialize __debugInfo"
+)
+"""Names that PHP and Node gave their meaning; those of Python and C end in underscores as well."""
+HOSTS: Final = words("com org net io dev edu gov example invalid")
+"""Ends of hosts' names."""
+NO_LEFT: Final = words("e i eg ie ph etc vs cf ca approx fig no a.k.a")
+NO_RIGHT: Final = words(
+    "a actually also and as at because but can do don for from great he here how however i if in instead it its let"
+    " lets looking next no not now of ok on once only or perfect please she should since so still that the then there"
+    " these they this those to we what when where which while why will with yes you your e g git js json md ts txt"
+)
+"""What begins the next sentence behind a full stop without a blank, or is a file's extension."""
+
+
+_OPTION: Final = r"(?<![\w!-])--[A-Za-z][\w-]++"
+_PACKAGE: Final = r"(?<![\w@])@[a-z][\w.-]*+/[a-z][\w.-]*+"
+_LINK: Final = r"(?:::|\??\.)"
+_NAME: Final = r"[A-Za-z_][\w$]*+"
+# What stands behind a name tells much: the brackets of a call, the end of a quotation.
+_CHAIN: Final = rf"(?<![\w@]){_NAME}(?>(?:{_LINK}\#?[A-Za-z_$][\w$]*+)*)(?>(?:\(\)?|`)?)"
+
+SYMBOL: Final = rf"(?:{_OPTION}|{_PACKAGE}|{_CHAIN})"
+
+_SHAPE: Final = re.compile(
+    r"_*(?:"
+    r"[a-zA-Z0-9$]+(?:_+[a-zA-Z0-9$]+)+_?"  # snake_case, SCREAMING_SNAKE
+    r"|[a-z][a-z0-9$]*[A-Z][\w$]*"  # camelCase
+    r"|[A-Z][a-z0-9]+[A-Z][\w$]*"  # PascalCase
+    r"|[A-Z]{2,}[a-z]{2,}[\w$]*"  # HTTPServer
+    r")"
+)
+"""Not `_word_`, which is emphasis, nor `_word`, which may be its beginning, nor a ruler of underscores."""
+_RESERVED: Final = re.compile(r"__\w+__")
+_PROSE: Final = re.compile(r"Ma?c[A-Z][a-z]+|(?:[A-Z]{2,}|[a-z]?[A-Z]+)s|[A-Z]{2,}(?:ed|ing)")
+"""People (`McAdams`), and what prose makes of abbreviations (`URLs`, `APIs`)."""
+_NEXT_WORD: Final = re.compile(r" [a-z]")
+_SHORT_OPTION: Final = re.compile(r"[^\w\n]-$")
+_ESCAPES: Final = "bnrt"
+_LONGEST: Final = 80
+"""Characters of a name; longer ones are encoded data."""
+_AROUND: Final = 2
+"""Characters on either side of a name by which it is told."""
+_REMEMBERED: Final = 1 << 14
+"""Names that are remembered with what stood around them: the same few make up most of a program."""
+
+
+def find_symbol(text: str, start: int, stop: int) -> Found:
+    """The name without a call's brackets; none for a word of prose, a product, a host."""
+    raw = text[start:stop]
+    if raw[0] in "-@":
+        name = raw.rstrip("-.")
+        return None if _is_header(text, start, name) else (start, start + len(name), name)
+    if len(raw) > _LONGEST + len("n()`"):
+        return None
+    named = _named(text[max(0, start - _AROUND) : start], raw, text[stop : stop + _AROUND])
+    return (start + named[0], start + named[1], named[2]) if named else None
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _named(before: str, raw: str, behind: str) -> Found:
+    """What a name is, by what stands around it; places are counted from where it begins."""
+    start = 0
+    if before[-1:] == "\\" and raw[0] in _ESCAPES and not before[:-1].isalnum():
+        # `\bfooBar` of a regular expression, `"\nfooBar"` of a text in a text.
+        start, raw, before = 1, raw[1:], ""
+    name = raw.rstrip("()`")
+    if not name or len(name) > _LONGEST or _is_cut(before, name):
+        return None
+    is_chain = "." in name or "::" in name
+    if is_chain:
+        is_named = _is_chain(name, raw, before[-1:], raw[len(name) :] + behind)
+    else:
+        is_named = _is_name(name, raw, before[-1:])
+    return (start, start + len(name), name.replace("?", "")) if is_named else None
+
+
+def _is_header(text: str, start: int, name: str) -> bool:
+    return name == "--git" and text[max(0, start - 5) : start] == "diff "
+
+
+def _is_cut(before: str, name: str) -> bool:
+    r"""Whether a name is the rest of something: of `-sSfL`, or of `space\name`, which may also be `\n` and `ame`."""
+    if before[-1:] == "\\":
+        return name[0] in _ESCAPES
+    return _SHORT_OPTION.search(before) is not None
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a language gave a name its meaning: `__init__` and `__FILE__` stand in any program, and tell nothing."""
+    return name in RESERVED or _RESERVED.fullmatch(name) is not None
+
+
+def _is_name(name: str, raw: str, before: str) -> bool:
+    if is_reserved(name):
+        return False
+    if raw[-1] == "`" and before in ("`", "$") and name not in LITERALS:
+        return True
+    if raw[-1] == ")" and before != "-" and name not in KEYWORDS:
+        return True
+    if name in BRANDS or name.rstrip("s0123456789") in BRANDS:
+        return raw[-1] == "("
+    return _SHAPE.fullmatch(name) is not None and not _PROSE.fullmatch(name)
+
+
+def _is_chain(name: str, raw: str, before: str, behind: str) -> bool:
+    if "::" in name or raw[-1] in "()" or raw[-1] == before == "`":
+        return True
+    parts = name.replace("?", "").split(".")
+    first, last = parts[0].lower(), parts[-1].lower()
+    if any(_SHAPE.fullmatch(part) and part not in BRANDS for part in parts):
+        return last not in NO_RIGHT
+    if all(len(part) == 1 for part in parts) or behind[:1] in ("-", "@"):
+        return False
+    if first in NO_LEFT or last in NO_RIGHT or last in HOSTS:
+        return False
+    # "It is done.Next we" is two sentences.
+    return not (parts[-1][0].isupper() and len(parts[1:]) == 1 and _NEXT_WORD.match(behind))

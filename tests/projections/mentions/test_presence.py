@@ -1,0 +1,234 @@
+"""Whether a context names a thing: whole words of its texts, and paths in all their forms."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eventstore.views import Message, Text, Thinking
+from projections.mentions import Kind
+from projections.mentions.message_facts import holding
+from projections.mentions.path_names import Paths
+from projections.mentions.presence import Presence
+
+
+def says(*texts, paths=()):
+    """The presence of messages of one text each; `paths` are all that the context before spoke of."""
+    messages = [Message(role="user", blocks=(Text(text),)) for text in texts]
+    held = [holding(seq, f"e{seq}", message) for seq, message in enumerate(messages, 1)]
+    return Presence(held, Paths(paths))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (Kind.PATH, "src/parser.py"),
+        (Kind.SYMBOL, "parse_header"),
+        (Kind.IDENTIFIER, "0b9a4c1e-52d7-4f0e-9a3b-7c61d2e8f405"),
+        (Kind.ERROR, "ValueError: bad header in line 7"),
+        (Kind.URL, "https://example.com/x"),
+        (Kind.QUANTITY, "250 MB"),
+        (Kind.COMMAND, "pytest -q"),
+    ],
+)
+def test_a_thing_is_named_where_its_value_stands_alone_in_a_text(kind, value):
+    assert says(f"So: {value}").names(kind, value)
+    assert says(f"({value}), that is").names(kind, value)
+    assert not says("So: nothing").names(kind, value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        (Kind.SYMBOL, "parse_header", "parse_headers"),
+        (Kind.SYMBOL, "parse_header", "reparse_header"),
+        (Kind.SYMBOL, "--max", "--max-turns"),
+        (Kind.IDENTIFIER, "abc1234", "abc12345"),
+        (Kind.IDENTIFIER, "AB-12", "X-AB-12"),
+        (Kind.URL, "https://example.com/x", "https://example.com/x/y"),
+        (Kind.URL, "https://example.com/x", "https://example.com/x?y=1"),
+        (Kind.QUANTITY, "50 MB", "1.50 MB"),
+        (Kind.COMMAND, "npm run build", "npm run build:all"),
+        (Kind.COMMAND, "make", "cmake"),
+        (Kind.PATH, "src/a.ts", "src/a.ts.map"),
+        (Kind.PATH, "src/a.ts", "new-src/a.ts"),
+        (Kind.PATH, "a.ts", "data.ts"),
+    ],
+)
+def test_a_value_inside_a_longer_word_is_not_the_thing(kind, value, text):
+    assert not says(f"see {text} there").names(kind, value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        (Kind.SYMBOL, "parse_header", "self.parse_header(line)"),
+        (Kind.URL, "https://example.com/x", "https://example.com/x."),
+        (Kind.QUANTITY, "50 MB", "50 MB."),
+        (Kind.COMMAND, "git status", "git status --short"),
+        (Kind.PATH, "src/a.ts", "src/a.ts:12"),
+        (Kind.SYMBOL, "parse_header", "调用parse_header函数"),
+    ],
+)
+def test_punctuation_and_scripts_without_spaces_end_a_word(kind, value, text):
+    assert says(f"see {text} there").names(kind, value)
+
+
+def test_white_space_is_collapsed_on_both_sides():
+    assert says("then git\n   add\tsrc").names(Kind.COMMAND, "git  add src")
+
+
+def test_case_counts():
+    assert not says("Parse_Header").names(Kind.SYMBOL, "parse_header")
+
+
+def test_a_value_does_not_run_from_one_text_into_the_next():
+    assert not says("git", "status").names(Kind.COMMAND, "git status")
+
+
+def test_an_empty_context_names_nothing():
+    assert not says().names(Kind.COMMAND, "ls")
+
+
+def test_nothing_is_named_by_an_empty_value():
+    assert not says("text").names(Kind.COMMAND, "")
+
+
+def test_what_is_found_as_that_thing_is_named_however_it_is_written():
+    assert says("took 40ms").names(Kind.QUANTITY, "40 ms")
+
+
+def test_thinking_names_things_too():
+    message = Message(role="assistant", blocks=(Thinking("src/a.ts"),))
+    assert Presence([holding(1, "e1", message)], Paths(())).names(Kind.PATH, "src/a.ts")
+
+
+# Errors
+
+
+def test_an_error_is_named_by_its_message_without_the_marker():
+    error = "src/a.ts(5,3): error TS2304: Cannot find name 'fold'."
+    assert says("It stopped at Cannot find name 'fold'. again").names(Kind.ERROR, error)
+
+
+def test_a_message_of_a_few_letters_does_not_name_an_error():
+    assert not says("it was not found").names(Kind.ERROR, "Error: not found")
+
+
+def test_another_error_with_the_same_marker_is_another():
+    assert not says("ValueError: bad header in line 8").names(Kind.ERROR, "ValueError: bad header in line 7")
+
+
+# Paths
+
+MANY = ("/repo/a/index.ts", "/repo/b/index.ts")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/repo/src/a.ts", "src/a.ts"),
+        ("src/a.ts", "/repo/src/a.ts"),
+        ("./src/a.ts", "src/a.ts"),
+        ("../src/a.ts", "/repo/src/a.ts"),
+        ("~/src/a.ts", "/home/me/src/a.ts"),
+        ("C:\\repo\\src\\a.ts", "src/a.ts"),
+        ("/repo/src", "/repo/src/a.ts"),
+    ],
+)
+def test_a_path_is_named_by_a_shorter_and_by_a_longer_form(path, text):
+    assert says(f"see {text} there").names(Kind.PATH, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/repo/src/a.ts", "/other/src/a.ts"),
+        ("/repo/src/a.ts", "lib/a.ts"),
+        ("/repo/src/a.ts", "/src/a.ts"),
+        ("/repo/src/a.ts", "/repo/src"),
+        ("src/a.ts", "src/aa.ts"),
+    ],
+)
+def test_a_path_that_ends_otherwise_or_starts_elsewhere_is_another(path, text):
+    assert not says(f"see {text} there", paths=[path]).names(Kind.PATH, path)
+
+
+def test_a_bare_file_name_names_the_one_path_that_has_it():
+    assert says("see parser.ts", paths=["/repo/src/parser.ts"]).names(Kind.PATH, "/repo/src/parser.ts")
+
+
+def test_a_bare_file_name_is_not_found_for_one_of_many():
+    assert not says("see index.ts", paths=MANY).names(Kind.PATH, MANY[0])
+
+
+def test_forms_of_one_path_are_not_many():
+    forms = ["/repo/src/parser.ts", "src/parser.ts", "parser.ts"]
+    assert says("see parser.ts", paths=forms).names(Kind.PATH, forms[0])
+
+
+def test_a_bare_file_name_that_was_spoken_of_is_found_in_a_path_that_only_it_can_be():
+    one = ["index.ts", MANY[0]]
+    assert says(f"see {MANY[0]}", paths=one).names(Kind.PATH, "index.ts")
+    assert not says(f"see {MANY[0]}", paths=MANY).names(Kind.PATH, "index.ts")
+
+
+def test_a_bare_name_without_an_extension_may_be_any_word():
+    assert not says("the docs say so", paths=["/repo/docs"]).names(Kind.PATH, "/repo/docs")
+
+
+def test_a_path_is_found_though_it_does_not_look_like_one():
+    assert says("in Chapter One we see").names(Kind.PATH, "Chapter One")
+
+
+@pytest.mark.parametrize("path", [".", "./", "~", "/"])
+def test_where_paths_start_from_is_no_path(path):
+    assert not says("see ./src/a.ts and ~/b.ts").names(Kind.PATH, path)
+
+
+# Which message
+
+
+def test_the_first_message_that_names_a_thing_is_given():
+    presence = says("nothing", "`parse_header`", "parse_header")
+    assert presence.first(Kind.SYMBOL, "parse_header").id == "e2"
+
+
+def test_a_plain_word_in_an_earlier_message_goes_before_a_marked_one_in_a_later():
+    presence = says("the fold of it", "call `fold`")
+    assert presence.first(Kind.SYMBOL, "fold").id == "e1"
+
+
+def test_any_form_of_a_path_may_come_first():
+    presence = says("see a.ts", "src/a.ts", "/repo/src/a.ts", paths=["/repo/src/a.ts"])
+    assert presence.first(Kind.PATH, "/repo/src/a.ts").id == "e1"
+
+
+def test_a_message_without_a_text_moves_no_other():
+    held = [
+        holding(seq, f"e{seq}", Message(role="user", blocks=(Text(text),)))
+        for seq, text in enumerate(["", "git status", "", "ls", ""], 1)
+    ]
+    presence = Presence(held, Paths(()))
+    assert [presence.first(Kind.COMMAND, command).id for command in ("git status", "ls")] == ["e2", "e4"]
+
+
+def test_what_no_message_names_has_no_first():
+    assert says("text").first(Kind.SYMBOL, "parse_header") is None
+
+
+@given(texts=st.lists(st.text("ab -._/\n中", max_size=12), max_size=4), value=st.text("ab -.中", max_size=4))
+def test_the_search_finds_what_a_plain_expression_finds(texts, value):
+    words = " ".join(value.split())
+    letter = r"[^\W\u2e80-\uffff]"
+    whole = re.compile(
+        rf"(?<!{letter})(?<!{letter}[-./]){re.escape(words)}(?!{letter})(?![-./:=]{letter})", re.ASCII
+    )
+    expected = [
+        f"e{seq}" for seq, text in enumerate(texts, 1) if words and whole.search(" ".join(text.split()))
+    ]
+    first = says(*texts).first(Kind.COMMAND, value)
+    assert (first.id if first else None) == (expected[0] if expected else None)
