@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from cli.demo.script import play
+from cli.demo.player import play
 from cli.report.build import build_page
 from cli.report.material import read_material
 from cli.report.page import page_bytes

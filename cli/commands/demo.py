@@ -26,7 +26,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     import tempfile
 
     from cli.audit_view.screen import print_screen
-    from cli.demo.script import play
+    from cli.demo.player import play
     from cli.output import STORE, console, echo_json, echo_text
     from cli.tree_view import print_tree
     from eventstore import open_store

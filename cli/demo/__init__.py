@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from cli.demo.script import SESSION, play
+from cli.demo.player import SESSION, play
 
 __all__ = ["SESSION", "play"]

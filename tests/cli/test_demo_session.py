@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cli.demo.harness import POLICY
-from cli.demo.script import SESSION, play
+from cli.demo.player import SESSION, play
 from eventstore.event import Event
 from eventstore.exporting import export_pi
 from eventstore.formats import view_of_event

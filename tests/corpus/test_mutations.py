@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.demo.script import play
+from cli.demo.player import play
 from eventstore import export_original, export_pi, import_file, open_store
 from eventstore.errors import BadInputError
 from eventstore.frame import body_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.sessions import session_file
-from cli.demo.script import play
+from cli.demo.player import play
 from cli.report.build import build_page
 from cli.report.page import page_bytes
 from eventstore import EventLog, open_store

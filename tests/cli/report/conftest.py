@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.demo.script import play
+from cli.demo.player import play
 from cli.report.build import build_page
 from cli.report.material import Material
 from cli.report.model import Page
