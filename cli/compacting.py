@@ -14,7 +14,7 @@ from cli.own_files import POLICIES, TEMPLATES
 
 if TYPE_CHECKING:
     from compaction.part import PolicyPart
-    from compaction.policies import Policy
+    from compaction.policies.policy import Policy
     from compaction.summarizers import Cancellation
     from compaction.summarizers.asking import Asker
     from compaction.templates import Source, Template
@@ -207,7 +207,8 @@ def policy_named(name: str) -> Policy:
 
     Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
     """
-    from compaction.policies import find, policy_of_file
+    from compaction.policies import find
+    from compaction.policies.reading import policy_of_file
 
     return policy_of_file(Path(name)) if POLICIES.is_path(name) else find(name, [POLICIES.folder])
 

@@ -8,7 +8,8 @@ import msgspec
 
 from compaction.attempts import attempt_of
 from compaction.compactor import Compacted
-from compaction.maintaining import Advice, Maintainer
+from compaction.maintaining.advice import Advice
+from compaction.maintaining.maintainer import Maintainer
 from compaction.summaries.summary import Wishes
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.writing import SessionWriter

@@ -11,7 +11,7 @@ from compaction.compactor import Compactor
 from compaction.cuts import AnyCut
 from compaction.estimate import Estimate, estimate
 from compaction.plan import Plan
-from compaction.policies import Policy
+from compaction.policies.policy import Policy
 from eventstore.log import EventLog
 from eventstore.records import FileOperations
 from projections.settings import settings_at

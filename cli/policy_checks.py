@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from compaction.part import Limits
-    from compaction.policies import Policy
+    from compaction.policies.policy import Policy
     from compaction.templates import Source
     from eventstore.log import EventLog
     from projections.standpoint import Leaf
@@ -31,7 +31,7 @@ def check_templates(
     if not policy.summarizes:
         return
     from compaction.faults import FaultyInputError
-    from compaction.policies import unresolved_templates
+    from compaction.policies.checks import unresolved_templates
     from compaction.templates import find, with_session
     from projections.standpoint import stand
 
@@ -56,7 +56,7 @@ def check_window(policy: Policy, limits: Limits) -> None:
 def tell_misfits(policy: Policy, limits: Limits) -> None:
     """Tell on stderr what of a policy does not fit its model."""
     from cli.output import echo_note
-    from compaction.policies import warnings
+    from compaction.policies.checks import warnings
 
     for warning in warnings(policy, limits=limits):
         echo_note(warning)

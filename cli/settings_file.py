@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from compaction.faults import Fault, FaultyInputError, Keys, check, where
-from compaction.maintaining import Settings
+from compaction.maintaining.settings import Settings
 from compaction.part import Limits
 from eventstore.errors import BadInputError
 

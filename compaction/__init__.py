@@ -15,7 +15,7 @@ from compaction.undo import plan_undo, undo
 if TYPE_CHECKING:
     from compaction.compact import record_compaction
     from compaction.compactor import Compactor
-    from compaction.maintaining import Maintainer
+    from compaction.maintaining.maintainer import Maintainer
     from compaction.navigation.branch import record_branch_summary
     from compaction.navigation.navigate import go, move_to, plan_move
     from compaction.navigation.navigator import Navigator
@@ -38,7 +38,7 @@ __all__ = [
 
 _MODULES: Final = {
     "Compactor": "compaction.compactor",
-    "Maintainer": "compaction.maintaining",
+    "Maintainer": "compaction.maintaining.maintainer",
     "Navigator": "compaction.navigation.navigator",
     "go": "compaction.navigation.navigate",
     "move_to": "compaction.navigation.navigate",

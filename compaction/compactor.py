@@ -15,7 +15,7 @@ from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided, prompte
 from compaction.overtaken import overtaken
 from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction, plan_of
-from compaction.policies import Policy
+from compaction.policies.policy import Policy
 from compaction.prompts.shapes import SHAPES
 from compaction.reason import Reason
 from compaction.summaries.memory import notes_of

@@ -9,10 +9,10 @@ from typing import Any, Final
 import msgspec
 
 from compaction.continuations import CONTINUATIONS, NONE, Continued, Situation
-from compaction.cuts import has_open_calls
+from compaction.cuts.window import has_open_calls
 from compaction.part import Limits
 from compaction.plan import Plan
-from compaction.policies import Policy
+from compaction.policies.policy import Policy
 from compaction.reason import Reason
 from compaction.restore import fewer, restored
 from compaction.rewrites import Evict, Offload, shown_after, sized

@@ -16,11 +16,13 @@ from cli.toml_text import toml_text
 from compaction import rewrites
 from compaction.continuations import CONTINUATIONS
 from compaction.cuts import AnyCut
-from compaction.maintaining import Promotion, Settings
 from compaction.maintaining.advice import Do
 from compaction.maintaining.compact_tool import DONE
-from compaction.maintaining.settings import BranchSummaries
-from compaction.policies import Policy, Prompting, Restoring, parse, preset, preset_names
+from compaction.maintaining.settings import BranchSummaries, Promotion, Settings
+from compaction.policies import preset
+from compaction.policies.built_in import preset_names
+from compaction.policies.policy import Policy, Prompting, Restoring
+from compaction.policies.reading import parse
 from compaction.prompts.shapes import SHAPES
 from compaction.rewrites import AnyRewrite
 from compaction.summarizers.registry import SUMMARIZERS

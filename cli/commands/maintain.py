@@ -71,8 +71,9 @@ def command(
     from cli.texts import text_of, tools_of
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
-    from compaction.maintaining import Maintainer, Settings
+    from compaction.maintaining.maintainer import Maintainer
     from compaction.maintaining.overrides import policy_with
+    from compaction.maintaining.settings import Settings
     from compaction.part import Limits
     from eventstore.clock import epoch_milliseconds
     from eventstore.writing import SessionWriter

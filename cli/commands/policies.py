@@ -12,7 +12,7 @@ from cli.own_kinds import Asked, act, acting
 
 if TYPE_CHECKING:
     from compaction.part import Limits
-    from compaction.policies import Policy
+    from compaction.policies.policy import Policy
 
 
 @click.command("policies", epilog="Example:  refold policies show oh-my-pi")
@@ -44,7 +44,8 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
     from cli.compacting import policy_named
     from cli.output import console, echo_json, echo_problem, table, unbroken
     from cli.own_files import POLICIES
-    from compaction.policies import preset, preset_names
+    from compaction.policies import preset
+    from compaction.policies.built_in import preset_names
     from eventstore.errors import RefoldError
 
     found: list[tuple[Policy, str]] = []
@@ -81,7 +82,8 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     from cli.output import echo_json, echo_text, unbroken
     from cli.own_files import POLICIES
     from cli.toml_text import toml_text
-    from compaction.policies import preset, preset_names
+    from compaction.policies import preset
+    from compaction.policies.built_in import preset_names
     from eventstore.errors import BadInputError, NotFoundError, shell_command
 
     origin, extensible = origin or "pi", f"extend one of {', '.join(preset_names())}"
@@ -114,7 +116,8 @@ def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limit
     from cli.compacting import policy_named, template_sources
     from cli.output import echo_json, echo_note, echo_problem, echo_text, unbroken
     from compaction.faults import Fault
-    from compaction.policies import FaultyPolicyError, unresolved, warnings
+    from compaction.policies.checks import unresolved, warnings
+    from compaction.policies.reading import FaultyPolicyError
 
     policy, misfits, problems = None, list[str](), list[Fault]()
     try:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from compaction.compactor import Compactor
-from compaction.maintaining import Maintainer
+from compaction.maintaining.maintainer import Maintainer
 from compaction.navigation.navigator import Navigator
 from compaction.part import Limits
-from compaction.policies import parse
+from compaction.policies.reading import parse
 from compaction.summarizers.asking import Asker
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from projections.tokens import counter

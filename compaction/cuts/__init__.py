@@ -9,19 +9,14 @@ from compaction.cuts.cut import Cut, cut_before
 from compaction.cuts.keep_recent import KeepRecent
 from compaction.cuts.last_messages import LastMessages
 from compaction.cuts.tail_turn import TailTurn
-from compaction.cuts.window import Item, Window, has_open_calls, window
 
 __all__ = [
     "AnyCut",
     "Cut",
-    "Item",
     "KeepRecent",
     "LastMessages",
     "TailTurn",
-    "Window",
     "cut_before",
-    "has_open_calls",
-    "window",
 ]
 
 AnyCut = KeepRecent | TailTurn | LastMessages

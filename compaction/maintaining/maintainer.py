@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from compaction.compactor import Compacted, Compactor
-from compaction.cuts import has_open_calls
+from compaction.cuts.window import has_open_calls
 from compaction.maintaining import rules
 from compaction.maintaining.advice import Advice, after
 from compaction.maintaining.answers import failed_before_compaction, newest

@@ -9,27 +9,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from compaction.policies.built_in import SUFFIX, preset_names, preset_text
-from compaction.policies.checks import templates_of, unresolved, unresolved_templates, warnings
-from compaction.policies.policy import MessageSource, Policy, Prompting, Restoring
-from compaction.policies.reading import FaultyPolicyError, parse, policy_of_file
+from compaction.policies.policy import Policy
+from compaction.policies.reading import parse, policy_of_file
 from eventstore.errors import BadInputError, NotFoundError
-
-__all__ = [
-    "FaultyPolicyError",
-    "MessageSource",
-    "Policy",
-    "Prompting",
-    "Restoring",
-    "find",
-    "parse",
-    "policy_of_file",
-    "preset",
-    "preset_names",
-    "templates_of",
-    "unresolved",
-    "unresolved_templates",
-    "warnings",
-]
 
 
 def find(name: str, folders: Sequence[Path] = ()) -> Policy:

@@ -10,7 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from compaction.plan import Plan
-from compaction.policies import Prompting, templates_of
+from compaction.policies.checks import templates_of
+from compaction.policies.policy import Prompting
 from compaction.prompts import (
     Prompt,
     output_budget,

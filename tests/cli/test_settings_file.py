@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cli.settings_file import settings_in, settings_of
 from compaction.faults import FaultyInputError
-from compaction.maintaining import BranchSummaries, Promotion, Settings
+from compaction.maintaining.settings import BranchSummaries, Promotion, Settings
 from compaction.part import Limits
 from eventstore.errors import BadInputError
 

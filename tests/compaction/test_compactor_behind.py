@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.cuts import LastMessages, TailTurn
-from compaction.policies import Restoring
+from compaction.policies.policy import Restoring
 from compaction.triggers import Threshold
 from projections.context import build_context
 from tests.compaction.scripted import (

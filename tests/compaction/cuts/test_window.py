@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.cuts import KeepRecent, window
+from compaction.cuts import KeepRecent
+from compaction.cuts.window import window
 from compaction.part import Limits
 from eventstore.importing import import_file
 from eventstore.records import Compaction, CustomMessage, Label, ModelChange, Rewrite, Shown, Undone

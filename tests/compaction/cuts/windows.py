@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.cuts import Item, Window
-from compaction.cuts.window import TURN_STARTS
+from compaction.cuts.window import TURN_STARTS, Item, Window
 
 ROLES = {
     "u": "user",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
-from compaction.maintaining import Maintainer, Promotion, Settings
+from compaction.maintaining.maintainer import Maintainer
+from compaction.maintaining.settings import Promotion, Settings
 from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.records import record_of
 from eventstore.writing import SessionWriter

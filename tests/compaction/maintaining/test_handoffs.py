@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.maintaining import Settings
 from compaction.maintaining.rules import failure_message
+from compaction.maintaining.settings import Settings
 from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.writing import SessionWriter
 from projections.context import build_context

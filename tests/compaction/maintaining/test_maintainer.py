@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from compaction.faults import FaultyInputError
-from compaction.maintaining import BranchSummaries, Maintainer, Settings
-from compaction.maintaining.maintainer import REWRITES_WERE_ENOUGH
+from compaction.maintaining.maintainer import REWRITES_WERE_ENOUGH, Maintainer
 from compaction.maintaining.rules import SMALL_ENOUGH
-from compaction.policies import Restoring
+from compaction.maintaining.settings import BranchSummaries, Settings
+from compaction.policies.policy import Restoring
 from compaction.rewrites import Mask, Micro
 from eventstore.records import record_of
 from projections.context import build_context

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from compaction.compactor import Compactor
 from compaction.hooks import Cancel, Hooks
-from compaction.maintaining import Maintainer, Settings
+from compaction.maintaining.maintainer import Maintainer
+from compaction.maintaining.settings import Settings
 from compaction.part import Limits
 from compaction.summarizers.asking import Asker
 from eventstore.memory_log import MemoryLog

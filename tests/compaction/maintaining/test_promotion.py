@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.maintaining import Settings
+from compaction.maintaining.settings import Settings
 from compaction.triggers import Threshold
 from eventstore.records import ModelChange
 from projections.context import build_context

@@ -6,8 +6,9 @@ import pytest
 
 from compaction.cuts import LastMessages
 from compaction.hooks import Hooks
-from compaction.maintaining import Maintainer, Settings
+from compaction.maintaining.maintainer import Maintainer
 from compaction.maintaining.rules import OF_ANOTHER_MODEL, SMALL_ENOUGH, failure_message, on_error
+from compaction.maintaining.settings import Settings
 from compaction.overtaken import LEFT, WENT_ON
 from compaction.plan import ALL_TOGETHER, NOTHING_SAID
 from compaction.rewrites import Mask

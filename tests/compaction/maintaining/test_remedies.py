@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.hooks import Hooks, Supplied
-from compaction.maintaining import Maintainer
+from compaction.maintaining.maintainer import Maintainer
 from eventstore.records import record_of
 from projections.context import build_context
 from tests.compaction.maintaining.maintained import cancels, fails

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from compaction.continuations import CONTINUATIONS
-from compaction.maintaining import Promotion, Settings, rules
+from compaction.maintaining import rules
 from compaction.maintaining.compact_tool import Asked
 from compaction.maintaining.decisions import GAINED_NOTHING, Past, open_for
 from compaction.maintaining.rules import (
@@ -23,6 +23,7 @@ from compaction.maintaining.rules import (
     on_idle,
     remedy,
 )
+from compaction.maintaining.settings import Promotion, Settings
 from compaction.part import Limits
 from compaction.triggers import Threshold
 from eventstore.views import ToolCall

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent, LastMessages
-from compaction.maintaining import Maintainer
+from compaction.maintaining.maintainer import Maintainer
 from compaction.part import Limits
 from tests.compaction.maintaining.maintained import decisions, maintainer
 from tests.compaction.scripted import Scripted, compactor, kinds, long, policy, record, turns

@@ -5,14 +5,10 @@ from __future__ import annotations
 import pytest
 
 from compaction.part import Limits
-from compaction.policies import (
-    Prompting,
-    preset,
-    preset_names,
-    unresolved,
-    unresolved_templates,
-    warnings,
-)
+from compaction.policies import preset
+from compaction.policies.built_in import preset_names
+from compaction.policies.checks import unresolved, unresolved_templates, warnings
+from compaction.policies.policy import Prompting
 from compaction.summarizers.registry import SUMMARIZERS
 from compaction.templates import from_folder
 from compaction.triggers import Threshold

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec import Raw
 
-from compaction.cuts import KeepRecent, LastMessages, window
+from compaction.cuts import KeepRecent, LastMessages
+from compaction.cuts.window import window
 from compaction.part import Limits
 from compaction.policies import preset
 from eventstore.records import CustomMessage, MessageRecord
