@@ -21,15 +21,15 @@ from eventstore.frame import decode
 from eventstore.log import Snapshot
 from eventstore.records import Compaction, compose
 from eventstore.views import Message, Text
-from projections.context import Part
+from projections.context.cursor import Standpoint, path, stand
+from projections.context.parts import Part
+from projections.context.preview import Prospect
 from projections.mentions import Kind
 from projections.mentions.message_facts import Holdings, holding
 from projections.mentions.path_names import Paths
 from projections.mentions.presence import Presence
 from projections.metrics.future_use import future_use
-from projections.prospect import Prospect
 from projections.replacement import Replacement, replacement_of
-from projections.standpoint import Standpoint, path, stand
 from projections.tokens import counter
 
 FILES: Final = ("pi-mono-before-compaction.v3.jsonl", "pi-mono-large-session.v1.jsonl")

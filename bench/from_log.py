@@ -28,7 +28,7 @@ from eventstore import import_file, open_store
 from eventstore.event import Event
 from eventstore.lmdb_log import LmdbLog
 from eventstore.writing import SessionWriter
-from projections.standpoint import path, stand
+from projections.context.cursor import path, stand
 from projections.tokens import counter
 
 SOURCES: Final[tuple[MessageSource, ...]] = ("context", "log")

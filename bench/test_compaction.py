@@ -21,10 +21,10 @@ from compaction.summarizers.extractive import MOST, ExtractiveSummarizer
 from compaction.templates import built_in
 from eventstore import open_store
 from eventstore.importing import import_file
-from projections.context import parts_from
+from projections.context.build import parts_from
+from projections.context.cursor import stand
 from projections.mentions import mentions
 from projections.mentions.message_facts import Holdings
-from projections.standpoint import stand
 from projections.tokens import counter
 
 SESSIONS = {"60-10k": (10_000, 60), "1000-10k": (10_000, 1_000), "1000-100k": (100_000, 1_000)}

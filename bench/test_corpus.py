@@ -9,7 +9,7 @@ import pytest
 from bench import floor
 from bench.folding import fold_with_json, fold_with_msgspec
 from eventstore import open_store
-from projections.context import context_json
+from projections.context.build import context_json
 
 GROUP = "real-session"
 

@@ -9,7 +9,7 @@ import pytest
 from bench import floor
 from bench.folding import fold_with_json, fold_with_msgspec
 from eventstore import open_store
-from projections.context import build_context, context_json
+from projections.context.build import build_context, context_json
 
 LENGTHS = {"1k": 1_000, "10k": 10_000, "100k": 100_000}
 SHAPES = [(length, messages) for messages in (60, 1000) for length in LENGTHS]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from eventstore import open_store
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.renderers.anthropic import Rule, render
 from projections.requests import request as request_for
 from projections.validators import validator_named

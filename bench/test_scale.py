@@ -16,7 +16,7 @@ from eventstore import open_store
 from eventstore.frame import body_of
 from eventstore.records import Compaction, MessageRecord, compose
 from projections import tree
-from projections.context import context_json
+from projections.context.build import context_json
 
 WRITERS = 8
 EACH = 40

@@ -18,8 +18,8 @@ from eventstore.lmdb_log import LmdbLog
 from eventstore.log import Snapshot
 from eventstore.verify import check_event
 from projections.audit import Audit, audit
+from projections.context.cursor import Leaf
 from projections.prices import Prices
-from projections.standpoint import Leaf
 from projections.tokens import counter
 
 

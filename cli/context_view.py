@@ -9,7 +9,7 @@ from cli.output import counted, cut_line, printable, unbroken
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from projections.context import Context, Part
+    from projections.context.parts import Context, Part
     from projections.tokens import Counter
 
 _LINES: Final = 6

@@ -14,8 +14,8 @@ from compaction.plan import Plan
 from compaction.policies.policy import Policy
 from eventstore.log import EventLog
 from eventstore.records import FileOperations
+from projections.context.cursor import Leaf, stand
 from projections.settings import settings_at
-from projections.standpoint import Leaf, stand
 from projections.tokens import Counter, is_estimate
 
 

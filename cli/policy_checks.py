@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from compaction.policies.policy import Policy
     from compaction.templates import Source
     from eventstore.log import EventLog
-    from projections.standpoint import Leaf
+    from projections.context.cursor import Leaf
 
 
 def check_templates(
@@ -33,7 +33,7 @@ def check_templates(
     from compaction.faults import FaultyInputError
     from compaction.policies.checks import unresolved_templates
     from compaction.templates import find, with_session
-    from projections.standpoint import stand
+    from projections.context.cursor import stand
 
     with log.snapshot() as snapshot:
         in_session = with_session(sources, snapshot, stand(snapshot, session, leaf=leaf))

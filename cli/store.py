@@ -15,7 +15,7 @@ from cli.session_names import begin_with, newest_generation
 if TYPE_CHECKING:
     from eventstore.lmdb_log import LmdbLog
     from eventstore.log import Snapshot
-    from projections.standpoint import Leaf
+    from projections.context.cursor import Leaf
 
 _LONGEST_NUMBER: Final = 20
 """Characters of `#N` that can be the number of an event."""
@@ -134,7 +134,7 @@ def _is_session(snapshot: Snapshot, name: str) -> bool:
 
 def resolve_leaf(snapshot: Snapshot, session: str, name: str | None) -> Leaf:
     """The leaf that a person means: an event, `root`, or, where nothing is named, where the session stands."""
-    from projections.standpoint import ROOT
+    from projections.context.cursor import ROOT
 
     if name == "root":
         return ROOT

@@ -9,9 +9,9 @@ from compaction.summaries.summary import Summary
 from eventstore.checked import checked
 from eventstore.errors import NotFoundError
 from eventstore.writing import SessionWriter
-from projections.context import context_at
+from projections.context.build import context_at
+from projections.context.cursor import path, stand
 from projections.files import files_of
-from projections.standpoint import path, stand
 from projections.tokens import counter
 
 

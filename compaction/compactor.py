@@ -27,8 +27,8 @@ from eventstore.event import Parent
 from eventstore.log import Snapshot
 from eventstore.records import Attempt, Decision, DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
+from projections.context.cursor import Leaf, Standpoint, entry_id, newest_first, stand
 from projections.harness_prompt import HarnessPrompt, harness_prompt
-from projections.standpoint import Leaf, Standpoint, entry_id, newest_first, stand
 from projections.tokens import Counter
 
 __all__ = ["Compacted", "Compactor", "Outcome", "Prepared", "Reason"]

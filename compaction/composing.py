@@ -21,9 +21,10 @@ from compaction.summaries.summary import Summary
 from eventstore.event import Parent
 from eventstore.log import Snapshot
 from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, Shown, compose
-from projections.context import Part, context_at
-from projections.prospect import Prospect
-from projections.standpoint import Standpoint, newest_first, path, stand
+from projections.context.build import context_at
+from projections.context.cursor import Standpoint, newest_first, path, stand
+from projections.context.parts import Part
+from projections.context.preview import Prospect
 from projections.tokens import Counter
 
 _PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)

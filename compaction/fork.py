@@ -17,7 +17,7 @@ from eventstore.kinds import CODE_OF_KIND, OBSERVED_REWRITE, UNDONE, is_entry
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import Link, compose
 from eventstore.undo import append_at
-from projections.standpoint import Leaf, Standpoint, entry_id, stand
+from projections.context.cursor import Leaf, Standpoint, entry_id, stand
 
 _LABEL: Final = CODE_OF_KIND["label"]
 

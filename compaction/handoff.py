@@ -17,10 +17,10 @@ from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.records import CustomMessage, Link, ModelChange, Record
 from eventstore.writing import SessionWriter
-from projections.context import context_at
+from projections.context.build import context_at
+from projections.context.cursor import Leaf, stand
 from projections.harness_prompt import HarnessPrompt, harness_prompt
 from projections.settings import Settings
-from projections.standpoint import Leaf, stand
 
 HANDOFF: Final = "handoff"
 """The template's name, and the type of the message that holds the document."""

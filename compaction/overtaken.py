@@ -8,8 +8,8 @@ from typing import Final
 from eventstore.event import Event
 from eventstore.frame import decode, header_of
 from eventstore.log import Snapshot
+from projections.context.cursor import Standpoint, stand
 from projections.coverage import bears_message
-from projections.standpoint import Standpoint, stand
 
 COMPACTED: Final = "somebody has compacted it meanwhile"
 LEFT: Final = "somebody has left the branch meanwhile"

@@ -13,9 +13,10 @@ from compaction.policies.policy import MessageSource, Policy
 from eventstore.frame import header_of
 from eventstore.log import Snapshot
 from eventstore.records import FileOperations
-from projections.context import Part, context_at, parts_from
+from projections.context.build import context_at, parts_from
+from projections.context.cursor import Standpoint
+from projections.context.parts import Part
 from projections.files import files_at
-from projections.standpoint import Standpoint
 from projections.tokens import Counter
 
 NO_MESSAGES: Final = "there are no messages"

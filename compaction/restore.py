@@ -12,7 +12,7 @@ from eventstore.formats import view_of_event
 from eventstore.javascript import tolerant_json
 from eventstore.records import CustomMessage
 from eventstore.views import Message
-from projections.context import Fate, Part
+from projections.context.parts import Fate, Part
 from projections.tokens import Counter
 
 RESTORED: Final = "restored_file"

@@ -16,9 +16,10 @@ from eventstore.frame import decode
 from eventstore.log import Snapshot
 from eventstore.records import Link, Rewrite, Shown, record_of
 from eventstore.writing import SessionWriter, until_ours
-from projections.context import Part, context_at
-from projections.overlay import overlaid
-from projections.standpoint import Leaf, entry_id, stand
+from projections.context.build import context_at
+from projections.context.cursor import Leaf, entry_id, stand
+from projections.context.overlay import overlaid
+from projections.context.parts import Part
 from projections.tokens import Counter
 
 

@@ -16,10 +16,11 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.records import FORMAT, Label, Undone, compose
 from eventstore.undo import append_at, append_of, in_effect
 from eventstore.writing import SessionWriter, until_ours
-from projections.context import Context, context_at
-from projections.labels import LabelFold
-from projections.prospect import Prospect
-from projections.standpoint import entry_id, stand
+from projections.context.build import context_at
+from projections.context.cursor import entry_id, stand
+from projections.context.parts import Context
+from projections.context.preview import Prospect
+from projections.tree import LabelFold
 
 PRODUCED: Final = frozenset({"compaction", "rewrite", "branch_summary", "leaf_moved"})
 """Kinds of entries that say what contexts show: what an undo without a target looks for."""

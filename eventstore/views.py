@@ -6,6 +6,7 @@ itself, and a session has thousands: the garbage collector need not look at them
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import msgspec
@@ -142,3 +143,19 @@ def shell_text(shell: Shell) -> str:
     if shell.truncated and shell.full_output:
         text += f"\n\n[Output truncated. Full output: {shell.full_output}]"
     return text
+
+
+def answered(messages: Sequence[Message]) -> dict[int, int]:
+    """From the place of each tool result to that of the message with its call; a result without one is left out.
+
+    Harnesses that count calls anew in each turn give several calls one id: a result answers the newest of them
+    before it.
+    """
+    newest: dict[str, int] = {}
+    found: dict[int, int] = {}
+    for place, message in enumerate(messages):
+        if message.role == "toolResult" and message.tool_call_id in newest:
+            found[place] = newest[message.tool_call_id]
+        for call in message.tool_calls:
+            newest[call.id] = place
+    return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from projections.audit import audit
-from projections.context import Context, Fate, Part, build_context
+from projections.context.build import build_context
+from projections.context.cursor import ROOT
+from projections.context.parts import Context, Fate, Part
 from projections.files import file_operations
 from projections.settings import settings
-from projections.standpoint import ROOT
 from projections.title import title
 from projections.tree import tree
 

@@ -17,8 +17,10 @@ from eventstore.records import FileOperations, Rewrite, record_of
 from eventstore.sources import earlier_generation
 from eventstore.undo import in_effect
 from eventstore.views import Usage
-from projections.context import Context, context_at
-from projections.contexts_along import ContextsAlong
+from projections.context.along import ContextsAlong
+from projections.context.build import context_at
+from projections.context.cursor import Leaf, Standpoint, stand
+from projections.context.parts import Context
 from projections.coverage import Coverage, covered
 from projections.files import FileSets, claimed_files, files_of, left_entries
 from projections.mentions.message_facts import Holdings
@@ -29,7 +31,6 @@ from projections.metrics.session_cost import SessionCost, session_cost
 from projections.prices import Prices, library_prices
 from projections.replacement import Replacement, end_of_change, replaced, start_of_change
 from projections.settings import settings_at
-from projections.standpoint import Leaf, Standpoint, stand
 from projections.title import first_request, title
 from projections.tokens import Counter, counter, is_estimate
 from projections.usage import measured

@@ -8,10 +8,11 @@ import msgspec
 
 from eventstore.frame import decode
 from eventstore.log import EventLog, Snapshot
-from projections.context import Context, Part, context_at
+from projections.context.build import context_at
+from projections.context.cursor import Leaf, Standpoint, path, stand
+from projections.context.parts import Context, Part
 from projections.coverage import covered
 from projections.files import left_entries
-from projections.standpoint import Leaf, Standpoint, path, stand
 from projections.tokens import Counter, counter, is_estimate
 
 

@@ -16,7 +16,7 @@ from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations
 from eventstore.views import ToolCall
-from projections.standpoint import Leaf, Standpoint, stand
+from projections.context.cursor import Leaf, Standpoint, stand
 
 READS: Final = frozenset({"read", "Read", "read_file", "view", "NotebookRead"})
 """Tools that read the file in their path argument, as pi, oh-my-pi, Claude Code, Codex and opencode call them."""

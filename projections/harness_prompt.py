@@ -9,7 +9,7 @@ import msgspec
 from eventstore.frame import body_of, header_of, kind_of
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
-from projections.standpoint import Standpoint
+from projections.context.cursor import Standpoint
 
 _KIND: Final = "session_init"
 

@@ -9,9 +9,10 @@ import msgspec
 from eventstore.event import Event
 from eventstore.frame import decode
 from eventstore.log import Snapshot
-from projections.context import Context, Part, context_at
+from projections.context.build import context_at
+from projections.context.cursor import Standpoint
+from projections.context.parts import Context, Part
 from projections.files import left_entries
-from projections.standpoint import Standpoint
 
 
 class Replacement(msgspec.Struct, frozen=True, kw_only=True):

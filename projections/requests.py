@@ -11,7 +11,7 @@ from typing import Final, Unpack
 import msgspec
 
 from eventstore.errors import NotFoundError
-from projections.context import Context
+from projections.context.parts import Context
 from projections.renderers.anthropic import render as render_for_anthropic
 from projections.renderers.rendering import Options, Renderer, Repair
 from projections.validators import Violation, validator_named

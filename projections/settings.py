@@ -12,8 +12,8 @@ from eventstore.frame import Buffer, body_of, digest_of, pointers_of, span_of
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.kinds import MODEL_CHANGE
 from eventstore.log import EventLog, Snapshot
+from projections.context.cursor import Leaf, stand
 from projections.memo import Memo
-from projections.standpoint import Leaf, stand
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -19,7 +19,7 @@ from eventstore.formats import view_of_message
 from eventstore.javascript import utf8_length, utf16_length
 from eventstore.log import EventLog
 from eventstore.views import Image
-from projections.context import Part
+from projections.context.parts import Part
 from projections.settings import Model
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import click
 from cli.options import as_of_option, counter_option, leaf_option, utf8
 
 if TYPE_CHECKING:
-    from projections.context import Context
+    from projections.context.parts import Context
     from projections.tokens import Counter
 
 
@@ -85,7 +85,7 @@ def command(
     from cli.request import echo_request
     from cli.store import opened_session, resolve_leaf
     from cli.texts import text_of
-    from projections.context import build_context
+    from projections.context.build import build_context
     from projections.renderers.transcript import transcript
     from projections.requests import request
     from projections.tokens import counter as counter_named

@@ -30,7 +30,7 @@ def command(
     from cli.store import opened_session, resolve_event
     from eventstore.records import Label
     from eventstore.writing import SessionWriter
-    from projections.standpoint import stand
+    from projections.context.cursor import stand
 
     if is_removed and text is not None:
         raise click.UsageError("--remove goes without a text", ctx)
@@ -57,7 +57,7 @@ def _label(snapshot: Snapshot, session: str, target: str) -> str | None:
     """The label that an entry has."""
     from eventstore.frame import decode, header_of
     from eventstore.kinds import CODE_OF_KIND
-    from projections.labels import LabelFold
+    from projections.tree import LabelFold
 
     fold, code = LabelFold(), CODE_OF_KIND["label"]
     for frame in snapshot.frames(session):

@@ -44,7 +44,7 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
     """
     from cli.output import console, echo_json, paged
     from cli.store import opened_session
-    from projections.standpoint import stand
+    from projections.context.cursor import stand
 
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
         _check_named(snapshot, name, kind=chosen["kind"], role=chosen["role"])

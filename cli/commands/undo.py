@@ -10,7 +10,7 @@ from cli.options import json_option
 
 if TYPE_CHECKING:
     from compaction.undo import Undo
-    from projections.context import Context
+    from projections.context.parts import Context
 
 
 _COUNTER: Final = "utf16/4"
@@ -35,7 +35,7 @@ def command(ctx: click.Context, session: str, event: str | None, *, dry_run: boo
     from cli.store import opened_session, resolve_event
     from compaction.undo import context_after, plan_undo, undo
     from eventstore.writing import SessionWriter
-    from projections.context import build_context
+    from projections.context.build import build_context
 
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:

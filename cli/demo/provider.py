@@ -10,7 +10,7 @@ import msgspec
 
 from eventstore.estimates import utf16_tokens
 from eventstore.formats import view_of_message
-from projections.context import Part
+from projections.context.parts import Part
 
 PROVIDER: Final = "anthropic"
 OVERHEAD: Final = 9_000

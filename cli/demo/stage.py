@@ -12,7 +12,7 @@ from cli.demo.tools import Call, Disk
 from eventstore.log import EventLog
 from eventstore.records import CustomMessage, Label, ModelChange, Record, SessionInfo, ThinkingLevelChange
 from eventstore.writing import SessionWriter
-from projections.context import build_context
+from projections.context.build import build_context
 
 _START: Final = datetime(2026, 3, 4, 9, 12, tzinfo=UTC)
 _SPREAD: Final = 0x9E3779B1

@@ -9,7 +9,7 @@ import msgspec
 from eventstore.estimates import fragments
 from eventstore.formats import view_of_message
 from eventstore.views import Message
-from projections.context import Part
+from projections.context.parts import Part
 from projections.diff import Change
 from projections.mentions import Kind, mentions
 from projections.replacement import Replacement

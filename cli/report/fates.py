@@ -8,7 +8,7 @@ import msgspec
 
 from cli.replaced import undone
 from cli.report.material import Material
-from projections.context import Fate
+from projections.context.parts import Fate
 from projections.diff import Change
 
 

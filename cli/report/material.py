@@ -15,10 +15,11 @@ from eventstore.frame import decode
 from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message
 from projections.audit import Audit, audit
-from projections.context import Fate, context_at, part_of
+from projections.context.build import context_at, part_of
+from projections.context.cursor import Leaf, Standpoint, path, stand
+from projections.context.parts import Fate
 from projections.prices import Prices
 from projections.replacement import replacement_of
-from projections.standpoint import Leaf, Standpoint, path, stand
 from projections.timeline import Timeline, timeline
 from projections.tokens import Counter
 from projections.tree import Tree, tree

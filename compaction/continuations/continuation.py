@@ -10,7 +10,7 @@ import msgspec
 from compaction.reason import Reason
 from eventstore.event import Event
 from eventstore.records import CustomMessage, MessageRecord
-from projections.context import Part
+from projections.context.parts import Part
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from eventstore.event import Event
 from eventstore.formats import view_of_message
 from eventstore.views import Image, Message, Opaque
-from projections.context import Part
+from projections.context.parts import Part
 from projections.continuation import is_continuation
 
 

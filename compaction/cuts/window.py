@@ -13,11 +13,12 @@ from eventstore.formats import view_of_event, view_of_message
 from eventstore.frame import decode, header_of
 from eventstore.log import Snapshot
 from eventstore.undo import append_at, append_of
-from projections.context import Part, part_of, parts_from
+from eventstore.views import answered
+from projections.context.build import part_of, parts_from
+from projections.context.cursor import Standpoint, path
+from projections.context.parts import Part
 from projections.continuation import repeats_nothing
 from projections.coverage import bears_message
-from projections.pairing import answered
-from projections.standpoint import Standpoint, path
 from projections.tokens import Counter
 from projections.usage import FAILED, measured
 

@@ -19,7 +19,8 @@ from eventstore.javascript import stringify
 from eventstore.records import MessageRecord, Shown
 from eventstore.views import ToolCall
 from eventstore.writing import SessionWriter, until_ours
-from projections.context import Part, build_context
+from projections.context.build import build_context
+from projections.context.parts import Part
 from projections.usage import FAILED
 
 TOOL: Final = "compact"

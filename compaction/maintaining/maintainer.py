@@ -26,10 +26,10 @@ from compaction.summarizers.refusal import one_line
 from eventstore.checked import checked
 from eventstore.records import Decision, DecisionOutcome
 from eventstore.writing import SessionWriter
-from projections.context import build_context, context_at
-from projections.context_size import ContextSize, context_size
+from projections.context.build import build_context, context_at
+from projections.context.cursor import Leaf, stand
 from projections.harness_prompt import HarnessPrompt
-from projections.standpoint import Leaf, stand
+from projections.usage import ContextSize, context_size
 
 REWRITES_WERE_ENOUGH: Final = "rewrites made the context small enough"
 _ANSWERED: Final = "the calls that ask for a compaction have their results already"

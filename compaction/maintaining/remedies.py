@@ -23,8 +23,8 @@ from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.records import DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
-from projections.context_size import ContextSize
-from projections.standpoint import Leaf, stand
+from projections.context.cursor import Leaf, stand
+from projections.usage import ContextSize
 
 _NOTHING_CAME: Final = (SummarizerError, BadInputError, NotFoundError, VersionConflictError)
 """What is raised where nothing came of asking: also for a template that is not there, tools that are none, a new

@@ -16,7 +16,7 @@ from compaction.reason import Reason
 from compaction.summarizers.refusal import one_line
 from compaction.summarizers.too_long import says_too_long
 from compaction.triggers import AnyTrigger
-from projections.standpoint import ROOT, Leaf
+from projections.context.cursor import ROOT, Leaf
 from projections.usage import CUT_OFF, FAILED
 
 Remedy = Literal["switch-model", "hand-off", "compact"]

@@ -13,8 +13,8 @@ from eventstore.event import Event
 from eventstore.log import Snapshot
 from eventstore.records import BranchSummary
 from eventstore.writing import SessionWriter
+from projections.context.cursor import Leaf, entry_id, path, stand
 from projections.files import files_of
-from projections.standpoint import Leaf, entry_id, path, stand
 
 PREAMBLE: Final = "Tried on another branch before the return to this point:"
 """How the text of every branch summary begins, as in pi: the model is told what it reads."""

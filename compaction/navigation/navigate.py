@@ -19,9 +19,9 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations, Label, LeafMoved, Record
 from eventstore.sources import observed_rewrites
 from eventstore.writing import SessionWriter
+from projections.context.cursor import Leaf, Standpoint, entry_id, stand
 from projections.coverage import bears_message
 from projections.files import files_of
-from projections.standpoint import Leaf, Standpoint, entry_id, stand
 
 GREW: Final = "the branch has grown meanwhile"
 _SAYS_NOTHING: Final = frozenset(CODE_OF_KIND[kind] for kind in SAYS_NOTHING)

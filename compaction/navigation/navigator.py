@@ -17,7 +17,7 @@ from compaction.summarizers.asking import Asker, Reply
 from compaction.templates import Source
 from eventstore.records import Attempt, Decision, DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
-from projections.standpoint import Leaf
+from projections.context.cursor import Leaf
 from projections.tokens import Counter
 
 NOTHING_TO_SUMMARIZE: Final = "what is left holds no message to summarize"

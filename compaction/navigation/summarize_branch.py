@@ -20,8 +20,9 @@ from compaction.triggers import Threshold
 from eventstore.checked import checked
 from eventstore.sources import observed_rewrites
 from eventstore.writing import SessionWriter
-from projections.context import Part, part_of
-from projections.standpoint import stand
+from projections.context.build import part_of
+from projections.context.cursor import stand
+from projections.context.parts import Part
 from projections.tokens import Counter
 
 MOST_OUTPUT: Final = 2_048

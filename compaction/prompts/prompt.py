@@ -10,7 +10,7 @@ import msgspec
 
 from compaction.prompts.conversation import in_tag
 from compaction.templates import Template
-from projections.context import Part
+from projections.context.parts import Part
 
 _PREVIOUS: Final = "previous-summary"
 _CARRY_OVER: Final = (

@@ -10,8 +10,8 @@ from eventstore.estimates import fragments
 from eventstore.formats import view_of_message
 from eventstore.records import Shown
 from eventstore.views import Message, ToolCall
-from projections.context import Fate, Part
-from projections.overlay import overlaid
+from projections.context.overlay import overlaid
+from projections.context.parts import Fate, Part
 from projections.tokens import Counter
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from compaction.part import PolicyPart, Positive
 from compaction.rewrites.sized_context import SizedContext, SizedMessage
 from eventstore.records import Shown
-from projections.pairing import answered
+from eventstore.views import answered
 
 _PLACEHOLDER: Final = re.compile(r"\[snipped (\d+) messages from conversation middle\]")
 

@@ -9,7 +9,7 @@ import msgspec
 
 from compaction.summarizers import CancelledError
 from compaction.summarizers.asking import AskingError, Reply
-from projections.context import Part
+from projections.context.parts import Part
 
 MOST_REFUSALS: Final = 3
 """How often a conversation may be refused for its length until its summary has failed."""

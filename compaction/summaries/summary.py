@@ -26,7 +26,7 @@ from compaction.summarizers import CancelledError
 from compaction.summarizers.asking import Asker, AskingError, Reply, ask
 from compaction.templates import SYSTEM, Source, Template, find, with_text
 from eventstore.formats import view_of_message
-from projections.context import Part
+from projections.context.parts import Part
 from projections.harness_prompt import HarnessPrompt
 from projections.tokens import Counter
 

@@ -8,7 +8,7 @@ from compaction.prompts import Prompt
 from compaction.summarizers.summarizer import SummarizerError
 from eventstore.errors import BadInputError
 from eventstore.javascript import stringify
-from projections.context import Context, Fate, Part
+from projections.context.parts import Context, Fate, Part
 from projections.requests import Request, request
 from projections.settings import Settings
 from projections.validators import Violation

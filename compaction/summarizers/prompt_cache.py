@@ -8,7 +8,7 @@ from compaction.prompts import Prompt
 from compaction.rewrites.protection import CACHE_LIFETIME
 from eventstore.formats import view_of_message
 from eventstore.views import Message, Thinking
-from projections.context import Part
+from projections.context.parts import Part
 
 
 def may_be_cached(prompt: Prompt, *, model: str, now: int) -> bool:

@@ -15,7 +15,7 @@ from eventstore.errors import BadInputError
 from eventstore.javascript import tolerant_json
 from eventstore.kinds import CUSTOM
 from eventstore.log import Snapshot
-from projections.standpoint import Standpoint, entries_of
+from projections.context.cursor import Standpoint, entries_of
 
 Source = Callable[[str], "Template | None"]
 """Somewhere to look for a template by its name; None where it is not."""

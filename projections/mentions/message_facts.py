@@ -14,7 +14,7 @@ import msgspec
 from eventstore.event import Event
 from eventstore.formats import view_of_event, view_of_message
 from eventstore.views import Message, Text, Thinking, ToolCall
-from projections.context import Part
+from projections.context.parts import Part
 from projections.files import called_files
 from projections.mentions import Kind, Mention, commands, mentions
 from projections.mentions.path_names import Names, names_of

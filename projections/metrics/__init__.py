@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from eventstore.event import Event
 from eventstore.formats import view_of_message
 from eventstore.javascript import tolerant_json
-from projections.context import Part
+from projections.context.parts import Part
 from projections.mentions.message_facts import Holdings
 from projections.metrics.asked import asked_by
 from projections.metrics.cache import Cache, cache

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from eventstore.estimates import fragments
 from eventstore.formats import view_of_event, view_of_message
-from projections.context import Part
+from projections.context.parts import Part
 from projections.mentions.instructions import instructions_in, is_instruction
 from projections.mentions.prose import sentences
 from projections.metrics.likeness import Lines, collapsed, content

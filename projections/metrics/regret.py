@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
-from projections.context import Fate, Part
+from projections.context.parts import Fate, Part
 from projections.mentions import Kind
 from projections.mentions.message_facts import Holding, Holdings
 from projections.metrics.shapes import Shape

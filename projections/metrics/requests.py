@@ -13,11 +13,12 @@ from eventstore.event import Event
 from eventstore.log import Snapshot
 from eventstore.sources import observed_rewrites
 from eventstore.views import Usage
-from projections.context import Part, context_at, part_of
-from projections.contexts_along import ContextsAlong
+from projections.context.along import ContextsAlong
+from projections.context.build import context_at, part_of
+from projections.context.cursor import Standpoint, path
+from projections.context.parts import Part
 from projections.coverage import bears_message
 from projections.replacement import Replacement
-from projections.standpoint import Standpoint, path
 from projections.tokens import Counter
 from projections.usage import assistant_messages, measured
 

@@ -9,9 +9,9 @@ import msgspec
 
 from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message, Usage
+from projections.context.cursor import Standpoint, stand
 from projections.metrics.shapes import Shape
 from projections.prices import Prices
-from projections.standpoint import Standpoint, stand
 from projections.usage import assistant_messages, paid
 
 

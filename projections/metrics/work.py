@@ -11,7 +11,7 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.views import ToolCall
-from projections.context import Part
+from projections.context.parts import Part
 from projections.files import called_files
 from projections.mentions.message_facts import Holding, Holdings
 

@@ -6,7 +6,7 @@ from typing import Protocol, TypedDict, Unpack
 
 import msgspec
 
-from projections.context import Context
+from projections.context.parts import Context
 
 
 class Options(TypedDict, total=False):

@@ -11,7 +11,7 @@ from typing import Final
 from eventstore.formats import view_of_message
 from eventstore.javascript import cut_utf16, key_order, stringify, utf16_length
 from eventstore.views import Message, Text, Thinking, ToolCall
-from projections.context import Context, Part
+from projections.context.parts import Context, Part
 from projections.renderers.stand_ins import stand_in
 
 LONGEST_RESULT: Final = 2000

@@ -9,7 +9,7 @@ from typing import Final
 
 from eventstore.errors import NotFoundError
 from projections.rules import pi
-from projections.rules.rules import HarnessRules
+from projections.rules.base import HarnessRules
 
 HARNESS_RULES: Final[dict[str, HarnessRules]] = {rules.name: rules for rules in (pi.RULES,)}
 

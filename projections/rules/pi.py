@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.kinds import BRANCH_SUMMARY, CUSTOM_MESSAGE, MESSAGE
 from eventstore.records import Shown
-from projections.rules.rules import HarnessRules
+from projections.rules.base import HarnessRules
 
 
 class _Fields(msgspec.Struct, frozen=True):

@@ -20,7 +20,8 @@ from eventstore.memory_log import MemoryLog
 from eventstore.verify import verify
 from eventstore.views import Message
 from projections.audit import Audit, audit
-from projections.context import Context, Fate, build_context, context_json
+from projections.context.build import build_context, context_json
+from projections.context.parts import Context, Fate
 from projections.title import title
 from projections.tree import tree
 

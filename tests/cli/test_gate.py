@@ -7,10 +7,10 @@ import pytest
 
 from cli.gate import KINDS, METRICS, Bound, bound, breaches, share_of
 from eventstore.lmdb_log import LmdbLog
+from projections.context.cursor import stand
 from projections.mentions.message_facts import Holdings
 from projections.metrics.recall import recall as recall_of
 from projections.replacement import replacement_of
-from projections.standpoint import stand
 from tests.support.measured import (
     audit,
     branch_summary,

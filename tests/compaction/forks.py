@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from compaction import fork
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.tree import tree
 from tests.support.talk import texts_of
 

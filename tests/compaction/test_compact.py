@@ -16,7 +16,7 @@ from eventstore.records import (
     record_of,
 )
 from projections.audit import Counts, audit
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.support.events import version
 from tests.support.talk import assistant, call, texts_of, user
 

@@ -15,7 +15,7 @@ from compaction.templates import from_folder
 from eventstore.errors import NotFoundError
 from eventstore.event import NewEvent
 from eventstore.records import Custom, Undone
-from projections.context import build_context, context_json
+from projections.context.build import build_context, context_json
 from projections.renderers.anthropic import render
 from tests.compaction.scripted import (
     Scripted,

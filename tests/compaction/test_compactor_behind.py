@@ -5,7 +5,7 @@ from __future__ import annotations
 from compaction.cuts import LastMessages, TailTurn
 from compaction.policies.policy import Restoring
 from compaction.triggers import Threshold
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.compaction.scripted import (
     Scripted,
     compactor,

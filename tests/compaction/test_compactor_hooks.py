@@ -14,7 +14,7 @@ from compaction.summarizers.asking import AskingError
 from eventstore.errors import CorruptionError
 from eventstore.formats.pi.export import pi_line
 from eventstore.records import ModelChange, record_of
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.compaction.scripted import (
     Scripted,
     compactor,

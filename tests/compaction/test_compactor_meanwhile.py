@@ -11,7 +11,7 @@ from compaction.policies.policy import Restoring
 from eventstore.errors import VersionConflictError
 from eventstore.records import CustomMessage
 from eventstore.writing import SessionWriter
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.compaction.scripted import (
     Scripted,
     compactor,

@@ -13,8 +13,8 @@ from compaction.summaries.summary import Summary
 from compaction.triggers import Threshold
 from eventstore.event import Parent
 from eventstore.records import FileOperations
-from projections.context import build_context
-from projections.standpoint import stand
+from projections.context.build import build_context
+from projections.context.cursor import stand
 from projections.tokens import counter
 from tests.compaction.scripted import long, policy, turns
 from tests.support.events import version

@@ -12,7 +12,7 @@ from compaction.plan import Plan, plan_compaction
 from compaction.policies.policy import Policy, Prompting, Restoring
 from compaction.summaries.file_tags import with_file_tags
 from eventstore.records import FileOperations
-from projections.standpoint import stand
+from projections.context.cursor import stand
 from tests.compaction.rewrites.contexts import TOKENS, long
 from tests.support.talk import Story, assistant, call, result, user
 

@@ -19,9 +19,9 @@ from eventstore.records import (
     record_of,
 )
 from eventstore.verify import verify
+from projections.context.cursor import ROOT
 from projections.files import file_operations
 from projections.settings import settings as settings_of
-from projections.standpoint import ROOT
 from projections.tree import tree
 from tests.compaction.forks import forked, shown
 from tests.support.events import events, version

@@ -11,8 +11,8 @@ from eventstore.records import (
     record_of,
 )
 from eventstore.verify import verify
-from projections.context import context_json
-from projections.standpoint import ROOT
+from projections.context.build import context_json
+from projections.context.cursor import ROOT
 from projections.title import title
 from projections.tree import tree
 from tests.compaction.forks import forked

@@ -15,7 +15,7 @@ from eventstore.errors import BadInputError, VersionConflictError
 from eventstore.event import NewEvent
 from eventstore.records import record_of
 from eventstore.writing import SessionWriter
-from projections.context import build_context, context_json
+from projections.context.build import build_context, context_json
 from projections.settings import settings
 from tests.compaction.scripted import Scripted, complete, record
 from tests.support.events import events

@@ -6,7 +6,7 @@ import pytest
 
 from compaction.overtaken import COMPACTED, LEFT, WENT_ON, overtaken, went_on
 from eventstore.records import Compaction, CustomMessage, Label, Undone
-from projections.standpoint import stand
+from projections.context.cursor import stand
 from tests.support.events import version
 from tests.support.talk import user
 

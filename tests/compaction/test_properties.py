@@ -25,9 +25,9 @@ from compaction.undo import undo
 from eventstore.formats import view_of_message
 from eventstore.memory_log import MemoryLog
 from eventstore.records import Rewrite, record_of
+from eventstore.views import answered
 from eventstore.writing import SessionWriter
-from projections.context import build_context, context_json
-from projections.pairing import answered
+from projections.context.build import build_context, context_json
 from projections.renderers.anthropic import render
 from projections.tokens import counter
 from projections.validators.anthropic import validate

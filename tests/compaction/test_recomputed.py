@@ -10,8 +10,8 @@ from eventstore.errors import BadInputError
 from eventstore.memory_log import MemoryLog
 from eventstore.records import Shown, record_of
 from eventstore.writing import SessionWriter
-from projections.context import build_context
-from projections.standpoint import path, stand
+from projections.context.build import build_context
+from projections.context.cursor import path, stand
 from tests.support.events import NOW, stored
 from tests.support.native import native_events
 

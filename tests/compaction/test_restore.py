@@ -8,8 +8,8 @@ from compaction.restore import RESTORED, fewer, restored
 from compaction.rewrites import Micro
 from compaction.rewriting import record_rewrites
 from compaction.undo import undo
-from projections.context import build_context
-from projections.standpoint import newest_first, stand
+from projections.context.build import build_context
+from projections.context.cursor import newest_first, stand
 from projections.tokens import counter
 from tests.compaction.scripted import Scripted, compactor, long
 from tests.support.talk import assistant, call, result, texts_of, user

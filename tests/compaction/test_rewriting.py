@@ -16,7 +16,7 @@ from eventstore.formats import view_of_message
 from eventstore.records import CustomMessage, Link, Shown, Undone, record_of
 from eventstore.views import shell_text
 from eventstore.writing import SessionWriter
-from projections.context import build_context, context_json
+from projections.context.build import build_context, context_json
 from projections.renderers.transcript import transcript
 from projections.requests import request
 from projections.tokens import counter

@@ -15,9 +15,9 @@ from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.undo import undo
 from eventstore.importing import import_file
 from eventstore.writing import SessionWriter
-from projections.context import build_context, context_json
+from projections.context.build import build_context, context_json
+from projections.context.cursor import path, stand
 from projections.renderers.anthropic import render
-from projections.standpoint import path, stand
 from projections.tokens import counter
 from projections.validators.anthropic import validate
 

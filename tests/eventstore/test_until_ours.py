@@ -8,7 +8,7 @@ import pytest
 
 from eventstore.errors import NotFoundError, VersionConflictError
 from eventstore.writing import SessionWriter, until_ours
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.support.talk import Story, texts_of, user
 
 

@@ -11,7 +11,7 @@ from eventstore.exporting import export_original
 from eventstore.frame import decode, header_of
 from eventstore.lmdb_log import LmdbLog
 from eventstore.log import Head, Snapshot
-from projections.context import context_json
+from projections.context.build import context_json
 
 
 def read(log: LmdbLog) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from eventstore.records import (
     Undone,
 )
 from projections.audit import By, Counts, Files, TokensAfter, TokensBefore, audit
-from projections.standpoint import ROOT
+from projections.context.cursor import ROOT
 from projections.tokens import counter
 from tests.support.growth import times_as_long
 from tests.support.rewritten import rewritten_turns

@@ -19,7 +19,7 @@ from eventstore.frame import body_of, decode, encode, header_of, names_of
 from eventstore.lmdb_log import LmdbLog
 from eventstore.lmdb_snapshot import LmdbSnapshot
 from eventstore.verify import verify
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.support.events import compaction, decision, event, message, model_change, thinking_change
 from tests.support.tampering import event_key
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from eventstore.records import Compaction, Rewrite, Shown, Undone
-from projections.context_size import ContextSize, context_size
-from projections.standpoint import stand
+from projections.context.cursor import stand
 from projections.tokens import counter
+from projections.usage import ContextSize, context_size
 from tests.support.talk import assistant, result, user
 
 

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from eventstore.records import CustomMessage, MessageRecord, Rewrite, Shown
-from projections.context import Fate, build_context
+from projections.context.build import build_context
+from projections.context.parts import Fate
 from projections.continuation import is_continuation
 from tests.support.events import stored
 from tests.support.pi_files import line

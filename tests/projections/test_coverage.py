@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from eventstore.records import BranchSummary, Compaction, CustomMessage, ModelChange, Undone
+from projections.context.cursor import path, stand
 from projections.coverage import covered
-from projections.standpoint import path, stand
 from tests.support.talk import user
 
 DETAILS = {"details": {"readFiles": [], "modifiedFiles": []}}

@@ -7,9 +7,9 @@ from msgspec import Raw
 
 from eventstore.errors import NotFoundError
 from eventstore.records import BranchSummary, Compaction, CustomMessage, MessageRecord, Rewrite, Shown, Undone
+from projections.context.cursor import ROOT
 from projections.continuation import MARK
 from projections.diff import Change, diff
-from projections.standpoint import ROOT
 from tests.support.talk import shell, user
 
 

@@ -8,8 +8,8 @@ import pytest
 from eventstore.importing import import_file
 from eventstore.records import BranchSummary, Compaction, CustomMessage, FileOperations, LeafMoved
 from eventstore.views import ToolCall
+from projections.context.cursor import ROOT
 from projections.files import called_files, claimed_files, file_operations, left_entries
-from projections.standpoint import ROOT
 from tests.support.events import stored
 from tests.support.pi_files import header
 from tests.support.talk import assistant, call, result, user

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 
 from eventstore import open_store
 from eventstore.memory_log import MemoryLog
-from projections.context import build_context, context_json
+from projections.context.build import build_context, context_json
+from projections.context.cursor import ROOT
 from projections.files import file_operations
-from projections.standpoint import ROOT
 from projections.timeline import timeline
 from projections.tree import TreeFold, tree
 from tests.support import reference_refold

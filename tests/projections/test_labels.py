@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eventstore.records import Label
-from projections.labels import LabelFold
+from projections.tree import LabelFold
 from tests.support.events import event, events
 from tests.support.talk import user
 

@@ -11,11 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from eventstore import open_store
 from eventstore.importing import import_file
 from eventstore.memory_log import MemoryLog
-from projections.context import build_context, context_json
-from projections.labels import LabelFold
-from projections.standpoint import ROOT
+from projections.context.build import build_context, context_json
+from projections.context.cursor import ROOT
 from projections.title import title
-from projections.tree import tree
+from projections.tree import LabelFold, tree
 from tests.support import reference_pi
 from tests.support.events import NOW, events
 from tests.support.examples import examples

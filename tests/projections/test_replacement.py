@@ -8,8 +8,8 @@ from hypothesis import given, settings
 
 from eventstore.memory_log import MemoryLog
 from eventstore.records import BranchSummary, Compaction, CustomMessage, Label, MessageRecord, Rewrite, Shown
+from projections.context.cursor import path, stand
 from projections.replacement import Replacement, replacement_of
-from projections.standpoint import path, stand
 from tests.support.events import NOW
 from tests.support.examples import examples
 from tests.support.native import native_events

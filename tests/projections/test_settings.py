@@ -10,9 +10,9 @@ import pytest
 from eventstore.depth import TooDeepError
 from eventstore.event import Facts, Flag
 from eventstore.records import Compaction, ModelChange, ThinkingLevelChange
-from projections.context import build_context
+from projections.context.build import build_context
+from projections.context.cursor import ROOT
 from projections.settings import Model, Settings, settings
-from projections.standpoint import ROOT
 from tests.support.events import message
 from tests.support.talk import assistant, user
 

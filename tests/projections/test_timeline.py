@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eventstore.records import Compaction, Decision, ModelChange, Rewrite, Shown, Undone
-from projections.standpoint import ROOT
+from projections.context.cursor import ROOT
 from projections.timeline import timeline
 from projections.tokens import counter
 from tests.support.talk import assistant, user

@@ -13,7 +13,7 @@ import tiktoken.registry
 from eventstore.errors import NotFoundError
 from eventstore.records import BranchSummary, Compaction, CustomMessage
 from projections import tokens
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.settings import Model
 from projections.tokens import COUNTERS, counter, is_estimate
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user

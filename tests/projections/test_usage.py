@@ -9,7 +9,7 @@ import pytest
 from eventstore.formats import view_of_message
 from eventstore.records import LeafMoved
 from eventstore.views import Usage
-from projections.standpoint import stand
+from projections.context.cursor import stand
 from projections.usage import assistant_messages, measured, paid
 from tests.support.talk import assistant, user
 

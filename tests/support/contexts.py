@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from projections.context import Context, Fate, Part
+from projections.context.parts import Context, Fate, Part
 from projections.renderers.anthropic import render
 from projections.renderers.rendering import Rendered
 from projections.settings import Model, Settings

@@ -14,7 +14,7 @@ from eventstore.frame import decode
 from eventstore.importing import import_file
 from eventstore.records import ObservedRewrite, Record, compose
 from eventstore.writing import SessionWriter
-from projections.context import Context
+from projections.context.parts import Context
 from tests.support.pi_files import SESSION, header, line
 
 Json = dict[str, Any]

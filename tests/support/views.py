@@ -9,10 +9,10 @@ import msgspec
 
 from eventstore import EventLog, NewEvent
 from eventstore.event import OWN_FLAGS, Event, Facts
-from projections.context import build_context, context_json
+from projections.context.build import build_context, context_json
+from projections.context.cursor import Leaf
 from projections.files import file_operations
 from projections.settings import settings
-from projections.standpoint import Leaf
 from projections.title import title
 from projections.tree import tree
 

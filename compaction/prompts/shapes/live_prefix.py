@@ -10,7 +10,7 @@ import msgspec
 from compaction.prompts.prompt import Prompt, request_text
 from compaction.prompts.shapes.shape import Ingredients, Shape
 from compaction.templates import Template
-from projections.context import Part
+from projections.context.parts import Part
 
 
 def live_prompt(

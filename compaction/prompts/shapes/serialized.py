@@ -9,7 +9,7 @@ from compaction.prompts.conversation import in_tag, serialized
 from compaction.prompts.prompt import Prompt, request_text
 from compaction.prompts.shapes.shape import Ingredients, Shape
 from compaction.templates import Template
-from projections.context import Part
+from projections.context.parts import Part
 from projections.tokens import Counter
 
 

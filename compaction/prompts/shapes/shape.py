@@ -8,7 +8,7 @@ import msgspec
 
 from compaction.prompts.prompt import Prompt
 from compaction.templates import Template
-from projections.context import Part
+from projections.context.parts import Part
 from projections.harness_prompt import HarnessPrompt
 from projections.tokens import Counter
 

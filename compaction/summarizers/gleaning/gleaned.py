@@ -34,7 +34,7 @@ from compaction.summarizers.gleaning.work import Run, counted, ranked, runs
 from compaction.summarizers.summarizer import Cancellation
 from eventstore.javascript import utf8_length
 from eventstore.views import Message, Text
-from projections.context import Part
+from projections.context.parts import Part
 from projections.mentions import Kind
 from projections.mentions.instructions import instructions_in
 from projections.mentions.message_facts import Holding, Lines, holding

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from compaction.summarizers.summarizer import Cancellation, CancelledError
 from eventstore.formats import view_of_message
 from eventstore.views import Message
-from projections.context import Part
+from projections.context.parts import Part
 from projections.continuation import WORD
 from projections.mentions.message_facts import Holding, Lines, holding
 

@@ -11,10 +11,9 @@ from typing import Final
 import msgspec
 
 from compaction.summarizers.gleaning.line import one_line
-from eventstore.views import Message
+from eventstore.views import Message, answered
 from projections.mentions import Kind
 from projections.mentions.message_facts import Holding, commands_of
-from projections.pairing import answered
 
 _HALF_LIFE: Final = 300
 """Messages after which a mention counts half."""

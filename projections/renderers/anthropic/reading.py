@@ -11,7 +11,7 @@ import msgspec
 from eventstore.formats import payloads_of_message, view_of_message
 from eventstore.payloads import Payload
 from eventstore.views import Block, Message, Text, ToolCall
-from projections.context import Part
+from projections.context.parts import Part
 from projections.renderers.anthropic.native import is_compaction
 from projections.renderers.anthropic.repairs import Rule
 from projections.renderers.rendering import Repair

@@ -9,7 +9,7 @@ import msgspec
 
 from eventstore.errors import BadInputError
 from eventstore.views import Message
-from projections.context import Context
+from projections.context.parts import Context
 from projections.renderers.anthropic.blocks import Block, cached, has_breakpoint, quoted, text_block
 from projections.renderers.anthropic.caching import Breakpoints, breakpoints
 from projections.renderers.anthropic.contents import Author, Contents

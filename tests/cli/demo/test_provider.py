@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cli.demo.provider import CACHE_LIFE, OVERHEAD, UNCACHED, Provider
-from projections.context import Fate, Part
+from projections.context.parts import Fate, Part
 
 OPUS, SONNET = "claude-opus-4-5", "claude-sonnet-4-5"
 

@@ -5,7 +5,7 @@ import pytest
 from cli.report.charts import context_chart, cost_chart
 from cli.report.material import Material
 from eventstore import EventLog
-from projections.standpoint import ROOT
+from projections.context.cursor import ROOT
 from tests.cli.report.reading import material_of
 from tests.support.talk import Story, assistant, user
 

@@ -6,7 +6,7 @@ from compaction import move_to, record_compaction
 from eventstore import EventLog
 from eventstore.errors import NotFoundError
 from eventstore.records import Decision
-from projections.context import Fate
+from projections.context.parts import Fate
 from tests.cli.report.reading import material_of
 from tests.support.talk import Story, assistant, user
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compaction.continuations import Situation
-from projections.context import build_context
-from projections.standpoint import path, stand
+from projections.context.build import build_context
+from projections.context.cursor import path, stand
 from tests.support.talk import Story
 
 

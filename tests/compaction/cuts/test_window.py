@@ -9,7 +9,7 @@ from compaction.cuts.window import window
 from compaction.part import Limits
 from eventstore.importing import import_file
 from eventstore.records import Compaction, CustomMessage, Label, ModelChange, Rewrite, Shown, Undone
-from projections.standpoint import stand
+from projections.context.cursor import stand
 from projections.tokens import counter
 from tests.support.talk import assistant, call, result, user
 

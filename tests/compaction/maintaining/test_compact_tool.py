@@ -12,7 +12,7 @@ from compaction.policies.policy import Restoring
 from compaction.triggers import Threshold
 from compaction.undo import undo
 from eventstore.records import CustomMessage
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.renderers.anthropic import render
 from tests.compaction.maintaining.maintained import (
     LARGER,

@@ -8,7 +8,7 @@ from compaction.maintaining.rules import failure_message
 from compaction.maintaining.settings import Settings
 from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.writing import SessionWriter
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.compaction.maintaining.maintained import decisions, fails, handing, kinds
 from tests.compaction.scripted import Scripted, record, turns
 from tests.support.events import events

@@ -11,7 +11,7 @@ from compaction.maintaining.settings import BranchSummaries, Settings
 from compaction.policies.policy import Restoring
 from compaction.rewrites import Mask, Micro
 from eventstore.records import record_of
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.harness_prompt import HarnessPrompt
 from tests.compaction.maintaining.maintained import decisions, kinds, maintainer
 from tests.compaction.rewrites.contexts import calls

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compaction.maintaining.settings import Settings
 from compaction.triggers import Threshold
 from eventstore.records import ModelChange
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.compaction.maintaining.maintained import LARGER, decisions, kinds, maintainer
 from tests.compaction.scripted import turns
 from tests.support import told

@@ -15,7 +15,7 @@ from compaction.rewrites import Mask
 from compaction.summarizers import SummarizerError
 from compaction.triggers import Threshold
 from eventstore.records import Compaction, Custom, CustomMessage, ModelChange
-from projections.context import build_context, context_json
+from projections.context.build import build_context, context_json
 from tests.compaction.maintaining.maintained import LARGER, decisions, fails, handing, kinds, maintainer
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import Scripted, compactor, long, turns

@@ -7,7 +7,7 @@ import pytest
 from compaction.hooks import Hooks, Supplied
 from compaction.maintaining.maintainer import Maintainer
 from eventstore.records import record_of
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.compaction.maintaining.maintained import cancels, fails
 from tests.compaction.scripted import Scripted, compactor, long, turns
 from tests.support.events import events

@@ -12,7 +12,7 @@ import pytest
 from compaction.maintaining.rules import failure_message
 from compaction.maintaining.running import Running
 from compaction.summarizers import Answer, CancelledError
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.compaction.maintaining.maintained import decisions, kinds, maintainer
 from tests.compaction.scripted import record, turns
 from tests.support.patience import comes

@@ -19,8 +19,8 @@ from eventstore.records import (
     record_of,
 )
 from projections.audit import audit
-from projections.context import build_context
-from projections.standpoint import ROOT, path, stand
+from projections.context.build import build_context
+from projections.context.cursor import ROOT, path, stand
 from tests.support.events import NOW, version
 from tests.support.talk import Story, assistant, call, result, texts_of, user
 

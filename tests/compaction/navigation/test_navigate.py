@@ -23,8 +23,8 @@ from eventstore.records import (
     record_of,
 )
 from eventstore.writing import SessionWriter
-from projections.context import build_context, context_json
-from projections.standpoint import ROOT
+from projections.context.build import build_context, context_json
+from projections.context.cursor import ROOT
 from projections.tree import tree
 from tests.support.events import NOW, events, path_ids, version
 from tests.support.examples import examples

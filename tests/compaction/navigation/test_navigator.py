@@ -27,7 +27,7 @@ from eventstore.records import (
     Undone,
     record_of,
 )
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.tokens import counter
 from tests.compaction.scripted import Scripted, kinds
 from tests.support.events import events

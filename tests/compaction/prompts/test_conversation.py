@@ -13,7 +13,7 @@ from compaction.prompts import serialized
 from compaction.prompts.conversation import LONGEST_RESULT, escaped, in_tag
 from eventstore.javascript import utf16_length
 from eventstore.records import MessageRecord
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.support.contexts import context_of
 from tests.support.growth import times_as_long
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user

@@ -6,7 +6,7 @@ import pytest
 
 from compaction.rewrites import sized
 from compaction.rewrites.protection import spares_cache
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.compaction.rewrites.contexts import TOKENS, calls, long
 from tests.support.talk import user
 

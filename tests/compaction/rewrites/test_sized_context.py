@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.rewrites import Mask, Micro, shown_after, sized
 from eventstore.records import Shown
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.compaction.rewrites.contexts import TOKENS, calls
 from tests.support.talk import assistant, call, result, user
 

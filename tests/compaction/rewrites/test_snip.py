@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.rewrites import Snip, sized
 from eventstore.records import Rewrite, Shown
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.compaction.rewrites.contexts import TOKENS, why_nothing
 from tests.support import told
 from tests.support.talk import assistant, call, result, user

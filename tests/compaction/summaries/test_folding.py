@@ -7,7 +7,7 @@ import pytest
 from compaction.summaries.folding import MOST_REFUSALS, Folded, fold, grouped, last_fitting
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import AskingError, Reply
-from projections.context import Fate, Part
+from projections.context.parts import Fate, Part
 
 
 def part(name, role="user"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eventstore.records import Compaction, Custom
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.compaction.scripted import Scripted, compactor, policy, turns
 from tests.support.talk import texts_of
 

@@ -18,7 +18,7 @@ from compaction.summarizers.anthropic import AnthropicSummarizer
 from compaction.summarizers.asking import AskingError
 from compaction.summarizers.summarizer import DeadlineError
 from eventstore.records import record_of
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.renderers.anthropic import render
 from projections.validators import validator_named
 from tests.compaction.scripted import Scripted, compactor, complete, long, policy, prompting, turns

@@ -15,7 +15,7 @@ from compaction.summarizers.summarizer import UnfitTemplateError
 from compaction.templates import built_in_names, missing_sections, parse
 from eventstore.importing import import_file
 from eventstore.memory_log import MemoryLog
-from projections.context import build_context
+from projections.context.build import build_context
 from tests.compaction.summarizers.asked import live, never, prompt, template
 from tests.support.contexts import context_of
 from tests.support.events import NOW

@@ -10,7 +10,7 @@ from compaction.templates import find, from_folder, from_plugins, from_session, 
 from compaction.templates.sources import IN_SESSION, PLUGINS
 from eventstore.errors import BadInputError
 from eventstore.records import Custom
-from projections.standpoint import ROOT, stand
+from projections.context.cursor import ROOT, stand
 from tests.support.talk import Story, user
 
 

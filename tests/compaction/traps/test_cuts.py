@@ -9,8 +9,8 @@ from compaction.cuts.window import window
 from compaction.part import Limits
 from compaction.policies import preset
 from eventstore.records import CustomMessage, MessageRecord
-from projections.context import build_context
-from projections.standpoint import stand
+from projections.context.build import build_context
+from projections.context.cursor import stand
 from projections.tokens import counter
 from tests.compaction.scripted import Scripted, compactor, long, policy, prompting, turns
 from tests.support.talk import assistant, call, result, shell, texts_of, user

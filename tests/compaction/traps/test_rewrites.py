@@ -11,7 +11,7 @@ from compaction.policies import preset
 from compaction.rewrites import Offload, Prune, Snip, Supersede
 from compaction.rewriting import plan_rewrites, record_rewrites
 from eventstore.records import Compaction
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.tokens import counter
 from tests.compaction.rewrites.contexts import TOKENS, calls, planned
 from tests.support.talk import Story, assistant, call, result, texts_of, user

@@ -7,8 +7,8 @@ import pytest
 from compaction.part import Limits
 from compaction.policies import preset
 from eventstore.records import Rewrite, Shown
-from projections.context_size import context_size
-from projections.standpoint import stand
+from projections.context.cursor import stand
+from projections.usage import context_size
 from tests.compaction.scripted import Scripted, compactor, long, policy
 from tests.support.talk import assistant, result, user
 

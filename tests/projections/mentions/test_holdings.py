@@ -12,10 +12,10 @@ from eventstore.importing import import_file
 from eventstore.memory_log import MemoryLog
 from eventstore.records import Label, Rewrite, Shown
 from eventstore.views import Message, ToolCall
-from projections.context import build_context
+from projections.context.build import build_context
+from projections.context.cursor import path, stand
 from projections.mentions import Kind
 from projections.mentions.message_facts import Holdings, commands_of, holding
-from projections.standpoint import path, stand
 from tests.support.events import NOW
 from tests.support.pi_sessions import file_of, pi_entries
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user

@@ -9,9 +9,9 @@ from eventstore.importing import import_file
 from eventstore.memory_log import MemoryLog
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown, Undone
 from eventstore.views import Usage
+from projections.context.cursor import stand
 from projections.metrics.cache import Cache, CacheRead, cache, cache_history
 from projections.metrics.requests import Request, requests
-from projections.standpoint import stand
 from projections.tokens import counter
 from tests.projections.test_replacement import replacements
 from tests.support.events import NOW

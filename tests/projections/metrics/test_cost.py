@@ -7,10 +7,10 @@ from hypothesis import given
 
 from eventstore.memory_log import MemoryLog
 from eventstore.records import BranchSummary, Compaction, ModelChange, Rewrite, Shown, Undone
+from projections.context.cursor import stand
 from projections.metrics.cost import Cost, cost
 from projections.metrics.requests import requests
 from projections.prices import FilePrices, Price, library_prices
-from projections.standpoint import stand
 from projections.tokens import counter
 from tests.projections.test_replacement import replacements
 from tests.support.events import NOW

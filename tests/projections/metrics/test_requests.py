@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from eventstore.formats import view_of_event
 from eventstore.memory_log import MemoryLog
 from eventstore.records import BranchSummary, Compaction, LeafMoved, Rewrite, Shown, Undone
-from projections.context import build_context
+from projections.context.build import build_context
+from projections.context.cursor import ROOT, path, stand
 from projections.metrics.requests import requests
-from projections.standpoint import ROOT, path, stand
 from projections.tokens import counter
 from projections.usage import measured
 from tests.support.events import NOW, events

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eventstore.views import Message, ToolCall
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.mentions.message_facts import Holdings, holding
 from projections.metrics.work import messages_in_events, messages_in_parts, work_in
 from tests.support.events import events

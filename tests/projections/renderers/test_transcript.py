@@ -8,7 +8,7 @@ import pytest
 
 from eventstore.formats import view_of_message
 from eventstore.records import Compaction, CustomMessage
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.renderers.transcript import LONGEST_RESULT, serialize, transcript
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
 

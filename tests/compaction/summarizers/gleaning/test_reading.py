@@ -8,7 +8,7 @@ from msgspec import Raw
 from compaction.summarizers.gleaning.reading import read
 from compaction.summarizers.summarizer import CancelledError
 from eventstore.records import MessageRecord
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.mentions.message_facts import Holdings
 from tests.compaction.summarizers.asked import never
 from tests.support.contexts import context_of

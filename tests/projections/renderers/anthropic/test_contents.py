@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eventstore.records import Compaction
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.renderers.anthropic import render
 from tests.support.contexts import body_of, context_of, repaired, sent
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user

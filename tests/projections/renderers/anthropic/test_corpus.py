@@ -8,7 +8,7 @@ import pytest
 
 from eventstore import open_store
 from eventstore.importing import import_file
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.renderers.anthropic import Rule, render
 from projections.validators import validator_named
 from tests.support.events import NOW, events

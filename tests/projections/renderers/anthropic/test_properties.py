@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from eventstore import open_store
 from eventstore.importing import import_file
 from eventstore.memory_log import MemoryLog
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.renderers.anthropic import Rule, render
 from projections.validators import validator_named
 from tests.support.contexts import body_of, context_of, texts_in

@@ -9,7 +9,7 @@ import pytest
 
 from eventstore.errors import BadInputError
 from eventstore.records import ModelChange
-from projections.context import build_context
+from projections.context.build import build_context
 from projections.renderers.anthropic import Rule, render
 from projections.settings import Model
 from tests.support.contexts import body_of, context_of

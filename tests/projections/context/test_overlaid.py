@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from eventstore.memory_log import MemoryLog
 from eventstore.records import Rewrite, Shown
-from projections.context import build_context
-from projections.overlay import overlaid
+from projections.context.build import build_context
+from projections.context.overlay import overlaid
 from tests.support.events import NOW
 from tests.support.native import native_events
 from tests.support.talk import Story, shell

@@ -11,8 +11,9 @@ from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.importing import import_file
 from eventstore.lmdb_snapshot import LmdbSnapshot
 from eventstore.records import BranchSummary, Compaction, CustomMessage, ModelChange, Rewrite, Shown
-from projections.context import Fate, build_context, context_json
-from projections.standpoint import ROOT
+from projections.context.build import build_context, context_json
+from projections.context.cursor import ROOT
+from projections.context.parts import Fate
 from tests.support.pi_files import header
 from tests.support.talk import PiSession, Story, assistant, result, texts_of, user
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from eventstore.memory_log import MemoryLog
 from eventstore.records import Rewrite, Shown
-from projections.context import build_context, context_at
-from projections.contexts_along import ContextsAlong
-from projections.standpoint import path, stand
+from projections.context.along import ContextsAlong
+from projections.context.build import build_context, context_at
+from projections.context.cursor import path, stand
 from tests.support.events import NOW
 from tests.support.examples import examples
 from tests.support.native import native_events

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from eventstore.records import Shown
-from projections.rewrites import NO_REWRITES, Rewrites
+from projections.context.overlay import NO_REWRITES, Rewrites
 from projections.rules import rules_named
 
 PI = rules_named("pi")

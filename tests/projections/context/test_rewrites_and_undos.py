@@ -7,7 +7,7 @@ import json
 import pytest
 
 from eventstore.records import Compaction, CustomMessage, ModelChange, Rewrite, Shown, Undone
-from projections.context import build_context, context_json
+from projections.context.build import build_context, context_json
 from tests.support.talk import assistant, image, result, text, texts_of, thinking, user
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventstore.formats import view_of_message
-from projections.pairing import answered
+from eventstore.views import answered
 from tests.support.talk import assistant, call, result, user
 
 

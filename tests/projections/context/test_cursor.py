@@ -8,7 +8,7 @@ import pytest
 
 from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.records import Decision, LeafMoved
-from projections.standpoint import ROOT, newest_first, path, stand
+from projections.context.cursor import ROOT, newest_first, path, stand
 from tests.support.talk import Story, user
 
 

@@ -11,8 +11,8 @@ from eventstore.frame import Buffer, encode, header_of
 from eventstore.kinds import is_entry
 from eventstore.log import FeedItem, Head, Snapshot, advance
 from eventstore.stored import as_stored
-from projections import standpoint
-from projections.standpoint import entry_id
+from projections.context import cursor
+from projections.context.cursor import entry_id
 
 
 class Prospect:
@@ -115,4 +115,4 @@ class Prospect:
         """The number of the entry that the new event would stand below."""
         if new.parent is Parent.LEAF or not is_entry(new.kind):
             return self._head.leaf
-        return standpoint.stand(self, self._head.name, leaf=new.parent or standpoint.ROOT).leaf
+        return cursor.stand(self, self._head.name, leaf=new.parent or cursor.ROOT).leaf

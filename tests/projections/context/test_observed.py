@@ -16,7 +16,8 @@ from eventstore.records import (
     Shown,
     compose,
 )
-from projections.context import Fate, build_context, context_json
+from projections.context.build import build_context, context_json
+from projections.context.parts import Fate
 from projections.timeline import timeline
 from tests.support.talk import PiSession, assistant, texts_of, user
 

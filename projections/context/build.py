@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from enum import StrEnum
 from itertools import chain
 from typing import Final
 
-import msgspec
-
 from eventstore.checked import checked
-from eventstore.estimates import estimates
-from eventstore.event import ROLES, Flag
-from eventstore.formats import view_of_message
+from eventstore.event import Flag
 from eventstore.frame import (
     Buffer,
     Header,
@@ -31,83 +26,14 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.records import Rewrite, Shown, record_of
 from eventstore.sources import observed_rewrites
 from eventstore.undo import in_effect
+from projections.context.cursor import Leaf, Standpoint, stand
+from projections.context.overlay import NO_REWRITES, Rewrites
+from projections.context.parts import Context, Fate, Part, pi_json, told_of
 from projections.continuation import continues
 from projections.memo import Memo
-from projections.rewrites import NO_REWRITES, Rewrites
 from projections.rules import rules_named
-from projections.rules.rules import HarnessRules, ShowEntry
-from projections.settings import Settings, encoded, settings_at, settings_json
-from projections.standpoint import Leaf, Standpoint, stand
-
-
-class Fate(StrEnum):
-    """How an event stands in a context."""
-
-    KEPT = "kept"
-    """Its own message, as recorded."""
-    REWRITTEN = "rewritten"
-    """Its message, with content that a rewrite shows otherwise."""
-    SUMMARY = "summary"
-    """A summary of what is no longer there."""
-    INJECTED = "injected"
-    """A message that the harness makes of an entry that is none, or appends to go on after a compaction."""
-
-
-class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of a context and the event it comes from.
-
-    `raw` is the message's JSON in its harness's shape. `utf16` and `utf8` are token estimates of it. `continues`: its
-    event goes on after a compaction (`is_continuation`), so that no person said it, however it is shown.
-    """
-
-    seq: int
-    id: str
-    kind: str
-    role: str
-    fate: Fate
-    raw: bytes
-    utf16: int
-    utf8: int
-    continues: bool = False
-
-    def shown_otherwise(self, raw: bytes) -> Part:
-        """The same entry's part with what a rewrite makes of its message."""
-        role, utf16, utf8 = _told(raw, self.role)
-        return msgspec.structs.replace(self, raw=raw, role=role, fate=Fate.REWRITTEN, utf16=utf16, utf8=utf8)
-
-
-def _told(raw: bytes, role: str) -> tuple[str, int, int]:
-    """The role of a message that is not the event's own, and its estimates; `role` where its own is unknown."""
-    view = view_of_message(raw)
-    return (view.role if view.role in ROLES else role, *estimates(view))
-
-
-class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is sent at a leaf (None: the root): messages in order, model, thinking level."""
-
-    session: str
-    leaf: str | None
-    as_of: int
-    rules: str
-    parts: tuple[Part, ...]
-    settings: Settings
-
-    def pi_json(self) -> bytes:
-        """What pi's `buildSessionContext` gives, as JSON: `messages`, `thinkingLevel`, `model`."""
-        return pi_json([part.raw for part in self.parts], encoded(self.settings))
-
-
-def pi_json(messages: list[Buffer], settings: bytes) -> bytes:
-    """The JSON of a pi context: messages and the settings' JSON, spliced together as they are. Uses the list up."""
-    opened = b'{"messages":['
-    closed = b"]," + settings[1:]
-    if not messages:
-        return opened + closed
-    # One join, so that the bytes of the messages are copied once.
-    messages[0] = opened + messages[0]
-    messages[-1] = bytes(messages[-1]) + closed
-    return b",".join(messages)
-
+from projections.rules.base import HarnessRules, ShowEntry
+from projections.settings import settings_at, settings_json
 
 _NOTHING: Final = b""
 """In place of the message of an entry that after all shows none."""
@@ -345,7 +271,7 @@ def _part(frame: Buffer, raw: bytes, fate: Fate) -> Part:
     if head.kind == COMPACTION:
         role = "compactionSummary"
     if fate is Fate.REWRITTEN:
-        role, utf16, utf8 = _told(raw, role)
+        role, utf16, utf8 = told_of(raw, role)
     return Part(
         seq=head.seq,
         id=event_id,
