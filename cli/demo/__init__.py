@@ -1,7 +1,1 @@
-"""A coding session of the project's own writing, to play into a store: what `refold demo` shows."""
-
-from __future__ import annotations
-
-from cli.demo.player import SESSION, play
-
-__all__ = ["SESSION", "play"]
+"""The demo session: a recording, and the player that gives it real compactions."""

@@ -1,51 +1,148 @@
-"""The demo session: a rate limiter for a small web service, and what compactions make of its rules."""
+"""Play the recorded demo session into a log, with real compactions where its harness asked for them.
+
+`session.jsonl` holds a step a line, each with the time at which it happened: a record that is appended as it is (what
+the person, the model and its tools said, with the provider's usage; settings; a label), or an action of the harness.
+Of what refold does about the context, the recording holds only that it was asked for.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from importlib.resources import files
 from typing import Final
 
-from cli.demo import ferry
-from cli.demo.rehearsal import Rehearsal
-from cli.demo.scenes import flake, keys, limiter, redis, share
-from cli.demo.stage import Stage
-from eventstore.log import EventLog
+import msgspec
+
+from compaction.compactor import Compactor
+from compaction.maintaining.maintainer import Maintainer
+from compaction.navigation.navigator import Navigator
+from compaction.part import Limits
+from compaction.policies.reading import parse
+from compaction.summarizers.asking import Asker
+from compaction.summarizers.extractive import ExtractiveSummarizer
+from eventstore.event import NewEvent
+from eventstore.log import Appended, EventLog, Expected
+from eventstore.memory_log import MemoryLog
+from eventstore.records import record_of
+from eventstore.writing import SessionWriter
+from projections.tokens import counter
 
 SESSION: Final = "demo-rate-limiter"
 """The id of the session that `play` writes."""
 
+POLICY: Final = parse(
+    """
+    name = "frugal"
+    extends = "pi"
+    description = "Makes room over 24,500 tokens: 540 for a summary of all but the newest turn."
+
+    [trigger]
+    part = "threshold"
+    tokens = 24_500
+
+    [[rewrites]]
+    part = "prune-turns"
+    turns = 1
+    protect = 0
+    savings = 8_000
+
+    [cut]
+    part = "keep-recent"
+    tokens = 1_000
+
+    [prompting]
+    part = "prompting"
+    output = 540
+    """,
+    source="frugal",
+)
+"""What keeps the demo's contexts small."""
+
+_ID_STEP: Final = 0x9E3779B1
+"""Odd, so that its multiples visit every 32-bit number: counted ids that look random."""
+
 
 def play(log: EventLog) -> str:
-    """Write the demo session into a log that does not have it yet, and give its id.
+    """Write the demo session into a log that does not have it yet; return its id.
 
-    What is said and done is scripted; what is pruned, compacted and summarized is refold's own work, and so is
-    what gets lost. The same events every time: ids are counted, and the clock goes by what is said and done.
+    Every play gives the same events: ids are counted, and the clock is the recording's.
     """
-    rehearsal = Rehearsal()
-    _play(Stage(rehearsal, SESSION, ferry.files()))
-    log.append(SESSION, rehearsal.appended)
+    buffer = _BufferingLog()
+    player = _Player(buffer)
+    for line in files(__package__).joinpath("session.jsonl").read_bytes().splitlines():
+        player.play(line)
+    log.append(SESSION, buffer.appended)
     return SESSION
 
 
-def _play(stage: Stage) -> None:
-    limiter.request(stage)
-    limiter.bucket(stage)
-    limiter.middleware(stage)
-    works = limiter.description(stage)
-    stage.labels(works, "works in one process")
+class _Step(msgspec.Struct, frozen=True):
+    """The fields of a recorded line that the player itself reads.
 
-    flake.guesses(stage)
-    flake.clock(stage)
+    An action of the harness has the type `maintain` (look after the context, a turn is over), `compact` (the person
+    asks for it) or `move` (go to the entry `target`, and summarize what is left if `summarize`). Any other type is the
+    kind of a record, and the line is its body.
+    """
 
-    committed, here = dict(stage.disk), stage.leaf()
-    redis.redis(stage)
-    stage.disk = committed
-    stage.gives_up_for(here)
-    share.share(stage)
-    share.staging(stage)
-    share.next_task(stage)
+    time: datetime
+    type: str
+    target: str = ""
+    summarize: bool = False
 
-    keys.rates(stage)
-    keys.amends(stage)
-    stage.compacts()
-    keys.aside(stage, at=works)
-    keys.ending(stage)
+
+_decode_step: Final = msgspec.json.Decoder(_Step).decode
+
+
+class _Player:
+    """Carries out recorded steps, one after the other, in one session."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._now = self._ids = 0
+        self._writer = SessionWriter(log, SESSION, clock=lambda: self._now, new_id=self._next_id)
+        limits, tokens = Limits(window=200_000), counter(POLICY.counter)
+        # A request's record holds its duration: none, so that every play is the same.
+        asker = Asker(summarizers=[ExtractiveSummarizer()], seconds=lambda: 0.0)
+        compactor = Compactor(policy=POLICY, asker=asker, limits=limits, tokens=tokens)
+        self._maintainer = Maintainer(compactor=compactor, now=lambda: self._now)
+        self._navigator = Navigator(limits=limits, tokens=tokens)
+        self._summarizing_navigator = Navigator(limits=limits, tokens=tokens, asker=asker)
+
+    def play(self, line: bytes) -> None:
+        """Set the clock to a step's time, and do what it says."""
+        step = _decode_step(line)
+        self._now = round(step.time.timestamp() * 1000)
+        match step.type:
+            case "maintain":
+                self._maintainer.after_turn(self._writer)
+            case "compact":
+                self._maintainer.compact(self._writer)
+            case "move":
+                navigator = self._summarizing_navigator if step.summarize else self._navigator
+                navigator.go(self._writer, step.target)
+            case kind:
+                self._writer.append(record_of(kind, line))
+
+    def _next_id(self) -> str:
+        self._ids += 1
+        return f"{self._ids * _ID_STEP & 0xFFFFFFFF:08x}"
+
+
+class _BufferingLog(MemoryLog):
+    """A log in memory that keeps what was appended, so that a store gets it in one append, and flushes once."""
+
+    def __init__(self) -> None:
+        super().__init__(clock=lambda: 0)
+        self.appended: list[NewEvent] = []
+
+    def append(
+        self,
+        session: str,
+        events: Sequence[NewEvent],
+        *,
+        expected: Expected = "any",
+        blobs: Iterable[bytes] = (),
+        source: str = "",
+    ) -> Appended:
+        done = super().append(session, events, expected=expected, blobs=blobs, source=source)
+        self.appended += events
+        return done

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 from collections import Counter
+from importlib.resources import files
 from typing import Any
 
 import pytest
 
-from cli.demo.harness import POLICY
-from cli.demo.player import SESSION, play
+from cli.demo.player import POLICY, SESSION, play
 from eventstore.event import Event
 from eventstore.exporting import export_pi
 from eventstore.formats import view_of_event
@@ -75,6 +76,20 @@ def test_two_plays_have_equal_digests(played: EventLog, log: EventLog) -> None:
     play(log)
     with played.snapshot() as first, log.snapshot() as second:
         assert first.head(SESSION).digest == second.head(SESSION).digest
+
+
+def test_a_log_gets_it_in_one_append() -> None:
+    ticks = itertools.count()
+    log = MemoryLog(clock=lambda: next(ticks))
+    play(log)
+    assert len({event.recorded for event in events(log)}) == 1
+
+
+def test_the_recording_holds_nothing_that_refold_makes() -> None:
+    recording = files("cli.demo").joinpath("session.jsonl").read_bytes()
+    types = {json.loads(line)["type"] for line in recording.splitlines()}
+    assert types >= {"message", "maintain", "compact", "move"}
+    assert types.isdisjoint({"compaction", "branch_summary", "rewrite", "leaf_moved", "decision"})
 
 
 def test_it_has_about_170_events(played: EventLog) -> None:
@@ -227,6 +242,11 @@ def test_what_the_provider_counted_is_near_what_the_log_holds(audited: Audit) ->
         assert after.measured < before.measured / 2
 
 
+def counted(estimate: int) -> int:
+    """What the recording's provider counts where characters / 4 estimate so many."""
+    return estimate * 6 // 5
+
+
 def test_usage_adds_up_and_counts_what_is_sent(played: EventLog) -> None:
     for event in events(played):
         if event.role == "assistant":
@@ -235,7 +255,7 @@ def test_usage_adds_up_and_counts_what_is_sent(played: EventLog) -> None:
             assert usage["totalTokens"] == sum(parts)
             assert min(parts) >= 0
             sent = build_context(played, SESSION, leaf=event.parent).parts
-            assert sum(parts) - usage["output"] >= sum(part.utf16 for part in sent) + 9_000
+            assert sum(parts) - usage["output"] == sum(counted(part.utf16) for part in sent) + 9_000
 
 
 def test_the_audit_shows_three_compactions_a_branch_summary_and_a_rewrite(audited: Audit) -> None:
