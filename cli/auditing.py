@@ -1,17 +1,22 @@
-"""Audits of many sessions of a store, on all cores; of each no more than is wanted comes back."""
+"""Audit many sessions of a store on all cores, show each as it comes, and check it against bounds."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Sequence
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import cache, partial
+from typing import TYPE_CHECKING, Final
 
+import click
 import msgspec
 
-from cli.audit_view.sessions import Row, row_of
-from cli.gate import Bound, breaches
-from cli.output import json_bytes
-from cli.workers import results
+from cli.output import console, echo_problem, json_bytes, json_list, paged, progress_bar, unbroken
+from cli.views.model import names, replacements, undone
+from cli.views.screen import SessionRow, generations_line, row_of, sessions_table
+from cli.views.texts import print_line
+from cli.workers import WorkerLostError, results
 from eventstore import open_store
 from eventstore.errors import CorruptionError, RefoldError
 from eventstore.lmdb_log import LmdbLog
@@ -21,6 +26,74 @@ from projections.audit import Audit, audit
 from projections.context.cursor import Leaf
 from projections.prices import Prices
 from projections.tokens import counter
+
+if TYPE_CHECKING:
+    from projections.metrics import Metrics
+
+
+_OF_RECALL: Final = "recall."
+KINDS: Final = (
+    "paths-read",
+    "paths-modified",
+    "symbols",
+    "identifiers",
+    "errors",
+    "urls",
+    "quantities",
+    "commands",
+)
+"""The kinds of things that recall is measured of."""
+METRICS: Final = ("future-use", "recall", "instructions", *(_OF_RECALL + kind for kind in KINDS))
+"""The shares that can have a bound."""
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """The least share of a metric that will do."""
+
+    metric: str
+    least: float
+
+
+def bound(text: str) -> Bound:
+    """A bound from `METRIC=SHARE`. Raises ValueError that says what is wrong with it."""
+    metric, _, share = text.partition("=")
+    if metric not in METRICS:
+        raise ValueError(f"there is no metric {unbroken(metric)!r}; there are: {', '.join(METRICS)}")
+    try:
+        least = float(share)
+    except ValueError:
+        least = -1.0
+    if not 0 <= least <= 1:
+        raise ValueError(f"{metric} needs a share from 0 to 1, as in {metric}=0.8")
+    return Bound(metric, least)
+
+
+def breaches(audit: Audit, bounds: Sequence[Bound]) -> Iterator[str]:
+    """A line for every replacement and bound that it is under.
+
+    What was undone is left out, and where there was nothing to find, there is no share that could be too small.
+    """
+    called, without_effect = names(audit), undone(audit)
+    for each in replacements(audit):
+        for limit in () if each.seq in without_effect else bounds:
+            share = share_of(each.metrics, limit.metric)
+            if share is not None and share < limit.least:
+                yield (
+                    f"session {audit.session!r}, {called[each.seq]} ({each.id} #{each.seq}): "
+                    f"{limit.metric} is {share:.4g}, under {limit.least:g}"
+                )
+
+
+def share_of(metrics: Metrics, metric: str) -> float | None:
+    """The share of a metric by its name, None where there was nothing to find."""
+    if metric == "future-use":
+        return metrics.future_use.share
+    if metric == "instructions":
+        return metrics.instructions.share
+    if metric == "recall":
+        return metrics.recall.share
+    kind = metric.removeprefix(_OF_RECALL)
+    return next((each.share for each in metrics.recall.kinds if each.kind == kind), None)
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +110,7 @@ class Audited(msgspec.Struct, frozen=True, kw_only=True):
     """A session's audit as a row or as JSON, neither where it could not be made; `problems` are lines for people."""
 
     session: str
-    row: Row | None = None
+    row: SessionRow | None = None
     encoded: bytes | None = None
     problems: tuple[str, ...] = ()
 
@@ -128,3 +201,64 @@ def _opened(store: str) -> LmdbLog:
 def cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+Show = Callable[[Audited], None]
+
+
+def show_audits(store: str, sessions: Sequence[str], wanted: Wanted, *, jobs: int) -> bool:
+    """Audit sessions and show them, with what is wrong on stderr; whether nothing is.
+
+    Of a session that was shown no more than its line is kept. Raises ClickException where a process is killed.
+    """
+    is_sound = True
+    found = audited(store, sessions, wanted, jobs=jobs)
+    try:
+        with _json() if wanted.is_json else _table() as show, closing(found), _progress(wanted) as advance:
+            for done, each in enumerate(found, 1):
+                advance(done, len(sessions))
+                show(each)
+                for line in each.problems:
+                    echo_problem(line)
+                    is_sound = False
+    except WorkerLostError as error:
+        raise click.ClickException(
+            f"session {error.item!r}: the process that audited it was killed; try fewer --jobs"
+        ) from None
+    return is_sound
+
+
+@contextmanager
+def _json() -> Iterator[Show]:
+    """Each audit is printed when it comes."""
+    with json_list("sessions") as add:
+
+        def show(each: Audited) -> None:
+            if each.encoded is not None:
+                add(each.encoded)
+
+        yield show
+
+
+@contextmanager
+def _table() -> Iterator[Show]:
+    """Each audit is a line, and all lines are printed at the end."""
+    rows: list[SessionRow] = []
+
+    def show(each: Audited) -> None:
+        if each.row is not None:
+            rows.append(each.row)
+
+    yield show
+    out = console()
+    with paged(out):
+        out.print(sessions_table(rows), crop=False)
+        for line in generations_line(rows):
+            print_line(out, line, style="dim")
+
+
+def _progress(wanted: Wanted) -> AbstractContextManager[Callable[[int, int], None]]:
+    """A bar, but not in the midst of JSON on a terminal."""
+    if wanted.is_json and sys.stdout.isatty():
+        return nullcontext(lambda _done, _total: None)
+    return progress_bar("auditing")

@@ -1,8 +1,8 @@
-"""What the options of commands that compact stand for: policy, templates, summarizer."""
+"""Options of commands that compact: policy, templates, window, and who is asked for a summary."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
@@ -10,15 +10,18 @@ import click
 from click.shell_completion import CompletionItem
 
 from cli.options import Decorator
-from cli.own_files import POLICIES, TEMPLATES
+from cli.user_files import POLICIES, TEMPLATES
 
 if TYPE_CHECKING:
-    from compaction.part import PolicyPart
+    from compaction.part import Limits, PolicyPart
     from compaction.policies.policy import Policy
     from compaction.summarizers import Cancellation
     from compaction.summarizers.asking import Asker
     from compaction.templates import Source, Template
     from eventstore.lmdb_log import LmdbLog
+    from eventstore.log import EventLog
+    from projections.context.cursor import Leaf
+
 
 DEFAULT_WINDOW: Final = 200_000
 _WHO_ASKS: Final = {
@@ -163,7 +166,7 @@ def asker_of(
     any. `session` is the one at hand, `remote` the address of a service that is asked before, if one is. Raises what
     `who_is_asked` does, BadInputError for http without an address, and SummarizerError for anthropic without a key.
     """
-    from cli.waiting import Waiting
+    from cli.summarizing import Waiting
     from compaction.summarizers.asking import Asker
     from compaction.summarizers.registry import Choice, summarizer_named
 
@@ -244,3 +247,52 @@ def with_template(sources: list[Source], name: str) -> tuple[list[Source], str]:
         return sources, name
     own = template_of_file(name)
     return [lambda wanted: own if wanted == own.name else None, *sources], own.name
+
+
+def check_templates(
+    log: EventLog,
+    session: str,
+    policy: Policy,
+    sources: Sequence[Source],
+    *,
+    leaf: Leaf = None,
+    instead: str = "",
+) -> None:
+    """Raise where a template is not there for a session, before anybody is asked for anything.
+
+    A policy that makes no summaries needs none. `instead` is the one that a person names in place of those of the
+    policy's summaries, "" for none. Raises NotFoundError for that one, FaultyInputError for those that the policy
+    names.
+    """
+    if not policy.summarizes:
+        return
+    from compaction.faults import FaultyInputError
+    from compaction.policies.checks import unresolved_templates
+    from compaction.templates import find, with_session
+    from projections.context.cursor import stand
+
+    with log.snapshot() as snapshot:
+        in_session = with_session(sources, snapshot, stand(snapshot, session, leaf=leaf))
+    if instead:
+        find(instead, in_session)
+    if found := unresolved_templates(policy.prompting, in_session, instead=instead):
+        raise FaultyInputError(f"policy {policy.name}", found)
+
+
+def check_window(policy: Policy, limits: Limits) -> None:
+    """Raise BadInputError where every context would be too large; tell on stderr what else does not fit the model."""
+    from eventstore.errors import BadInputError
+
+    if policy.trigger.leaves_nothing(limits):
+        problem = f"for a window of {limits.window:,} tokens every context is too large"
+        raise BadInputError(f"policy {policy.name}", problem, "lower what its trigger keeps free")
+    tell_misfits(policy, limits)
+
+
+def tell_misfits(policy: Policy, limits: Limits) -> None:
+    """Tell on stderr what of a policy does not fit its model."""
+    from cli.output import echo_note
+    from compaction.policies.checks import warnings
+
+    for warning in warnings(policy, limits=limits):
+        echo_note(warning)

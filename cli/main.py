@@ -14,8 +14,7 @@ from typing import Final, NoReturn
 import click
 
 from cli.options import utf8
-from cli.output import STORE, echo_problem
-from cli.plain import never_failing
+from cli.output import STORE, echo_problem, never_failing
 
 COMMANDS: Final = {
     "import": ("importing", "Take session files into the store."),

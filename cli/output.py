@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+
+HANDLER: Final = "refold.plain"
+"""The name under which `str.encode` and text streams find `in_plain`."""
+
+_PLAIN: Final = {
+    **dict(zip("▁▂▃▄▅▆▇█░", "....:::#.", strict=True)),
+    **dict(zip("│└─·●∑⤷✂↷↶⚙✎✗", "|+--*S>%^u=~x", strict=True)),
+    **dict(zip("\u2018\u2019\u201c\u201d\u2013\u2014", "''\"\"--", strict=True)),
+    "…": "...",
+    "←": "<-",
+    "→": "->",
+}
+"""What refold draws with, and the punctuation of prose."""
+
+
+def in_plain(error: UnicodeError) -> tuple[str, int]:
+    """An error handler of codecs: what cannot be encoded in ASCII, by a like sign or as an escape."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(each) or _escape(each) for each in lacking), error.end
+
+
+def _escape(character: str) -> str:
+    return character.encode("ascii", "backslashreplace").decode()
+
+
+def never_failing(stream: TextIO) -> None:
+    """Make a text stream write what it can in place of what its encoding lacks, and raise nothing."""
+    codecs.register_error(HANDLER, in_plain)
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(errors=HANDLER)
+
 
 STORE: Final = "refold.store"
 """The entry of click's `Context.meta` for a store that printed commands have to name: not the default one."""
@@ -33,7 +69,7 @@ _LEAST_END: Final = 8
 
 def console() -> Console:
     """Where text goes: coloured and fitted to a terminal, plain and never cut elsewhere."""
-    from cli.harmless import HarmlessConsole
+    from cli.terminal import HarmlessConsole
 
     width = None if sys.stdout.isatty() else _UNBOUNDED
     return HarmlessConsole(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
@@ -41,7 +77,7 @@ def console() -> Console:
 
 def error_console() -> Console:
     """Where progress goes: standard error."""
-    from cli.harmless import HarmlessConsole
+    from cli.terminal import HarmlessConsole
 
     return HarmlessConsole(file=sys.stderr, highlight=False, markup=False, emoji=False)
 
@@ -64,7 +100,7 @@ def table(*names: str, right: Sequence[str] = (), shrinks: str = "", drops: Sequ
     Those of `drops` are left out where that does not do, one after the other. What stands in
     `shrinks` is cut if it is a rich Text with `no_wrap` and an overflow, else wrapped.
     """
-    from cli.listing import Listing
+    from cli.terminal import Listing
 
     return Listing(names, right=right, shrinks=shrinks, drops=drops)
 

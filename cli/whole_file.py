@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from cli.interrupt import tidy_end
+from cli.summarizing import tidy_end
 from eventstore.errors import BadInputError
 
 

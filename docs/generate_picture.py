@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cli.audit_view.screen import print_screen
 from cli.demo.player import play
+from cli.views.screen import print_screen
 from eventstore.memory_log import MemoryLog
 from projections import audit
 

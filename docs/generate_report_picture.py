@@ -12,9 +12,9 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from cli.demo.player import play
-from cli.report.build import build_page
-from cli.report.material import read_material
-from cli.report.page import page_bytes
+from cli.views.page.build import build_page
+from cli.views.page.html import page_bytes
+from cli.views.page.material import read_material
 from eventstore.memory_log import MemoryLog
 from projections.prices import library_prices
 from projections.tokens import counter

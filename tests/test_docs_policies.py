@@ -10,9 +10,8 @@ from typing import Any, Final, get_args
 import msgspec
 import pytest
 
-from cli.maintaining import Happened
-from cli.settings_file import settings_of
-from cli.toml_text import toml_text
+from cli.harness_protocol import Happened, settings_of
+from cli.user_files import toml_text
 from compaction import rewrites
 from compaction.continuations import CONTINUATIONS
 from compaction.cuts import AnyCut

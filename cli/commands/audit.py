@@ -11,15 +11,14 @@ from cli.options import as_of_option, counter_option, json_option, leaf_option, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cli.auditing import Wanted
-    from cli.gate import Bound
+    from cli.auditing import Bound, Wanted
     from projections.audit import Audit
 
 
 def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[Bound, ...]:
     if not values:
         return ()
-    from cli.gate import bound
+    from cli.auditing import bound
 
     try:
         return tuple(map(bound, values))
@@ -117,9 +116,9 @@ def _audits(
 
 
 def _show(audits: list[Audit], *, is_full: bool, as_json: bool) -> None:
-    from cli.audit_view.full import print_full
-    from cli.audit_view.screen import print_screen
     from cli.output import console, echo_json, paged
+    from cli.views.full import print_full
+    from cli.views.screen import print_screen
 
     if as_json:
         echo_json({"sessions": audits})
@@ -132,7 +131,7 @@ def _show(audits: list[Audit], *, is_full: bool, as_json: bool) -> None:
 
 def _check(audits: list[Audit], bounds: tuple[Bound, ...]) -> int:
     """Say what is under a bound; the exit code."""
-    from cli.gate import breaches
+    from cli.auditing import breaches
     from cli.output import echo_problem
 
     found = [line for each in audits for line in breaches(each, bounds)]
@@ -143,8 +142,7 @@ def _check(audits: list[Audit], bounds: tuple[Bound, ...]) -> int:
 
 def _audit_all(ctx: click.Context, wanted: Wanted, jobs: int | None) -> int:
     """Audit every session of the store; the exit code."""
-    from cli.audit_all import show_audits
-    from cli.auditing import cores
+    from cli.auditing import cores, show_audits
     from cli.store import opened, store_path
 
     with opened(ctx) as log, log.snapshot() as snapshot:

@@ -16,9 +16,9 @@ def command(ctx: click.Context, folder: str, *, as_json: bool) -> None:
 
     The heads of its sessions are saved beside it, in FOLDER.heads, for verify --heads.
     """
-    from cli.interrupt import tidy_end
     from cli.output import counted, echo_json, echo_text, progress_bar
     from cli.store import opened, store_path
+    from cli.summarizing import tidy_end
     from eventstore.backup import backup
     from eventstore.pages import require_sound_pages
 

@@ -61,22 +61,21 @@ def command(
     INSTRUCTIONS are for whoever writes the summary. Everything stays in the log, and refold undo takes a
     compaction back. Ctrl-C calls it off: the session is as it was, but for a record of the attempt.
     """
-    from cli.compacted import print_done
     from cli.compacting import (
         asker_of,
+        check_templates,
         ignored_instructions,
         policy_named,
+        tell_misfits,
         template_sources,
         who_is_asked,
         with_template,
     )
-    from cli.interrupt import cancellable
+    from cli.options import text_of, tools_of
     from cli.output import echo_json, echo_note
-    from cli.planned import is_estimated, plan_json, print_nothing, print_plan
-    from cli.policy_checks import check_templates, tell_misfits
     from cli.store import opened_session, resolve_leaf
-    from cli.texts import text_of, tools_of
-    from cli.unsummarized import told_what_to_do
+    from cli.summarizing import cancellable, told_what_to_do
+    from cli.views.compaction import is_estimated, plan_json, print_done, print_nothing, print_plan
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
     from compaction.part import Limits

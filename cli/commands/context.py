@@ -2,15 +2,130 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
 from cli.options import as_of_option, counter_option, leaf_option, utf8
+from cli.output import (
+    counted,
+    cut_line,
+    echo_json,
+    echo_json_bytes,
+    echo_note,
+    echo_problem,
+    printable,
+    unbroken,
+)
 
 if TYPE_CHECKING:
-    from projections.context.parts import Context
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
+
+    from projections.context.parts import Context, Part
+    from projections.renderers.rendering import Repair
+    from projections.requests import Request
     from projections.tokens import Counter
+
+
+_LINES: Final = 6
+_LONGEST: Final = 400
+"""Characters of a line, made from so many at most."""
+_LOOKED_AT: Final = 4096
+_COLOURS: Final = {
+    "user": "green",
+    "assistant": "cyan",
+    "toolResult": "bright_black",
+    "compactionSummary": "magenta",
+}
+
+
+def print_context(out: Console, context: Context, tokens: Counter, *, is_full: bool) -> None:
+    """Every message under a line that says what it is, then the totals."""
+    from msgspec import UNSET
+    from rich.text import Text
+
+    from projections.tokens import is_estimate
+
+    counts = tokens.count(context.parts)
+    for part, count in zip(context.parts, counts, strict=True):
+        head = Text(f"── {part.role} ", style=f"bold {_COLOURS.get(part.role, 'yellow')}")
+        head.append(f"{unbroken(part.id)} #{part.seq}  {counted(count, 'token')}", style="not bold dim")
+        if part.fate != "kept":
+            head.append(f"  {part.fate}", style="bold yellow")
+        out.print(head, crop=False, no_wrap=True, overflow="ignore")
+        out.print(printable(_body(part, is_full=is_full)) + "\n", soft_wrap=True)
+    model, level = str(context.settings.model or ""), context.settings.thinking_level
+    estimate = ", an estimate" if is_estimate(tokens, context.settings.model) else ""
+    out.print(
+        f"{counted(len(context.parts), 'message')}, {counted(sum(counts), 'token')} ({tokens.name}{estimate})"
+        f" at {context.leaf or 'the root'} as of #{context.as_of};"
+        f" model {model or 'none'}, thinking {'none' if level is UNSET else level}",
+        style="bold",
+        crop=False,
+        overflow="fold",
+    )
+    if tokens.note:
+        out.print(tokens.note, style="yellow")
+
+
+def _body(part: Part, *, is_full: bool) -> str:
+    from eventstore.formats import view_of_message
+    from projections.renderers.text import message_text
+
+    lines = message_text(view_of_message(part.raw)).splitlines()
+    if is_full or len(lines) <= _LINES:
+        return "\n".join(line if is_full else _cut(line) for line in lines)
+    return "\n".join(map(_cut, lines[:_LINES])) + f"\n… {counted(len(lines) - _LINES, 'more line')} (--full)"
+
+
+def _cut(line: str) -> str:
+    return cut_line(line[:_LOOKED_AT], _LONGEST)
+
+
+_HINTS: Final = {
+    "messages": "nothing is said at this leaf: choose another with --leaf",
+    "model": "name one with --model",
+}
+
+
+def echo_request(request: Request, *, as_json: bool, is_full: bool) -> None:
+    """The body on stdout, unless its API would refuse it; on stderr its repairs, and what is wrong.
+
+    Repairs are a line for each rule with how often it was applied, or in full a line each.
+    """
+    if as_json:
+        import msgspec
+
+        body = msgspec.Raw(request.body)
+        echo_json({"body": body, "repairs": request.repairs, "violations": request.violations})
+        return
+    for line in _each(request.repairs) if is_full else _counts(request.repairs):
+        echo_note(line)
+    for violation in request.violations:
+        where = f"{violation.path}: " if violation.path else ""
+        echo_problem(
+            f"the API would refuse this request: {where}{violation.problem}", _HINTS.get(violation.rule, "")
+        )
+    if not request.violations:
+        echo_json_bytes(request.body)
+
+
+def _each(repairs: Sequence[Repair]) -> Iterator[str]:
+    for repair in repairs:
+        yield f"{repair.event}: {repair.action} ({repair.rule})"
+
+
+def _counts(repairs: Sequence[Repair]) -> Iterator[str]:
+    """A line for each rule, with one of what it did where it did it once."""
+    events: dict[str, list[Repair]] = {}
+    for repair in repairs:
+        events.setdefault(repair.rule, []).append(repair)
+    for rule, of_rule in events.items():
+        first, others = of_rule[0], len(of_rule) - 1
+        more = f", and {others:,} more like it: --full lists them" if others else ""
+        yield f"{first.event}: {first.action} ({rule}){more}"
 
 
 @click.command("context", epilog="Example:  refold context @last --as-of 10 --format transcript")
@@ -81,10 +196,9 @@ def command(
     as_json: bool,
 ) -> None:
     """Show what the model was sent at a leaf: messages, model, thinking level."""
+    from cli.options import text_of
     from cli.output import console, echo_json, echo_json_bytes, echo_transcript, paged
-    from cli.request import echo_request
     from cli.store import opened_session, resolve_leaf
-    from cli.texts import text_of
     from projections.context.build import build_context
     from projections.renderers.transcript import transcript
     from projections.requests import request
@@ -115,8 +229,6 @@ def command(
         elif form == "transcript":
             echo_transcript(transcript(context))
         else:
-            from cli.context_view import print_context
-
             out = console()
             with paged(out):
                 print_context(out, context, counter_named(counter, log=log), is_full=full)

@@ -25,10 +25,10 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     import shlex
     import tempfile
 
-    from cli.audit_view.screen import print_screen
     from cli.demo.player import play
     from cli.output import STORE, console, echo_json, echo_text
-    from cli.tree_view import print_tree
+    from cli.views.screen import print_screen
+    from cli.views.session_tree import print_tree
     from eventstore import open_store
     from projections.audit import audit
     from projections.tree import tree

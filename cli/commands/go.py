@@ -65,10 +65,9 @@ def command(
     else it stands on. The move is an event: nothing is lost, and refold undo takes it back.
     """
     from cli.compacting import asker_of
-    from cli.interrupt import cancellable
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf
-    from cli.unsummarized import told_what_to_do
+    from cli.summarizing import cancellable, told_what_to_do
     from compaction.navigation.navigate import go
     from eventstore.writing import SessionWriter
 

@@ -47,11 +47,10 @@ def command(
     The session itself stays as it is. INSTRUCTIONS are for whoever writes the document.
     """
     from cli.compacting import asker_of, template_sources
-    from cli.interrupt import cancellable
+    from cli.options import text_of, tools_of
     from cli.output import echo_json, echo_note, echo_text, unbroken
     from cli.store import opened_session
-    from cli.texts import text_of, tools_of
-    from cli.unsummarized import told_what_to_do
+    from cli.summarizing import cancellable, told_what_to_do
     from compaction.handoff import hand_off
     from eventstore.writing import SessionWriter
 

@@ -60,15 +60,19 @@ def command(
     it in the log is appended already. A line that makes no sense is answered with an "error"; the next is read.
     "compact" and "abort" call off the summary that is being made, and so does Ctrl-C, which else ends the command.
     """
-    from cli.compacting import asker_of, new_session_name, policy_named, template_sources
-    from cli.interrupt import Interrupt
-    from cli.lines_ahead import LinesAhead
-    from cli.maintaining import BLANK, answer, told
+    from cli.compacting import (
+        asker_of,
+        check_templates,
+        check_window,
+        new_session_name,
+        policy_named,
+        template_sources,
+    )
+    from cli.harness_protocol import BLANK, LinesAhead, answer, settings_in, told
+    from cli.options import text_of, tools_of
     from cli.output import echo_json
-    from cli.policy_checks import check_templates, check_window
-    from cli.settings_file import settings_in
     from cli.store import opened_session
-    from cli.texts import text_of, tools_of
+    from cli.summarizing import Interrupt
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
     from compaction.maintaining.maintainer import Maintainer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from cli.compacting import DEFAULT_WINDOW
-from cli.own_kinds import Asked, act, acting
+from cli.user_files import Asked, act, acting
 
 if TYPE_CHECKING:
     from compaction.part import Limits
@@ -43,7 +43,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
     """Each policy, a person's own first; one that is broken is told, and the others are listed."""
     from cli.compacting import policy_named
     from cli.output import console, echo_json, echo_problem, table, unbroken
-    from cli.own_files import POLICIES
+    from cli.user_files import POLICIES
     from compaction.policies import preset
     from compaction.policies.built_in import preset_names
     from eventstore.errors import RefoldError
@@ -80,8 +80,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
 
 def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     from cli.output import echo_json, echo_text, unbroken
-    from cli.own_files import POLICIES
-    from cli.toml_text import toml_text
+    from cli.user_files import POLICIES, toml_text
     from compaction.policies import preset
     from compaction.policies.built_in import preset_names
     from eventstore.errors import BadInputError, NotFoundError, shell_command
@@ -103,7 +102,7 @@ def _commented(policy: Policy) -> str:
     """All that a policy says but its name, to be taken out of comment and changed."""
     import msgspec
 
-    from cli.toml_text import toml_text
+    from cli.user_files import toml_text
 
     said = msgspec.to_builtins(policy)
     del said["name"], said["description"]
@@ -145,7 +144,7 @@ def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limit
 def _toml(policy: Policy) -> str:
     import msgspec
 
-    from cli.toml_text import toml_text
+    from cli.user_files import toml_text
 
     return toml_text(msgspec.to_builtins(policy))
 

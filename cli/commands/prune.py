@@ -42,8 +42,8 @@ def command(
     """
     from cli.compacting import policy_named
     from cli.output import echo_json, echo_note
-    from cli.planned import counted_by, is_estimated
     from cli.store import opened_session
+    from cli.views.compaction import counted_by, is_estimated
     from projections.tokens import counter
 
     chosen = policy_named(policy)

@@ -45,10 +45,10 @@ def command(
     file is left alone.
     """
     from cli.output import echo_bytes, echo_json, echo_text, progress_bar
-    from cli.report.build import build_page
-    from cli.report.material import read_material
-    from cli.report.page import page_bytes
     from cli.store import opened_session, resolve_leaf
+    from cli.views.page.build import build_page
+    from cli.views.page.html import page_bytes
+    from cli.views.page.material import read_material
     from cli.whole_file import write_whole
     from projections.prices import library_prices, prices_of_file
     from projections.tokens import counter as counter_named
@@ -94,7 +94,7 @@ def _refuse_others(target: str) -> None:
     """Raise BadInputError for a file that is there and is no report."""
     from pathlib import Path
 
-    from cli.report.page import MARKER
+    from cli.views.page.html import MARKER
     from eventstore.errors import BadInputError
 
     path = Path(target)

@@ -63,9 +63,9 @@ def command(
 
 
 def _listing(rows: list[dict[str, Any]], width: int) -> Table:
-    from cli.listing import CutLine
     from cli.output import one_line, table, thousands, unbroken, when
-    from cli.session_names import short_names
+    from cli.store import short_names
+    from cli.terminal import CutLine
     from eventstore.javascript import epoch_ms
 
     names = [row["id"] for row in rows]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
-from cli.own_kinds import Asked, act, acting
+from cli.user_files import Asked, act, acting
 
 if TYPE_CHECKING:
     from compaction.templates import Template
@@ -29,7 +29,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
     """Each template; one that is broken is told, and the others are listed."""
     from cli.compacting import template_sources
     from cli.output import console, echo_json, echo_problem, table, unbroken
-    from cli.own_files import TEMPLATES
+    from cli.user_files import TEMPLATES
     from compaction.templates import built_in_names, find
     from eventstore.errors import RefoldError
 
@@ -56,7 +56,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
 
 def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     from cli.output import echo_json, echo_text, unbroken
-    from cli.own_files import TEMPLATES
+    from cli.user_files import TEMPLATES
     from compaction.templates import built_in_names, built_in_text, renamed
     from eventstore.errors import NotFoundError, shell_command
 
@@ -73,7 +73,7 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
 def _text_of(name: str) -> str:
     """The file of a person's own template, or of one that comes with refold; one of a package as a file has it."""
     from cli.compacting import template_sources
-    from cli.own_files import TEMPLATES
+    from cli.user_files import TEMPLATES
     from compaction.templates import built_in_text, find
 
     template, own = find(name, template_sources()), TEMPLATES.find(name)
@@ -85,7 +85,7 @@ def _text_of(name: str) -> str:
 def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool) -> None:
     from cli.compacting import template_of_file, template_sources
     from cli.output import echo_json, echo_note, echo_text, unbroken
-    from cli.own_files import TEMPLATES
+    from cli.user_files import TEMPLATES
     from compaction.templates import find, warnings
 
     del ctx
@@ -115,7 +115,7 @@ def _json(template: Template) -> dict[str, Any]:
 
 def _file(template: Template) -> str:
     """A template as a file would have it."""
-    from cli.toml_text import toml_text
+    from cli.user_files import toml_text
 
     front = {"name": template.name, "version": template.version, "sections": list(template.sections)}
     strip = {"strip": template.strip} if template.strip else {}

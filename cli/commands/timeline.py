@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -10,6 +11,40 @@ from cli.options import as_of_option, counter_option, json_option, leaf_option
 
 if TYPE_CHECKING:
     from projections.timeline import Timeline
+
+
+_BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+
+
+def plot(values: Sequence[int], *, marks: Sequence[int] = (), width: int = 80, height: int = 10) -> list[str]:
+    """A series as lines of text, its largest value on top; `marks` are indexes to point out below.
+
+    Each column stands for an equal share of the series and shows the largest value in it.
+    """
+    if not values:
+        return []
+    label = len(f"{max(values):,}")
+    columns = max(min(width - label - 2, len(values)), 1)
+    shares = [
+        values[len(values) * at // columns : max(len(values) * (at + 1) // columns, 1)]
+        for at in range(columns)
+    ]
+    tops = [max(share) if share else 0 for share in shares]
+    highest = max(*tops, 1)
+    lines = []
+    for row in range(height, 0, -1):
+        eighths = (round(top / highest * height * 8) - (row - 1) * 8 for top in tops)
+        text = "".join(_BLOCKS[min(max(each, 0), 8)] for each in eighths)
+        scale = f"{highest * row // height:,}" if row in (height, height // 2) else ""
+        lines.append(f"{scale:>{label}} │{text}".rstrip())
+    lines.append(f"{'0':>{label}} └" + "─" * columns)
+    if marks:
+        at = {mark * columns // len(values) for mark in marks}
+        lines.append(
+            " " * (label + 2) + "".join("∑" if column in at else " " for column in range(columns)).rstrip()
+        )
+    return lines
+
 
 _WIDE: Final = 80
 """Columns from which on there is room for whole times."""
@@ -58,7 +93,6 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
     from rich.text import Text
 
     from cli.output import console, counted, paged, table, thousands, unbroken, when
-    from cli.plot import plot
     from eventstore.javascript import epoch_ms
     from projections.summary_line import CONTINUATION
 

@@ -26,7 +26,7 @@ def command(ctx: click.Context, session: str, *, as_of: int | None, full: bool, 
         if as_json:
             echo_json(msgspec.to_builtins(found))
         else:
-            from cli.tree_view import print_tree
+            from cli.views.session_tree import print_tree
 
             out = console()
             with paged(out):

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.audit_all import show_audits
-from cli.auditing import Wanted
-from cli.gate import bound
+from cli.auditing import Wanted, bound, show_audits
 from tests.support.stores import damage, make_store
 
 STRICT = Wanted(bounds=(bound("recall.paths-read=1"),))

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.audit_view.sessions import row_of
-from cli.auditing import Audited, Wanted, audit_of, audited, cores
-from cli.gate import bound
+from cli.auditing import Audited, Wanted, audit_of, audited, bound, cores
+from cli.views.screen import row_of
 from eventstore import open_store
 from eventstore.errors import CorruptionError, NotFoundError
 from projections.audit import audit

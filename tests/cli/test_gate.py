@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.gate import KINDS, METRICS, Bound, bound, breaches, share_of
+from cli.auditing import KINDS, METRICS, Bound, bound, breaches, share_of
 from eventstore.lmdb_log import LmdbLog
 from projections.context.cursor import stand
 from projections.mentions.message_facts import Holdings

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.table import Table
 from rich.text import Text
 
-from cli.harmless import HarmlessConsole
+from cli.terminal import HarmlessConsole
 from tests.cli.hostile import FIRST, SESSION, hostile
 from tests.cli.invocations import NAMES, invocations, line_for
 from tests.cli.running import Refold

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.interrupt import Interrupt, tidy_end
+from cli.summarizing import Interrupt, tidy_end
 from tests.cli import long_talk
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold, command

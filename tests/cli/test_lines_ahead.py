@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 
 import pytest
 
-from cli.lines_ahead import LinesAhead
+from cli.harness_protocol import LinesAhead
 from tests.support.patience import comes
 
 

@@ -6,8 +6,7 @@ import io
 
 from rich.text import Text
 
-from cli.harmless import HarmlessConsole
-from cli.listing import CutLine, Listing
+from cli.terminal import CutLine, HarmlessConsole, Listing
 from tests.cli.audit_view.printing import printed
 from tests.cli.running import Refold
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.own_files import FOLDER, OwnFiles
+from cli.user_files import FOLDER, OwnFiles
 from eventstore.errors import BadInputError
 
 RECIPES = OwnFiles("recipes", ".txt")

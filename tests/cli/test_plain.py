@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cli
-from cli.plain import HANDLER, never_failing
+from cli.output import HANDLER, never_failing
 from tests.cli.invocations import NAMES, invocations, line_for
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, write

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.plot import plot
+from cli.commands.timeline import plot
 
 series = st.lists(st.integers(0, 10**9), min_size=1, max_size=300)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cli.record_view import record_text
+from cli.commands.show import record_text
 
 SUMMARY = "# Goal\n\nMend the parser.\n"
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from cli.replaced import names, replacements, undone
+from cli.views.model import names, replacements, undone
 from tests.support.measured import audit, branch_summary, compaction, rewrite
 
 AUDIT = audit(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.session_names import begin_with, generation_of, newest_generation, short_names
+from cli.store import begin_with, generation_of, newest_generation, short_names
 
 UUID = "0199aaaa-0000-7000-8000-000000000001"
 OTHER = "0199aaaa-0001-7000-8000-000000000001"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.shared_folder import shared_folder
+from cli.views.compaction import shared_folder
 
 
 @pytest.mark.parametrize(

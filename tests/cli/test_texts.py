@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 
-from cli.texts import tools_of
+from cli.options import tools_of
 from eventstore.errors import BadInputError
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.toml_text import toml_text
+from cli.user_files import toml_text
 
 names = st.from_regex(r"[a-z_]{1,8}", fullmatch=True)
 scalars = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.unsummarized import advice
+from cli.summarizing import advice
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.summarizer import UnfitTemplateError
 from tests.cli.long_talk import SESSION

@@ -11,8 +11,8 @@ import pytest
 
 from bench.sessions import session_file
 from cli.demo.player import play
-from cli.report.build import build_page
-from cli.report.page import page_bytes
+from cli.views.page.build import build_page
+from cli.views.page.html import page_bytes
 from eventstore import EventLog, open_store
 from eventstore.importing import import_file
 from eventstore.memory_log import MemoryLog

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cli.report.chart import RIGHT, WIDTH
+from cli.views.page.charts import RIGHT, WIDTH
 from tests.pages.browsing import DESKTOP, PHONE, Visit, visit
 
 if TYPE_CHECKING:

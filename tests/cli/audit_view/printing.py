@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from cli.harmless import HarmlessConsole
+from cli.terminal import HarmlessConsole
 
 
 def printed(view: Callable[..., None], *arguments: Any, width: int = 100) -> list[str]:

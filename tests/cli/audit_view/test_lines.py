@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.audit_view.lines import (
+from cli.views.texts import (
     day_and_time,
     dollars,
     part_of,

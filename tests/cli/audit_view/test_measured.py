@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import structs
 
-from cli.audit_view.measured import print_metrics
+from cli.views.full import print_metrics
 from projections.metrics.cache import Cache
 from projections.metrics.cost import Cost
 from projections.metrics.future_use import KindUse

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cli.audit_view.remarks import remarks
+from cli.views.model import remarks
 from eventstore.records import FileOperations
 from projections.audit import Counts, Files, TokensBefore
 from projections.metrics.sections import Sections

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from cli.audit_view.screen import GONE, LOSSES, REMARKS, ROWS, print_screen
+from cli.views.screen import GONE, LOSSES, REMARKS, ROWS, print_screen
 from projections.audit import Audit
 from projections.metrics.sections import Sections
 from tests.cli.audit_view.printing import figures, printed

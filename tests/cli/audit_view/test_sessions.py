@@ -4,7 +4,8 @@ from typing import Any
 
 from rich.console import Console
 
-from cli.audit_view.sessions import Row, generations_line, row_of, sessions_table
+from cli.views.screen import SessionRow as Row
+from cli.views.screen import generations_line, row_of, sessions_table
 from tests.cli.audit_view.printing import printed
 from tests.support.measured import (
     audit,

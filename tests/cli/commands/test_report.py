@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.report.page import MARKER
+from cli.views.page.html import MARKER
 from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, TITLE

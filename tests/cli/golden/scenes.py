@@ -16,9 +16,8 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from cli.audit_view.glance import print_glance
-from cli.audit_view.measured import print_metrics
-from cli.audit_view.screen import print_screen
+from cli.views.full import print_metrics
+from cli.views.screen import print_glance, print_screen
 from compaction.hooks import Cancel, Hooks
 from projections.audit import TokensBefore
 from projections.metrics.cost import Cost

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cli.demo.player import play
-from cli.report.build import build_page
-from cli.report.material import Material
-from cli.report.model import Page
+from cli.views.model import Page
+from cli.views.page.build import build_page
+from cli.views.page.material import Material
 from eventstore.memory_log import MemoryLog
 from tests.cli.report.reading import material_of
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from cli.report.build import build_page
-from cli.report.material import Material
-from cli.report.model import Page
+from cli.views.model import Page
+from cli.views.page.build import build_page
+from cli.views.page.material import Material
 from eventstore import EventLog
 from eventstore.records import SessionInfo
 from tests.cli.report.reading import material_of

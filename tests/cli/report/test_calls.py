@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.report.calls import Call, call_of, spent, spent_at
+from cli.views.page.material import Call, call_of, spent, spent_at
 from eventstore import EventLog
 from eventstore.formats import view_of_event
 from eventstore.views import Usage

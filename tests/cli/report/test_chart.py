@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.report.chart import LEFT, RIGHT, Place, Point, chart
-from cli.report.model import Chart
+from cli.views.model import Chart
+from cli.views.page.charts import LEFT, RIGHT, Place, Point, chart
 
 
 def drawn(values: list[float], *places: Place, second: list[Point] | None = None) -> Chart:

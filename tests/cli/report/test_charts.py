@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from cli.report.charts import context_chart, cost_chart
-from cli.report.material import Material
+from cli.views.page.charts import context_chart, cost_chart
+from cli.views.page.material import Material
 from eventstore import EventLog
 from projections.context.cursor import ROOT
 from tests.cli.report.reading import material_of

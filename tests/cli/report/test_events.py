@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from cli.report.events import GROUP, event_groups
-from cli.report.fates import outcomes
-from cli.report.model import EventView
-from cli.report.texts import LONGEST_TEXT
+from cli.views.model import EventView
+from cli.views.page.build import GROUP, event_groups
+from cli.views.page.material import outcomes
+from cli.views.texts import LONGEST_TEXT
 from compaction import record_compaction
 from eventstore import EventLog
 from eventstore.records import Label, ModelChange

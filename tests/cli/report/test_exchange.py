@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.report.exchange import Exchange
+from cli.views.page.material import Exchange
 from compaction import record_branch_summary, record_compaction, record_rewrite
 from eventstore import EventLog
 from eventstore.records import Compaction, Shown

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.report.fates import Outcome, Standing, outcomes
+from cli.views.page.material import Outcome, Standing, outcomes
 from compaction import move_to, record_compaction, record_rewrite
 from eventstore import EventLog
 from eventstore.records import ModelChange, Shown, Undone

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from cli.report.figures import figures, models
-from cli.report.material import Material
+from cli.views.page.build import figures, models
+from cli.views.page.material import Material
 from eventstore import EventLog
 from tests.cli.report.reading import material_of
 from tests.support.talk import Story, assistant, user

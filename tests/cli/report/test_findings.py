@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.report.findings import findings
+from cli.views.model import findings
 from projections.audit import Counts
 from projections.metrics.regret import Regret, Repeat, Rereads, SameError
 from tests.support.measured import compaction, future_use, gone, instructions, loss, size

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from cli.report.build import build_page
-from cli.report.model import Page
-from cli.report.page import MARKER, page_bytes, page_html
+from cli.views.model import Page
+from cli.views.page.build import build_page
+from cli.views.page.html import MARKER, page_bytes, page_html
 from eventstore import EventLog
 from tests.cli.report.reading import material_of
 from tests.pages.hostile import PAYLOADS, hostile

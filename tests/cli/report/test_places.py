@@ -5,10 +5,9 @@ import re
 import msgspec
 import pytest
 
-from cli.report.chart import Place
-from cli.report.material import Material
-from cli.report.places import places
-from cli.report.replacements import replacement_views
+from cli.views.page.build import replacement_views
+from cli.views.page.charts import Place, places
+from cli.views.page.material import Material
 from compaction import move_to, record_compaction
 from eventstore import EventLog
 from eventstore.records import ModelChange

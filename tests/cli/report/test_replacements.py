@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from cli.report.material import Material
-from cli.report.model import Fact, ReplacementView, Row, Segment
-from cli.report.replacements import replacement_views
+from cli.views.model import Fact, ReplacementView, Row, Segment
+from cli.views.page.build import replacement_views
+from cli.views.page.material import Material
 from compaction import record_branch_summary, record_compaction, record_rewrite
 from eventstore import EventLog
 from eventstore.records import Shown

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.report.summary_html import DEEPEST, LONGEST, summary_html
+from cli.views.page.html import DEEPEST, LONGEST, summary_html
 from tests.pages.hostile import EVERYTHING, PAYLOADS
 from tests.support.growth import NO_SQUARE, times_as_long
 

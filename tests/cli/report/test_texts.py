@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.report.texts import cut, line_of
+from cli.views.texts import cut, line_of
 
 
 def test_a_short_text_is_whole() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.report.model import TreeLine
-from cli.report.tree_lines import tree_lines
+from cli.views.model import TreeLine
+from cli.views.session_tree import tree_lines
 from compaction import move_to
 from eventstore import EventLog
 from eventstore.records import Label

@@ -1,4 +1,4 @@
-"""How a session's tree looks in a terminal.
+"""A session as a tree of lines, for a terminal and for a page.
 
 The path to the leaf is a straight line; branches off it are indented where they leave it, and the last part
 of the line comes last. Runs of entries in which nothing turns are counted, not listed.
@@ -7,18 +7,147 @@ of the line comes last. Runs of entries in which nothing turns are counted, not 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from cli.output import one_line, unbroken
+from cli.views.texts import line_of
+from eventstore.event import Event
 from projections.continuation import is_continuation
 from projections.summary_line import event_name, summary_line
+from projections.tree import Node, Tree
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from eventstore.event import Event
+    from cli.views.model import TreeLine
+    from cli.views.page.material import Material
     from eventstore.log import Snapshot
-    from projections.tree import Node, Tree
+
+
+SIGNS: Final = {
+    "compaction": "∑",
+    "branch_summary": "⤷",
+    "rewrite": "✂",
+    "leaf_moved": "↷",
+    "undone": "↶",
+    "model_change": "⚙",
+    "session_info": "✎",
+    "custom_message": "+",
+}
+"""From the kinds that turn a session to their signs."""
+
+
+_LONGEST_NAME: Final = 40
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """An event in a line: `name` is what it is called: a message's role, or else the kind."""
+
+    sign: str
+    name: str
+    text: str
+
+
+Lines = Mapping[int, Line]
+"""Lines by the numbers of their events."""
+
+
+def lines_of(events: Iterable[Event]) -> dict[int, Line]:
+    """The lines of events by their numbers."""
+    return {
+        event.seq: Line(
+            sign="" if is_continuation(event) else SIGNS.get(event.kind, ""),
+            name=line_of(event_name(event), _LONGEST_NAME),
+            # The sign says already that it is a summary.
+            text=line_of(summary_line(event).removeprefix("∑ ")),
+        )
+        for event in events
+    }
+
+
+_LONGEST: Final = 120
+
+
+def tree_lines(material: Material, lines: Lines, target: Callable[[int], str]) -> Iterator[TreeLine]:
+    """The lines of the tree; `target` is where an event's line leads."""
+    from cli.views.model import TreeLine
+
+    events = {event.id: event for event in material.events}
+    path = material.path
+    run: list[tuple[Event, int]] = []
+    for node, level in _in_order(material.tree, path, events):
+        event = events[node.id]
+        is_turn = _is_turn(node, event)
+        if run and (is_turn or run[-1][1] != level):
+            yield _run(run, path)
+            run = []
+        if is_turn:
+            yield TreeLine(
+                level=level,
+                seq=event.seq,
+                sign=lines[event.seq].sign or ("●" if lines[event.seq].name == "user" else "·"),
+                name=lines[event.seq].name,
+                text=line_of(lines[event.seq].text, _LONGEST),
+                label=node.label or "",
+                is_leaf=node.id == material.audit.leaf,
+                is_aside=event.seq not in path,
+                target=target(event.seq),
+                hidden=0,
+            )
+        else:
+            run.append((event, level))
+    if run:
+        yield _run(run, path)
+
+
+def _run(run: list[tuple[Event, int]], path: frozenset[int]) -> TreeLine:
+    from cli.views.model import TreeLine
+
+    (first, level), (last, _) = run[0], run[-1]
+    return TreeLine(
+        level=level,
+        seq=first.seq,
+        sign="",
+        name="",
+        text=f"#{first.seq}" if first is last else f"#{first.seq} to #{last.seq}",
+        label="",
+        is_leaf=False,
+        is_aside=first.seq not in path,
+        target=f"e-{first.seq}",
+        hidden=len(run),
+    )
+
+
+def _in_order(tree: Tree, path: frozenset[int], events: Mapping[str, Event]) -> Iterator[tuple[Node, int]]:
+    """Entries with their levels, root first; of siblings, the one that leads to the leaf comes last."""
+    nodes = {node.id: node for node in tree.nodes}
+
+    def later_last(ids: list[str]) -> list[str]:
+        return sorted(ids, key=lambda each: events[each].seq in path)
+
+    # A stack, for trees are as deep as sessions are long.
+    pending = [(root, 0) for root in later_last(tree.roots)][::-1]
+    while pending:
+        node_id, level = pending.pop()
+        yield nodes[node_id], level
+        children = later_last(nodes[node_id].children)
+        pending += [
+            (child, level if place == len(children) - 1 else level + 1)
+            for place, child in reversed(list(enumerate(children)))
+        ]
+
+
+def _is_turn(node: Node, event: Event) -> bool:
+    return (
+        (not is_continuation(event) and (event.kind in SIGNS or event.role == "user"))
+        or node.label is not None
+        or node.parent is None
+        or len(node.children) != 1
+    )
+
 
 _SIGNS: Final = {
     "compaction": ("∑", "magenta"),

@@ -1,24 +1,40 @@
-"""A table that fits its terminal: what names things stays whole, prose gives way, the least needed is left out."""
+"""rich's console and table: nothing of a session reaches the terminal as a command, and a table fits it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from cli.output import cut_line
+from cli.output import cut_line, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import RenderResult
     from rich.table import Column
+
+
+class HarmlessConsole(Console):
+    """rich's console; of what is printed, only rich's own styles become escape sequences."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment(printable(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command what becomes of a reader that has seen enough: rich would make it a failure."""
+        raise BrokenPipeError
+
 
 LEAST: Final = 12
 """Columns of a terminal that prose keeps in any case."""

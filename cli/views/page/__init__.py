@@ -2,3 +2,5 @@
 
 `material` reads a session out of its log, `build` makes the page's view of it by pure functions, `page` writes HTML.
 """
+
+from __future__ import annotations

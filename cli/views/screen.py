@@ -1,14 +1,16 @@
-"""An audit on one screen: all replacements, the worst first, and what was lost by them."""
+"""Audits of many sessions: a line for each, the worst first."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from cli.audit_view.glance import print_glance
-from cli.audit_view.lines import dollars, part_of, percent, print_line
-from cli.audit_view.remarks import remarks
-from cli.output import counted, one_line, pasted, table, thousands
-from cli.replaced import came_with_compaction, grew, names, replacements, undone
+import msgspec
+
+from cli.output import counted, one_line, pasted, table, thousands, unbroken
+from cli.store import short_names
+from cli.views.model import came_with_compaction, counted_once, grew, names, remarks, replacements, undone
+from cli.views.texts import dollars, part_of, percent, print_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,8 +19,48 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from cli.replaced import Replaced
+    from cli.views.model import Replaced
     from projections.audit import Audit
+    from projections.metrics.session_cost import SessionCost
+
+
+_TITLE: Final = 100
+
+
+def print_glance(out: Console, audit: Audit) -> None:
+    """A session in a few lines."""
+    print_line(out, unbroken(audit.session), style="bold")
+    print_line(out, one_line(audit.title, min(out.width, _TITLE)))
+    counts = [
+        counted(audit.entries, "entry", "entries"),
+        counted(len(audit.compactions), "compaction"),
+        counted(len(audit.branch_summaries), "branch summary", "branch summaries"),
+        counted(len(audit.rewrites), "rewrite"),
+    ]
+    print_line(out, " · ".join(counts), style="dim")
+    messages, tokens = counted(audit.context_messages, "message"), counted(audit.context_tokens, "token")
+    how = f"{audit.counter}, {'an estimate' if audit.estimate else 'exact'}"
+    note = f"; {audit.note}" if audit.note else ""
+    print_line(out, f"context now {messages}, {tokens} by {how}{note}", style="dim")
+    if audit.cost.spent.calls:
+        print_line(out, _cost(audit.cost), style="dim")
+
+
+def _cost(cost: SessionCost) -> str:
+    spent = cost.spent
+    table = f"{cost.prices} of {cost.prices_date}" if cost.prices_date else cost.prices
+    recorded = priced = ""
+    if spent.recorded is not None:
+        recorded = f"{dollars(spent.recorded)} as recorded{_but(spent.unrecorded)}"
+    if spent.priced is not None:
+        priced = f"{dollars(spent.priced)} by {table}{_but(spent.unpriced)}"
+    facts = [counted(spent.calls, "call"), recorded or "no cost recorded", priced or f"no price in {table}"]
+    return " · ".join(facts)
+
+
+def _but(calls: int) -> str:
+    return f", {calls:,} without" if calls else ""
+
 
 ROWS: Final = 8
 REMARKS: Final = 4
@@ -102,7 +144,7 @@ def _print_losses(out: Console, replaced: Replaced, called: dict[int, str]) -> N
     use = replaced.metrics.future_use
     if not use.losses:
         return
-    from cli.listing import CutLine
+    from cli.terminal import CutLine
 
     out.print()
     lost = counted(len(use.losses), "thing")
@@ -144,3 +186,76 @@ def _gone(worst: Sequence[Replaced], called: dict[int, str], width: int) -> Iter
 def _print_rest(out: Console, count: int, one: str, many: str = "") -> None:
     if count > 0:
         print_line(out, f"… {counted(count, 'more ' + one, 'more ' + (many or one + 's'))}", style="dim")
+
+
+_TITLE_sessions: Final = 60
+
+
+class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a line tells of a session.
+
+    `future_use` is the smallest share that a replacement has, `losses` and `gone` count those of all; what was
+    undone is left out, and so is in the sums what a rewrite lost that came with a compaction: that lost the same.
+    `earlier` is the session's generation before this one. `cost` is in dollars, as recorded, or else by the table.
+    """
+
+    session: str
+    earlier: str | None = None
+    title: str
+    compactions: int
+    future_use: float | None
+    losses: int
+    gone: int
+    cost: float | None
+
+
+def row_of(audit: Audit) -> SessionRow:
+    """The line of a session."""
+    without_effect = undone(audit)
+    measured = [each.metrics for each in replacements(audit) if each.seq not in without_effect]
+    shares = [each.future_use.share for each in measured if each.future_use.share is not None]
+    once = [each.metrics for each in counted_once(audit)]
+    spent = audit.cost.spent
+    return SessionRow(
+        session=audit.session,
+        earlier=audit.earlier,
+        title=one_line(audit.title, _TITLE_sessions),
+        compactions=len(audit.compactions),
+        future_use=min(shares, default=None),
+        losses=sum(len(each.future_use.losses) for each in once),
+        gone=sum(each.instructions.gone for each in once),
+        cost=spent.priced if spent.recorded is None else spent.recorded,
+    )
+
+
+def sessions_table(rows: Iterable[SessionRow]) -> Table:
+    """The lines of sessions, the worst first, those of which nothing was needed later last."""
+    from rich.text import Text
+
+    from cli.terminal import CutLine
+    from projections.metrics.order import rank
+
+    worst = sorted(rows, key=lambda row: (rank(row.future_use, row.losses, row.gone), row.session))
+    short = short_names([row.session for row in worst])
+    numbers = ("COMPACTED", "NEEDED", "LOST", "GONE", "COST")
+    listing = table("SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE", drops=("COMPACTED", "COST"))
+    for row in worst:
+        listing.add_row(
+            unbroken(short[row.session]),
+            thousands(row.compactions),
+            Text(percent(row.future_use), style="bold red" if row.losses else ""),
+            thousands(row.losses),
+            Text(thousands(row.gone), style="bold red" if row.gone else ""),
+            dollars(row.cost),
+            CutLine(row.title),
+        )
+    return listing
+
+
+def generations_line(rows: Iterable[SessionRow]) -> list[str]:
+    """That some sessions are generations of one, where there are such."""
+    later = sum(row.earlier is not None for row in rows)
+    if not later:
+        return []
+    lines = "1 line is a later generation" if later == 1 else f"{later:,} lines are later generations"
+    return [f"{lines} (ID~2, ID~3, …) of a session whose file was written anew: each is audited by itself"]

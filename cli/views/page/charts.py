@@ -1,4 +1,4 @@
-"""Charts over the entries of a path: where their lines run and where their marks stand."""
+"""The two charts of a session: its context's size, and what it cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import Final, Literal
 
 import msgspec
 
-from cli.report.model import Chart, Mark, Tick
+from cli.output import counted, thousands
+from cli.views.model import Chart, Mark, ReplacementView, Tick
+from cli.views.page.material import Material, spent, spent_at
+from cli.views.session_tree import Lines
+from cli.views.texts import dollars, line_of
 
 WIDTH: Final = 1040
 LEFT: Final = 52
@@ -171,3 +175,107 @@ def _drawn(steps: Sequence[tuple[float, float]]) -> str:
             drawn.append(f"H{x:g}V{y:g}")
             height = y
     return "".join(drawn) + f"H{RIGHT}"
+
+
+_LONGEST: Final = 60
+_NAMED: Final = 3
+"""How many of the things that were needed at one event are named."""
+
+
+def places(
+    material: Material, lines: Lines, views: Sequence[ReplacementView], target: Callable[[int], str]
+) -> list[Place]:
+    """Replacements, needs that were not met, forks and changes of the model, in order of the path."""
+    found = [*_replaced(views, target), *_needed(views), *_forks(material), *_models(material, lines)]
+    return sorted((place for place in found if place.seq in material.path), key=lambda place: place.seq)
+
+
+def _replaced(views: Sequence[ReplacementView], target: Callable[[int], str]) -> Iterator[Place]:
+    for view in views:
+        size = view.metrics.size
+        yield Place(
+            seq=view.seq,
+            kind=view.kind,
+            sign=view.sign,
+            title=f"{view.name} at #{view.seq}: {size.before:,} to {size.after:,} tokens",
+            target=target(view.seq),
+        )
+
+
+def _needed(views: Sequence[ReplacementView]) -> Iterator[Place]:
+    """Events that needed what had been lost, each once."""
+    values: dict[int, dict[str, None]] = {}
+    for view in views:
+        for loss in view.metrics.future_use.losses:
+            values.setdefault(loss.needed_seq, {})[line_of(loss.value, _LONGEST)] = None
+    for seq, needed in values.items():
+        named = ", ".join(list(needed)[:_NAMED])
+        more = f" and {len(needed) - _NAMED} more" if len(needed) > _NAMED else ""
+        yield Place(
+            seq=seq,
+            kind="need",
+            title=f"#{seq} needed what was lost: {named}{more}",
+            target=f"e-{seq}",
+            where="curve",
+        )
+
+
+def _forks(material: Material) -> Iterator[Place]:
+    seq_of = {event.id: event.seq for event in material.events}
+    for node in material.tree.nodes:
+        if len(node.children) > 1:
+            others = counted(len(node.children) - 1, "other branch leaves", "other branches leave")
+            seq = seq_of[node.id]
+            yield Place(
+                seq=seq,
+                kind="fork",
+                title=f"#{seq}: {others} here",
+                target=f"e-{seq}",
+                where="floor",
+            )
+
+
+def _models(material: Material, lines: Lines) -> Iterator[Place]:
+    for event in material.events:
+        if event.kind == "model_change":
+            yield Place(
+                seq=event.seq,
+                kind=event.kind,
+                title=f"#{event.seq}: the model is now {line_of(lines[event.seq].text, _LONGEST)}",
+                target=f"e-{event.seq}",
+                where="floor",
+            )
+
+
+_CONTEXT_HEIGHT: Final = 300
+_COST_HEIGHT: Final = 130
+
+
+def context_chart(material: Material, places: Sequence[Place]) -> Chart | None:
+    """The context's size after every entry, as recomputed and as measured; None for an empty path."""
+    moments = material.timeline.moments
+    if not moments:
+        return None
+    return chart(
+        [Point(moment.seq, moment.tokens) for moment in moments],
+        height=_CONTEXT_HEIGHT,
+        label=f"Tokens in the context after each of {len(moments):,} entries",
+        name=lambda value: thousands(round(value)),
+        second=[Point(moment.seq, moment.measured) for moment in moments if moment.measured is not None],
+        places=places,
+    )
+
+
+def cost_chart(material: Material) -> Chart | None:
+    """What was spent by each entry; None where no cost is known."""
+    total = spent(material.calls)
+    moments = material.timeline.moments
+    if not total or not moments:
+        return None
+    points = spent_at(material.calls, [moment.seq for moment in moments])
+    return chart(
+        [Point(seq, value) for seq, value in points],
+        height=_COST_HEIGHT,
+        label=f"US dollars spent by each of {len(moments):,} entries: {dollars(total)} in all",
+        name=dollars,
+    )

@@ -1,1 +1,0 @@
-"""How audits look in a terminal: a session on one screen, a session in full, many sessions a line each."""

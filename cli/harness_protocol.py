@@ -1,0 +1,253 @@
+"""How a harness in another language talks to the maintainer: a line of JSON says what happened, one what to do."""
+
+from __future__ import annotations
+
+import io
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, BinaryIO, Final, Generic, Protocol, TypeVar
+
+import msgspec
+
+from compaction.attempts import attempt_of
+from compaction.compactor import Compacted
+from compaction.faults import Fault, FaultyInputError, Keys, check, where
+from compaction.maintaining.advice import Advice
+from compaction.maintaining.maintainer import Maintainer
+from compaction.maintaining.settings import Settings
+from compaction.part import Limits
+from compaction.summaries.summary import Wishes
+from eventstore.errors import BadInputError, RefoldError
+from eventstore.writing import SessionWriter
+
+_ADVICE: Final = "docs/policies.md names the settings"
+_CAPITAL: Final = re.compile("(?<=[a-z])(?=[A-Z])")
+
+
+def settings_in(path: str, limits: Limits | None = None) -> Settings:
+    """The settings of a file, for a model if one is told.
+
+    Raises BadInputError, which names the file; FaultyInputError tells each key that is wrong.
+    """
+    try:
+        given = tomllib.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise BadInputError(path, str(error.strerror), "name a TOML file with settings") from None
+    except ValueError as error:
+        raise BadInputError(path, f"is no TOML ({error})", _ADVICE) from None
+    return settings_of(given, path, limits)
+
+
+def settings_of(given: Mapping[str, Any], source: str, limits: Limits | None = None) -> Settings:
+    """Settings of automatic compaction, by their names here or as their harness has them: `reserveTokens`.
+
+    Raises FaultyInputError, which tells each key that is wrong, or that a model cannot have, as it is written.
+    """
+    written: dict[str, list[str]] = {}
+    named = _by_our_names(given, written)
+    again = [(key, first) for first, *others in written.values() for key in others]
+    twice = [Fault(key, f"it sets what {first} sets", "leave one out") for key, first in again]
+    wrong, settings = check(named, Settings), Settings()
+    if not wrong:
+        settings = msgspec.convert(named, Settings)
+        wrong = settings.misfits(limits) if limits else []
+    told = [msgspec.structs.replace(each, where=written.get(each.where, [each.where])[-1]) for each in wrong]
+    if twice or told:
+        raise FaultyInputError(source, [*twice, *told])
+    return settings
+
+
+def _by_our_names(
+    given: Mapping[str, Any], written: dict[str, list[str]], ours: Keys = (), theirs: Keys = ()
+) -> dict[str, Any]:
+    """A table by our names of its keys; `written` gets for where each would stand by them where it stands."""
+    named: dict[str, Any] = {}
+    for key, value in given.items():
+        name = _CAPITAL.sub("_", key).lower()
+        our, their = (*ours, name), (*theirs, key)
+        written.setdefault(where(our), []).append(where(their))
+        named[name] = _by_our_names(value, written, our, their) if isinstance(value, dict) else value
+    return named
+
+
+class Said(Protocol):
+    """What a line says."""
+
+    @property
+    def calls_off(self) -> bool:
+        """Whether it calls off what the lines before it have begun."""
+
+
+S = TypeVar("S", bound=Said)
+
+
+class LinesAhead(Generic[S]):
+    """What the lines of an input say, read ahead by a thread, so that one may call off what those before it have begun.
+
+    `read` gives what a line says, by its bytes and its number; it is asked once for each, in that thread. There is no
+    bound to how many are read ahead, for a line that calls off has to be seen behind any number of others: who writes
+    them and does not wait for answers has them kept in memory.
+    """
+
+    def __init__(self, stream: BinaryIO, read: Callable[[bytes, int], S]) -> None:
+        self._stream, self._read = _of_its_own(stream), read
+        self._ahead: SimpleQueue[S | Exception | None] = SimpleQueue()
+        self._came = self._taken = 0
+
+    def __iter__(self) -> Iterator[S]:
+        """What they say, in order, as they come. Raises what reading raises."""
+        Thread(target=self._read_all, name="refold lines", daemon=True).start()
+        while (said := self._ahead.get()) is not None:
+            if isinstance(said, Exception):
+                raise said
+            self._taken += said.calls_off
+            yield said
+
+    def is_called_off(self) -> bool:
+        """Whether a line that calls off what runs is waiting behind the one at hand."""
+        # It calls off all that stands before it, also where its turn is still to come: to call off what runs when
+        # it is read, as another thread of a harness does, would let those run.
+        return self._came > self._taken
+
+    def _read_all(self) -> None:
+        try:
+            for number, line in enumerate(self._stream, 1):
+                said = self._read(line, number)
+                self._came += said.calls_off
+                self._ahead.put(said)
+        except Exception as error:  # noqa: BLE001  raised again by who takes the lines
+            self._ahead.put(error)
+        self._ahead.put(None)
+
+
+def _of_its_own(stream: BinaryIO) -> BinaryIO:
+    """The same input by a reader of its own: Python waits at its end for who reads from its own standard input."""
+    try:
+        return open(stream.fileno(), "rb", closefd=False)
+    except io.UnsupportedOperation:
+        return stream
+
+
+_ON: Final = "on"
+
+
+class _Happened(msgspec.Struct, frozen=True, kw_only=True, tag_field=_ON):
+    """Something that a harness tells."""
+
+
+class BeforeRequest(_Happened, frozen=True, tag="before_request"):
+    """A request is going to be sent."""
+
+
+class AfterTurn(_Happened, frozen=True, tag="after_turn"):
+    """An answer has come, and is in the log; `model` is the one in use now."""
+
+    model: str | None = None
+
+
+class Failed(_Happened, frozen=True, tag="error"):
+    """A request was refused, with this text; `model` is the one in use now."""
+
+    error: str
+    model: str | None = None
+
+
+class Idle(_Happened, frozen=True, tag="idle"):
+    """Nothing has happened for so many seconds."""
+
+    seconds: float
+
+
+class Compact(_Happened, frozen=True, tag="compact"):
+    """A person, or a model by its tool, asks for a compaction."""
+
+    instructions: str = ""
+
+
+class Abort(_Happened, frozen=True, tag="abort"):
+    """What runs is called off: whoever reads it does so, and nothing runs any more when its turn comes."""
+
+
+Happened = BeforeRequest | AfterTurn | Failed | Idle | Compact | Abort
+_happened: Final = msgspec.json.Decoder(Happened)
+_fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class Answer(Advice, frozen=True, kw_only=True, rename="camel"):
+    """What to do, and which fields of the line nobody has looked at."""
+
+    ignored: tuple[str, ...] = ()
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What a line says, and its fields that nobody knows; or what is wrong with it."""
+
+    happened: Happened | None = None
+    ignored: tuple[str, ...] = ()
+    problem: str | None = None
+
+    @property
+    def calls_off(self) -> bool:
+        """Whether it calls off what the lines before it have begun: a person's request does, and goes first."""
+        return isinstance(self.happened, Compact | Abort)
+
+
+BLANK: Final = Told()
+"""A line that says nothing, and gets no answer."""
+
+
+def told(line: bytes, number: int) -> Told:
+    """What the line of this number says."""
+    if not line.strip():
+        return BLANK
+    try:
+        happened: Happened = _happened.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        known = 'give an object with "on": before_request, after_turn, error, idle, compact or abort'
+        return Told(problem=str(BadInputError("standard input", str(error), known, line=number)))
+    known_fields = (_ON, *happened.__struct_encode_fields__)
+    return Told(
+        happened=happened, ignored=tuple(field for field in _fields.decode(line) if field not in known_fields)
+    )
+
+
+def answer(maintainer: Maintainer, writer: SessionWriter, line: Told) -> Answer:
+    """What to do after what a line says; what is wrong with it, or went wrong, is the answer's `error`."""
+    if line.happened is None:
+        return Answer(error=line.problem)
+    try:
+        advice = _advice(maintainer, writer, line.happened)
+    except RefoldError as error:
+        advice = Advice(error=str(error), events=attempt_of(error))
+    return Answer(**msgspec.structs.asdict(advice), ignored=line.ignored)
+
+
+def _advice(maintainer: Maintainer, writer: SessionWriter, happened: Happened) -> Advice:
+    match happened:
+        case BeforeRequest():
+            return maintainer.before_request(writer)
+        case AfterTurn(model=model):
+            return maintainer.after_turn(writer, model=model)
+        case Failed(error=error, model=model):
+            return maintainer.on_error(writer, error, model=model)
+        case Idle(seconds=seconds):
+            return maintainer.on_idle(writer, seconds)
+        case Compact(instructions=instructions):
+            return _of_compaction(maintainer.compact(writer, Wishes(instructions=instructions)))
+        case Abort():
+            return Advice(reason="nothing runs")
+
+
+def _of_compaction(done: Compacted) -> Advice:
+    is_done = done.outcome == "compacted"
+    return Advice(
+        reason="manual" if is_done else done.reason,
+        history_rewritten=is_done,
+        events=[*done.decisions, *done.events],
+        tokens=done.tokens_after,
+        warning=done.warning or None,
+    )

@@ -1,0 +1,164 @@
+"""A person's own policies and templates: their files, the commands that list and begin them, their TOML."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol, TypedDict
+
+import click
+
+from cli.options import Decorator, json_option
+
+FOLDER: Final = "REFOLD_CONFIG"
+"""The environment's name for the folder that holds the folders `policies` and `templates`."""
+
+
+class OwnFiles:
+    """The files of one kind: those of a folder's folder with a suffix, by their names without it."""
+
+    def __init__(self, folder: str, suffix: str) -> None:
+        self._folder, self._suffix = folder, suffix
+
+    @property
+    def folder(self) -> Path:
+        """Where they are: in the folder that `REFOLD_CONFIG` names, else in the platform's for settings."""
+        import platformdirs
+
+        return Path(os.environ.get(FOLDER) or platformdirs.user_config_dir("refold"), self._folder)
+
+    def names(self) -> list[str]:
+        """Their names, sorted."""
+        return sorted(file.stem for file in self.folder.glob(f"*{self._suffix}") if file.is_file())
+
+    def find(self, name: str) -> Path | None:
+        """The file of a name, None where there is none."""
+        file = self.folder / f"{name}{self._suffix}"
+        return file if Path(name).name == name and file.is_file() else None
+
+    def is_path(self, name: str) -> bool:
+        """Whether what a person gives as a name is the path of a file."""
+        return os.sep in name or name.endswith(self._suffix)
+
+    def add(self, name: str, text: str) -> Path:
+        """A new file. Raises BadInputError for one that is there, or a name that no file should have."""
+        from eventstore.errors import BadInputError
+
+        if not name or Path(name).name != name or name.startswith(".") or not name.isprintable():
+            raise BadInputError(repr(name), "is no name for a file", "choose letters, digits and dashes")
+        file = self.folder / f"{name}{self._suffix}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with file.open("x", encoding="utf-8") as opened:
+                opened.write(text)
+        except FileExistsError:
+            raise BadInputError(str(file), "is there already", "edit it, or remove it first") from None
+        return file
+
+
+POLICIES: Final = OwnFiles("policies", ".toml")
+TEMPLATES: Final = OwnFiles("templates", ".md")
+
+
+class Asked(TypedDict):
+    """The options of `acting`, as a command gets them."""
+
+    action: str
+    name: str | None
+    origin: str | None
+    as_json: bool
+
+
+class Listing(Protocol):
+    """Prints all that there are."""
+
+    def __call__(self, ctx: click.Context, *, as_json: bool) -> None: ...
+
+
+class Begin(Protocol):
+    """Makes a new one of a person's own, from another if that is named."""
+
+    def __call__(self, name: str, origin: str | None, *, as_json: bool) -> None: ...
+
+
+class Show(Protocol):
+    """Prints one, or what is wrong with it."""
+
+    def __call__(self, ctx: click.Context, name: str, *, is_check: bool, as_json: bool) -> None: ...
+
+
+def acting(*, origin_help: str) -> Decorator:
+    """The arguments and options by which a person says what to do with which one."""
+
+    def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+        command = json_option(command)
+        command = click.option("--from", "origin", metavar="NAME", help=origin_help)(command)
+        command = click.argument("name", metavar="[NAME|FILE]", required=False)(command)
+        return click.argument(
+            "action",
+            metavar="[list|show|new|check]",
+            type=click.Choice(["list", "show", "new", "check"]),
+            default="list",
+        )(command)
+
+    return with_options
+
+
+def act(ctx: click.Context, asked: Asked, *, listing: Listing, begin: Begin, show: Show) -> None:
+    """Do what was asked for. Raises UsageError for a name that is missing, and for options that go with nothing."""
+    action, name, origin, as_json = asked["action"], asked["name"], asked["origin"], asked["as_json"]
+    if origin is not None and action != "new":
+        raise click.UsageError(f"--from goes with '{ctx.info_name} new'", ctx)
+    if action == "list":
+        listing(ctx, as_json=as_json)
+    elif name is None:
+        raise click.UsageError(f"'{ctx.info_name} {action}' needs a name", ctx)
+    elif action == "new":
+        begin(name, origin, as_json=as_json)
+    else:
+        show(ctx, name, is_check=action == "check", as_json=as_json)
+
+
+def toml_text(values: Mapping[str, Any]) -> str:
+    """Values as TOML: what is no table first, then tables, then lists of tables. None, which TOML lacks, is left out.
+
+    Tables hold no tables.
+    """
+    plain = {name: value for name, value in values.items() if not _is_table(value) and not _is_tables(value)}
+    blocks = ["\n".join(lines)] if (lines := list(_lines(plain))) else []
+    for name, value in values.items():
+        if _is_table(value):
+            blocks.append("\n".join([f"[{name}]", *_lines(value)]))
+        elif _is_tables(value):
+            blocks += ["\n".join([f"[[{name}]]", *_lines(table)]) for table in value]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(map(_is_table, value))
+
+
+def _lines(table: Mapping[str, Any]) -> Iterator[str]:
+    return (f"{name} = {_value(value)}" for name, value in table.items() if value is not None)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return f"{value:_}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return _text(value) if isinstance(value, str) else repr(value)
+
+
+def _text(text: str) -> str:
+    """A basic string: JSON's escapes are TOML's, but for a character that JSON leaves as it is."""
+    import msgspec
+
+    return msgspec.json.encode(text).decode().replace("\x7f", "\\u007f")

@@ -1,0 +1,373 @@
+"""The page of a session, by a pure function of what was read of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from cli.output import counted, thousands, when
+from cli.views.model import (
+    EventGroup,
+    EventView,
+    Fact,
+    Figure,
+    Page,
+    Replaced,
+    ReplacementView,
+    Row,
+    Segment,
+    findings,
+    grew,
+    names,
+    replacements,
+    undone,
+)
+from cli.views.page.charts import context_chart, cost_chart, places
+from cli.views.page.html import summary_html
+from cli.views.page.material import Call, Exchange, Material, Outcome, Shown, outcomes, spent
+from cli.views.session_tree import SIGNS, Line, Lines, lines_of, tree_lines
+from cli.views.texts import LONGEST_TEXT, cut, dollars, line_of, percent
+from eventstore.errors import shell_command
+from eventstore.event import Event
+from eventstore.javascript import epoch_ms
+from eventstore.views import Message
+from projections.audit import BranchSummaryAudit, CompactionAudit, RewriteAudit
+from projections.metrics.order import worst_first
+from projections.metrics.size import Size
+from projections.renderers.text import message_text
+
+GROUP: Final = 100
+"""Events that a browser lays out together."""
+
+
+def event_groups(
+    material: Material,
+    lines: Lines,
+    outcomes: Mapping[int, Outcome],
+    target: Callable[[int], str],
+    *,
+    whole: AbstractSet[int | None] | None,
+) -> list[EventGroup]:
+    """The events in order of the log, in groups; texts are cut, but for those in `whole`; None: none is."""
+    labels = {node.id: node.label for node in material.tree.nodes if node.label}
+    views = [
+        _event_view(
+            event,
+            material.views.get(event.seq),
+            tokens=material.tokens.get(event.seq),
+            outcome=outcomes[event.seq],
+            line=lines[event.seq],
+            taken_sign=lines[by].sign if (by := outcomes[event.seq].by) else "",
+            label=labels.get(event.id, ""),
+            target=target(event.seq),
+            longest=None if whole is None or event.seq in whole else LONGEST_TEXT,
+        )
+        for event in material.events
+    ]
+    return [
+        EventGroup(
+            first=group[0].seq,
+            last=group[-1].seq,
+            day=_days(group),
+            events=group,
+        )
+        for group in (views[at : at + GROUP] for at in range(0, len(views), GROUP))
+    ]
+
+
+def _days(group: list[EventView]) -> str:
+    days = [view.time[:10] for view in group if view.time != "-"]
+    if not days:
+        return ""
+    return days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+
+
+def _event_view(
+    event: Event,
+    view: Message | None,
+    *,
+    line: Line,
+    tokens: int | None,
+    outcome: Outcome,
+    taken_sign: str,
+    label: str,
+    target: str,
+    longest: int | None,
+) -> EventView:
+    text = message_text(view) if view else event.body.decode("utf-8", "replace")
+    shown, left_out = (text, 0) if longest is None else cut(text, longest)
+    time = when(event.time)
+    return EventView(
+        seq=event.seq,
+        name=line.name,
+        line=line.text,
+        tokens=tokens,
+        time=time,
+        clock=time[11:] or "-",
+        fate=outcome.standing,
+        taken_by=outcome.by,
+        taken_sign=taken_sign,
+        label=label,
+        parent_seq=event.parent_seq,
+        facts=list(_facts(event, view)),
+        text=shown,
+        left_out=left_out,
+        show=shell_command("show", event.session, f"#{event.seq}"),
+        target=target if target != f"e-{event.seq}" else "",
+    )
+
+
+def _facts(event: Event, view: Message | None) -> Iterator[str]:
+    yield event.id
+    if view is None:
+        return
+    if view.model:
+        yield "/".join(filter(None, (view.provider, view.model)))
+    if view.stop_reason:
+        yield f"stopped by {view.stop_reason}"
+    if usage := view.usage:
+        yield f"{usage.prompt:,} tokens sent"
+        yield f"{usage.cache_read:,} from the cache"
+        yield f"{usage.cache_write:,} to it"
+        yield f"{usage.output:,} answered"
+        if usage.cost is not None:
+            yield dollars(usage.cost)
+
+
+def figures(material: Material) -> Iterator[Figure]:
+    """The totals of a session: what it holds, what its context is now, what was sent and what that cost."""
+    audit, nodes = material.audit, material.tree.nodes
+    others = [
+        counted(len(found), *names)
+        for found, names in (
+            (audit.branch_summaries, ("branch summary", "branch summaries")),
+            (audit.rewrites, ("rewrite", "rewrites")),
+        )
+        if found
+    ]
+    yield _figure(
+        "context now",
+        thousands(audit.context_tokens),
+        f"tokens, {counted(audit.context_messages, 'message')}",
+    )
+    branches = sum(not node.children for node in nodes)
+    yield _figure("entries", thousands(audit.entries), f"on {counted(branches, 'branch', 'branches')}")
+    yield _figure("compactions", thousands(len(audit.compactions)), ", ".join(others))
+    yield from _of_calls(material.calls, audit.cost.prices)
+
+
+def _of_calls(calls: Sequence[Call], prices: str) -> Iterator[Figure]:
+    if not calls:
+        return
+    sent = sum(call.usage.prompt for call in calls)
+    read = sum(call.usage.cache_read for call in calls)
+    written = sum(call.usage.cache_write for call in calls)
+    answered = sum(call.usage.output for call in calls)
+    yield _figure("sent", _short(sent), f"tokens in {counted(len(calls), 'call')}")
+    yield _figure(
+        "from the cache", percent(read / sent if sent else None), f"{_short(written)} written to it"
+    )
+    yield _figure("output", _short(answered), "tokens")
+    yield _figure("cost", dollars(spent(calls)), _how_known(calls, prices))
+
+
+def _how_known(calls: Sequence[Call], prices: str) -> str:
+    """Where the dollars come from, and how many calls have none."""
+    sources = [
+        "as recorded" if any(call.is_recorded for call in calls) else "",
+        f"by {prices}" if any(call.dollars is not None and not call.is_recorded for call in calls) else "",
+    ]
+    unknown = sum(call.dollars is None for call in calls)
+    return ", ".join(filter(None, [*sources, f"{counted(unknown, 'call')} unknown" if unknown else ""]))
+
+
+def _figure(name: str, value: str, note: str) -> Figure:
+    return Figure(name=name, value=value, note=note)
+
+
+def _short(number: int) -> str:
+    """A number of tokens in three digits."""
+    for unit, name in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= unit:
+            return f"{number / unit:,.3g}{name}" if number < 1000 * unit else f"{number // unit:,}{name}"
+    return thousands(number)
+
+
+def models(material: Material) -> list[str]:
+    """The models that wrote messages, the one that wrote most first."""
+    names = Counter(
+        "/".join(filter(None, (view.provider, view.model)))
+        for view in material.views.values()
+        if view.role == "assistant"
+    )
+    return [name for name, _ in names.most_common() if name]
+
+
+_KINDS: Final[dict[type[Replaced], str]] = {
+    CompactionAudit: "compaction",
+    BranchSummaryAudit: "branch_summary",
+    RewriteAudit: "rewrite",
+}
+
+
+def replacement_views(material: Material, lines: Lines) -> list[ReplacementView]:
+    """The sections, the worst first and open; `lines` are what messages say, by their numbers."""
+    called, without_effect = names(material.audit), undone(material.audit)
+    seq_of: dict[str | None, int] = {event.id: event.seq for event in material.events}
+    return [
+        _view(
+            each,
+            material.exchanges[each.seq],
+            lines,
+            seq_of,
+            name=called[each.seq].capitalize(),
+            is_undone=each.seq in without_effect,
+            is_open=place == 0,
+        )
+        for place, each in enumerate(worst_first(replacements(material.audit)))
+    ]
+
+
+def _view(
+    each: Replaced,
+    exchange: Exchange,
+    lines: Lines,
+    seq_of: Mapping[str | None, int],
+    *,
+    name: str,
+    is_undone: bool,
+    is_open: bool,
+) -> ReplacementView:
+    kind = _KINDS[type(each)]
+    size = each.metrics.size
+    losses = Counter(loss.had_seq for loss in each.metrics.future_use.losses)
+    return ReplacementView(
+        seq=each.seq,
+        id=each.id,
+        kind=kind,
+        sign=SIGNS[kind],
+        name=name,
+        time=when(epoch_ms(each.time)),
+        is_undone=is_undone,
+        is_open=is_open,
+        findings=findings(each, is_undone=is_undone),
+        facts=list(_facts_replacements(each, seq_of)),
+        metrics=each.metrics,
+        grew=grew(each),
+        files=None if isinstance(each, RewriteAudit) else each.files,
+        bar_before=_bar(size, ("removed", size.removed), ("kept", size.kept)),
+        bar_after=_bar(size, ("added", size.added), ("returned", size.returned), ("kept", size.kept)),
+        before=[_row(shown, lines, losses[shown.seq]) for shown in exchange.before],
+        after=[_row(shown, lines, 0) for shown in exchange.after],
+        summary=None if isinstance(each, RewriteAudit) else summary_html(each.summary, exchange.named),
+    )
+
+
+def _bar(size: Size, *parts: tuple[str, int]) -> list[Segment]:
+    """Parts of a context side by side, those without tokens left out."""
+    whole = max(size.before, size.after, 1)
+    segments, done = list[Segment](), 0
+    for name, tokens in parts:
+        if tokens:
+            start, width = 100 * done / whole, 100 * tokens / whole
+            segments.append(Segment(name=name, tokens=tokens, start=round(start, 2), width=round(width, 2)))
+            done += tokens
+    return segments
+
+
+def _row(shown: Shown, lines: Lines, losses: int) -> Row:
+    line = lines[shown.seq]
+    text = line.text if shown.message is None else line_of(message_text(shown.message))
+    return Row(
+        seq=shown.seq, name=line.name, text=text, tokens=shown.tokens, fate=shown.change, losses=losses
+    )
+
+
+def _facts_replacements(each: Replaced, seq_of: Mapping[str | None, int]) -> Iterator[Fact]:
+    if isinstance(each, CompactionAudit):
+        yield from _of_compaction(each, seq_of)
+    elif isinstance(each, BranchSummaryAudit):
+        yield Fact(name="about", value=counted(each.entries, "entry", "entries"))
+        left, attached = seq_of.get(each.left, 0), seq_of.get(each.attached_to, 0)
+        yield Fact(name="up to", seq=left, value="" if left else "an entry that the record does not name")
+        yield Fact(name="attached to", seq=attached, value="" if attached else "the root")
+    else:
+        yield Fact(name="reason", value=each.reason)
+        yield Fact(name="shows otherwise", value=counted(len(each.targets), "message"))
+        yield Fact(name="saved, by its own count", value=counted(each.tokens_saved, "token"))
+
+
+def _of_compaction(each: CompactionAudit, seq_of: Mapping[str | None, int]) -> Iterator[Fact]:
+    by, before, after = each.by, each.before, each.after
+    record = (
+        by.format,
+        by.reason and f"reason {by.reason}",
+        by.policy and f"policy {by.policy}",
+        by.template and f"template {by.template}",
+        "written by an extension" if by.from_extension else "",
+    )
+    yield Fact(name="model", value=by.model or "none")
+    yield Fact(name="record", value=" · ".join(filter(None, record)))
+    counts = each.messages
+    messages = f"{counts.summarized:,} summarized · {counts.kept:,} kept · {counts.dropped:,} dropped"
+    yield Fact(name="messages", value=messages)
+    yield Fact(name="kept from", seq=seq_of.get(each.first_kept, 0))
+    unexplained = (
+        "" if before.unexplained is None else f" · {before.unexplained:+,} that the log cannot explain"
+    )
+    yield Fact(
+        name="tokens before", value=_counts(before.claimed, before.measured, before.recomputed) + unexplained
+    )
+    yield Fact(name="tokens after", value=_counts(after.claimed, after.measured, after.recomputed))
+
+
+def _counts(claimed: int | None, measured: int | None, recomputed: int) -> str:
+    known = ((claimed, "claimed"), (measured, "measured"), (recomputed, "recomputed"))
+    return " · ".join(f"{thousands(count)} {name}" for count, name in known if count is not None)
+
+
+_LONGEST_TITLE: Final = 120
+
+
+def build_page(material: Material, *, is_full: bool = False) -> Page:
+    """The page; texts are cut unless `is_full`, but for those that a loss leads to."""
+    audit = material.audit
+    lines = lines_of(material.events)
+    worst = replacement_views(material, lines)
+    sections = {view.seq for view in worst}
+    losses = [loss for view in worst for loss in view.metrics.future_use.losses]
+    followed = {seq for loss in losses for seq in (loss.had_seq, loss.needed_seq, loss.regained_seq)}
+
+    def target(seq: int) -> str:
+        return f"r-{seq}" if seq in sections else f"e-{seq}"
+
+    how = f"Tokens recomputed by {audit.counter}, {'an estimate' if audit.estimate else 'exact'}"
+    return Page(
+        title=line_of(audit.title, _LONGEST_TITLE) or audit.session,
+        session=audit.session,
+        models=models(material),
+        dates=_dates(material),
+        note=f"{how}; {audit.note}" if audit.note else how,
+        is_full=is_full,
+        figures=list(figures(material)),
+        replacements=sorted(worst, key=lambda view: view.seq),
+        worst=worst,
+        context=context_chart(material, places(material, lines, worst, target)),
+        cost=cost_chart(material),
+        tree=list(tree_lines(material, lines, target)),
+        groups=event_groups(material, lines, outcomes(material), target, whole=None if is_full else followed),
+        events=len(material.events),
+    )
+
+
+def _dates(material: Material) -> str:
+    """From when to when the entries happened."""
+    times = [event.time for event in material.events if event.time is not None and event.is_entry]
+    if not times:
+        return ""
+    first, last = when(min(times)), when(max(times))
+    if first[:10] == last[:10]:
+        last = last[11:]
+    return f"{first[:-3]} to {last[:-3]} UTC"

@@ -1,0 +1,287 @@
+"""What a report is made of, read out of a log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from cli.views.model import replacements, undone
+from eventstore.estimates import fragments
+from eventstore.event import Event
+from eventstore.formats import view_of_event, view_of_message
+from eventstore.frame import decode
+from eventstore.log import EventLog, Snapshot
+from eventstore.views import Message, Usage
+from projections.audit import Audit, audit
+from projections.context.build import context_at, part_of
+from projections.context.cursor import Leaf, Standpoint, path, stand
+from projections.context.parts import Fate, Part
+from projections.diff import Change
+from projections.mentions import Kind, mentions
+from projections.prices import Prices
+from projections.replacement import Replacement, replacement_of
+from projections.timeline import Timeline, timeline
+from projections.tokens import Counter
+from projections.tree import Tree, tree
+from projections.usage import paid
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that its provider counted, on whatever branch. `dollars` as recorded, or else by a table of prices.
+
+    None where neither knows.
+    """
+
+    seq: int
+    usage: Usage
+    dollars: float | None
+    is_recorded: bool
+
+
+def call_of(event: Event, view: Message, prices: Prices) -> Call | None:
+    """The call that a message answers; None for other messages."""
+    usage = paid(view)
+    if usage is None:
+        return None
+    dollars = usage.cost
+    if dollars is None:
+        price = prices.price(view.model, provider=view.provider, time=event.time, prompt=usage.prompt)
+        dollars = price.of(usage) if price else None
+    return Call(seq=event.seq, usage=usage, dollars=dollars, is_recorded=usage.cost is not None)
+
+
+def spent(calls: Sequence[Call]) -> float | None:
+    """Dollars of all calls whose cost is known; None where none is."""
+    known = [call.dollars for call in calls if call.dollars is not None]
+    return math.fsum(known) if known else None
+
+
+def spent_at(calls: Sequence[Call], entries: Sequence[int]) -> Iterator[tuple[int, float]]:
+    """After each entry of a path, by its number, what had been spent by then, calls of other branches with it."""
+    done, total = 0, 0.0
+    for seq in entries:
+        while done < len(calls) and calls[done].seq <= seq:
+            total += calls[done].dollars or 0.0
+            done += 1
+        yield seq, total
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """A message of a context, and what became of it. `message` is what stands there in place of the recorded one."""
+
+    seq: int
+    tokens: int
+    change: Change
+    message: Message | None
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """The contexts before and after a replacement.
+
+    `named` are the words of the summary that name what the removed messages named, and of which kind that is.
+    """
+
+    before: tuple[Shown, ...]
+    after: tuple[Shown, ...]
+    named: Mapping[str, Kind]
+
+
+def exchange(replacement: Replacement, *, dropped: Iterable[str], tokens: Counter) -> Exchange:
+    """The exchange that a replacement made; `dropped` are the ids of messages that no summary covers."""
+    shown_after = {part.seq for part in replacement.after.parts}
+    kept = {part.seq for part in replacement.kept}
+    rewritten = {part.seq for part in replacement.removed} & shown_after
+    gone = frozenset(dropped)
+
+    def before(part: Part) -> Change:
+        if part.seq in kept:
+            return Change.KEPT
+        if part.seq in rewritten:
+            return Change.REWRITTEN
+        return Change.GONE if part.id in gone else Change.SUMMARIZED
+
+    def after(part: Part) -> Change:
+        if part.seq in kept:
+            return Change.KEPT
+        return Change.REWRITTEN if part.seq in rewritten else Change.NEW
+
+    return Exchange(
+        before=tuple(
+            _shown(part, count, before(part)) for part, count in _counted(replacement.before.parts, tokens)
+        ),
+        after=tuple(
+            _shown(part, count, after(part), is_after=True)
+            for part, count in _counted(replacement.after.parts, tokens)
+        ),
+        named=_named(replacement),
+    )
+
+
+def _counted(parts: tuple[Part, ...], tokens: Counter) -> Iterable[tuple[Part, int]]:
+    return zip(parts, tokens.count(parts), strict=True)
+
+
+def _shown(part: Part, count: int, change: Change, *, is_after: bool = False) -> Shown:
+    is_other = is_after and change is Change.REWRITTEN
+    return Shown(
+        seq=part.seq,
+        tokens=count,
+        change=change,
+        message=view_of_message(part.raw) if is_other else None,
+    )
+
+
+def _named(replacement: Replacement) -> dict[str, Kind]:
+    summary = replacement.summary
+    if summary is None:
+        return {}
+    text = view_of_message(summary.raw).text
+    words = {text[mention.start : mention.stop]: mention.kind for mention in mentions(text)}
+    removed = (view_of_message(part.raw) for part in replacement.removed) if words else ()
+    texts = [text for message in removed for text in fragments(message)]
+    return {word: kind for word, kind in words.items() if any(_stands_in(text, word) for text in texts)}
+
+
+def _stands_in(text: str, word: str) -> bool:
+    """Whether a word stands in a text by itself. Faster than a regular expression, in texts of megabytes."""
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if not (at and _goes_on(text[at - 1])) and not (end < len(text) and _goes_on(text[end])):
+            return True
+        at = text.find(word, at + 1)
+    return False
+
+
+def _goes_on(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+class Material(msgspec.Struct, frozen=True, kw_only=True):
+    """A session at a leaf.
+
+    By the numbers of events: `path` are the entries from root to leaf, `fates` those of the messages in the
+    context there, `views` and `tokens` those of every message, `exchanges` one a replacement of the audit.
+    `calls` are all model calls in order of the log.
+    """
+
+    audit: Audit
+    timeline: Timeline
+    tree: Tree
+    events: Sequence[Event]
+    path: frozenset[int]
+    fates: Mapping[int, Fate]
+    views: Mapping[int, Message]
+    tokens: Mapping[int, int]
+    exchanges: Mapping[int, Exchange]
+    calls: Sequence[Call]
+
+
+def read_material(
+    log: EventLog,
+    session: str,
+    *,
+    tokens: Counter,
+    prices: Prices,
+    leaf: Leaf = None,
+    as_of: int | None = None,
+) -> Material:
+    """Read a session as of one moment. Raises NotFoundError."""
+    with log.snapshot() as snapshot:
+        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
+        found = audit(snapshot, session, leaf=leaf, as_of=as_of, tokens=tokens, prices=prices)
+        events = [decode(frame, session) for frame in snapshot.frames(session, last=at.as_of)]
+        views = {event.seq: view for event in events if (view := view_of_event(event)) is not None}
+        return Material(
+            audit=found,
+            timeline=timeline(snapshot, session, leaf=leaf, as_of=as_of, tokens=tokens),
+            tree=tree(snapshot, session, as_of=as_of),
+            events=events,
+            path=frozenset(entry.seq for entry in path(snapshot, at)),
+            fates={part.seq: part.fate for part in context_at(snapshot, at).parts},
+            views=views,
+            tokens=_tokens(snapshot, events, tokens),
+            exchanges=dict(_exchanges(snapshot, at, found, tokens)),
+            calls=[
+                call
+                for event in events
+                if event.seq in views and (call := call_of(event, views[event.seq], prices))
+            ],
+        )
+
+
+def _tokens(snapshot: Snapshot, events: Sequence[Event], tokens: Counter) -> dict[int, int]:
+    found = (part_of(snapshot.frame(event.session, event.seq)) for event in events if event.role)
+    parts = [part for part in found if part is not None]
+    return dict(zip((part.seq for part in parts), tokens.count(parts), strict=True))
+
+
+def _exchanges(
+    snapshot: Snapshot, at: Standpoint, found: Audit, tokens: Counter
+) -> Iterator[tuple[int, Exchange]]:
+    dropped = {each.seq: each.dropped for each in found.compactions}
+    for each in replacements(found):
+        event = decode(snapshot.frame(at.session, each.seq), at.session)
+        replacement = replacement_of(event, snapshot, at)
+        yield (
+            each.seq,
+            exchange(replacement, dropped=dropped.get(each.seq, ()), tokens=tokens),
+        )
+
+
+class Standing(StrEnum):
+    """Where an event stands, seen from the leaf."""
+
+    KEPT = "kept"
+    """In the context, as recorded."""
+    REWRITTEN = "rewritten"
+    """In the context, with other content."""
+    SUMMARIZED = "summarized"
+    """Not in the context; a summary was made of it, or something else shown in its place."""
+    GONE = "gone"
+    """Not in the context, and no summary covers it."""
+    ASIDE = "aside"
+    """On another branch."""
+    SILENT = "silent"
+    """Nothing that a model is sent."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What became of a message, and the number of the event that made it so, None where none did."""
+
+    standing: Standing
+    by: int | None = None
+
+
+_OF_FATE = {Fate.REWRITTEN: Standing.REWRITTEN}
+_OF_CHANGE = {Change.SUMMARIZED: Standing.SUMMARIZED, Change.GONE: Standing.GONE}
+
+
+def outcomes(material: Material) -> dict[int, Outcome]:
+    """The outcome of every event by its number."""
+    without_effect = undone(material.audit)
+    taken: dict[int, Outcome] = {}
+    changed: dict[int, int] = {}
+    for seq, exchange in sorted(material.exchanges.items()):
+        for shown in exchange.before if seq not in without_effect else ():
+            if standing := _OF_CHANGE.get(shown.change):
+                taken[shown.seq] = Outcome(standing, seq)
+            elif shown.change is Change.REWRITTEN:
+                changed[shown.seq] = seq
+    found: dict[int, Outcome] = {}
+    for event in material.events:
+        if fate := material.fates.get(event.seq):
+            standing = _OF_FATE.get(fate, Standing.KEPT)
+            found[event.seq] = Outcome(
+                standing, changed.get(event.seq) if standing is not Standing.KEPT else None
+            )
+        elif event.seq in taken:
+            found[event.seq] = taken[event.seq]
+        elif not event.role:
+            found[event.seq] = Outcome(Standing.SILENT)
+        else:
+            found[event.seq] = Outcome(Standing.SILENT if event.seq in material.path else Standing.ASIDE)
+    return found
