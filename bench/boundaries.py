@@ -21,6 +21,7 @@ from eventstore.frame import decode
 from eventstore.log import Snapshot
 from eventstore.records import Compaction, compose
 from eventstore.views import Message, Text
+from projections.audit.losses import future_use
 from projections.context.cursor import Standpoint, path, stand
 from projections.context.parts import Part
 from projections.context.preview import Prospect
@@ -28,7 +29,6 @@ from projections.mentions import Kind
 from projections.mentions.message_facts import Holdings, holding
 from projections.mentions.path_names import Paths
 from projections.mentions.presence import Presence
-from projections.metrics.future_use import future_use
 from projections.replacement import Replacement, replacement_of
 from projections.tokens import counter
 

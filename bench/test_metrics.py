@@ -6,11 +6,10 @@ import pytest
 
 from eventstore import open_store
 from eventstore.formats import view_of_event, view_of_message
+from projections.audit.losses import future_use, recall
 from projections.context.cursor import path, stand
 from projections.mentions import mentions
 from projections.mentions.message_facts import Holdings, holding
-from projections.metrics.future_use import future_use
-from projections.metrics.recall import recall
 from projections.replacement import replacement_of
 
 LENGTHS = {"1k": 1_000, "10k": 10_000}

@@ -22,13 +22,13 @@ from eventstore.errors import CorruptionError, RefoldError
 from eventstore.lmdb_log import LmdbLog
 from eventstore.log import Snapshot
 from eventstore.verify import check_event
-from projections.audit import Audit, audit
+from projections.audit.prices import Prices
+from projections.audit.session import Audit, audit
 from projections.context.cursor import Leaf
-from projections.prices import Prices
 from projections.tokens import counter
 
 if TYPE_CHECKING:
-    from projections.metrics import Metrics
+    from projections.audit.metrics import Metrics
 
 
 _OF_RECALL: Final = "recall."

@@ -8,8 +8,8 @@ from typing import Final
 from eventstore.event import Event
 from eventstore.frame import decode, header_of
 from eventstore.log import Snapshot
+from projections.audit.coverage import bears_message
 from projections.context.cursor import Standpoint, stand
-from projections.coverage import bears_message
 
 COMPACTED: Final = "somebody has compacted it meanwhile"
 LEFT: Final = "somebody has left the branch meanwhile"

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from eventstore import import_file, open_store
-from projections.audit import Audit, CompactionAudit, audit
+from projections.audit.session import Audit, CompactionAudit, audit
 
 PAGE = Path(__file__).parent / "figures.md"
 SESSIONS = (

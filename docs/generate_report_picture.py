@@ -16,7 +16,7 @@ from cli.views.page.build import build_page
 from cli.views.page.html import page_bytes
 from cli.views.page.material import read_material
 from eventstore.memory_log import MemoryLog
-from projections.prices import library_prices
+from projections.audit.prices import library_prices
 from projections.tokens import counter
 
 WIDTH, HEIGHT = 1240, 880

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projections.audit import audit
+from projections.audit.session import audit
 from projections.context.build import build_context
 from projections.context.cursor import ROOT
 from projections.context.parts import Context, Fate, Part

@@ -8,10 +8,10 @@ import msgspec
 
 from eventstore.frame import decode
 from eventstore.log import EventLog, Snapshot
+from projections.audit.coverage import covered
 from projections.context.build import context_at
 from projections.context.cursor import Leaf, Standpoint, path, stand
 from projections.context.parts import Context, Part
-from projections.coverage import covered
 from projections.files import left_entries
 from projections.tokens import Counter, counter, is_estimate
 

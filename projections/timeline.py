@@ -9,11 +9,11 @@ from eventstore.formats import view_of_event
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Snapshot
 from eventstore.sources import observed_rewrites
+from projections.audit.coverage import bears_message
 from projections.context.build import context_at, part_of
 from projections.context.cursor import Leaf, Standpoint, path, stand
 from projections.context.parts import Context
 from projections.continuation import is_continuation
-from projections.coverage import bears_message
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
 from projections.usage import measured

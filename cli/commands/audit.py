@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cli.auditing import Bound, Wanted
-    from projections.audit import Audit
+    from projections.audit.session import Audit
 
 
 def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[Bound, ...]:
@@ -85,7 +85,7 @@ def command(
     if not is_all and jobs is not None:
         raise click.UsageError("--jobs goes with --all", ctx)
     from cli.auditing import Wanted
-    from projections.prices import prices_of_file
+    from projections.audit.prices import prices_of_file
 
     wanted = Wanted(
         every_branch=every_branch,

@@ -72,7 +72,7 @@ def print_context(out: Console, context: Context, tokens: Counter, *, is_full: b
 
 def _body(part: Part, *, is_full: bool) -> str:
     from eventstore.formats import view_of_message
-    from projections.renderers.text import message_text
+    from projections.transcript import message_text
 
     lines = message_text(view_of_message(part.raw)).splitlines()
     if is_full or len(lines) <= _LINES:
@@ -200,9 +200,9 @@ def command(
     from cli.output import console, echo_json, echo_json_bytes, echo_transcript, paged
     from cli.store import opened_session, resolve_leaf
     from projections.context.build import build_context
-    from projections.renderers.transcript import transcript
     from projections.requests import request
     from projections.tokens import counter as counter_named
+    from projections.transcript import transcript
 
     if form != "anthropic":
         _refuse_options_of_requests(ctx, form)

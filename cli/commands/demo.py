@@ -30,7 +30,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     from cli.views.screen import print_screen
     from cli.views.session_tree import print_tree
     from eventstore import open_store
-    from projections.audit import audit
+    from projections.audit.session import audit
     from projections.tree import tree
 
     # REFOLD_STORE is where somebody keeps real sessions; a demo goes there only by name.

@@ -50,7 +50,7 @@ def command(
     from cli.views.page.html import page_bytes
     from cli.views.page.material import read_material
     from cli.whole_file import write_whole
-    from projections.prices import library_prices, prices_of_file
+    from projections.audit.prices import library_prices, prices_of_file
     from projections.tokens import counter as counter_named
 
     table = prices_of_file(prices) if prices else library_prices()

@@ -14,17 +14,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cli.views.model import Replaced
-    from projections.audit import Audit, BranchSummaryAudit, CompactionAudit, Files, RewriteAudit
-    from projections.metrics import Metrics
-    from projections.metrics.cache import Cache
-    from projections.metrics.cost import Cost
-    from projections.metrics.future_use import FutureUse
-    from projections.metrics.growth import Growth
-    from projections.metrics.instructions import Instructions
-    from projections.metrics.recall import Recall
-    from projections.metrics.regret import Regret
-    from projections.metrics.sections import Sections
-    from projections.metrics.size import Size
+    from projections.audit.cache import Cache
+    from projections.audit.cost import Cost
+    from projections.audit.instruction_fates import Instructions
+    from projections.audit.losses import FutureUse, Recall
+    from projections.audit.measure import Size
+    from projections.audit.metrics import Metrics
+    from projections.audit.rework import Regret
+    from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, Files, RewriteAudit
+    from projections.audit.summary_text import Growth, Sections
 
 
 _LOST: Final = 20

@@ -9,8 +9,8 @@ import msgspec
 
 from cli.output import counted, unbroken
 from cli.views.texts import line_of
-from projections.audit import Audit, BranchSummaryAudit, CompactionAudit, Files, RewriteAudit
-from projections.metrics import Metrics
+from projections.audit.metrics import Metrics
+from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, Files, RewriteAudit
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from cli.views.model import Replaced
-    from projections.audit import Audit
-    from projections.metrics.session_cost import SessionCost
+    from projections.audit.cost import SessionCost
+    from projections.audit.session import Audit
 
 
 _TITLE: Final = 100
@@ -81,7 +81,7 @@ _LEGEND: Final = (
 
 def print_screen(out: Console, audit: Audit) -> None:
     """One session: at a glance, what its replacements kept and lost, and how to see more."""
-    from projections.metrics.order import worst_first
+    from projections.audit.metrics import worst_first
 
     print_glance(out, audit)
     worst = worst_first(replacements(audit))
@@ -233,7 +233,7 @@ def sessions_table(rows: Iterable[SessionRow]) -> Table:
     from rich.text import Text
 
     from cli.terminal import CutLine
-    from projections.metrics.order import rank
+    from projections.audit.metrics import rank
 
     worst = sorted(rows, key=lambda row: (rank(row.future_use, row.losses, row.gone), row.session))
     short = short_names([row.session for row in worst])

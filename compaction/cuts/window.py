@@ -14,11 +14,11 @@ from eventstore.frame import decode, header_of
 from eventstore.log import Snapshot
 from eventstore.undo import append_at, append_of
 from eventstore.views import answered
+from projections.audit.coverage import bears_message
 from projections.context.build import part_of, parts_from
 from projections.context.cursor import Standpoint, path
 from projections.context.parts import Part
 from projections.continuation import repeats_nothing
-from projections.coverage import bears_message
 from projections.tokens import Counter
 from projections.usage import FAILED, measured
 

@@ -12,8 +12,8 @@ from eventstore.formats import view_of_event
 from eventstore.frame import decode, header_of
 from eventstore.log import Snapshot
 from eventstore.views import Message
+from projections.audit.coverage import bears_message
 from projections.context.cursor import stand
-from projections.coverage import bears_message
 from projections.settings import settings_at
 from projections.usage import CUT_OFF
 

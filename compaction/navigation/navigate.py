@@ -19,8 +19,8 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations, Label, LeafMoved, Record
 from eventstore.sources import observed_rewrites
 from eventstore.writing import SessionWriter
+from projections.audit.coverage import bears_message
 from projections.context.cursor import Leaf, Standpoint, entry_id, stand
-from projections.coverage import bears_message
 from projections.files import files_of
 
 GREW: Final = "the branch has grown meanwhile"

@@ -10,7 +10,7 @@ from eventstore.formats import view_of_message
 from eventstore.javascript import compact_json, cut_utf16, key_order, stringify, utf16_length
 from eventstore.views import Message, ToolCall, shell_text
 from projections.context.parts import Part
-from projections.renderers.transcript import CONTINUATION, assistant_lines
+from projections.transcript import CONTINUATION, assistant_lines
 
 LONGEST_RESULT: Final = 2_000
 """Characters of a tool result that a summarizer is shown: UTF-16 units, as pi counts them."""

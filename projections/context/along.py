@@ -9,10 +9,10 @@ from eventstore.event import Event
 from eventstore.log import Snapshot
 from eventstore.records import Rewrite, Shown, record_of
 from eventstore.sources import observed_rewrites
+from projections.audit.coverage import bears_message
 from projections.context.build import context_at, part_of
 from projections.context.cursor import Standpoint
 from projections.context.parts import Context, Part
-from projections.coverage import bears_message
 from projections.rules import rules_named
 from projections.settings import settings_at
 

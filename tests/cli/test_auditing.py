@@ -10,8 +10,8 @@ from cli.auditing import Audited, Wanted, audit_of, audited, bound, cores
 from cli.views.screen import row_of
 from eventstore import open_store
 from eventstore.errors import CorruptionError, NotFoundError
-from projections.audit import audit
-from projections.prices import Price
+from projections.audit.prices import Price
+from projections.audit.session import audit
 from tests.support.stores import damage, make_store
 
 

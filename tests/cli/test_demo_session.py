@@ -20,7 +20,7 @@ from eventstore.log import EventLog
 from eventstore.memory_log import MemoryLog
 from eventstore.verify import verify
 from eventstore.views import Message
-from projections.audit import Audit, audit
+from projections.audit.session import Audit, audit
 from projections.context.build import build_context, context_json
 from projections.context.parts import Context, Fate
 from projections.title import title

@@ -7,9 +7,9 @@ import pytest
 
 from cli.auditing import KINDS, METRICS, Bound, bound, breaches, share_of
 from eventstore.lmdb_log import LmdbLog
+from projections.audit.losses import recall as recall_of
 from projections.context.cursor import stand
 from projections.mentions.message_facts import Holdings
-from projections.metrics.recall import recall as recall_of
 from projections.replacement import replacement_of
 from tests.support.measured import (
     audit,

@@ -23,10 +23,10 @@ CUT = '[cut]\npart = "keep-recent"\ntokens = 250\n'
 
 
 class Addition(msgspec.Struct, frozen=True, kw_only=True):
-    """A new part: its file and that file's text, and what becomes of which texts of its registry."""
+    """A new part: its file and that file's text, if it has one, and what becomes of which texts of its registry."""
 
-    file: str
-    text: str
+    file: str = ""
+    text: str = ""
     registry: str = ""
     lines: dict[str, str] = {}
 
@@ -114,16 +114,11 @@ class LastWord(CutPart, frozen=True, tag="last-word"):
     },
 )
 PLACEMENT = Addition(
-    file="projections/placements/loud.py",
-    text="""
-from projections.placements.placement import Placement
-
-LOUD = Placement(name="loud", told=lambda summary: f"HEAR, HEAR\\n\\n{summary}")
-""",
-    registry="projections/placements/__init__.py",
+    registry="projections/placements.py",
     lines={
-        "from projections.placements.placement": (
-            "from projections.placements.loud import LOUD\nfrom projections.placements.placement"
+        "PLACEMENTS: Final": (
+            'LOUD: Final = Placement(name="loud", told=lambda summary: f"HEAR, HEAR\\n\\n{summary}")\n\n'
+            "PLACEMENTS: Final"
         ),
         "for each in (": "for each in (LOUD, ",
     },
@@ -189,7 +184,8 @@ class Extended:
 
     def add(self, part: Addition) -> None:
         shutil.copytree(self._program, self._root)
-        (self._root / part.file).write_text(part.text)
+        if part.file:
+            (self._root / part.file).write_text(part.text)
         if part.registry:
             registry = self._root / part.registry
             text = registry.read_text()

@@ -15,7 +15,7 @@ from eventstore.records import (
     Undone,
     record_of,
 )
-from projections.audit import Counts, audit
+from projections.audit.session import Counts, audit
 from projections.context.build import build_context
 from tests.support.events import version
 from tests.support.talk import assistant, call, texts_of, user

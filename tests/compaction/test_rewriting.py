@@ -17,9 +17,9 @@ from eventstore.records import CustomMessage, Link, Shown, Undone, record_of
 from eventstore.views import shell_text
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
-from projections.renderers.transcript import transcript
 from projections.requests import request
 from projections.tokens import counter
+from projections.transcript import transcript
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import long
 from tests.support import told

@@ -8,7 +8,7 @@ import pytest
 
 from eventstore import open_store
 from eventstore.importing import import_file
-from projections.audit import audit
+from projections.audit.session import audit
 from projections.context.build import build_context, context_json
 from projections.diff import Change, diff
 from projections.files import file_operations

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from eventstore.records import FileOperations
-from projections.audit import (
+from projections.audit.cache import Cache, CacheHistory
+from projections.audit.cost import Cost, SessionCost, Spent
+from projections.audit.instruction_fates import InstructionFate, Instructions
+from projections.audit.losses import FutureUse, KindRecall, Loss, Recall
+from projections.audit.measure import Size, share_of
+from projections.audit.metrics import Metrics
+from projections.audit.rework import Regret, Repeat, Rereads, SameError
+from projections.audit.session import (
     Audit,
     BranchSummaryAudit,
     By,
@@ -16,16 +23,6 @@ from projections.audit import (
     TokensAfter,
     TokensBefore,
 )
-from projections.metrics import Metrics
-from projections.metrics.cache import Cache, CacheHistory
-from projections.metrics.cost import Cost
-from projections.metrics.future_use import FutureUse, Loss
-from projections.metrics.instructions import InstructionFate, Instructions
-from projections.metrics.recall import KindRecall, Recall
-from projections.metrics.regret import Regret, Repeat, Rereads, SameError
-from projections.metrics.session_cost import SessionCost, Spent
-from projections.metrics.shapes import share_of
-from projections.metrics.size import Size
 
 TIME = "2026-03-04T11:22:33.000Z"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from projections.prices import FilePrices, Price
+from projections.audit.prices import FilePrices, Price
 from tests.support.talk import Json, assistant
 
 A_TOKEN = Price(input=4e6, output=16e6, cache_read=1e6, cache_write_5m=5e6, cache_write_1h=8e6)

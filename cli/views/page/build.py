@@ -33,10 +33,10 @@ from eventstore.errors import shell_command
 from eventstore.event import Event
 from eventstore.javascript import epoch_ms
 from eventstore.views import Message
-from projections.audit import BranchSummaryAudit, CompactionAudit, RewriteAudit
-from projections.metrics.order import worst_first
-from projections.metrics.size import Size
-from projections.renderers.text import message_text
+from projections.audit.measure import Size
+from projections.audit.metrics import worst_first
+from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
+from projections.transcript import message_text
 
 GROUP: Final = 100
 """Events that a browser lays out together."""

@@ -15,13 +15,13 @@ from eventstore.formats import view_of_event, view_of_message
 from eventstore.frame import decode
 from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message, Usage
-from projections.audit import Audit, audit
+from projections.audit.prices import Prices
+from projections.audit.session import Audit, audit
 from projections.context.build import context_at, part_of
 from projections.context.cursor import Leaf, Standpoint, path, stand
 from projections.context.parts import Fate, Part
 from projections.diff import Change
 from projections.mentions import Kind, mentions
-from projections.prices import Prices
 from projections.replacement import Replacement, replacement_of
 from projections.timeline import Timeline, timeline
 from projections.tokens import Counter

@@ -10,6 +10,7 @@ import msgspec
 from eventstore.errors import BadInputError
 from eventstore.views import Message
 from projections.context.parts import Context
+from projections.placements import stand_in
 from projections.renderers.anthropic.blocks import Block, cached, has_breakpoint, quoted, text_block
 from projections.renderers.anthropic.caching import Breakpoints, breakpoints
 from projections.renderers.anthropic.contents import Author, Contents
@@ -18,7 +19,6 @@ from projections.renderers.anthropic.native import COMPACTION
 from projections.renderers.anthropic.reading import Said, said, since_compaction
 from projections.renderers.anthropic.repairs import Note, Repairs, Rule
 from projections.renderers.rendering import Rendered
-from projections.renderers.stand_ins import stand_in
 
 DEFAULT_MAX_TOKENS: Final = 8192
 """What every model in service can write at once."""

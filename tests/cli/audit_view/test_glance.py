@@ -3,7 +3,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from cli.views.screen import print_glance
-from projections.metrics.session_cost import SessionCost
+from projections.audit.cost import SessionCost
 from tests.cli.audit_view.printing import figures, printed
 from tests.support.measured import audit, branch_summary, compaction, spent
 

@@ -5,12 +5,11 @@ from typing import Any
 from msgspec import structs
 
 from cli.views.full import print_metrics
-from projections.metrics.cache import Cache
-from projections.metrics.cost import Cost
-from projections.metrics.future_use import KindUse
-from projections.metrics.growth import Growth
-from projections.metrics.instructions import Instructions
-from projections.metrics.sections import Sections
+from projections.audit.cache import Cache
+from projections.audit.cost import Cost
+from projections.audit.instruction_fates import Instructions
+from projections.audit.losses import KindUse
+from projections.audit.summary_text import Growth, Sections
 from tests.cli.audit_view.printing import figures, printed
 from tests.support.measured import NO_CACHE, NO_COST, future_use, gone, loss, metrics, recall, repeated, size
 

@@ -6,8 +6,8 @@ import pytest
 
 from cli.views.model import remarks
 from eventstore.records import FileOperations
-from projections.audit import Counts, Files, TokensBefore
-from projections.metrics.sections import Sections
+from projections.audit.session import Counts, Files, TokensBefore
+from projections.audit.summary_text import Sections
 from tests.cli.audit_view.printing import figures
 from tests.support.measured import branch_summary, compaction, rewrite, size
 

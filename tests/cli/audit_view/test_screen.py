@@ -4,8 +4,8 @@ import pytest
 from msgspec import structs
 
 from cli.views.screen import GONE, LOSSES, REMARKS, ROWS, print_screen
-from projections.audit import Audit
-from projections.metrics.sections import Sections
+from projections.audit.session import Audit
+from projections.audit.summary_text import Sections
 from tests.cli.audit_view.printing import figures, printed
 from tests.support.measured import (
     NO_COST,

@@ -13,7 +13,7 @@ import pytest
 
 from eventstore import open_store
 from eventstore.errors import BadInputError, CorruptionError
-from projections.audit import audit
+from projections.audit.session import audit
 from tests.cli.hostile import hostile
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, TITLE, tale

@@ -7,7 +7,7 @@ from typing import Any
 from cli.views.page.material import Material, read_material
 from cli.views.session_tree import Lines, lines_of
 from eventstore.log import EventLog
-from projections.prices import library_prices
+from projections.audit.prices import library_prices
 from projections.tokens import counter
 
 

@@ -6,7 +6,7 @@ from cli.views.page.material import Call, call_of, spent, spent_at
 from eventstore import EventLog
 from eventstore.formats import view_of_event
 from eventstore.views import Usage
-from projections.prices import FilePrices, Price
+from projections.audit.prices import FilePrices, Price
 from tests.support.talk import Json, Story, assistant, user
 
 PRICES = FilePrices(

@@ -13,7 +13,7 @@ from eventstore import EventLog
 from eventstore.records import Compaction, Shown
 from projections.diff import Change
 from projections.mentions import Kind
-from projections.renderers.text import message_text
+from projections.transcript import message_text
 from tests.cli.report.reading import material_of
 from tests.support.talk import PiSession, Story, assistant, call, result, user
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from cli.views.model import findings
-from projections.audit import Counts
-from projections.metrics.regret import Regret, Repeat, Rereads, SameError
+from projections.audit.rework import Regret, Repeat, Rereads, SameError
+from projections.audit.session import Counts
 from tests.support.measured import compaction, future_use, gone, instructions, loss, size
 
 

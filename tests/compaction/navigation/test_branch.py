@@ -18,7 +18,7 @@ from eventstore.records import (
     Undone,
     record_of,
 )
-from projections.audit import audit
+from projections.audit.session import audit
 from projections.context.build import build_context
 from projections.context.cursor import ROOT, path, stand
 from tests.support.events import NOW, version

@@ -1,0 +1,275 @@
+"""The cost of compactions and of sessions, by the usage that their records tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.event import Event
+from eventstore.formats import view_of_event
+from eventstore.formats.pi.entry import usage_view
+from eventstore.javascript import tolerant_json
+from eventstore.log import EventLog, Snapshot
+from eventstore.views import Message, Usage
+from projections.audit.cache import shared_prefix
+from projections.audit.calls import Request, in_effect, records_cache
+from projections.audit.measure import Shape
+from projections.audit.prices import MILLION, Price, Prices
+from projections.context.cursor import Standpoint, stand
+from projections.memo import Memo
+from projections.replacement import Replacement
+from projections.settings import Model
+from projections.tokens import Counter
+from projections.usage import assistant_messages, paid
+
+_ASK_NO_MODEL: Final = frozenset({"extractive", "recorded"})
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that was answered, or paid for: by which model and with what usage, None where the record does not say.
+
+    `is_free`: its summarizer asks no model.
+    """
+
+    model: Model | None
+    usage: Usage | None
+    is_free: bool
+
+
+def asked(event: Event) -> list[Asked]:
+    """The paid requests for an event's summary, none where its record keeps none.
+
+    A record's `request` is one, or has a list of them in `requests`. Each has its `summarizer`, the
+    `provider` and `model` that answered, and a `usage` with `input`, `output`, `cacheRead`, `cacheWrite`; one
+    that failed has an `error`, and was paid for if it has a usage.
+    """
+    found = [(each, _asked(each)) for each in _requests(event)]
+    return [request for each, request in found if "error" not in each or request.usage is not None]
+
+
+class AskedBy(msgspec.Struct, frozen=True, kw_only=True):
+    """The templates of the requests for a summary, each once, in order; `missing` are the sections that it lacks."""
+
+    templates: tuple[str, ...]
+    missing: list[str]
+
+
+def asked_by(event: Event) -> AskedBy | None:
+    """By which templates an event's summary was asked for; None where its record does not name them.
+
+    The sections are those that the templates asked for when they were used, as `missingSections` of the
+    record's `request` has them.
+    """
+    named = (request.get("template") for request in _requests(event))
+    templates = tuple(dict.fromkeys(name for name in named if isinstance(name, str)))
+    if not templates:
+        return None
+    missing = tolerant_json(event.body)["request"].get("missingSections")
+    listed = missing if isinstance(missing, list) else []
+    return AskedBy(templates=templates, missing=[each for each in listed if isinstance(each, str)])
+
+
+def _requests(event: Event) -> list[dict[str, Any]]:
+    request = tolerant_json(event.body).get("request")
+    if not isinstance(request, dict) or not request:
+        return []
+    made = request.get("requests")
+    listed = made if isinstance(made, list) else [request]
+    return [each for each in listed if isinstance(each, dict)]
+
+
+def _asked(request: dict[str, Any]) -> Asked:
+    usage = usage_view(request.get("usage"))
+    model = request.get("model")
+    return Asked(
+        model=Model(provider=request.get("provider"), model_id=model) if isinstance(model, str) else None,
+        usage=usage if usage and usage.total else None,
+        is_free=str(request.get("summarizer")) in _ASK_NO_MODEL,
+    )
+
+
+class Cost(Shape, frozen=True):
+    """US dollars by a price table; None where it does not know the model.
+
+    `summary`: the request for the summary, as recorded or as estimated (`is_estimate`). `rewrite`: what it costs to
+    cache anew what the cache had. `saved`: what the later calls (`calls`) would have paid more for the longer
+    context. `net` = saved - summary - rewrite.
+    """
+
+    model: str | None
+    calls: int
+    summary: float | None
+    is_estimate: bool
+    rewrite: float | None
+    saved: float | None
+    net: float | None
+
+
+def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Sequence[Request]) -> Cost:
+    """What a replacement cost, and saved up to the next compaction or undo, by the prices of its time.
+
+    `calls` are the requests of the path that it lies on. A branch summary saves nothing: what it stands for lies
+    elsewhere, and who stays there has no use of it. Where none of them records a cache, all that is
+    sent costs what input costs. Without a later call nothing is cached anew.
+    """
+    event, model = replacement.event, replacement.after.settings.model
+    before = sum(tokens.count(replacement.before.parts))
+    shared, counts = shared_prefix(replacement, tokens)
+    after, rewritten = sum(counts), sum(counts[shared:])
+    later = sum(map(_is_paid, in_effect(replacement)))
+    long, short = (_price(prices, model, event, prompt) for prompt in (before, after))
+    summary, is_estimate = _summary(replacement, tokens, prices)
+    rewrite = saved = net = None
+    if event.kind == "branch_summary":
+        net = None if summary is None else 0.0 - summary
+    elif long and short:
+        has_cache = records_cache(calls)
+        read = long.cache_read if has_cache else long.input
+        dearer = short.cache_write_5m - short.cache_read if has_cache and later else 0
+        saved = later * (before - after) * read / MILLION
+        rewrite = rewritten * dearer / MILLION
+        net = None if summary is None else saved - summary - rewrite
+    return Cost(
+        model=str(model or "") or None,
+        calls=later,
+        summary=summary,
+        is_estimate=is_estimate,
+        rewrite=rewrite,
+        saved=saved,
+        net=net,
+    )
+
+
+def _is_paid(entry: Event) -> bool:
+    return entry.role == "assistant" and _PAID.get(entry.digest, lambda: _has_usage(entry))
+
+
+_PAID: Final = Memo[bool]()
+
+
+def _has_usage(entry: Event) -> bool:
+    view = view_of_event(entry)
+    return view is not None and paid(view) is not None
+
+
+def _summary(replacement: Replacement, tokens: Counter, prices: Prices) -> tuple[float | None, bool]:
+    """What asking for the summary cost, and whether that is an estimate. A rewrite asks nobody."""
+    event, in_use = replacement.event, replacement.after.settings.model
+    requests = asked(event)
+    if event.kind == "rewrite" or (requests and all(each.is_free for each in requests)):
+        return 0.0, False
+    used = [(each.model, each.usage) for each in requests if each.usage is not None]
+    if not used:
+        model = requests[-1].model if requests else None
+        return _request_cost(_estimated(replacement, tokens), model or in_use, event, prices), True
+    costs = [_request_cost(usage, model or in_use, event, prices) for model, usage in used]
+    known = [each for each in costs if each is not None]
+    return math.fsum(known) if len(known) == len(costs) else None, False
+
+
+def _estimated(replacement: Replacement, tokens: Counter) -> Usage:
+    """What a request for the summary uses by our own count: H was sent, and S came back."""
+    summary = [replacement.summary] if replacement.summary else []
+    return Usage(input=sum(tokens.count(replacement.removed)), output=sum(tokens.count(summary)))
+
+
+def _request_cost(usage: Usage, model: Model | None, event: Event, prices: Prices) -> float | None:
+    price = _price(prices, model, event, usage.prompt)
+    return price.of(usage) if price else None
+
+
+def _price(prices: Prices, model: Model | None, event: Event, prompt: int) -> Price | None:
+    if model is None or not isinstance(model.model_id, str):
+        return None
+    provider = model.provider if isinstance(model.provider, str) else ""
+    return prices.price(model.model_id, provider=provider, time=event.time, prompt=prompt)
+
+
+class Spent(Shape, frozen=True):
+    """US dollars that calls cost: `recorded` by their harness, and `priced` by a table.
+
+    `unrecorded` calls have no recorded cost, `unpriced` ones no price; a sum is None where that is all of them.
+    """
+
+    calls: int
+    recorded: float | None
+    unrecorded: int
+    priced: float | None
+    unpriced: int
+
+
+class ModelSpent(Shape, frozen=True):
+    """What the calls of one model cost."""
+
+    model: str
+    spent: Spent
+
+
+class SessionCost(Shape, frozen=True):
+    """What all calls of a session cost, and those of each model, in order of first use.
+
+    `prices` names the table, `prices_date` says of when it is.
+    """
+
+    prices: str
+    prices_date: str
+    spent: Spent
+    models: list[ModelSpent]
+
+
+def session_cost(
+    log: EventLog | Snapshot, session: str, *, prices: Prices, as_of: int | None = None
+) -> SessionCost:
+    """What the calls of a session cost, on every branch, each message once.
+
+    A call is an assistant's message that carries usage: one that failed or was cut off was paid for, too.
+    Requests for summaries are no messages, and do not count. Raises NotFoundError.
+    """
+    by_model: dict[str, list[_Call]] = {}
+    with log.snapshot() as snapshot:
+        for call in _calls(snapshot, stand(snapshot, session, as_of=as_of), prices):
+            by_model.setdefault(call.model, []).append(call)
+    return SessionCost(
+        prices=prices.name,
+        prices_date=prices.date,
+        spent=_spent([call for calls in by_model.values() for call in calls]),
+        models=[ModelSpent(model=model, spent=_spent(calls)) for model, calls in by_model.items()],
+    )
+
+
+class _Call(msgspec.Struct, frozen=True):
+    model: str
+    recorded: float | None
+    priced: float | None
+
+
+def _calls(snapshot: Snapshot, at: Standpoint, prices: Prices) -> Iterator[_Call]:
+    for event, view in assistant_messages(snapshot, at):
+        usage = paid(view)
+        if usage is not None:
+            name = f"{view.provider}/{view.model}" if view.provider else view.model
+            yield _Call(name, usage.cost, _priced(view, usage, event.time, prices))
+
+
+def _priced(view: Message, usage: Usage, time: int | None, prices: Prices) -> float | None:
+    """What a call cost by a table; None also where the record gives a total alone, which has no price."""
+    if not usage.prompt + usage.output:
+        return None
+    price = prices.price(view.model, provider=view.provider, time=time, prompt=usage.prompt)
+    return price.of(usage) if price else None
+
+
+def _spent(calls: list[_Call]) -> Spent:
+    recorded, unrecorded = _sum(call.recorded for call in calls)
+    priced, unpriced = _sum(call.priced for call in calls)
+    return Spent(calls=len(calls), recorded=recorded, unrecorded=unrecorded, priced=priced, unpriced=unpriced)
+
+
+def _sum(costs: Iterable[float | None]) -> tuple[float | None, int]:
+    """The sum of the known costs, None where none is known, and how many are not."""
+    given = list(costs)
+    known = [cost for cost in given if cost is not None]
+    return math.fsum(known) if known else None, len(given) - len(known)

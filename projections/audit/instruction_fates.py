@@ -1,0 +1,287 @@
+"""What became of the sentences by which the user orders, forbids or prefers."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+from eventstore.estimates import fragments
+from eventstore.formats import view_of_event, view_of_message
+from projections.audit.measure import Shape, share_of
+from projections.context.parts import Part
+from projections.mentions.instructions import instructions_in, is_instruction
+from projections.mentions.prose import sentences
+from projections.replacement import Replacement
+
+_WORD: Final = re.compile(r"[\w$#][\w$@#./:\\'+-]*")
+_AROUND: Final = "./:\\'+-"
+_NAME: Final = re.compile(r"[\d_./:\\$@#]")
+"""What tells a path or a symbol from a word."""
+_CLAUSE_END: Final = re.compile(
+    r"(?<![,;:!?()\[\]|…—–\"“”])[,;:!?()\[\]|…—–\"“”]++(?=\s|$)|\.(?=\s|$)|\s[-–—(]+"  # noqa: RUF001  dashes
+    r"|\b(?=(?:but|however|without|unless|except|instead of|rather than)\b)"
+    r"|\b(?:and|or)\s+(?=(?:do not|don't|never|no|not|must not|avoid)\b)"
+)
+_NEGATES: Final = re.compile(
+    r"\b(?:\w+n't|dont|not|never|no|none|nothing|nobody|neither|nor|cannot|avoid\w*|forbid\w*|prohibit\w*|ban|banned"
+    r"|disallow\w*|refrain\w*|refus\w*|stop|without|unless|except|instead of|rather than|off-limits)\b"
+)
+_REMINDS: Final = re.compile(r"\b(?:do not|don't|never) forget(?: to)?\b")
+_BEFORE_NOT: Final = re.compile(r"\b(\w+)\s+(?=not\b)")
+_AUXILIARIES: Final = frozenset(
+    "am and are be been but can could did do does had has have if is may might must need or ought please"
+    " shall should to was were will would".split()
+)
+"""Words before a "not" that goes with a verb; behind others it begins a contrast, as in `tabs not spaces`."""
+_STOP_WORDS: Final = frozenset(
+    "a about all also always am an and any are as at be been but by can could did do does doing done ever for"
+    " from had has have he her here him his how however i if in instead into is it its just let let's lets"
+    " make may me might must my need needs nor not now of ok on only or our out please rather really shall she"
+    " should so some sure than that the their them then there these they this those to too unless until up us"
+    " very want was we were what when where which while who will with without would you your".split()
+)
+"""Words that say nothing of what is meant, and those that negate."""
+_ENDINGS: Final = re.compile(r"(?:ing|ed|es|s)$")
+_SHORTEST_STEM: Final = 3
+_VOWELS: Final = frozenset("aeiouy")
+_MARKS: Final = re.compile(r"[*`]+|~~|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)")
+_ENDS: Final = " .!;:,…\"'“”()"
+_PIECE: Final = 40
+"""Words of a long line that are compared at a time, so that a page of output is not like everything."""
+
+
+class Found(NamedTuple):
+    """A text like a sentence: `likeness` is the share of the sentence's content words that it has."""
+
+    text: str
+    likeness: float
+    is_verbatim: bool = False
+
+
+def content(sentence: str) -> frozenset[str]:
+    """The words of a sentence that carry it, by their stems; `not STEM` where its clause negates them.
+
+    Paths and symbols are words as they stand. Case does not count.
+    """
+    return frozenset(_content(sentence))
+
+
+def _content(sentence: str) -> Iterator[str]:
+    text = _REMINDS.sub("", sentence.casefold().replace("’", "'"))  # noqa: RUF001  an apostrophe
+    for clause in _CLAUSE_END.split(_BEFORE_NOT.sub(_contrast, text)):
+        mark = "not " if _NEGATES.search(clause) else ""
+        for found in _WORD.findall(clause):
+            word = found.strip(_AROUND)
+            if word and word not in _STOP_WORDS and not _NEGATES.fullmatch(word):
+                yield mark + _stem(word)
+
+
+def _contrast(before_not: re.Match[str]) -> str:
+    return before_not[0] if before_not[1] in _AUXILIARIES else f"{before_not[1]}, "
+
+
+def _stem(word: str) -> str:
+    """A word without the ending of a plural, `-ing` or `-ed`, and what these do to a stem: an `e`, a double letter."""
+    if _NAME.search(word):
+        return word
+    if word.endswith(("ies", "ied")) and len(word) > _SHORTEST_STEM + 1:
+        return word[:-3] + "y"
+    bare = _ENDINGS.sub("", word) if not word.endswith("ss") else word
+    stem = bare if len(bare) >= _SHORTEST_STEM - 1 and not _VOWELS.isdisjoint(bare) else word
+    stem = stem.removesuffix("e") if len(stem) > _SHORTEST_STEM - 1 else stem
+    return stem[:-1] if len(stem) > _SHORTEST_STEM - 1 and stem[-1:] == stem[-2:-1] else stem
+
+
+def collapsed(text: str) -> str:
+    """A text as it is compared word for word: in lower case, without Markdown's marks, with single spaces."""
+    return " ".join(_MARKS.sub("", text.casefold().replace("’", "'")).split()).strip(_ENDS)  # noqa: RUF001
+
+
+class Lines:
+    """Lines in which to find sentences, as they are or in other words."""
+
+    def __init__(self, lines: Iterable[str], vocabulary: AbstractSet[str]) -> None:
+        """Index lines by those of their content words that are in `vocabulary`.
+
+        Long ones are compared by pieces of 40 words, each of which begins in the middle of the one before.
+        """
+        self._lines = list(dict.fromkeys(lines))
+        self._pieces: list[str] = []
+        self._having: dict[str, list[int]] = defaultdict(list)
+        for line in self._lines:
+            for piece in _pieces(line):
+                for word in content(piece) & vocabulary:
+                    self._having[word].append(len(self._pieces))
+                self._pieces.append(piece)
+
+    def verbatim(self, sentence: str) -> Found | None:
+        """The first line that has a sentence as whole words, and negates what it negates; None if none does."""
+        searched, words = collapsed(sentence), content(sentence)
+        text, starts = self._text
+        at = text.find(searched) if searched else -1
+        while at >= 0:
+            place = bisect_right(starts, at) - 1
+            if _is_whole(text, at, at + len(searched)):
+                if words <= content(self._lines[place]):
+                    return Found(self._lines[place], 1.0, is_verbatim=True)
+                at = starts[place + 1] - 1
+            at = text.find(searched, at + 1)
+        return None
+
+    def nearest(self, words: AbstractSet[str]) -> Found:
+        """What has most of some content words, the first of several; "" where nothing has any."""
+        counts = Counter(place for word in words for place in self._having.get(word, ()))
+        if not counts:
+            return Found("", 0.0)
+        place = min(counts, key=lambda each: (-counts[each], each))
+        return Found(self._pieces[place], counts[place] / len(words))
+
+    @cached_property
+    def _text(self) -> tuple[str, list[int]]:
+        """All lines, collapsed, and where each begins, and where the next one would."""
+        plain = [collapsed(line) for line in self._lines]
+        starts = list(accumulate((len(line) + 1 for line in plain), initial=0))
+        return "\n".join(plain), starts
+
+
+def _is_whole(text: str, start: int, stop: int) -> bool:
+    return not (text[start - 1 : start].isalnum() or text[stop : stop + 1].isalnum())
+
+
+def _pieces(line: str) -> Iterator[str]:
+    words = line.split()
+    if len(words) <= _PIECE:
+        yield line
+        return
+    for start in range(0, len(words) - _PIECE // 2, _PIECE // 2):
+        yield " ".join(words[start : start + _PIECE])
+
+
+CLOSE: Final = 0.6
+"""The likeness from which an instruction counts as still there in other words: two words of three, three of five."""
+_LONGEST_LINE: Final = 300
+"""Characters of the nearest line that are given."""
+_SUMMARIES: Final = frozenset({"compactionSummary", "branchSummary"})
+_EXPLAINED: Final = re.compile(r"(?::|;|,? because|,? so that|\s[-–—])\s")  # noqa: RUF001  dashes
+_ENOUGH: Final = 3
+"""Content words by which an instruction can be told without what explains it."""
+_LINE_END: Final = re.compile(r"\n|\\n")
+"""Also as it is written in the JSON of a call's arguments."""
+
+
+class InstructionFate(Shape, frozen=True):
+    """A sentence of the user's, given in H or carried by a summary in H: `fate` is kept, close or gone.
+
+    `nearest` is the line of C′ that is most like it, `likeness` how much, from 0 to 1.
+    """
+
+    sentence: str
+    event: str
+    seq: int
+    fate: str
+    likeness: float
+    nearest: str
+
+
+class Instructions(Shape, frozen=True):
+    """The instructions in H, counted by fate; `share` is (kept + close) / total, None where there were none."""
+
+    total: int
+    kept: int
+    close: int
+    gone: int
+    share: float | None
+    sentences: list[InstructionFate]
+
+
+def instructions(replacement: Replacement) -> Instructions:
+    """What became of the instructions that H gave, each by the first of the user's messages that gives it.
+
+    Those count, too, that were given before C begins, and that a summary in H still told: a summary of a
+    summary may lose them. One is kept that stands in a sentence of C′ as it is, but for case, white space and
+    Markdown; close if its likeness to a sentence of C′ is `CLOSE` or more; else gone.
+    """
+    given = {**_carried(replacement), **_given(_said(replacement.removed))}
+    words = {sentence: _compared(sentence) for sentence in given}
+    lines = Lines(_sentences(replacement.after.parts) if given else (), frozenset().union(*words.values()))
+    fates = []
+    for sentence, said in given.items():
+        found = lines.verbatim(sentence) or lines.nearest(words[sentence])
+        fates.append(
+            InstructionFate(
+                sentence=sentence,
+                event=said.id,
+                seq=said.seq,
+                fate="kept" if found.is_verbatim else "close" if found.likeness >= CLOSE else "gone",
+                likeness=found.likeness,
+                nearest=found.text[:_LONGEST_LINE],
+            )
+        )
+    kept, close, gone = (sum(each.fate == fate for each in fates) for fate in ("kept", "close", "gone"))
+    share = share_of(kept + close, len(fates)).share
+    return Instructions(total=len(fates), kept=kept, close=close, gone=gone, share=share, sentences=fates)
+
+
+class _Said(NamedTuple):
+    """A message of the user's."""
+
+    id: str
+    seq: int
+    text: str
+
+
+def _said(parts: Iterable[Part]) -> Iterator[_Said]:
+    for part in parts:
+        if part.role == "user":
+            yield _Said(part.id, part.seq, view_of_message(part.raw).text)
+
+
+def _said_before(replacement: Replacement) -> Iterator[_Said]:
+    """The user's messages above the replacement that C does not show."""
+    shown = {part.seq for part in replacement.before.parts}
+    for event in replacement.earlier:
+        if event.role == "user" and event.seq not in shown and (view := view_of_event(event)):
+            yield _Said(event.id, event.seq, view.text)
+
+
+def _given(messages: Iterable[_Said]) -> dict[str, _Said]:
+    """The instructions in the user's messages, each with the first message that gives it."""
+    first: dict[str, tuple[str, _Said]] = {}
+    for said in messages:
+        for sentence in instructions_in(said.text):
+            first.setdefault(collapsed(sentence), (sentence, said))
+    return dict(first.values())
+
+
+def _carried(replacement: Replacement) -> dict[str, _Said]:
+    """The instructions from before C that a summary in H tells, as they are or close to it."""
+    summaries = [part for part in replacement.removed if part.role in _SUMMARIES]
+    given = _given(_said_before(replacement)) if summaries else {}
+    words = {sentence: _compared(sentence) for sentence in given}
+    lines = Lines(_sentences(summaries) if given else (), frozenset().union(*words.values()))
+    return {
+        sentence: said
+        for sentence, said in given.items()
+        if lines.verbatim(sentence) or lines.nearest(words[sentence]).likeness >= CLOSE
+    }
+
+
+def _compared(sentence: str) -> frozenset[str]:
+    """The content words of an instruction, without what explains it if enough of them stand before that."""
+    told, *explained = _EXPLAINED.split(sentence, maxsplit=1)
+    words = content(told)
+    return words if explained and len(words) >= _ENOUGH and is_instruction(told) else content(sentence)
+
+
+def _sentences(parts: Iterable[Part]) -> Iterator[str]:
+    """The sentences of all that a model reads in messages, code and output, too."""
+    for part in parts:
+        view = view_of_message(part.raw)
+        for text in () if view.shell and view.shell.excluded else fragments(view):
+            yield from sentences(_LINE_END.split(text))

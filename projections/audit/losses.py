@@ -1,0 +1,205 @@
+"""The named things that a compaction's summary lost, and those of them that were needed later."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from projections.audit.measure import Shape, share_of
+from projections.mentions import Kind
+from projections.mentions.message_facts import Holding, Holdings
+from projections.mentions.path_names import Paths
+from projections.mentions.presence import Presence
+from projections.replacement import Replacement
+
+
+class KindRecall(Shape, frozen=True):
+    """Of the things of one kind in H and not in K (`total`), those named in C′ (`found`); `lost` are the others."""
+
+    kind: str
+    total: int
+    found: int
+    share: float | None
+    lost: list[str]
+
+
+class Recall(Shape, frozen=True):
+    """Recall over all kinds, and of each."""
+
+    total: int
+    found: int
+    share: float | None
+    kinds: list[KindRecall]
+
+
+_NAMED: Final = {
+    "symbols": Kind.SYMBOL,
+    "identifiers": Kind.IDENTIFIER,
+    "errors": Kind.ERROR,
+    "urls": Kind.URL,
+    "quantities": Kind.QUANTITY,
+    "commands": Kind.COMMAND,
+}
+
+
+def recall(replacement: Replacement, holdings: Holdings) -> Recall:
+    """What of H, and not of K, C′ names: files that were read and modified, then the other kinds of things.
+
+    A path counts once, in whatever forms it stands; one that was modified does not count as read.
+    """
+    removed = [holdings.of_part(part) for part in replacement.removed]
+    blocks = holdings.blocks
+    paths = Paths(blocks.paths(holdings.of_parts(replacement.before.parts)))
+    kept = Presence(holdings.of_parts(replacement.kept), paths, blocks)
+    made = Presence(map(holdings.of_part, (*replacement.added, *replacement.returned)), paths)
+    kinds = [
+        _recall(name, [value for value in values if not kept.names(kind, value)], kind, made)
+        for name, kind, values in _things(removed, paths)
+    ]
+    # C′ is K with what was made, and K names none of these.
+    share = share_of(sum(each.found for each in kinds), sum(each.total for each in kinds))
+    return Recall(total=share.total, found=share.found, share=share.share, kinds=kinds)
+
+
+def _things(removed: Sequence[Holding], paths: Paths) -> Iterator[tuple[str, Kind, list[str]]]:
+    """The distinct things of each kind that messages hold, in order of appearance."""
+    modified = _distinct(paths.whole(path) for each in removed for path in each.modified)
+    read = _distinct(paths.whole(path) for each in removed for path in each.read)
+    yield "paths-read", Kind.PATH, [path for path in read if path not in set(modified)]
+    yield "paths-modified", Kind.PATH, modified
+    for name, kind in _NAMED.items():
+        yield name, kind, _distinct(value for each in removed for value in each.named.get(kind, ()))
+
+
+def _distinct(values: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(values))
+
+
+def _recall(name: str, values: list[str], kind: Kind, made: Presence) -> KindRecall:
+    lost = [value for value in values if not made.names(kind, value)]
+    share = share_of(len(values) - len(lost), len(values))
+    return KindRecall(kind=name, total=share.total, found=share.found, share=share.share, lost=lost)
+
+
+class Loss(Shape, frozen=True):
+    """A thing that C′ does not name, though it was needed.
+
+    `had` is the first message of H that named it, `needed` the first later message of the model that used
+    it; `regained` the first message in between that named it again, None for none.
+    """
+
+    kind: str
+    value: str
+    had: str
+    had_seq: int
+    needed: str
+    needed_seq: int
+    regained: str | None
+    regained_seq: int | None
+
+
+class KindUse(Shape, frozen=True):
+    """Future-use recall of one kind."""
+
+    kind: str
+    total: int
+    found: int
+    share: float | None
+
+
+class FutureUse(Shape, frozen=True):
+    """Of what later calls and messages of the model use and H had (`total`), what C′ names (`found`).
+
+    `messages` counts the later messages that were looked at. Of the `losses`, those that nothing gave back,
+    `never_regained` in number, come first; else they are in order of need.
+    """
+
+    messages: int
+    total: int
+    found: int
+    share: float | None
+    never_regained: int
+    kinds: list[KindUse]
+    losses: list[Loss]
+
+
+class _Need(msgspec.Struct, frozen=True):
+    """A thing that H names, and the first message that uses it later."""
+
+    kind: Kind
+    value: str
+    needed: Holding
+
+
+def future_use(replacement: Replacement, holdings: Holdings) -> FutureUse:
+    """What of H the model's later messages use, and what of that C′ names.
+
+    A use is a thing that a text or a call's argument names, or a command that a call runs; thinking is none,
+    and neither are summaries. The whole rest of the branch counts, whatever was replaced in it since.
+    """
+    later = [held for event in replacement.later if (held := holdings.of_event(event)) is not None]
+    acts = [held for held in later if held.role == "assistant"]
+    blocks = holdings.blocks
+    before = list(blocks.paths(holdings.of_parts(replacement.before.parts)))
+    paths = Paths(before)
+    removed = Presence(map(holdings.of_part, replacement.removed), paths, blocks)
+    after = Presence(holdings.of_parts(replacement.after.parts), paths, blocks)
+    forms = Paths([*before, *(path for each in acts for path in each.said.get(Kind.PATH, ()))])
+    needs = [need for need in _first_uses(acts, forms) if removed.names(need.kind, need.value)]
+    lost = [need for need in needs if not after.names(need.kind, need.value)]
+    last = max((need.needed.seq for need in lost), default=0)
+    given = Presence((held for held in later if held.role != "assistant" and held.seq < last), paths, blocks)
+    share = share_of(len(needs) - len(lost), len(needs))
+    losses = sorted(
+        (_loss(need, removed, given) for need in lost), key=lambda loss: loss.regained is not None
+    )
+    return FutureUse(
+        messages=len(acts),
+        total=share.total,
+        found=share.found,
+        share=share.share,
+        never_regained=sum(loss.regained is None for loss in losses),
+        kinds=_by_kind(needs, lost),
+        losses=losses,
+    )
+
+
+def _first_uses(acts: Iterable[Holding], paths: Paths) -> Iterable[_Need]:
+    """Every distinct thing that messages use, with the first that does; a path counts once, whatever its form."""
+    uses: dict[tuple[Kind, str], _Need] = {}
+    for act in acts:
+        for kind, values in act.said.items():
+            for value in map(paths.whole, values) if kind is Kind.PATH else values:
+                if (kind, value) not in uses:
+                    uses[kind, value] = _Need(kind, value, act)
+    return uses.values()
+
+
+def _by_kind(needs: Iterable[_Need], lost: Iterable[_Need]) -> list[KindUse]:
+    totals, losses = Counter(need.kind for need in needs), Counter(need.kind for need in lost)
+    shares = {kind: share_of(totals[kind] - losses[kind], totals[kind]) for kind in Kind}
+    return [
+        KindUse(kind=kind.value, total=share.total, found=share.found, share=share.share)
+        for kind, share in shares.items()
+    ]
+
+
+def _loss(need: _Need, removed: Presence, given: Presence) -> Loss:
+    had = removed.first(need.kind, need.value)
+    assert had is not None  # noqa: S101  a need is what H names
+    regained = given.first(need.kind, need.value)
+    if regained is not None and regained.seq > need.needed.seq:
+        regained = None
+    return Loss(
+        kind=need.kind.value,
+        value=need.value,
+        had=had.id,
+        had_seq=had.seq,
+        needed=need.needed.id,
+        needed_seq=need.needed.seq,
+        regained=regained.id if regained else None,
+        regained_seq=regained.seq if regained else None,
+    )

@@ -1,0 +1,122 @@
+"""What a replacement lost, and what it cost: all measures together, and the order that puts the worst first.
+
+Adding a metric: its shape and its function in a module beside this one, a line in `Metrics` and in `measure`, its docs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from eventstore.event import Event
+from eventstore.formats import view_of_message
+from eventstore.javascript import tolerant_json
+from projections.audit.cache import Cache, cache
+from projections.audit.calls import Request
+from projections.audit.cost import Cost, asked_by, cost
+from projections.audit.instruction_fates import Instructions, instructions
+from projections.audit.losses import FutureUse, Recall, future_use, recall
+from projections.audit.measure import Shape, Size, size
+from projections.audit.prices import Prices
+from projections.audit.rework import Regret, regret
+from projections.audit.summary_text import TURN_PREFIX, Growth, Sections, growth, sections
+from projections.context.parts import Part
+from projections.mentions.message_facts import Holdings
+from projections.replacement import Replacement
+from projections.tokens import Counter
+
+
+class Metrics(Shape, frozen=True):
+    """All that is measured of one replacement. Rewrites have neither sections nor growth."""
+
+    size: Size
+    recall: Recall
+    future_use: FutureUse
+    instructions: Instructions
+    regret: Regret
+    sections: Sections | None
+    growth: Growth | None
+    cache: Cache
+    cost: Cost
+
+
+def measure(
+    replacement: Replacement, *, tokens: Counter, holdings: Holdings, prices: Prices, calls: Sequence[Request]
+) -> Metrics:
+    """Everything that there is to measure of a replacement.
+
+    `holdings` are those of its session, so that each message is read once; `calls` the requests of the path
+    that it lies on.
+    """
+    summary = _text(replacement.summary)
+    previous = next((part for part in replacement.before.parts if part.role == "compactionSummary"), None)
+    return Metrics(
+        size=size(replacement, tokens),
+        recall=recall(replacement, holdings),
+        future_use=future_use(replacement, holdings),
+        instructions=instructions(replacement),
+        regret=regret(replacement, holdings),
+        sections=None if summary is None else _sections(summary, replacement.event),
+        growth=None if summary is None else growth(summary, _text(previous)),
+        cache=cache(replacement, tokens, calls),
+        cost=cost(replacement, tokens, prices, calls),
+    )
+
+
+def _sections(summary: str, event: Event) -> Sections:
+    """By the template that the record names; an update asks for the sections of what it updates.
+
+    Where the record tells the requests, it also tells which sections are missing, and whether any were asked
+    for of a turn's beginning.
+    """
+    named, asked = tolerant_json(event.body).get("template"), asked_by(event)
+    if not isinstance(named, str) or not named:
+        named = asked.templates[0] if asked else ""
+    name, _, _ = named.partition("@")
+    if asked and name not in asked.templates:
+        name = ""
+    return sections(
+        summary,
+        kind=event.kind,
+        template=name.removesuffix("-update"),
+        quotes_turn=asked is not None and TURN_PREFIX not in asked.templates,
+        missing=None if asked is None else asked.missing,
+    )
+
+
+def _text(part: Part | None) -> str | None:
+    return None if part is None else view_of_message(part.raw).text
+
+
+class Measured(Protocol):
+    """A replacement that was measured: the audit of a compaction, a branch summary or a rewrite."""
+
+    @property
+    def seq(self) -> int: ...
+
+    @property
+    def metrics(self) -> Metrics: ...
+
+
+M = TypeVar("M", bound=Measured)
+Rank = tuple[bool, float, int, int]
+"""What sorts the worst first."""
+
+
+def worst_first(measured: Iterable[M]) -> list[M]:
+    """Those of which the smallest share was still there when it was needed come first.
+
+    Where nothing was needed later, there is no share: they come last. Among equals, those with more losses come
+    first, then those with more instructions gone, then the older ones.
+    """
+    return sorted(measured, key=lambda each: (rank_of(each.metrics), each.seq))
+
+
+def rank_of(metrics: Metrics) -> Rank:
+    """The rank of one replacement."""
+    return rank(metrics.future_use.share, len(metrics.future_use.losses), metrics.instructions.gone)
+
+
+def rank(future_use: float | None, losses: int, gone: int) -> Rank:
+    """The rank of a share of future use (None: nothing was needed), a number of losses and one of gone instructions."""
+    return (future_use is None, future_use or 0.0, -losses, -gone)

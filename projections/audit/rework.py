@@ -1,0 +1,300 @@
+"""Work that was done again after a compaction: calls, reads and errors repeated."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from typing import Final, NamedTuple
+
+import msgspec
+
+from eventstore.event import Event
+from eventstore.views import ToolCall
+from projections.audit.measure import Shape
+from projections.context.parts import Fate, Part
+from projections.files import called_files
+from projections.mentions import Kind
+from projections.mentions.message_facts import Holding, Holdings
+from projections.replacement import Replacement
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """A call, the message that made it, and the paths that it reads and modifies.
+
+    `key` is the same for calls of one tool with the same arguments, however their JSON is written.
+    """
+
+    by: Holding
+    call: ToolCall
+    key: tuple[str, str]
+    read: tuple[str, ...]
+    modified: tuple[str, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that the call is about; none for one that may be about anything, such as a shell command."""
+        return self.read + self.modified
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls in order; their places in `made` stand for them.
+
+    `results` gives the place of the call that a result, by its event's number, belongs to; `failed` are the
+    calls whose result is an error. `writes` are the places of the calls that wrote a path, in order, those
+    of all paths under None. A call that failed wrote nothing.
+    """
+
+    made: list[Made]
+    results: dict[int, int]
+    failed: frozenset[int]
+    writes: dict[str | None, list[int]]
+
+    def is_written(self, paths: tuple[str, ...], first: int, again: int) -> bool:
+        """Whether one of some paths was written between two calls; of no paths, whether anything was."""
+        between = (self.writes.get(path, []) for path in paths or (None,))
+        return any(bisect_right(places, first) < bisect_left(places, again) for places in between)
+
+
+def messages_in_parts(parts: Sequence[Part], holdings: Holdings) -> Sequence[Holding]:
+    """What the messages of a context hold, as it shows them."""
+    return holdings.of_parts(parts)
+
+
+def messages_in_events(events: Iterable[Event], holdings: Holdings) -> Iterator[Holding]:
+    """What the messages of events hold, as they were recorded."""
+    return filter(None, map(holdings.of_event, events))
+
+
+def work_in(messages: Iterable[Holding], holdings: Holdings | None = None) -> Work:
+    """The calls that messages make, and which of the messages are their results.
+
+    With `holdings`, those that the messages are of, each call is looked at once a session.
+    """
+    calls_of = _calls_of if holdings is None else partial(holdings.once, _calls_of)
+    made: list[Made] = []
+    places: dict[str, int] = {}
+    results: dict[int, int] = {}
+    failed: set[int] = set()
+    for holding in messages:
+        if holding.answers in places:
+            # Providers may use an id again: a result is that of the newest call.
+            place = results[holding.seq] = places[holding.answers]
+            if holding.is_error:
+                failed.add(place)
+        for each in calls_of(holding) if holding.calls else ():
+            places[each.call.id] = len(made)
+            made.append(each)
+    return Work(made=made, results=results, failed=frozenset(failed), writes=_writes(made, failed))
+
+
+def _writes(made: list[Made], failed: set[int]) -> dict[str | None, list[int]]:
+    writes: dict[str | None, list[int]] = {}
+    for place, each in enumerate(made):
+        if each.modified and place not in failed:
+            for path in (None, *each.modified):
+                writes.setdefault(path, []).append(place)
+    return writes
+
+
+def _calls_of(holding: Holding) -> list[Made]:
+    return [_made(holding, call) for call in holding.calls]
+
+
+def _made(holding: Holding, call: ToolCall) -> Made:
+    read, modified = called_files(call)
+    return Made(by=holding, call=call, key=_key(call), read=tuple(read), modified=tuple(modified))
+
+
+def _key(call: ToolCall) -> tuple[str, str]:
+    try:
+        return call.name, json.dumps(call.decoded, sort_keys=True, separators=(",", ":"))
+    except RecursionError:
+        return call.name, call.arguments.decode("utf-8", "replace")
+
+
+_OF_ANY_FAILURE: Final = re.compile(
+    r"(?i)(?:command (?:exited|failed)\b|(?:process )?exit(?:ed)?\b.*\bcode\b|npm (?:err!|error)|elifecycle)"
+)
+"""Lines that tell of a failure and not of which."""
+_RESULTS: Final = frozenset({"toolResult", "bashExecution", "pythonExecution"})
+
+
+class Repeat(Shape, frozen=True):
+    """A call made again with the same arguments, its target unwritten in between.
+
+    `first` is the message that made it last in C, `again` the one that made it after. `after_calls` is its
+    place among the calls after the replacement, from 1.
+    """
+
+    tool: str
+    target: str
+    first: str
+    first_seq: int
+    again: str
+    again_seq: int
+    after_calls: int
+
+
+class SameError(Shape, frozen=True):
+    """An error met in H and again later."""
+
+    error: str
+    first: str
+    first_seq: int
+    again: str
+    again_seq: int
+
+
+class Rereads(Shape, frozen=True):
+    """Files that H had read, that nothing wrote since, and that the next 3, the next 10 and all calls read again."""
+
+    next3: int
+    next10: int
+    all: int
+
+
+class Regret(Shape, frozen=True):
+    """Calls after the replacement (`calls`), how many of them repeat one whose result was removed, re-reads, errors.
+
+    `rounds_to_new_action` counts the model's messages with calls before the first one with a call that C does
+    not have, None where none came.
+    """
+
+    calls: int
+    repeated: int
+    rereads: Rereads
+    rounds_to_new_action: int | None
+    repeats: list[Repeat]
+    errors: list[SameError]
+
+
+def regret(replacement: Replacement, holdings: Holdings) -> Regret:
+    """What the rest of the branch did again, though the context had it before the replacement.
+
+    Everything counts once, the first time that it is done again: from then on the context has it again, and
+    if it is lost once more, that is a later replacement's doing. The result of a call that failed is a result
+    like any other; but such a call wrote nothing, and read no file.
+    """
+    before, after = replacement.before.parts, replacement.after.parts
+    work = work_in(
+        chain(messages_in_parts(before, holdings), messages_in_events(replacement.later, holdings)),
+        holdings,
+    )
+    still = work_in(messages_in_parts(after, holdings), holdings)
+    first_later = sum(made.by.seq < replacement.event.seq for made in work.made)
+    shown = _with_result_in(after, still)
+    gone = _Gone(
+        first_later=first_later,
+        lost=_with_result_in(replacement.removed, work),
+        shown={still.made[place].key for place in shown},
+        shown_files={path for place in shown if place not in still.failed for path in still.made[place].read},
+    )
+    repeats = list(_repeats(work, gone))
+    reread = list(_reread(work, gone))
+    return Regret(
+        calls=len(work.made) - first_later,
+        repeated=len(repeats),
+        rereads=Rereads(
+            next3=sum(calls <= 3 for calls in reread),  # noqa: PLR2004  the window
+            next10=sum(calls <= 10 for calls in reread),  # noqa: PLR2004  the window
+            all=len(reread),
+        ),
+        rounds_to_new_action=_rounds_to_new_action(work.made[:first_later], work.made[first_later:]),
+        repeats=repeats,
+        errors=list(_same_errors(replacement, holdings)),
+    )
+
+
+class _Gone(NamedTuple):
+    """Of the calls of C: those whose results C′ has lost. C′ still has the results of the calls `shown`, by their keys.
+
+    The calls after the replacement begin at place `first_later`.
+    """
+
+    first_later: int
+    lost: list[int]
+    shown: set[tuple[str, str]]
+    shown_files: set[str]
+
+
+def _with_result_in(parts: Iterable[Part], work: Work) -> list[int]:
+    """The calls whose results some parts show as they were recorded: what a rewrite shows otherwise was gone before."""
+    return [work.results[part.seq] for part in parts if part.fate is Fate.KEPT and part.seq in work.results]
+
+
+def _repeats(work: Work, gone: _Gone) -> Iterator[Repeat]:
+    originals = {work.made[place].key: place for place in gone.lost}
+    for place in range(gone.first_later, len(work.made)):
+        made = work.made[place]
+        original = originals.pop(made.key, None)
+        if original is None or made.key in gone.shown:
+            continue
+        if not work.is_written(made.paths, original, place):
+            first = work.made[original].by
+            yield Repeat(
+                tool=made.call.name,
+                target=_target(made),
+                first=first.id,
+                first_seq=first.seq,
+                again=made.by.id,
+                again_seq=made.by.seq,
+                after_calls=place - gone.first_later + 1,
+            )
+
+
+def _target(made: Made) -> str:
+    """What a call is about: its files, its command, or else its arguments."""
+    command = made.call.argument("command")
+    return ", ".join(made.paths) or (command if isinstance(command, str) else made.key[1])
+
+
+def _reread(work: Work, gone: _Gone) -> Iterator[int]:
+    """For each file that was read again, the place of that call among those after the replacement, from 1."""
+    had = {
+        path: place
+        for place in gone.lost
+        if place not in work.failed
+        for path in work.made[place].read
+        if path not in gone.shown_files
+    }
+    for place in range(gone.first_later, len(work.made)):
+        for path in work.made[place].read:
+            last = had.pop(path, None)
+            if last is not None and not work.is_written((path,), last, place):
+                yield place - gone.first_later + 1
+
+
+def _rounds_to_new_action(before: Sequence[Made], later: Sequence[Made]) -> int | None:
+    known = {made.key for made in before}
+    new = next((made.by.seq for made in later if made.key not in known), None)
+    return None if new is None else len({made.by.seq for made in later if made.by.seq < new})
+
+
+def _same_errors(replacement: Replacement, holdings: Holdings) -> Iterator[SameError]:
+    met: dict[str, Holding] = {}
+    for part in replacement.removed:
+        holding = holdings.of_part(part)
+        for error in _errors(holding):
+            met.setdefault(error, holding)
+    if not met:
+        return
+    for part in replacement.after.parts:
+        for error in _errors(holdings.of_part(part)):
+            met.pop(error, None)
+    for again in filter(None, map(holdings.of_event, replacement.later)):
+        for error in _errors(again):
+            first = met.pop(error, None)
+            if first is not None:
+                yield SameError(
+                    error=error, first=first.id, first_seq=first.seq, again=again.id, again_seq=again.seq
+                )
+
+
+def _errors(holding: Holding) -> list[str]:
+    """The errors that a result names; what other messages say of errors is talk."""
+    named = holding.named.get(Kind.ERROR, ()) if holding.role in _RESULTS else ()
+    return [error for error in named if not _OF_ANY_FAILURE.match(error)]

@@ -1,0 +1,432 @@
+"""What the compactions, branch summaries and rewrites of a session did to its contexts."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+import msgspec
+
+from eventstore.event import Event, Flag
+from eventstore.formats import view_of_event
+from eventstore.frame import decode, header_of
+from eventstore.javascript import iso_time, tolerant_json, utf16_order
+from eventstore.log import EventLog, Snapshot
+from eventstore.records import FileOperations, Rewrite, record_of
+from eventstore.sources import earlier_generation
+from eventstore.undo import in_effect
+from eventstore.views import Usage
+from projections.audit.cache import CacheHistory, cache_history
+from projections.audit.calls import Request, requests
+from projections.audit.cost import SessionCost, session_cost
+from projections.audit.coverage import Coverage, covered
+from projections.audit.metrics import Metrics, measure
+from projections.audit.prices import Prices, library_prices
+from projections.context.along import ContextsAlong
+from projections.context.build import context_at
+from projections.context.cursor import Leaf, Standpoint, stand
+from projections.context.parts import Context
+from projections.files import FileSets, claimed_files, files_of, left_entries
+from projections.mentions.message_facts import Holdings
+from projections.replacement import Replacement, end_of_change, replaced, start_of_change
+from projections.settings import settings_at
+from projections.title import first_request, title
+from projections.tokens import Counter, counter, is_estimate
+from projections.usage import measured
+
+
+class _Shape(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of what an audit is made of; JSON names are in camel case."""
+
+
+class By(_Shape, frozen=True):
+    """Who compacted: the format of the record, the model in use, and what refold's own records say of the how."""
+
+    format: str
+    model: str | None
+    from_extension: bool
+    reason: str
+    policy: str
+    template: str
+
+
+class TokensBefore(_Shape, frozen=True):
+    """The size of the context that a compaction ended.
+
+    `claimed` is the record's word. `measured` is the provider's count at the last call before, event
+    `measured_at`; `recomputed` ours of the whole context. `unexplained` is what the measured call had that
+    the log does not: system prompt, tools, and the error of the estimate.
+    """
+
+    claimed: int | None
+    measured: int | None
+    measured_at: str | None
+    recomputed: int
+    unexplained: int | None
+
+
+class TokensAfter(_Shape, frozen=True):
+    """The size of the context that a compaction made, with all that was appended with it.
+
+    `measured` is what the provider counted as sent at the next call, event `measured_at`: with that turn's
+    own messages.
+    """
+
+    claimed: int | None
+    measured: int | None
+    measured_at: str | None
+    recomputed: int
+
+
+class Counts(_Shape, frozen=True):
+    """How many messages a compaction summarized, kept, and dropped with no summary covering them."""
+
+    summarized: int
+    kept: int
+    dropped: int
+
+
+class Files(_Shape, frozen=True):
+    """File operations as a summary's record claims them (None: it claims nothing) and as its log has them.
+
+    `missing` were touched and are not claimed, `unfounded` are claimed and were not touched.
+    """
+
+    claimed: FileOperations | None
+    recomputed: FileOperations
+    missing: list[str]
+    unfounded: list[str]
+
+
+class CompactionAudit(_Shape, frozen=True):
+    """One compaction. `undone`: it is without effect at the leaf that was asked for."""
+
+    id: str
+    seq: int
+    time: str | None
+    by: By
+    undone: bool
+    first_kept: str | None
+    before: TokensBefore
+    after: TokensAfter
+    messages: Counts
+    dropped: list[str]
+    summary: str
+    summary_tokens: int
+    files: Files
+    metrics: Metrics
+
+
+class BranchSummaryAudit(_Shape, frozen=True):
+    """One branch summary: attached below `attached_to`, about `entries` entries that end at `left`."""
+
+    id: str
+    seq: int
+    time: str | None
+    attached_to: str | None
+    left: str | None
+    entries: int
+    summary: str
+    files: Files
+    metrics: Metrics
+
+
+class RewriteAudit(_Shape, frozen=True):
+    """One rewrite: the entries that it shows otherwise, and the tokens that it said it saved.
+
+    `compaction` is the one that it was appended with (None: by itself): what it lost is among what that one lost.
+    """
+
+    id: str
+    seq: int
+    time: str | None
+    reason: str
+    undone: bool
+    compaction: str | None
+    targets: list[str]
+    tokens_saved: int
+    metrics: Metrics
+
+
+class Audit(_Shape, frozen=True):
+    """A session at a leaf: what was done to its contexts. `counter` is what `recomputed` was counted with.
+
+    `cost` is that of the whole session, `cache` tells of the calls on the leaf's path. `earlier` is the session's
+    generation before this one, None for the first: one file was written anew, and each of its states is a session.
+    `estimate`: the counts are not by the vocabulary of the model in use at the leaf.
+    """
+
+    session: str
+    earlier: str | None
+    title: str
+    leaf: str | None
+    events: int
+    entries: int
+    counter: str
+    exact: bool
+    estimate: bool
+    note: str
+    context_tokens: int
+    context_messages: int
+    cost: SessionCost
+    cache: CacheHistory
+    compactions: list[CompactionAudit]
+    branch_summaries: list[BranchSummaryAudit]
+    rewrites: list[RewriteAudit]
+
+
+def audit(
+    log: EventLog | Snapshot,
+    session: str,
+    *,
+    leaf: Leaf = None,
+    as_of: int | None = None,
+    every_branch: bool = False,
+    tokens: Counter | None = None,
+    prices: Prices | None = None,
+) -> Audit:
+    """Audit the compactions, branch summaries and rewrites on a leaf's path, or of every branch.
+
+    `tokens` counts what is recomputed (by default pi's own estimate), `prices` says what models cost (by
+    default the installed `genai-prices`). Raises NotFoundError.
+    """
+    tokens = tokens or counter("utf16/4")
+    prices = prices or library_prices()
+    holdings = Holdings()
+    with log.snapshot() as snapshot:
+        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
+        compactions: list[CompactionAudit] = []
+        branch_summaries: list[BranchSummaryAudit] = []
+        rewrites: list[RewriteAudit] = []
+        seen: set[int] = set()
+        calls: list[Request] | None = None
+        for tip in [at.leaf, *(_other_tips(snapshot, at) if every_branch else ())]:
+            branch = _Branch(snapshot, at.at(tip), tokens, holdings, prices)
+            fresh = [event for event in branch.entries if event.seq not in seen]
+            seen.update(event.seq for event in fresh)
+            for event in fresh:
+                if event.kind == "compaction":
+                    compactions.append(branch.compaction(event))
+                elif event.kind == "branch_summary":
+                    branch_summaries.append(branch.branch_summary(event))
+                elif event.kind == "rewrite":
+                    rewrites.append(branch.rewrite(event))
+            calls = calls if calls is not None else branch.calls
+        context = context_at(snapshot, at)
+        return Audit(
+            session=session,
+            earlier=earlier_generation(snapshot, session),
+            title=title(snapshot, session, as_of=as_of) or first_request(snapshot, session, as_of=as_of),
+            leaf=context.leaf,
+            events=at.as_of,
+            entries=_entries(snapshot, at),
+            counter=tokens.name,
+            exact=tokens.is_exact,
+            estimate=is_estimate(tokens, context.settings.model),
+            note=tokens.note,
+            context_tokens=sum(tokens.count(context.parts)),
+            context_messages=len(context.parts),
+            cost=session_cost(snapshot, session, prices=prices, as_of=as_of),
+            cache=cache_history(calls or []),
+            compactions=sorted(compactions, key=lambda each: each.seq),
+            branch_summaries=sorted(branch_summaries, key=lambda each: each.seq),
+            rewrites=sorted(rewrites, key=lambda each: each.seq),
+        )
+
+
+def _entries(snapshot: Snapshot, at: Standpoint) -> int:
+    head = snapshot.head(at.session)
+    later = snapshot.frames(at.session, first=at.as_of + 1)
+    return head.entries - sum(not header_of(frame).flags & Flag.OFF_PATH for frame in later)
+
+
+def _other_tips(snapshot: Snapshot, at: Standpoint) -> list[int]:
+    """Entries without children, newest first."""
+    tips: set[int] = set()
+    for frame in snapshot.frames(at.session, last=at.as_of):
+        head = header_of(frame)
+        if not head.flags & Flag.OFF_PATH:
+            tips.discard(head.parent_seq)
+            tips.add(head.seq)
+    return sorted(tips - {at.leaf}, reverse=True)
+
+
+class _Branch:
+    """The audits along one path."""
+
+    def __init__(
+        self, snapshot: Snapshot, at: Standpoint, tokens: Counter, holdings: Holdings, prices: Prices
+    ) -> None:
+        self._snapshot, self._at, self._tokens = snapshot, at, tokens
+        self._holdings, self._prices = holdings, prices
+        self.calls = requests(snapshot, at, tokens)
+        frames = list(snapshot.path(at.session, at.leaf))
+        self.entries = [decode(frame, at.session) for frame in frames]
+        self._contexts = ContextsAlong(snapshot, at, self.entries)
+        effective = in_effect(reversed(frames), lambda seq: snapshot.frame(at.session, seq))
+        self._effective = {head.seq for _, head in effective}
+        self._coverage = {each.compaction.seq: each for each in covered(self.entries)}
+        self._appended_with: dict[int, str] = {}
+        self._files_before = dict(self._fold_files({each.end for each in self._coverage.values()}))
+
+    def _fold_files(self, ends: set[int]) -> Iterator[tuple[int, FileSets]]:
+        """The files touched before each of some entries, each part of the path read once."""
+        sets, done = FileSets(), 0
+        for end in sorted(ends):
+            at = bisect_left(self.entries, end, key=lambda entry: entry.seq)
+            fresh = files_of(self.entries[done:at], self._snapshot)
+            sets = FileSets(sets.read | fresh.read, sets.modified | fresh.modified)
+            done = at
+            yield end, sets
+
+    def _is_undone(self, event: Event) -> bool:
+        return event.seq not in self._effective
+
+    def compaction(self, event: Event) -> CompactionAudit:
+        before = self._contexts.at(event.parent_seq)
+        end = end_of_change(event, self._snapshot, self._at)
+        after = self._contexts.at(end)
+        self._appended_with.update(dict.fromkeys(range(event.seq + 1, end + 1), event.id))
+        coverage = self._coverage[event.seq]
+        record = tolerant_json(event.body)
+        kept = [part for part in after.parts[1:] if part.seq < event.seq]
+        dropped = _dropped(before, after, coverage)
+        # What a rewrite hid was not given to the summarizer.
+        summarized = coverage.summarized.intersection(part.seq for part in before.parts)
+        in_use = settings_at(self._snapshot, event.session, event.parent_seq)
+        counts = self._tokens.count(after.parts)
+        return CompactionAudit(
+            id=event.id,
+            seq=event.seq,
+            time=iso_time(event.time),
+            by=By(
+                format=event.format,
+                model=str(in_use.model or "") or None,
+                from_extension=bool(record.get("fromHook") or record.get("fromExtension")),
+                reason=_text(record.get("reason")),
+                policy=_text(record.get("policy")),
+                template=_text(record.get("template")),
+            ),
+            undone=self._is_undone(event),
+            first_kept=kept[0].id if kept and event.target_seq else None,
+            before=self._before(before, event, _number(record.get("tokensBefore"))),
+            after=self._after(event, _number(record.get("tokensAfter")), sum(counts)),
+            messages=Counts(summarized=len(summarized), kept=len(kept), dropped=len(dropped)),
+            dropped=dropped,
+            summary=_text(record.get("summary")),
+            summary_tokens=counts[0],
+            files=self._files(event, self._files_before[coverage.end]),
+            metrics=self._metrics(replaced(event, before, after, **self._around(event))),
+        )
+
+    def _around(self, event: Event) -> dict[str, list[Event]]:
+        """The entries above an event and those behind it."""
+        place = bisect_right(self.entries, event.seq, key=lambda entry: entry.seq)
+        return {"earlier": self.entries[: place - 1], "later": self.entries[place:]}
+
+    def _metrics(self, replacement: Replacement) -> Metrics:
+        return measure(
+            replacement,
+            tokens=self._tokens,
+            holdings=self._holdings,
+            prices=self._prices,
+            calls=self.calls,
+        )
+
+    def _measured(self, event: Event) -> Metrics:
+        before = self._contexts.at(start_of_change(event, self._snapshot))
+        after = self._contexts.at(end_of_change(event, self._snapshot, self._at))
+        return self._metrics(replaced(event, before, after, **self._around(event)))
+
+    def _before(self, context: Context, event: Event, claimed: int | None) -> TokensBefore:
+        counts = self._tokens.count(context.parts)
+        total = measured_at = unexplained = None
+        previous = self._coverage[event.seq].previous
+        for index in range(len(context.parts) - 1, -1, -1):
+            part = context.parts[index]
+            usage = self._usage(part.seq, under=previous)
+            if usage is not None:
+                total, measured_at = usage.total, part.id
+                unexplained = usage.total - sum(counts[: index + 1])
+                break
+        return TokensBefore(
+            claimed=claimed,
+            measured=total,
+            measured_at=measured_at,
+            recomputed=sum(counts),
+            unexplained=unexplained,
+        )
+
+    def _after(self, event: Event, claimed: int | None, recomputed: int) -> TokensAfter:
+        for entry in self.entries:
+            if entry.seq > event.seq and entry.kind == "compaction":
+                break
+            if entry.seq > event.seq and (usage := self._usage(entry.seq, under=event.seq)) is not None:
+                return TokensAfter(
+                    claimed=claimed, measured=usage.prompt, measured_at=entry.id, recomputed=recomputed
+                )
+        return TokensAfter(claimed=claimed, measured=None, measured_at=None, recomputed=recomputed)
+
+    def _usage(self, seq: int, *, under: int) -> Usage | None:
+        """The usage of a call; None where another compaction was in effect: that call measured another context."""
+        event = decode(self._snapshot.frame(self._at.session, seq), self._at.session)
+        is_of_context = event.role == "assistant" and event.compaction_seq == under
+        view = view_of_event(event) if is_of_context else None
+        return measured(view) if view else None
+
+    def _files(self, event: Event, touched: FileSets) -> Files:
+        claimed, recomputed = claimed_files(event), touched.lists()
+        said = claimed.read | claimed.modified if claimed else frozenset()
+        all_touched = touched.read | touched.modified
+        return Files(
+            claimed=claimed.lists() if claimed else None,
+            recomputed=recomputed,
+            missing=sorted(all_touched - said, key=utf16_order) if claimed else [],
+            unfounded=sorted(said - all_touched, key=utf16_order) if claimed else [],
+        )
+
+    def branch_summary(self, event: Event) -> BranchSummaryAudit:
+        left = left_entries(event, self._snapshot)
+        return BranchSummaryAudit(
+            id=event.id,
+            seq=event.seq,
+            time=iso_time(event.time),
+            attached_to=event.parent,
+            left=left[-1].id if left else None,
+            entries=len(left),
+            summary=_text(tolerant_json(event.body).get("summary")),
+            files=self._files(event, files_of(left, self._snapshot)),
+            metrics=self._measured(event),
+        )
+
+    def rewrite(self, event: Event) -> RewriteAudit:
+        record = record_of("rewrite", event.body)
+        assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
+        return RewriteAudit(
+            id=event.id,
+            seq=event.seq,
+            time=iso_time(event.time),
+            reason=record.reason,
+            undone=self._is_undone(event),
+            compaction=self._appended_with.get(event.seq),
+            targets=[shown.target for shown in record.targets],
+            tokens_saved=record.tokens_saved,
+            metrics=self._measured(event),
+        )
+
+
+def _dropped(before: Context, after: Context, coverage: Coverage) -> list[str]:
+    still_there = {part.seq for part in after.parts} | coverage.summarized
+    return [part.id for part in before.parts if part.seq not in still_there and part.kind != "compaction"]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: object) -> int | None:
+    """Return a count; None for what is no number, and for one beyond all doubles."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) == math.inf:
+        return None
+    return int(value)

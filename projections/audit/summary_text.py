@@ -1,0 +1,243 @@
+"""The text of a summary: the sections that its template asks for, and how it grew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from eventstore.views import Message, Text
+from projections.audit.measure import Shape
+from projections.mentions import Kind
+from projections.mentions.message_facts import Holding, holding
+from projections.mentions.path_names import Paths
+from projections.mentions.presence import Presence
+from projections.mentions.prose import unfenced
+
+_KINDS: Final = (Kind.PATH, Kind.SYMBOL, Kind.IDENTIFIER, Kind.URL)
+
+
+class Growth(Shape, frozen=True):
+    """Distinct paths, symbols, identifiers and addresses that a summary names.
+
+    Of the `total`, `carried` stood in the summary before, `fresh` did not; `left_out` are those of the
+    summary before that it no longer names.
+    """
+
+    total: int
+    carried: int
+    fresh: int
+    left_out: int
+
+
+def growth(summary: str, previous: str | None) -> Growth:
+    """What a summary names, against the summary before it (None: it is the first)."""
+    now, before = _held(summary), _held(previous or "")
+    paths = Paths((*now.paths, *before.paths))
+    things = dict.fromkeys([*_things(now, paths), *_things(before, paths)])
+    named, known = Presence([now], paths), Presence([before], paths)
+    both = [(named.names(kind, value), known.names(kind, value)) for kind, value in things]
+    return Growth(
+        total=sum(is_named for is_named, _ in both),
+        carried=sum(is_named and was for is_named, was in both),
+        fresh=sum(is_named and not was for is_named, was in both),
+        left_out=sum(was and not is_named for is_named, was in both),
+    )
+
+
+def _held(text: str) -> Holding:
+    return holding(0, "", Message(role="compactionSummary", blocks=(Text(text),)))
+
+
+def _things(held: Holding, paths: Paths) -> Iterator[tuple[Kind, str]]:
+    for kind in _KINDS:
+        for value in held.named.get(kind, ()):
+            yield kind, paths.whole(value) if kind is Kind.PATH else value
+
+
+class Sections(Shape, frozen=True):
+    """Headings as they stand; by the template that they fit, which are present, missing, and there more than once.
+
+    `template` is None where no known template asks for any of them: then nothing is missing. `is_recorded`: the
+    record says by which template the summary was asked for, and what it lacks; nothing is guessed.
+    """
+
+    template: str | None
+    headings: list[str]
+    present: list[str]
+    missing: list[str]
+    duplicated: list[str]
+    is_recorded: bool = False
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is of this template: by its record, or for a third of what that asks for is there.
+
+        One common heading says little of those that are not there.
+        """
+        return self.is_recorded or len(self.present) * _FITS >= len(self.present) + len(self.missing)
+
+
+class Outline(msgspec.Struct, frozen=True):
+    """The headings that a template asks for, and those that it allows, each as the line that it is."""
+
+    template: str
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    kind: str = "compaction"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All its headings."""
+        return self.required + self.optional
+
+
+_PROGRESS: Final = ("## Progress", "### Done", "### In Progress", "### Blocked")
+_BRANCH: Final = (
+    "## Goal",
+    "## Constraints & Preferences",
+    *_PROGRESS,
+    "## Key Decisions",
+    "## Next Steps",
+)
+_COMPACTION: Final = (*_BRANCH, "## Critical Context")
+_NINE: Final = (
+    "Primary Request and Intent",
+    "Key Technical Concepts",
+    "Files and Code Sections",
+    "Errors and Fixes",
+    "Problem Solving",
+    "All User Messages",
+    "Pending Tasks",
+    "Current Work",
+    "Optional Next Step",
+)
+_WORK_STATE: Final = ("## Work State", "### Completed", "### Active", "### Blocked")
+
+OUTLINES: Final = (
+    Outline("compaction", _COMPACTION, ("## Additional Notes",)),
+    Outline("branch", _BRANCH, kind="branch_summary"),
+    Outline("turn-prefix", ("## Original Request", "## Early Progress", "## Context for Suffix")),
+    Outline(
+        "five-sections",
+        ("## Goal", "## Instructions", "## Discoveries", "## Accomplished", "## Relevant files"),
+    ),
+    Outline("nine-sections", tuple(f"## {name}" for name in _NINE)),
+    Outline("claude-code", tuple(f"{number}. {name}:" for number, name in enumerate(_NINE, 1))),
+    Outline("opencode-goal", (*_COMPACTION, "## Relevant Files")),
+    Outline(
+        "opencode-objective",
+        ("## Objective", "## Important Details", *_WORK_STATE, "## Next Move", "## Relevant Files"),
+    ),
+    Outline(
+        "opencode-decisions",
+        (
+            *("## Objective", "## Requirements", "## Decisions", *_WORK_STATE),
+            *("## Next Move", "## Relevant Files", "## Additional Context"),
+        ),
+    ),
+)
+"""What known templates ask for: those of pi, oh-my-pi and refold, then Claude Code's, then opencode's later ones."""
+
+_FITS: Final = 3
+"""One in so many sections has to be there."""
+TURN_PREFIX: Final = "turn-prefix"
+"""The template by which a turn's beginning is summarized."""
+_TURN: Final = next(outline for outline in OUTLINES if outline.template == TURN_PREFIX)
+_SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
+"""What pi and oh-my-pi put between the summary of the history and that of a turn's beginning."""
+
+_MARKDOWN: Final = re.compile(r"#{1,6}\s+\S")
+_NUMBERED: Final = re.compile(r"\d\. [A-Z][A-Za-z ]*:")
+_MARK: Final = re.compile(r"#+ |\d\. |:$")
+
+
+def sections(
+    summary: str,
+    *,
+    kind: str = "compaction",
+    template: str = "",
+    quotes_turn: bool = False,
+    missing: Sequence[str] | None = None,
+) -> Sections:
+    """The sections of a summary, by the `template` that it was asked for by, or the one that it fits best.
+
+    A heading counts by its exact line, outside of fenced code. Of templates that fit alike, those for summaries
+    of this `kind` of event go before others, then the earlier one. A summary of a split turn has two parts, each
+    by its own template; history that was empty asks for nothing, and neither does the beginning of a turn that
+    only quotes what was said there (`quotes_turn`), as for opencode's tail.
+
+    Where the record tells what the summary lacks, `missing`, nothing is guessed: `template` is what the history
+    was asked for by, "" where there was none to ask about.
+    """
+    history, split, prefix = summary.replace("\r\n", "\n").rpartition(_SPLIT_TURN)
+    headings = _headings(history if split else prefix)
+    found = _sections_of(headings, kind, template) if missing is None else _recorded(headings, template)
+    if split and not quotes_turn:
+        found = _together(found, _found(_headings(prefix), _TURN))
+    return (
+        found if missing is None else msgspec.structs.replace(found, missing=list(missing), is_recorded=True)
+    )
+
+
+def _together(history: Sections, turn: Sections) -> Sections:
+    return Sections(
+        template=" + ".join(filter(None, (history.template, turn.template))),
+        headings=history.headings + turn.headings,
+        present=history.present + turn.present,
+        missing=history.missing + turn.missing,
+        duplicated=history.duplicated + turn.duplicated,
+    )
+
+
+def _headings(text: str) -> list[str]:
+    return [line for line in unfenced(text) if _MARKDOWN.match(line) or line.casefold() in _KNOWN_NUMBERED]
+
+
+_KNOWN_NUMBERED: Final = frozenset(
+    line.casefold() for outline in OUTLINES for line in outline.lines if _NUMBERED.fullmatch(line)
+)
+
+
+def _sections_of(headings: Sequence[str], kind: str, template: str) -> Sections:
+    asked = next((outline for outline in OUTLINES if outline.template == template), None)
+    if asked is not None and headings:
+        return _found(headings, asked)
+    found = [_found(headings, outline) for outline in sorted(OUTLINES, key=lambda each: each.kind != kind)]
+    best = max(found, key=lambda each: len(each.present))
+    if best.present:
+        return best
+    return Sections(template=None, headings=list(headings), present=[], missing=[], duplicated=[])
+
+
+def _recorded(headings: Sequence[str], template: str) -> Sections:
+    """By the template that a record names; of one that is not known, headings of the second level are sections."""
+    if not template:
+        return Sections(template=None, headings=list(headings), present=[], missing=[], duplicated=[])
+    own = Outline(template, (), tuple(line for line in headings if line.startswith("## ")))
+    return _found(headings, next((outline for outline in OUTLINES if outline.template == template), own))
+
+
+def _found(headings: Sequence[str], outline: Outline) -> Sections:
+    """The headings of a text by one template."""
+    standing = [_comparable(line) for line in headings]
+    counts = {line: standing.count(_comparable(line)) for line in outline.lines}
+    return Sections(
+        template=outline.template,
+        headings=list(headings),
+        present=[_name(line) for line, count in counts.items() if count],
+        missing=[_name(line) for line in outline.required if not counts[line]],
+        duplicated=[_name(line) for line, count in counts.items() if count > 1],
+    )
+
+
+def _comparable(line: str) -> str:
+    """Claude Code writes "Errors and fixes" and "All user messages": in numbered headings case does not count."""
+    return line if line.startswith("#") else line.casefold()
+
+
+def _name(line: str) -> str:
+    """A heading without what makes it one."""
+    return _MARK.sub("", line)

@@ -1,0 +1,104 @@
+"""Messages as a person reads them, and contexts as transcripts: the form in which a summarizer is given them.
+
+The serialization of pi and oh-my-pi: marked lines that a model reads as a record and does not continue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from eventstore.formats import view_of_message
+from eventstore.javascript import cut_utf16, key_order, stringify, utf16_length
+from eventstore.views import Image, Message, Opaque, Text, Thinking, ToolCall, shell_text
+from projections.context.parts import Context, Part
+from projections.placements import stand_in
+
+
+def message_text(message: Message) -> str:
+    """All of a message as text: thinking and calls marked, images and unknown blocks by what they are."""
+    if message.shell is not None:
+        return shell_text(message.shell)
+    lines = []
+    for block in message.blocks:
+        if isinstance(block, Text):
+            lines.append(block.text)
+        elif isinstance(block, Thinking):
+            lines.append(f"(thinking) {block.text}")
+        elif isinstance(block, ToolCall):
+            lines.append(f"→ {block.name} {block.arguments.decode('utf-8', 'replace')}")
+        elif isinstance(block, Image):
+            lines.append(f"[image {block.mime}, {block.size * 3 // 4:,} bytes]")
+        elif isinstance(block, Opaque):
+            lines.append(f"[{block.type or 'unknown'} block]")
+    if message.tool_name:
+        lines.insert(0, f"{'✗' if message.is_error else '←'} {message.tool_name}")
+    return "\n".join(lines)
+
+
+LONGEST_RESULT: Final = 2000
+"""In UTF-16 units; what of a tool result is longer is cut off, and the cut says how much."""
+
+_USER: Final = "[User]: "
+CONTINUATION: Final = "[Continuation]: "
+"""How the lines of messages begin that go on after a compaction."""
+
+
+def transcript(context: Context) -> str:
+    """The serialized conversation of a context, blocks parted by blank lines.
+
+    What goes on after a compaction has a mark of its own, `[Continuation]: `: no user said it.
+    """
+    return "\n\n".join(block for part in context.parts for block in _blocks_of(part))
+
+
+def _blocks_of(part: Part) -> Iterator[str]:
+    blocks = _blocks(view_of_message(part.raw))
+    return (block.replace(_USER, CONTINUATION, 1) for block in blocks) if part.continues else blocks
+
+
+def serialize(messages: Iterable[Message]) -> str:
+    """Messages as marked lines. Images and messages of unknown roles are left out, as pi leaves them out."""
+    return "\n\n".join(block for message in messages for block in _blocks(message))
+
+
+def _blocks(message: Message) -> Iterator[str]:
+    if message.role == "assistant":
+        yield from assistant_lines(message, _call)
+    elif message.role == "toolResult":
+        if message.text:
+            yield f"[Tool result]: {_cut(message.text)}"
+    elif text := _user_text(message):
+        yield f"{_USER}{text}"
+
+
+def _user_text(message: Message) -> str:
+    told = stand_in(message)
+    if told is not None:
+        return told
+    return message.text if message.role in ("user", "custom") else ""
+
+
+def assistant_lines(message: Message, call_text: Callable[[ToolCall], str]) -> Iterator[str]:
+    """An answer as marked lines: its thoughts, its texts, its calls."""
+    thinking = [block.text for block in message.blocks if isinstance(block, Thinking)]
+    text = [block.text for block in message.blocks if isinstance(block, Text)]
+    if thinking:
+        yield "[Assistant thinking]: " + "\n".join(thinking)
+    if text:
+        yield "[Assistant]: " + "\n".join(text)
+    if message.tool_calls:
+        yield "[Assistant tool calls]: " + "; ".join(map(call_text, message.tool_calls))
+
+
+def _call(call: ToolCall) -> str:
+    arguments = call.decoded if isinstance(call.decoded, dict) else {}
+    told = (f"{name}={stringify(arguments[name])}" for name in key_order(arguments))
+    return f"{call.name}({', '.join(told)})"
+
+
+def _cut(text: str) -> str:
+    surplus = utf16_length(text) - LONGEST_RESULT
+    if surplus <= 0:
+        return text
+    return f"{cut_utf16(text, LONGEST_RESULT)}\n\n[... {surplus} more characters truncated]"

@@ -1,0 +1,273 @@
+"""Future-use recall, on sessions whose figures are worked out by hand, and on any against a plain search."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
+from projections.audit.losses import KindUse, Loss, future_use
+from projections.mentions import Kind
+from projections.mentions.message_facts import Holdings
+from tests.projections.test_replacement import replacements
+from tests.support.examples import examples
+from tests.support.naming import THINGS, names, runs, sessions, told, without_thinking
+from tests.support.talk import assistant, call, result, shell, thinking, user
+
+
+def future_uses(log):
+    holdings = Holdings()
+    return [future_use(each, holdings) for each in replacements(log)]
+
+
+def first(log):
+    return future_uses(log)[0]
+
+
+def values(found):
+    return [(loss.kind, loss.value) for loss in found.losses]
+
+
+def compaction(summary="nothing", first_kept=""):
+    return Compaction(summary=summary, first_kept_entry_id=first_kept, tokens_before=9)
+
+
+def test_what_was_needed_and_is_not_in_the_context_is_a_loss(story):
+    story.says(result("fetched from https://example.com/x"))
+    story.add(compaction())
+    story.says(assistant("again from https://example.com/x"))
+    assert first(story.log).losses == [
+        Loss(
+            kind="url",
+            value="https://example.com/x",
+            had="e1",
+            had_seq=1,
+            needed="e3",
+            needed_seq=3,
+            regained=None,
+            regained_seq=None,
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "had", "use"),
+    [
+        ("path", user("in src/parser.py"), assistant(call("read", path="src/parser.py"))),
+        ("symbol", result("def parse_header(line):"), assistant("`parse_header` is wrong")),
+        ("identifier", result("run " + THINGS[Kind.IDENTIFIER][0]), assistant(THINGS[Kind.IDENTIFIER][0])),
+        ("error", result("fatal: the disk is full"), assistant("fatal: the disk is full")),
+        ("quantity", user("at most 250 MB"), assistant(call("write", path="x.md", content="250 MB"))),
+        ("command", shell("pytest -q"), assistant(call("bash", command="pytest -q"))),
+        ("command", user("check with pytest -q"), assistant(call("bash", command="pytest -q"))),
+    ],
+)
+def test_a_use_is_a_thing_that_a_text_or_a_calls_argument_names(story, kind, had, use):
+    story.says(had)
+    story.add(compaction())
+    story.says(use)
+    found = first(story.log)
+    assert ([loss.kind for loss in found.losses], found.total, found.found) == ([kind], 1, 0)
+
+
+def test_what_the_summary_names_is_found(story):
+    story.says(result("250 MB, then 40 ms"))
+    story.add(compaction("it was 250 MB"))
+    story.says(assistant("250 MB and 40 ms"))
+    found = first(story.log)
+    assert (found.total, found.found, found.share, values(found)) == (2, 1, 0.5, [("quantity", "40 ms")])
+
+
+def test_what_a_kept_message_names_is_found(story):
+    story.says(result("250 MB"), user("250 MB"))
+    story.add(compaction(first_kept="e2"))
+    story.says(assistant("250 MB"))
+    assert (first(story.log).total, first(story.log).found) == (1, 1)
+
+
+def test_what_was_not_removed_is_no_need(story):
+    story.says(user("one"), user("250 MB"))
+    story.add(compaction(first_kept="e2"))
+    story.says(assistant("250 MB and 40 ms"))
+    assert first(story.log).total == 0
+
+
+def test_with_no_needs_there_is_no_share(story):
+    story.says(user("one"))
+    story.add(compaction())
+    found = first(story.log)
+    assert (found.messages, found.total, found.share) == (0, 0, None)
+
+
+def test_every_kind_is_there_and_each_need_in_one(story):
+    story.says(user("250 MB of src/parser.py, 40 ms"))
+    story.add(compaction("src/parser.py, 40 ms"))
+    story.says(assistant("250 MB, 40 ms"), assistant(call("read", path="src/parser.py")))
+    nothing = [KindUse(kind=kind, total=0, found=0, share=None) for kind in ("error", "url")]
+    assert first(story.log).kinds == [
+        KindUse(kind="path", total=1, found=1, share=1.0),
+        KindUse(kind="symbol", total=0, found=0, share=None),
+        KindUse(kind="identifier", total=0, found=0, share=None),
+        *nothing,
+        KindUse(kind="quantity", total=2, found=1, share=0.5),
+        KindUse(kind="command", total=0, found=0, share=None),
+    ]
+
+
+@pytest.mark.parametrize("again", [user("250 MB"), result("250 MB"), shell("du", "250 MB")])
+def test_what_others_say_is_no_use(story, again):
+    story.says(user("250 MB"))
+    story.add(compaction())
+    story.says(again)
+    assert first(story.log).total == 0
+
+
+def test_thinking_is_no_use(story):
+    story.says(user("250 MB"))
+    story.add(compaction())
+    story.says(assistant(thinking("was it 250 MB?"), "hm"))
+    assert (first(story.log).messages, first(story.log).total) == (1, 0)
+
+
+def test_a_later_summary_is_no_use_but_gives_a_thing_again(story):
+    story.says(user("250 MB"))
+    story.add(compaction())
+    story.add(compaction("250 MB"))
+    story.says(assistant("250 MB"))
+    (loss,) = first(story.log).losses
+    assert (loss.needed, loss.regained) == ("e4", "e3")
+
+
+@pytest.mark.parametrize("again", [user("250 MB"), result("250 MB"), shell("du", "250 MB")])
+def test_a_message_in_between_that_names_a_thing_again_gives_it_back(story, again):
+    story.says(user("250 MB"))
+    story.add(compaction())
+    story.says(user("go on"), again, again, assistant("250 MB"))
+    (loss,) = first(story.log).losses
+    assert (loss.regained, loss.regained_seq) == ("e4", 4)
+
+
+def test_a_message_after_the_need_gives_nothing_back(story):
+    story.says(user("250 MB"))
+    story.add(compaction())
+    story.says(assistant("250 MB"), result("250 MB"), assistant("40 ms"))
+    assert first(story.log).losses[0].regained is None
+
+
+def test_the_models_own_thinking_gives_nothing_back(story):
+    story.says(user("250 MB"))
+    story.add(compaction())
+    story.says(assistant(thinking("250 MB?"), "hm"), assistant("250 MB"))
+    assert first(story.log).losses[0].regained is None
+
+
+def test_a_need_counts_once_however_often_it_is_used(story):
+    story.says(user("250 MB"), result("250 MB"))
+    story.add(compaction())
+    story.says(assistant("250 MB"), assistant("250 MB, yes 250 MB"))
+    found = first(story.log)
+    assert (found.messages, found.total, found.losses[0].had, found.losses[0].needed) == (2, 1, "e1", "e4")
+
+
+def test_a_later_absolute_path_is_the_relative_one_from_before(story):
+    story.says(user("in src/parser.py"))
+    story.add(compaction())
+    story.says(assistant(call("read", path="/repo/src/parser.py")), assistant("src/parser.py is read"))
+    found = first(story.log)
+    assert (found.total, values(found)) == (1, [("path", "/repo/src/parser.py")])
+
+
+def test_losses_stand_in_order_of_need(story):
+    story.says(user("250 MB, 40 ms, `parse_header`"))
+    story.add(compaction())
+    story.says(assistant("40 ms"), assistant("`parse_header` takes 250 MB"))
+    assert [(loss.value, loss.needed) for loss in first(story.log).losses] == [
+        ("40 ms", "e3"),
+        ("parse_header", "e4"),
+        ("250 MB", "e4"),
+    ]
+
+
+def test_a_later_compaction_does_not_end_the_label(story):
+    story.says(user("250 MB"))
+    story.add(compaction())
+    story.add(compaction())
+    story.says(assistant("250 MB"))
+    assert [each.total for each in future_uses(story.log)] == [1, 0]
+
+
+def test_only_the_branch_that_one_stands_on_counts(story):
+    story.says(user("250 MB"))
+    replaced = story.add(compaction())
+    story.says(assistant("250 MB"))
+    story.add(compaction(), parent=replaced)
+    assert first(story.log).total == 0
+
+
+def test_a_rewrite_loses_what_it_no_longer_shows(story):
+    story.says(result("250 MB, 40 ms"))
+    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="40 ms")]))
+    story.says(assistant("250 MB, 40 ms"))
+    found = first(story.log)
+    assert (found.total, values(found)) == (2, [("quantity", "250 MB")])
+
+
+def test_a_branch_summary_loses_what_the_branch_knew(story):
+    story.says(user("begin"), result("250 MB, 40 ms"))
+    story.add(BranchSummary(from_id="e1", summary="40 ms", left="e2"), parent="e1")
+    story.says(assistant("250 MB, 40 ms"))
+    found = first(story.log)
+    assert (found.total, values(found)) == (2, [("quantity", "250 MB")])
+
+
+USED = {kind.value: things for kind, things in THINGS.items()}
+
+
+def uses(raw, kind, thing):
+    """Whether a message of the model's uses a thing."""
+    return thing in runs(raw) if kind == "command" else names(without_thinking(raw), thing)
+
+
+@settings(max_examples=examples(200))
+@given(steps=sessions)
+def test_future_use_is_what_a_plain_search_finds(steps):
+    log = told(steps)
+    for replacement, found in zip(replacements(log), future_uses(log), strict=True):
+        later = [event for event in replacement.later if event.role]
+        acts = [event for event in later if event.role == "assistant"]
+        assert found.messages == len(acts)
+        expected = {}
+        for kind, things in USED.items():
+            needs = {
+                thing: next(event.seq for event in acts if uses(event.message, kind, thing))
+                for thing in things
+                if any(uses(event.message, kind, thing) for event in acts)
+                and any(names(part.raw, thing) for part in replacement.removed)
+            }
+            gone = [
+                thing
+                for thing in needs
+                if not any(names(part.raw, thing) for part in replacement.after.parts)
+            ]
+            (own,) = [each for each in found.kinds if each.kind == kind]
+            assert (own.total, own.found) == (len(needs), len(needs) - len(gone))
+            for thing in gone:
+                had = next(part.seq for part in replacement.removed if names(part.raw, thing))
+                given_again = [
+                    event.seq
+                    for event in later
+                    if event.role != "assistant" and event.seq < needs[thing] and names(event.body, thing)
+                ]
+                expected[kind, thing] = (had, needs[thing], min(given_again, default=None))
+        assert expected == {
+            (loss.kind, loss.value): (loss.had_seq, loss.needed_seq, loss.regained_seq)
+            for loss in found.losses
+        }
+
+
+@given(steps=sessions)
+def test_needs_add_up(steps):
+    for found in future_uses(told(steps)):
+        assert found.total == sum(each.total for each in found.kinds)
+        assert found.found == sum(each.found for each in found.kinds)
+        assert found.total - found.found == len(found.losses) == len(set(values(found)))

@@ -1,0 +1,200 @@
+"""What became of instructions: what a summary says of them, what kept messages say, and what says the opposite."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from eventstore.memory_log import MemoryLog
+from eventstore.records import Compaction, CustomMessage, Rewrite, Shown
+from projections.audit.instruction_fates import InstructionFate, instructions
+from tests.projections.test_replacement import replacements
+from tests.support.events import NOW
+from tests.support.examples import examples
+from tests.support.native import native_events
+from tests.support.talk import assistant, call, shell, text, user
+
+
+@pytest.fixture
+def after(story):
+    """From what a user said, a summary of it, and messages that are kept, to what became of the instructions."""
+
+    def measured(said, summary, *kept):
+        story.says(user(said))
+        first_kept, *_ = [*story.says(*kept), ""]
+        story.add(Compaction(summary=summary, first_kept_entry_id=first_kept, tokens_before=1))
+        return instructions(replacements(story.log)[0])
+
+    return measured
+
+
+def fates(measured):
+    return [(each.fate, each.likeness) for each in measured.sentences]
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "Never commit without asking.",
+        "The user says, and has said it more than once: “**never** commit\n  without `asking`!” and more.",
+        "## Rules\n- NEVER commit without asking",
+    ],
+)
+def test_what_stands_in_the_summary_is_kept(after, summary):
+    assert fates(after("Never commit without asking.", summary)) == [("kept", 1.0)]
+
+
+def test_what_a_kept_message_repeats_is_kept(after):
+    assert fates(after("use tabs", "nothing", user("ok"), assistant("I will use tabs."))) == [("kept", 1.0)]
+
+
+def test_what_a_kept_call_wrote_is_kept(after):
+    written = assistant(call("write", path="AGENTS.md", content="# Rules\nuse tabs\nand more"))
+    assert fates(after("use tabs", "nothing", written)) == [("kept", 1.0)]
+
+
+@pytest.mark.parametrize(
+    "summary", ["Do not commit unless asked", "The user wants no commits without being asked first"]
+)
+def test_the_same_in_other_words_is_close(after, summary):
+    assert fates(after("Never commit without asking.", summary)) == [("close", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("summary", "expected"),
+    [("red walls, used", ("close", 0.6)), ("red walls", ("gone", 0.4)), ("nothing", ("gone", 0.0))],
+)
+def test_three_words_of_five_are_close_and_two_are_not(after, summary, expected):
+    assert fates(after("use red green blue walls", summary)) == [expected]
+
+
+@pytest.mark.parametrize("mark", [":", ";", " -", " because", ", so that"])
+def test_what_explains_an_instruction_is_not_compared(after, mark):
+    said = f"Never limit /healthz and /readyz{mark} a balancer polls both and takes instances out."
+    assert fates(after(said, "/healthz and /readyz are never limited")) == [("close", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("said", "summary"),
+    [
+        ("fix this error: red green blue", "fixed the error"),
+        ("the red green walls: use blue ones", "the red green walls"),
+    ],
+)
+def test_what_follows_too_little_or_no_order_is_compared(after, said, summary):
+    assert [fate for fate, _ in fates(after(said, summary))] == ["gone"]
+
+
+@pytest.mark.parametrize(
+    ("said", "summary"),
+    [
+        ("Never push.", "push"),
+        ("Never push.", "Push when it is done."),
+        ("push it", "never push it"),
+        ("use tabs", "Do not use tabs."),
+        ("Use tabs, not spaces.", "Use spaces, not tabs."),
+    ],
+)
+def test_an_order_and_its_prohibition_are_not_alike(after, said, summary):
+    assert [fate for fate, _ in fates(after(said, summary))] == ["gone"]
+
+
+def test_an_instruction_says_who_gave_it_and_what_is_nearest(after):
+    measured = after("Well. Rename foo.py to bar.py.", "- moved foo.py\n- to bar.py it was renamed")
+    assert measured.sentences == [
+        InstructionFate(
+            sentence="Rename foo.py to bar.py.",
+            event="e1",
+            seq=1,
+            fate="close",
+            likeness=2 / 3,
+            nearest="to bar.py it was renamed",
+        )
+    ]
+
+
+def test_the_nearest_line_is_cut(after):
+    (only,) = after("use tabs", "x" * 400 + " tabs").sentences
+    assert only.nearest == "x" * 300
+
+
+def test_figures_add_up(after):
+    measured = after("Use tabs. Never push. Add red tests.", "Use tabs. Adds tests.")
+    assert (measured.total, measured.kept, measured.close, measured.gone, measured.share) == (
+        3,
+        1,
+        1,
+        1,
+        2 / 3,
+    )
+
+
+def test_without_instructions_there_is_no_share(after):
+    assert after("why is it slow?", "nothing").share is None
+
+
+def test_an_instruction_given_again_counts_once_by_its_first_message(story):
+    story.says(user("Use tabs."), user([text("**use** tabs"), text("!")]))
+    story.add(Compaction(summary="nothing", first_kept_entry_id="", tokens_before=1))
+    (only,) = replacements(story.log)
+    assert [(each.sentence, each.event) for each in instructions(only).sentences] == [("Use tabs.", "e1")]
+
+
+def test_only_what_the_user_says_is_the_users(story):
+    story.says(assistant("Use tabs."), shell("echo", "Use tabs."))
+    story.add(CustomMessage(custom_type="x", content="Use tabs."))
+    story.add(Compaction(summary="nothing", first_kept_entry_id="", tokens_before=1))
+    assert instructions(replacements(story.log)[0]).total == 0
+
+
+def test_what_a_kept_message_of_the_users_says_was_not_removed(after):
+    assert after("hello", "nothing", user("Use tabs.")).total == 0
+
+
+def test_a_shell_command_that_the_model_does_not_see_keeps_nothing(after):
+    hidden = shell("echo use tabs", excludeFromContext=True)
+    assert fates(after("use tabs", "nothing", hidden)) == [("gone", 0.0)]
+
+
+def test_a_rewrite_of_what_the_user_said_is_measured_too(story):
+    story.says(user("Use tabs. Never push."))
+    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="use tabs")]))
+    assert fates(instructions(replacements(story.log)[0])) == [("kept", 1.0), ("gone", 0.0)]
+
+
+@settings(max_examples=examples(150))
+@given(appended=native_events())
+def test_totals_add_up_whatever_a_session_holds(appended):
+    log = MemoryLog(clock=lambda: NOW)
+    log.append("s", appended)
+    for replacement in replacements(log):
+        found = instructions(replacement)
+        assert found.total == found.kept + found.close + found.gone == len(found.sentences)
+        assert all((each.fate == "gone") == (each.likeness < 0.6) for each in found.sentences)
+
+
+def compacted(first_kept, summary):
+    return Compaction(summary=summary, first_kept_entry_id=first_kept, tokens_before=1)
+
+
+def measured_of(story):
+    return [instructions(each) for each in replacements(story.log)]
+
+
+def test_an_instruction_that_the_summary_before_told_is_gone_when_the_next_one_does_not(story):
+    story.says(user("Never touch the migrations."), assistant("ok"))
+    story.add(compacted("e2", "Never touch the migrations."))
+    story.says(user("next"), assistant("done"))
+    story.add(compacted("e5", "All went well."))
+    second = measured_of(story)[1]
+    assert [(each.sentence, each.seq, each.fate) for each in second.sentences] == [
+        ("Never touch the migrations.", 1, "gone")
+    ]
+
+
+def test_an_instruction_that_was_gone_before_is_not_lost_again(story):
+    story.says(user("Never touch the migrations."), assistant("ok"))
+    story.add(compacted("e2", "All went well."))
+    story.says(user("next"), assistant("done"))
+    story.add(compacted("e5", "All went well."))
+    assert measured_of(story)[1].total == 0

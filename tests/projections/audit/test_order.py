@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projections.audit.metrics import rank, worst_first
+from tests.support.measured import compaction, future_use, gone, instructions, loss, rewrite
+
+shares = st.none() | st.floats(0, 1)
+ranks = st.tuples(shares, st.integers(0, 9), st.integers(0, 9))
+
+
+def order(*replaced):
+    return [each.seq for each in worst_first(replaced)]
+
+
+def test_the_smallest_share_of_future_use_comes_first():
+    assert order(
+        compaction(1, future_use=future_use(9, 10)),
+        compaction(2, future_use=future_use(1, 10)),
+        rewrite(3, future_use=future_use(5, 10)),
+    ) == [2, 3, 1]
+
+
+def test_where_nothing_was_needed_later_comes_last_even_behind_where_nothing_was_lost():
+    assert order(
+        compaction(1, instructions=instructions(3, gone("Never do it."))),
+        compaction(2, future_use=future_use(10, 10)),
+    ) == [2, 1]
+
+
+def test_of_equal_shares_the_one_with_more_losses_comes_first():
+    assert order(
+        compaction(1, future_use=future_use(1, 2, loss("a"))),
+        compaction(2, future_use=future_use(2, 4, loss("a"), loss("b"))),
+    ) == [2, 1]
+
+
+def test_of_equal_losses_the_one_with_more_instructions_gone_comes_first():
+    assert order(compaction(1), compaction(2, instructions=instructions(1, gone("Never do it.")))) == [2, 1]
+
+
+def test_of_equals_the_older_comes_first():
+    assert order(rewrite(7), compaction(3), rewrite(5)) == [3, 5, 7]
+
+
+@given(ranks, ranks)
+def test_with_a_share_comes_before_without(one, other):
+    if one[0] is not None and other[0] is None:
+        assert rank(*one) < rank(*other)

@@ -1,0 +1,54 @@
+"""What a model is told in place of a message."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eventstore.formats import view_of_message
+from projections.placements import stand_in
+from tests.support.talk import assistant, result, shell, user
+
+
+def told(message):
+    return stand_in(view_of_message(json.dumps(message).encode()))
+
+
+@pytest.mark.parametrize("role", ["compactionSummary", "branchSummary"])
+def test_a_summary_stands_in_its_tags_below_what_it_is(role):
+    lead_in, _, rest = told({"role": role, "summary": "all of it"}).partition("\n\n")
+    assert lead_in.endswith(":")
+    assert rest == "<summary>\nall of it\n</summary>"
+
+
+def test_the_two_summaries_say_which_they_are():
+    compaction, branch = (
+        told({"role": f"{kind}Summary", "summary": ""}) for kind in ("compaction", "branch")
+    )
+    assert compaction != branch
+
+
+def test_a_summary_stands_as_its_record_says():
+    placed = {"role": "compactionSummary", "summary": "all of it", "placement": "compacted"}
+    assert told(placed) == "[Compacted]\n\nall of it"
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "toolResult", "custom"])
+def test_a_message_that_is_no_summary_stands_for_itself_whatever_its_fields_say(role):
+    assert told({"role": role, "content": "hi", "placement": "compacted"}) is None
+
+
+def test_a_command_is_told_with_its_output():
+    assert told(shell("make", "done")) == "Ran `make`\n```\ndone\n```"
+
+
+def test_a_command_that_was_kept_from_the_model_is_nothing():
+    assert told(shell("pwd", "/", excludeFromContext=True)) == ""
+
+
+@pytest.mark.parametrize(
+    "message", [user("hi"), assistant("hi"), result("hi"), {"role": "custom", "content": "hi"}]
+)
+def test_other_messages_stand_for_themselves(message):
+    assert told(message) is None
