@@ -266,9 +266,9 @@ def check_templates(
     """
     if not policy.summarizes:
         return
-    from compaction.faults import FaultyInputError
     from compaction.policies.checks import unresolved_templates
     from compaction.templates import find, with_session
+    from compaction.validation import FaultyInputError
     from projections.context.cursor import stand
 
     with log.snapshot() as snapshot:

@@ -15,12 +15,12 @@ import msgspec
 
 from compaction.attempts import attempt_of
 from compaction.compactor import Compacted
-from compaction.faults import Fault, FaultyInputError, Keys, check, where
 from compaction.maintaining.advice import Advice
 from compaction.maintaining.maintainer import Maintainer
 from compaction.maintaining.settings import Settings
 from compaction.part import Limits
 from compaction.summaries.summary import Wishes
+from compaction.validation import Fault, FaultyInputError, Keys, check, where
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.writing import SessionWriter
 

@@ -13,11 +13,10 @@ from compaction.continuations import Continued
 from compaction.cuts import AnyCut, cut_before
 from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided, prompted, recorded_troubles
 from compaction.overtaken import overtaken
-from compaction.part import Limits
+from compaction.part import Limits, Reason
 from compaction.plan import Plan, plan_compaction, plan_of
 from compaction.policies.policy import Policy
-from compaction.prompts.shapes import SHAPES
-from compaction.reason import Reason
+from compaction.prompts import SHAPES
 from compaction.summaries.memory import notes_of
 from compaction.summaries.summary import NO_WISHES, Summary, Wishes, summarize
 from compaction.summarizers.asking import Asker

@@ -9,15 +9,14 @@ from typing import Any, Final
 import msgspec
 
 from compaction.continuations import CONTINUATIONS, NONE, Continued, Situation
-from compaction.cuts.window import has_open_calls
-from compaction.part import Limits
+from compaction.part import Limits, Reason
 from compaction.plan import Plan
 from compaction.policies.policy import Policy
-from compaction.reason import Reason
 from compaction.restore import fewer, restored
 from compaction.rewrites import Evict, Offload, shown_after, sized
 from compaction.summaries.file_tags import with_file_tags
 from compaction.summaries.summary import Summary
+from compaction.window import has_open_calls
 from eventstore.event import Parent
 from eventstore.log import Snapshot
 from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, Shown, compose

@@ -1,10 +1,14 @@
-"""Base of what a policy is composed of, and the numbers that it may have."""
+"""The base of a policy's parts, the numbers that they hold, and the reasons to compact."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
+
+Reason = Literal["manual", "tool", "overflow", "incomplete", "threshold", "idle"]
+"""Why a session is compacted."""
+
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 """A number of things or of tokens; there may be none."""

@@ -7,9 +7,9 @@ from typing import Final
 import msgspec
 
 from compaction.cuts import AnyCut, Cut
-from compaction.cuts.window import Window, window
 from compaction.part import Limits
 from compaction.policies.policy import MessageSource, Policy
+from compaction.window import Window, window
 from eventstore.frame import header_of
 from eventstore.log import Snapshot
 from eventstore.records import FileOperations

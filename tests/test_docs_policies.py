@@ -22,7 +22,7 @@ from compaction.policies import preset
 from compaction.policies.built_in import preset_names
 from compaction.policies.policy import Policy, Prompting, Restoring
 from compaction.policies.reading import parse
-from compaction.prompts.shapes import SHAPES
+from compaction.prompts import SHAPES
 from compaction.rewrites import AnyRewrite
 from compaction.summarizers.registry import SUMMARIZERS
 from compaction.triggers import AnyTrigger

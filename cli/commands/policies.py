@@ -114,9 +114,9 @@ def _commented(policy: Policy) -> str:
 def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limits: Limits) -> None:
     from cli.compacting import policy_named, template_sources
     from cli.output import echo_json, echo_note, echo_problem, echo_text, unbroken
-    from compaction.faults import Fault
     from compaction.policies.checks import unresolved, warnings
     from compaction.policies.reading import FaultyPolicyError
+    from compaction.validation import Fault
 
     policy, misfits, problems = None, list[str](), list[Fault]()
     try:

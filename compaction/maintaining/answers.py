@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from compaction.cuts.window import is_compacted
+from compaction.window import is_compacted
 from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.frame import decode, header_of

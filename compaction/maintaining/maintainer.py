@@ -8,7 +8,6 @@ from typing import Final
 import msgspec
 
 from compaction.compactor import Compacted, Compactor
-from compaction.cuts.window import has_open_calls
 from compaction.maintaining import rules
 from compaction.maintaining.advice import Advice, after
 from compaction.maintaining.answers import failed_before_compaction, newest
@@ -19,10 +18,11 @@ from compaction.maintaining.remedies import Remedies
 from compaction.maintaining.running import Running
 from compaction.maintaining.settings import Settings
 from compaction.navigation.navigator import Navigator
-from compaction.reason import Reason
+from compaction.part import Reason
 from compaction.rewriting import record_rewrites
 from compaction.summaries.summary import NO_WISHES, Wishes
 from compaction.summarizers.refusal import one_line
+from compaction.window import has_open_calls
 from eventstore.checked import checked
 from eventstore.records import Decision, DecisionOutcome
 from eventstore.writing import SessionWriter

@@ -17,7 +17,7 @@ from compaction.maintaining.rules import GivenUp, Remedy, continues, failure_mes
 from compaction.maintaining.settings import Promotion, Settings
 from compaction.navigation.navigate import move_to
 from compaction.overtaken import WENT_ON, went_on
-from compaction.reason import Reason
+from compaction.part import Reason
 from compaction.summaries.summary import Wishes
 from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError

@@ -11,8 +11,7 @@ from compaction.maintaining.answers import Newest, is_same_model
 from compaction.maintaining.compact_tool import Asked
 from compaction.maintaining.decisions import Hook, Past, given_up
 from compaction.maintaining.settings import Promotion, Settings
-from compaction.part import Limits
-from compaction.reason import Reason
+from compaction.part import Limits, Reason
 from compaction.summarizers.refusal import one_line
 from compaction.summarizers.too_long import says_too_long
 from compaction.triggers import AnyTrigger

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from compaction.faults import Fault, FaultyInputError, where
 from compaction.part import Count, Limits, Positive
+from compaction.validation import Fault, FaultyInputError, where
 
 Threshold = Annotated[int, msgspec.Meta(ge=-1)]
 """A threshold; -1 and 0 set none."""

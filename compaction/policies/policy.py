@@ -8,11 +8,11 @@ import msgspec
 
 from compaction.continuations import CONTINUATIONS
 from compaction.cuts import AnyCut
-from compaction.faults import check_names, one_of
 from compaction.part import Count, PolicyPart, Positive
-from compaction.prompts.shapes import SHAPES
+from compaction.prompts import SHAPES
 from compaction.rewrites import AnyRewrite
 from compaction.triggers import DEFAULT_RESERVE, AnyTrigger, Threshold
+from compaction.validation import check_names, one_of
 from projections.placements import PLACEMENTS
 from projections.tokens import CounterName
 

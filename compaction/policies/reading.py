@@ -9,10 +9,10 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from compaction.faults import Fault, FaultyInputError, check, one_of
 from compaction.part import PolicyPart
 from compaction.policies.built_in import preset_names, preset_text
 from compaction.policies.policy import Policy, Prompting
+from compaction.validation import Fault, FaultyInputError, check, one_of
 from eventstore.errors import BadInputError
 
 _EXTENDS: Final = "extends"

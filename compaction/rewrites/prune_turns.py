@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from compaction.part import Count, PolicyPart
-from compaction.rewrites.protection import is_protected
-from compaction.rewrites.sized_context import SizedContext
+from compaction.rewrites.sized_context import SizedContext, is_protected
 from eventstore.records import Shown
 
 CLEARED = "[Old tool result content cleared]"

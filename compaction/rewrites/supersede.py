@@ -6,8 +6,14 @@ import re
 from typing import Final
 
 from compaction.part import PolicyPart
-from compaction.rewrites.protection import WARM, is_protected, path_of, spares_cache
-from compaction.rewrites.sized_context import SizedContext, SizedMessage
+from compaction.rewrites.sized_context import (
+    WARM,
+    SizedContext,
+    SizedMessage,
+    is_protected,
+    path_of,
+    spares_cache,
+)
 from eventstore.records import Shown
 from eventstore.views import Message, ToolCall
 from projections.files import READS, SCHEME, without_selector

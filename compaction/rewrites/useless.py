@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from compaction.part import PolicyPart
-from compaction.rewrites.protection import WARM, is_protected, spares_cache
-from compaction.rewrites.sized_context import SizedContext, SizedMessage
+from compaction.rewrites.sized_context import WARM, SizedContext, SizedMessage, is_protected, spares_cache
 from eventstore.javascript import tolerant_json
 from eventstore.records import Shown
 

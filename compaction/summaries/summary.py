@@ -13,13 +13,16 @@ from compaction.plan import Plan
 from compaction.policies.checks import templates_of
 from compaction.policies.policy import Prompting
 from compaction.prompts import (
+    SERIALIZED,
+    SHAPES,
+    Ingredients,
     Prompt,
+    Shape,
     output_budget,
     serialized_prompt,
     short_budget,
     turn_prefix_budget,
 )
-from compaction.prompts.shapes import SERIALIZED, SHAPES, Ingredients, Shape
 from compaction.summaries.folding import Folded, Group, fold, grouped, last_fitting
 from compaction.summaries.request_record import request_record
 from compaction.summarizers import CancelledError

@@ -12,8 +12,7 @@ from compaction.summarizers.gleaning import Gleaned, Line, Sort, gleaned
 from compaction.summarizers.gleaning.line import one_line
 from compaction.summarizers.selection import Queue, Selection, safe
 from compaction.summarizers.summarizer import Answer, Cancellation, UnfitTemplateError
-from compaction.templates import Template, built_in
-from compaction.templates.template import headings
+from compaction.templates import Template, built_in, headings
 from eventstore.javascript import utf8_length
 
 NONE: Final = "none"

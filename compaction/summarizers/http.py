@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from compaction.prompts import Prompt, serialized
-from compaction.prompts.conversation import in_tag
+from compaction.prompts import Prompt, in_tag, serialized
 from compaction.summarizers.cancellable import Line, cancellable
 from compaction.summarizers.masking import masked, secrets_of
 from compaction.summarizers.refusal import (

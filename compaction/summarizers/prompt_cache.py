@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from compaction.prompts import Prompt
-from compaction.rewrites.protection import CACHE_LIFETIME
+from compaction.rewrites.sized_context import CACHE_LIFETIME
 from eventstore.formats import view_of_message
 from eventstore.views import Message, Thinking
 from projections.context.parts import Part

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from compaction.prompts.conversation import escaped
+from compaction.prompts import escaped
 from compaction.summarizers.gleaning import Line, names_in
 from eventstore.javascript import utf8_length
 from projections.mentions.path_names import Paths

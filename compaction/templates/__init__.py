@@ -1,53 +1,260 @@
 """The prompts by which summaries are asked for.
 
-Adding a template: a file in `texts`, its docs.
+To add a template: a file in `texts`, its docs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
-from typing import Final
+from pathlib import Path
+from typing import Annotated, Any, Final
 
-from compaction.templates.sources import (
-    SUFFIX,
-    Source,
-    from_folder,
-    from_plugins,
-    from_session,
-    names_in,
-    with_session,
-)
-from compaction.templates.template import (
-    Template,
-    headings,
-    missing_sections,
-    parse,
-    renamed,
-    stripped,
-    with_text,
-)
+import msgspec
+
+from compaction.part import Positive
+from compaction.validation import FaultyInputError, check
 from eventstore.errors import BadInputError, NotFoundError
+from eventstore.javascript import tolerant_json
+from eventstore.kinds import CUSTOM
+from eventstore.log import Snapshot
+from projections.context.cursor import Standpoint, entries_of
 
-__all__ = [
-    "SYSTEM",
-    "Source",
-    "Template",
-    "built_in",
-    "built_in_names",
-    "built_in_text",
-    "find",
-    "from_folder",
-    "from_plugins",
-    "from_session",
-    "missing_sections",
-    "parse",
-    "renamed",
-    "stripped",
-    "warnings",
-    "with_session",
-    "with_text",
+FENCE: Final = "+++"
+_FRONT_MATTER: Final = re.compile(
+    r"\A\ufeff?\+\+\+[ \t]*\n(?P<toml>.*?)^\+\+\+[ \t]*$\n?", re.DOTALL | re.MULTILINE
+)
+_NAME: Final = re.compile(r"""^[ \t]*["']?name["']?[ \t]*=.*$""", re.MULTILINE)
+_SUMMARY, _END_OF_SUMMARY = "<summary>", "</summary>"
+
+
+_Name = Annotated[str, msgspec.Meta(pattern=r"\S", description="a name")]
+_Section = Annotated[
+    str,
+    msgspec.Meta(pattern=r"\A[^\s#]\S*( \S+)*\Z", description='the words of a heading alone, such as "Goal"'),
 ]
+_Tag = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"\A([A-Za-z][A-Za-z0-9_-]*)?\Z", description='the name of a tag alone, such as "analysis"'
+    ),
+]
+
+
+class _Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: _Name
+    version: Positive
+    sections: tuple[_Section, ...] = ()
+    strip: _Tag = ""
+
+
+class Template(msgspec.Struct, frozen=True, kw_only=True):
+    """A prompt: its `text`, and what its front matter says.
+
+    `sections` are headings that an answer must have, each as a line `## Heading`. `strip` is the tag of a part
+    of the answer that is left out, "" for none. `source` says where the template came from, `digest` is
+    SHA-256 of the whole file, hexadecimal.
+    """
+
+    name: str
+    version: int
+    sections: tuple[str, ...]
+    strip: str
+    text: str
+    source: str
+    digest: str
+
+
+def parse(text: str, *, source: str) -> Template:
+    """The template of a file's text: TOML between two lines `+++`, then the prompt. Raises BadInputError."""
+    lines = text.replace("\r\n", "\n")
+    found = _FRONT_MATTER.match(lines)
+    if found is None:
+        begins = lines.lstrip("\ufeff").startswith(FENCE)
+        problem = "its front matter does not end" if begins else "it has no front matter"
+        raise _bad(source, problem, f"begin with TOML between two lines {FENCE}")
+    front = _front(found["toml"], source)
+    body = lines[found.end() :].strip()
+    if not body:
+        raise _bad(source, "there is no prompt behind its front matter", "write it there")
+    return Template(
+        name=front.name,
+        version=front.version,
+        sections=front.sections,
+        strip=front.strip,
+        text=body,
+        source=source,
+        digest=_digest(text),
+    )
+
+
+def with_text(template: Template, text: str, *, source: str) -> Template:
+    """A template with another prompt, by whoever wrote that: name and version stay, the digest is the text's."""
+    return msgspec.structs.replace(template, text=text, source=source, digest=_digest(text))
+
+
+def renamed(text: str, name: str) -> str:
+    """A template's text by another name; all else stays as it stands. For texts that are templates."""
+    return _NAME.sub(lambda _: f"name = {msgspec.json.encode(name).decode()}", text, count=1)
+
+
+def headings(text: str) -> list[str]:
+    """What stands in a text as lines `## Heading`."""
+    return [line[3:].rstrip() for line in text.splitlines() if line.startswith("## ")]
+
+
+def missing_sections(answer: str, sections: Sequence[str]) -> list[str]:
+    """The sections that an answer lacks: a heading counts by its exact line, `## Goal`; `#### Goal` is another."""
+    lines = {line.rstrip() for line in answer.splitlines()}
+    return [section for section in sections if f"## {section}" not in lines]
+
+
+def stripped(answer: str, tag: str) -> str:
+    """An answer without the part in a tag; of what is left, what stands in `<summary>`, if anything does.
+
+    A part that is not closed ends where the summary begins, and a summary that is not closed at the end.
+    Without a tag nothing is left out.
+    """
+    if not tag:
+        return answer.strip()
+    rest = _without(answer, tag)
+    start = rest.find(_SUMMARY)
+    if start < 0:
+        return rest.strip()
+    end = rest.rfind(_END_OF_SUMMARY)
+    return rest[start + len(_SUMMARY) : end if end > start else None].strip()
+
+
+def _without(answer: str, tag: str) -> str:
+    """An answer without the part in a tag that comes before its summary; a summary may speak of the tag."""
+    start, summary = answer.find(f"<{tag}>"), answer.find(_SUMMARY)
+    if start < 0 or 0 <= summary < start:
+        return answer
+    closed = answer.find(f"</{tag}>", start)
+    if closed >= 0:
+        return answer[:start] + answer[closed + len(f"</{tag}>") :]
+    return answer[:start] + (answer[summary:] if summary >= 0 else "")
+
+
+def _front(toml: str, source: str) -> _Front:
+    try:
+        given = tomllib.loads(toml)
+    except tomllib.TOMLDecodeError as error:
+        raise _bad(source, f"front matter: {error}", "correct the TOML") from None
+    if found := check(given, _Front):
+        raise FaultyInputError(f"template {source}", found)
+    return msgspec.convert(given, _Front)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _bad(source: str, problem: str, advice: str) -> BadInputError:
+    return BadInputError(f"template {source}", problem, advice)
+
+
+Source = Callable[[str], "Template | None"]
+"""Somewhere to look for a template by its name; None where it is not."""
+
+PLUGINS: Final = "refold.templates"
+"""The group of entry points whose functions give the text of a template by its name, or None."""
+IN_SESSION: Final = "refold.template"
+"""The type of the `custom` entries that hold a session's own templates: `name` and `text`."""
+SUFFIX: Final = ".md"
+
+
+class _Folder(msgspec.Struct, frozen=True):
+    """A person's folder of templates."""
+
+    path: Path
+
+    def names(self) -> list[str]:
+        return [file.stem for file in self.path.glob(f"*{SUFFIX}") if file.is_file()]
+
+    def __call__(self, name: str) -> Template | None:
+        file = self.path / f"{name}{SUFFIX}"
+        if Path(name).name != name or not file.is_file():
+            return None
+        try:
+            return parse(file.read_bytes().decode(), source=str(file))
+        except UnicodeDecodeError:
+            raise BadInputError(f"template {file}", "it is not UTF-8", "save it as UTF-8") from None
+        except OSError as error:
+            problem = error.strerror or str(error)
+            raise BadInputError(f"template {file}", problem, "make it readable") from None
+
+
+class _Session(msgspec.Struct, frozen=True):
+    """A session's own templates: of each name the event that has it, and its text."""
+
+    texts: Mapping[str, tuple[str, Any]]
+
+    def names(self) -> list[str]:
+        return list(self.texts)
+
+    def __call__(self, name: str) -> Template | None:
+        if name not in self.texts:
+            return None
+        event, text = self.texts[name]
+        return _parsed(text, f"session, event {event}")
+
+
+def names_in(sources: Iterable[Source]) -> set[str]:
+    """The names of the templates in folders and sessions; those of packages nobody knows before asking."""
+    return {name for each in sources if isinstance(each, _Folder | _Session) for name in each.names()}
+
+
+def with_session(sources: Sequence[Source], snapshot: Snapshot, at: Standpoint) -> list[Source]:
+    """Sources and a session's own templates, which lead before those of folders, and follow all others."""
+    others = [source for source in sources if not isinstance(source, _Folder)]
+    folders = [source for source in sources if isinstance(source, _Folder)]
+    return [*others, from_session(snapshot, at), *folders]
+
+
+def from_plugins() -> list[Source]:
+    """Templates of installed packages, in order of their names."""
+    points = sorted(entry_points(group=PLUGINS), key=lambda point: point.name)
+    return [partial(_of_plugin, point) for point in points]
+
+
+def from_session(snapshot: Snapshot, at: Standpoint) -> Source:
+    """Templates of a session's own: the newest `custom` entry of the path that names each."""
+    texts: dict[str, tuple[str, Any]] = {}
+    for entry in entries_of(snapshot, at, CUSTOM):
+        record = tolerant_json(entry.body)
+        data = record.get("data")
+        if record.get("customType") == IN_SESSION and isinstance(data, dict):
+            name = data.get("name")
+            texts |= {name: (entry.id, data.get("text"))} if isinstance(name, str) else {}
+    return _Session(texts)
+
+
+def from_folder(folder: Path) -> Source:
+    """Templates of a person's: files `NAME.md` in a folder."""
+    return _Folder(folder)
+
+
+def _of_plugin(point: EntryPoint, name: str) -> Template | None:
+    source = f"plugin {point.name}"
+    try:
+        text = point.load()(name)
+    except Exception as error:  # noqa: BLE001  somebody else's code
+        problem = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise BadInputError(f"template {source}", problem, "mend or uninstall the package") from None
+    return None if text is None else _parsed(text, source)
+
+
+def _parsed(text: Any, source: str) -> Template:
+    if not isinstance(text, str):
+        raise BadInputError(f"template {source}", "it is no text", "give the text of a template's file")
+    return parse(text, source=source)
+
 
 SYSTEM: Final = "system"
 """The name of the template of the system prompt that summaries are asked for with."""

@@ -1,4 +1,4 @@
-"""A part of any kind is added by a file of its own and lines in its registry, and works from a policy to a request.
+"""A part of any kind is added by its text and a line in its registry, and works from a policy to a request.
 
 Each is added to a copy of the program.
 """
@@ -23,7 +23,7 @@ CUT = '[cut]\npart = "keep-recent"\ntokens = 250\n'
 
 
 class Addition(msgspec.Struct, frozen=True, kw_only=True):
-    """A new part: its file and that file's text, if it has one, and what becomes of which texts of its registry."""
+    """A new part: its file and that file's text, if it has its own, and what becomes of which texts of its registry."""
 
     file: str = ""
     text: str = ""
@@ -50,31 +50,23 @@ class Hush(PolicyPart, frozen=True, tag="hush"):
     },
 )
 TRIGGER = Addition(
-    file="compaction/triggers/half_full.py",
-    text="""
-from compaction.triggers.trigger import TriggerPart
-
+    registry="compaction/triggers.py",
+    lines={
+        "AnyTrigger = ": """
 class HalfFull(TriggerPart, frozen=True, tag="half-full"):
     halves: int = 1
 
     def threshold(self, limits):
         return limits.window * self.halves // 2
-""",
-    registry="compaction/triggers/__init__.py",
-    lines={
-        "from compaction.triggers.threshold": (
-            "from compaction.triggers.half_full import HalfFull\nfrom compaction.triggers.threshold"
-        ),
-        "AnyTrigger = ": "AnyTrigger = HalfFull | ",
+
+AnyTrigger = HalfFull | """,
     },
 )
 SHAPE = Addition(
-    file="compaction/prompts/shapes/roll_call.py",
-    text="""
-from compaction.prompts.prompt import Prompt, request_text
-from compaction.prompts.shapes.shape import Shape
-
-def prompt(of):
+    registry="compaction/prompts.py",
+    lines={
+        "SHAPES: ": """
+def roll_call(of):
     return Prompt(
         template=of.template,
         system=f"{of.harness.system} Call the roll.",
@@ -85,32 +77,21 @@ def prompt(of):
     )
 
 ROLL_CALL = Shape(
-    name="roll-call", prompt=prompt, sizes=lambda parts, tokens: [1 for _ in parts], follows_harness=True
+    name="roll-call", prompt=roll_call, sizes=lambda parts, tokens: [1 for _ in parts], follows_harness=True
 )
-""",
-    registry="compaction/prompts/shapes/__init__.py",
-    lines={
-        "from compaction.prompts.shapes.serialized": (
-            "from compaction.prompts.shapes.roll_call import ROLL_CALL\nfrom compaction.prompts.shapes.serialized"
-        ),
-        "for each in (": "for each in (ROLL_CALL, ",
+SHAPES: """,
+        "for each in (SERIALIZED": "for each in (ROLL_CALL, SERIALIZED",
     },
 )
 NEW_CUT = Addition(
-    file="compaction/cuts/last_word.py",
-    text="""
-from compaction.cuts.cut import CutPart, cut_at
-
+    registry="compaction/cuts.py",
+    lines={
+        "AnyCut = ": """
 class LastWord(CutPart, frozen=True, tag="last-word"):
     def cut(self, window, limits):
         return None if window.is_compacted else cut_at(window, len(window.items) - 1)
-""",
-    registry="compaction/cuts/__init__.py",
-    lines={
-        "from compaction.cuts.tail_turn": (
-            "from compaction.cuts.last_word import LastWord\nfrom compaction.cuts.tail_turn"
-        ),
-        "AnyCut = ": "AnyCut = LastWord | ",
+
+AnyCut = LastWord | """,
     },
 )
 PLACEMENT = Addition(
@@ -124,11 +105,9 @@ PLACEMENT = Addition(
     },
 )
 CONTINUATION = Addition(
-    file="compaction/continuations/nudge.py",
-    text="""
-from compaction.continuations.continuation import Continuation, Continued
-from eventstore.records import CustomMessage
-
+    registry="compaction/continuations.py",
+    lines={
+        "CONTINUATIONS: ": """
 NUDGE = Continuation(
     name="nudge",
     after=lambda situation: Continued(
@@ -138,13 +117,8 @@ NUDGE = Continuation(
     ),
     reasons=frozenset({"threshold"}),
 )
-""",
-    registry="compaction/continuations/__init__.py",
-    lines={
-        "from compaction.continuations.replay": (
-            "from compaction.continuations.nudge import NUDGE\nfrom compaction.continuations.replay"
-        ),
-        "for each in (": "for each in (NUDGE, ",
+CONTINUATIONS: """,
+        "for each in (NONE": "for each in (NUDGE, NONE",
     },
 )
 SUMMARIZER = Addition(

@@ -16,7 +16,7 @@ from typing import Any
 import click
 import pytest
 
-from compaction.faults import FaultyInputError
+from compaction.validation import FaultyInputError
 from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec import structs
-from projections.metrics.cost import Cost
-from projections.metrics.growth import Growth
-from projections.metrics.sections import Sections
 
 from cli.views.full import print_metrics
 from cli.views.screen import print_glance, print_screen
 from compaction.hooks import Cancel, Hooks
+from projections.audit.cost import Cost
 from projections.audit.session import TokensBefore
+from projections.audit.summary_text import Growth, Sections
 from tests.cli import long_talk, tale
 from tests.cli.audit_view.printing import printed
 from tests.cli.golden import API, File, Run, Scene, Step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.continuations.auto_continue import AUTO_CONTINUE
+from compaction.continuations import AUTO_CONTINUE
 from tests.compaction.continuations.situations import situation
 from tests.support.talk import user
 

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from compaction.continuations.replay import REPLAY
+from compaction.continuations import REPLAY
 from eventstore.records import CustomMessage, MessageRecord, Rewrite, Shown
 from tests.compaction.continuations.situations import situation
 from tests.support.pi_files import line

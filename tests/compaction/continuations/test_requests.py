@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.continuations.requests import unanswered_request
+from compaction.continuations import unanswered_request
 from tests.compaction.continuations.situations import situation
 from tests.support.talk import assistant, call, result, user
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.cuts import KeepRecent, LastMessages, TailTurn
-from compaction.cuts.cut import CutPart
+from compaction.cuts import CutPart, KeepRecent, LastMessages, TailTurn
 from compaction.part import Limits
 
 LIMITS = Limits(window=36_000)

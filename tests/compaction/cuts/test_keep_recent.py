@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.cuts import KeepRecent
-from compaction.cuts.keep_recent import adapted
+from compaction.cuts import KeepRecent, adapted
 from compaction.part import Limits
 from tests.compaction.cuts.windows import ROLES, told
 from tests.support.told import numbers

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compaction.cuts import KeepRecent
-from compaction.cuts.window import window
 from compaction.part import Limits
+from compaction.window import window
 from eventstore.importing import import_file
 from eventstore.records import Compaction, CustomMessage, Label, ModelChange, Rewrite, Shown, Undone
 from projections.context.cursor import stand

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.cuts.window import TURN_STARTS, Item, Window
+from compaction.window import TURN_STARTS, Item, Window
 
 ROLES = {
     "u": "user",

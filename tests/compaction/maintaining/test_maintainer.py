@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.faults import FaultyInputError
 from compaction.maintaining.maintainer import REWRITES_WERE_ENOUGH, Maintainer
 from compaction.maintaining.rules import SMALL_ENOUGH
 from compaction.maintaining.settings import BranchSummaries, Settings
 from compaction.policies.policy import Restoring
 from compaction.rewrites import Mask, Micro
+from compaction.validation import FaultyInputError
 from eventstore.records import record_of
 from projections.context.build import build_context
 from projections.harness_prompt import HarnessPrompt

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from compaction.prompts import serialized
-from compaction.prompts.conversation import LONGEST_RESULT, escaped, in_tag
+from compaction.prompts import LONGEST_RESULT, escaped, in_tag, serialized
 from eventstore.javascript import utf16_length
 from eventstore.records import MessageRecord
 from projections.context.build import build_context

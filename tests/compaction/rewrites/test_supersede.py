@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.rewrites import Supersede
-from compaction.rewrites.protection import WARM
+from compaction.rewrites.sized_context import WARM
 from compaction.rewrites.supersede import SUPERSEDED
 from tests.compaction.rewrites.contexts import calls, planned, why_nothing
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.rewrites import Useless
-from compaction.rewrites.protection import WARM
+from compaction.rewrites.sized_context import WARM
 from compaction.rewrites.useless import ELIDED
 from tests.compaction.rewrites.contexts import calls, long, planned, why_nothing
 from tests.support.talk import assistant, call, result

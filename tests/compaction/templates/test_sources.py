@@ -6,8 +6,15 @@ import sys
 
 import pytest
 
-from compaction.templates import find, from_folder, from_plugins, from_session, with_session
-from compaction.templates.sources import IN_SESSION, PLUGINS
+from compaction.templates import (
+    IN_SESSION,
+    PLUGINS,
+    find,
+    from_folder,
+    from_plugins,
+    from_session,
+    with_session,
+)
 from eventstore.errors import BadInputError
 from eventstore.records import Custom
 from projections.context.cursor import ROOT, stand

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.faults import FaultyInputError
 from compaction.templates import missing_sections, parse, stripped, with_text
+from compaction.validation import FaultyInputError
 from eventstore.errors import BadInputError, RefoldError
 from tests.support import told
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Raw
 
 from compaction.cuts import KeepRecent, LastMessages
-from compaction.cuts.window import window
 from compaction.part import Limits
 from compaction.policies import preset
+from compaction.window import window
 from eventstore.records import CustomMessage, MessageRecord
 from projections.context.build import build_context
 from projections.context.cursor import stand

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compaction.prompts.shapes import Ingredients
+from compaction.prompts import Ingredients
 from compaction.templates import parse
 from projections.harness_prompt import HarnessPrompt
 from tests.support.contexts import context_of

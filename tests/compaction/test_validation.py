@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.faults import Fault, FaultyInputError, check, check_names, one_of
 from compaction.part import Count, PolicyPart, Positive, Share
+from compaction.validation import Fault, FaultyInputError, check, check_names, one_of
 from tests.support import told
 
 PLANETS = {"mars": 4, "venus": 2}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compaction.prompts.shapes import LIVE_PREFIX
+from compaction.prompts import LIVE_PREFIX
 from projections.harness_prompt import HarnessPrompt
 from projections.tokens import counter
-from tests.compaction.prompts.shapes.ingredients import HARNESS, PARTS, SHOWN, ingredients
+from tests.compaction.prompts.ingredients import HARNESS, PARTS, SHOWN, ingredients
 
 
 def test_the_real_messages_stand_behind_the_harnesss_system_prompt_and_tools():

@@ -1,4 +1,7 @@
-"""A threshold: the window less what has to stay free, or a number."""
+"""When a context is too large.
+
+To add a trigger: a `TriggerPart` with a method `threshold`, its name in `AnyTrigger`, its tests, its docs.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,40 @@ from typing import Annotated, Final, Self
 
 import msgspec
 
-from compaction.part import Count, Limits, Share
-from compaction.triggers.trigger import TriggerPart
+from compaction.part import Count, Limits, PolicyPart, Share
+
+
+class TriggerPart(PolicyPart, frozen=True):
+    """A trigger that a policy names; its method `threshold` gives the largest context that is still small enough.
+
+    What a person may set of triggers of any sort is asked of each of them.
+    """
+
+    def threshold(self, limits: Limits) -> int:
+        """The largest context that is still small enough, in tokens."""
+        raise NotImplementedError
+
+    def fires(self, size: int, limits: Limits) -> bool:
+        """Whether a context of so many tokens is too large."""
+        return size > self.threshold(limits)
+
+    def leaves_nothing(self, limits: Limits) -> bool:
+        """Whether every context is too large."""
+        return self.threshold(limits) <= 0
+
+    def firing_at(self, tokens: int, percent: int) -> Self | None:
+        """The same trigger with this threshold, in percent of the window if `tokens` are 0 or less.
+
+        None for one that decides otherwise.
+        """
+        del tokens, percent
+        return None
+
+    def reserving(self, tokens: int) -> Self:
+        """The same trigger with so many tokens of the window that stay free, if it heeds them."""
+        del tokens
+        return self
+
 
 DEFAULT_RESERVE: Final = 16_384
 """Tokens that pi and oh-my-pi keep free for an answer."""
@@ -64,3 +99,7 @@ class Threshold(TriggerPart, frozen=True, tag="threshold"):
             reserve = DEFAULT_RESERVE if window - DEFAULT_RESERVE >= small else small
         free = max(int(window * self.share), reserve) + min(limits.output, self.output) + self.margin
         return small if self.gives_way and window - free < small else free
+
+
+AnyTrigger = Threshold
+"""The triggers that a policy can name."""

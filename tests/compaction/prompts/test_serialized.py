@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from compaction.prompts import serialized
-from compaction.prompts.shapes import SERIALIZED
+from compaction.prompts import SERIALIZED, serialized
 from projections.tokens import counter
-from tests.compaction.prompts.shapes.ingredients import PARTS, SHOWN, ingredients
+from tests.compaction.prompts.ingredients import PARTS, SHOWN, ingredients
 
 
 def test_the_conversation_is_text_behind_refolds_own_system_prompt_and_no_tools():

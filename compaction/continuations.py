@@ -1,0 +1,175 @@
+"""What follows a compaction that nobody asked for, so that the agent goes on with the right thing.
+
+To add a continuation: a `Continuation`, its name in `CONTINUATIONS`, its tests, its docs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+import msgspec
+
+from compaction.part import Reason
+from eventstore.event import Event
+from eventstore.formats import view_of_message
+from eventstore.javascript import stringify
+from eventstore.records import CustomMessage, MessageRecord
+from eventstore.views import Image, Message, Opaque
+from projections.context.parts import Part
+from projections.continuation import MARK, WORD, is_continuation
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """A compaction at hand: the messages `before` it and the `entries` that these are of; those in `kept` stay.
+
+    `is_open`: calls of the newest answer are in flight.
+    """
+
+    before: Sequence[Part]
+    kept: AbstractSet[str]
+    entries: Sequence[Event]
+    is_open: bool = False
+
+
+class Continued(msgspec.Struct, frozen=True, kw_only=True):
+    """Which of its ways a continuation took, and why; `record` is the message to append, None for none.
+
+    `evicts`: images in what was kept have to give way, too. `repeats_request`: the record is what a person asked for,
+    which nobody has answered, and no mere word to go on.
+    """
+
+    branch: str
+    reason: str
+    record: MessageRecord | CustomMessage | None = None
+    evicts: bool = False
+    repeats_request: bool = False
+
+
+class Continuation(msgspec.Struct, frozen=True, kw_only=True):
+    """A way to go on after a compaction.
+
+    `name` is what policies call it; `after` says what follows where no calls are open. It is due for `reasons`, with
+    `only_after_turn` only where no request is on its way.
+    """
+
+    name: str
+    after: Callable[[Situation], Continued]
+    reasons: frozenset[Reason]
+    only_after_turn: bool = False
+
+    def following(self, situation: Situation) -> Continued:
+        """What follows; no message while calls are open, for it would stand between a call and its result."""
+        found = self.after(situation)
+        if not situation.is_open or found.record is None:
+            return found
+        return msgspec.structs.replace(found, reason=f"{found.reason}, but calls are open", record=None)
+
+    def is_due(self, reason: Reason, *, is_after_turn: bool) -> bool:
+        """Whether it follows a compaction that nobody asked for; `is_after_turn`: a turn has just ended."""
+        return reason in self.reasons and (is_after_turn or not self.only_after_turn)
+
+
+def _nothing(_situation: Situation) -> Continued:
+    return Continued(branch="none", reason="the policy continues with nothing")
+
+
+NONE: Final = Continuation(
+    name="none", after=_nothing, reasons=frozenset({"threshold"}), only_after_turn=True
+)
+
+
+_AGENT_SAYS: Final = "Go on with the next step of the work, unless all of it is done."
+
+
+def _by_agent(_situation: Situation) -> Continued:
+    """Each harness tells its model what an extension says in its own role."""
+    record = CustomMessage(custom_type=MARK, content=_AGENT_SAYS, display=False)
+    return Continued(branch="auto-continue", reason="the policy says so", record=record)
+
+
+AUTO_CONTINUE: Final = Continuation(
+    name="auto-continue", after=_by_agent, reasons=frozenset({"threshold"}), only_after_turn=True
+)
+"""Due at the end of a turn only: else a request is on its way already."""
+
+
+def unanswered_request(messages: Sequence[Part], entries: Sequence[Event]) -> Part | None:
+    """The newest real message of a person, unless an answer of the model's follows it; `entries` are the path's.
+
+    No result, no summary, no extension's message, nothing that went on after a compaction is one; neither is
+    what is blank, which could not be sent again.
+    """
+    events = {entry.seq: entry for entry in entries}
+    for part in reversed(messages):
+        event = events.get(part.seq)
+        if event is None:
+            continue
+        # A message that stands for several has the event of the first.
+        if event.role == "assistant":
+            return None
+        if event.role == part.role == "user" and _asks(part) and not is_continuation(event):
+            return part
+    return None
+
+
+def has_media(message: Message) -> bool:
+    """Whether a message holds images or files."""
+    return any(isinstance(block, Image | Opaque) for block in message.blocks)
+
+
+def _asks(part: Part) -> bool:
+    message = view_of_message(part.raw)
+    return bool(message.text.strip()) or has_media(message)
+
+
+HAD_MEDIA: Final = "had_media"
+_NO_TEXT: Final = "[Continuing task — previous message contained media attachments]"
+_WITH_TEXT: Final = "[Continuing from compaction] "
+
+
+def _replayed(situation: Situation) -> Continued:
+    """One of opencode's three ways.
+
+    The newest request is repeated where nobody answered it and it is not kept; with its text alone where it holds
+    images or files, for they may be what made the context too large; else a word goes on. An image that was answered
+    is not shown again.
+    """
+    request = unanswered_request(situation.before, situation.entries)
+    if request is None:
+        return Continued(branch="mid-task", reason="the newest request was answered", record=_said(WORD))
+    message = view_of_message(request.raw)
+    if has_media(message):
+        text = f"{_WITH_TEXT}{message.text}" if message.text.strip() else _NO_TEXT
+        return Continued(
+            branch="media",
+            reason=f"request {request.id} is unanswered and holds attachments",
+            record=_said(text, had_media=True),
+            evicts=True,
+            repeats_request=True,
+        )
+    if request.id in situation.kept:
+        return Continued(branch="unanswered", reason=f"request {request.id} is unanswered, and kept")
+    record = MessageRecord(message=msgspec.Raw(request.raw), metadata={MARK: True})
+    return Continued(
+        branch="unanswered",
+        reason=f"request {request.id} is unanswered and gone",
+        record=record,
+        repeats_request=True,
+    )
+
+
+def _said(text: str, *, had_media: bool = False) -> MessageRecord:
+    metadata: dict[str, Any] = {MARK: True} | ({HAD_MEDIA: True} if had_media else {})
+    message = {"role": "user", "content": text}
+    return MessageRecord(message=msgspec.Raw(stringify(message).encode()), metadata=metadata)
+
+
+REPLAY: Final = Continuation(
+    name="replay", after=_replayed, reasons=frozenset({"overflow", "incomplete", "threshold"})
+)
+
+
+CONTINUATIONS: Final[dict[str, Continuation]] = {each.name: each for each in (NONE, AUTO_CONTINUE, REPLAY)}
+"""The continuations that a policy can name."""

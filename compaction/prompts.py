@@ -1,0 +1,309 @@
+"""Prompts for summaries: a conversation as text, and the shapes in which a summary can be asked for.
+
+To add a shape: a `Shape`, its name in `SHAPES`, its tests, its docs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from compaction.templates import Template
+from eventstore.formats import view_of_message
+from eventstore.javascript import compact_json, cut_utf16, key_order, stringify, utf16_length
+from eventstore.views import Message, ToolCall, shell_text
+from projections.context.parts import Part
+from projections.harness_prompt import HarnessPrompt
+from projections.tokens import Counter
+from projections.transcript import CONTINUATION, assistant_lines
+
+MOST_OUTPUT: Final = 16_384
+"""What the longest summary may have."""
+_MOST_SHORT: Final = 512
+
+
+def output_budget(reserve: int) -> int:
+    """For a summary: 80 % of the reserve, at most 16,384."""
+    return min(int(reserve * 0.8), MOST_OUTPUT)
+
+
+def turn_prefix_budget(reserve: int) -> int:
+    """For the beginning of a split turn: half of the reserve."""
+    return int(reserve * 0.5)
+
+
+def short_budget(reserve: int) -> int:
+    """For the summary that is only shown: a fifth of the reserve, at most 512."""
+    return min(_MOST_SHORT, int(reserve * 0.2))
+
+
+LONGEST_RESULT: Final = 2_000
+"""Characters of a tool result that a summarizer is shown: UTF-16 units, as pi counts them."""
+_TAGS: Final = ("conversation", "previous-summary", "additional-context", "draft", "summary", "analysis")
+_IMITATED: Final = re.compile(rf"<(?=\s*+(?:/\s*+)?(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
+_USER: Final = "[User]: "
+_HALF_A_PAIR: Final = re.compile("[\ud800-\udbff]\\Z")
+
+
+def serialized(parts: Iterable[Part]) -> str:
+    """Messages of a context as text, a blank line between: pi's shape.
+
+    `[User]: `, `[Assistant thinking]: `, `[Assistant]: `, `[Assistant tool calls]: name(key=json, …); …` and
+    `[Tool result]: `. Results over 2,000 characters are cut there, and say by how much. Images are left out,
+    and so is what was kept from the model. What goes on after a compaction is no user's, and begins with
+    `[Continuation]: `.
+    """
+    return "\n\n".join(line for part in parts for line in _lines_of(part))
+
+
+def in_tag(tag: str, text: str) -> str:
+    """A text in a tag; what imitates a tag of the prompt inside it is escaped."""
+    return f"<{tag}>\n{escaped(text)}\n</{tag}>"
+
+
+def escaped(text: str) -> str:
+    """A text in which nothing opens or closes a part of the prompt."""
+    return _IMITATED.sub("&lt;", text)
+
+
+def _lines_of(part: Part) -> Iterator[str]:
+    lines = _lines(view_of_message(part.raw))
+    return (line.replace(_USER, CONTINUATION, 1) for line in lines) if part.continues else lines
+
+
+def _lines(message: Message) -> Iterator[str]:
+    if message.shell is not None:
+        if not message.shell.excluded:
+            yield f"{_USER}{shell_text(message.shell)}"
+    elif message.role == "assistant":
+        yield from assistant_lines(message, _call)
+    elif message.role == "toolResult":
+        if message.text:
+            yield f"[Tool result]: {_cut(message.text)}"
+    elif message.text:
+        yield f"{_USER}{message.text}"
+
+
+def _call(call: ToolCall) -> str:
+    """A call as pi tells it; arguments that are no object, which pi leaves out, are told as they are."""
+    arguments = call.decoded
+    if not isinstance(arguments, dict):
+        return f"{call.name}({compact_json(call.arguments)})"
+    return f"{call.name}({', '.join(f'{key}={stringify(arguments[key])}' for key in key_order(arguments))})"
+
+
+def _cut(text: str) -> str:
+    """The beginning of a long text; unlike pi, no pair of surrogates is parted."""
+    length = utf16_length(text) if len(text) > LONGEST_RESULT // 2 else 0
+    if length <= LONGEST_RESULT:
+        return text
+    shown = _HALF_A_PAIR.sub("", cut_utf16(text, LONGEST_RESULT))
+    return f"{shown}\n\n[... {length - utf16_length(shown)} more characters truncated]"
+
+
+_PREVIOUS: Final = "previous-summary"
+_CARRY_OVER: Final = (
+    f"Carry over what still holds of <{_PREVIOUS}>: nothing else is left of what came before."
+)
+"""For templates that do not say themselves what to do with a summary from before."""
+
+
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
+    """A system prompt, and a text behind the messages of `prefix`, which a serialized prompt has inside its text.
+
+    `max_tokens` bounds the answer. `parts` are the messages that are to be summarized, in either shape;
+    `previous` is the summary that theirs goes on from, "" for none.
+    `tools` are the definitions that stand before a live prefix, a JSON list; with `forbids_tools` the model
+    may not call them. `is_reminder`: it asks once more, after an answer that was not complete.
+    """
+
+    template: Template
+    system: str
+    text: str
+    max_tokens: int
+    parts: tuple[Part, ...]
+    previous: str = ""
+    is_live: bool = False
+    tools: bytes = b""
+    forbids_tools: bool = False
+    is_reminder: bool = False
+
+    @property
+    def prefix(self) -> tuple[Part, ...]:
+        """The messages that are sent as they are, before the text."""
+        return self.parts if self.is_live else ()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all that a model is sent to read, hexadecimal: the same prompt has the same digest."""
+        texts = (text.encode("utf-8", "surrogatepass") for text in (self.system, self.text))
+        pieces = (*texts, *([self.tools] if self.tools else []), *(part.raw for part in self.prefix))
+        digest = hashlib.sha256()
+        for piece in pieces:
+            digest.update(len(piece).to_bytes(8, "big") + piece)
+        return digest.hexdigest()
+
+
+def reminded(prompt: Prompt, answer: str, missing: Sequence[str], *, is_cut: bool = False) -> Prompt:
+    """The same prompt once more, after an answer that lacks some of its sections, or broke off for its length."""
+    pieces = [prompt.text, in_tag("draft", answer)]
+    if missing:
+        pieces.append("Your draft lacks these sections:\n" + "\n".join(f"## {each}" for each in missing))
+    if is_cut:
+        pieces.append("Your draft was too long and broke off: say the same in fewer words.")
+    pieces.append("Write the whole answer again, with every section.")
+    return msgspec.structs.replace(prompt, text="\n\n".join(pieces), is_reminder=True)
+
+
+def request_text(template: Template, previous: str, context: Sequence[str], instructions: str) -> str:
+    """What is asked, behind the conversation, in any shape.
+
+    The summary before, lines of context from hooks, the template, a person's own instructions; "" and () for none.
+    """
+    pieces = [in_tag(_PREVIOUS, previous)] if previous else []
+    pieces += [in_tag("additional-context", "\n".join(context))] if context else []
+    pieces.append(template.text)
+    if previous and f"<{_PREVIOUS}>" not in template.text:
+        pieces.append(_CARRY_OVER)
+    if instructions:
+        pieces.append(f"Besides, and above all:\n{instructions}")
+    return "\n\n".join(pieces)
+
+
+class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
+    """What a prompt for a summary is made of, in any shape.
+
+    `parts` are the messages to summarize, `previous` the summary that theirs goes on from, "" for none; `shown` is
+    the message by which the context shows that one, None where it does not. `updates`: the policy has a template of
+    its own to go on from a summary. `system` is the system prompt of refold, `harness` what the harness sends before
+    its messages, `max_tokens` bounds the answer. `context` are lines from hooks, `instructions` a person's own.
+    """
+
+    template: Template
+    parts: Sequence[Part]
+    system: str
+    max_tokens: int
+    previous: str = ""
+    shown: Part | None = None
+    updates: bool = False
+    harness: HarnessPrompt = HarnessPrompt()
+    context: Sequence[str] = ()
+    instructions: str = ""
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """A way to ask for a summary.
+
+    `name` is what policies call it; `prompt` gives the prompt, `sizes` the tokens that each message has in it.
+    `follows_harness`: a prompt stands behind what the harness sends before its messages, for which the log is searched.
+    """
+
+    name: str
+    prompt: Callable[[Ingredients], Prompt]
+    sizes: Callable[[Sequence[Part], Counter], list[int]]
+    follows_harness: bool = False
+
+
+def serialized_prompt(
+    template: Template,
+    parts: Sequence[Part],
+    *,
+    system: str,
+    max_tokens: int,
+    previous: str = "",
+    context: Sequence[str] = (),
+    instructions: str = "",
+) -> Prompt:
+    """A prompt that holds the conversation as text.
+
+    The conversation comes first, then the summary before, then lines of context from hooks, then the
+    template, then a person's own instructions. What imitates the tags between them is escaped.
+    """
+    conversation = in_tag("conversation", serialized(parts))
+    return Prompt(
+        template=template,
+        system=system,
+        text=f"{conversation}\n\n{request_text(template, previous, context, instructions)}",
+        max_tokens=max_tokens,
+        parts=tuple(parts),
+        previous=previous,
+    )
+
+
+def _serialized(of: Ingredients) -> Prompt:
+    return serialized_prompt(
+        of.template,
+        of.parts,
+        system=of.system,
+        max_tokens=of.max_tokens,
+        previous=of.previous,
+        context=of.context,
+        instructions=of.instructions,
+    )
+
+
+def _sizes(parts: Sequence[Part], tokens: Counter) -> list[int]:
+    return [tokens.of_text(serialized([part])) for part in parts]
+
+
+SERIALIZED: Final = Shape(name="serialized", prompt=_serialized, sizes=_sizes)
+
+
+def live_prompt(
+    template: Template,
+    parts: Sequence[Part],
+    *,
+    system: str,
+    max_tokens: int,
+    previous: str = "",
+    context: Sequence[str] = (),
+    instructions: str = "",
+    tools: bytes = b"",
+    forbids_tools: bool = False,
+) -> Prompt:
+    """A prompt behind the real messages, as their newest: a provider that has them cached reads them for less.
+
+    For that, system prompt and tools are those of the harness that sent the messages before.
+    """
+    return Prompt(
+        template=template,
+        system=system,
+        text=request_text(template, previous, context, instructions),
+        max_tokens=max_tokens,
+        parts=tuple(parts),
+        previous=previous,
+        is_live=True,
+        tools=tools,
+        forbids_tools=forbids_tools,
+    )
+
+
+def _live_prefix(of: Ingredients) -> Prompt:
+    """The message that shows the summary before is itself the beginning of what the provider has cached."""
+    prompt = live_prompt(
+        of.template,
+        of.parts if of.shown is None else (of.shown, *of.parts),
+        system=of.harness.system or of.system,
+        max_tokens=of.max_tokens,
+        previous=of.previous if of.shown is None or of.updates else "",
+        context=of.context,
+        instructions=of.instructions,
+        tools=of.harness.tools,
+    )
+    return msgspec.structs.replace(prompt, previous=of.previous)
+
+
+LIVE_PREFIX: Final = Shape(
+    name="live-prefix",
+    prompt=_live_prefix,
+    sizes=lambda parts, tokens: tokens.count(parts),
+    follows_harness=True,
+)
+
+
+SHAPES: Final[dict[str, Shape]] = {each.name: each for each in (SERIALIZED, LIVE_PREFIX)}
+"""The shapes that a policy can name."""
