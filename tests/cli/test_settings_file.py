@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.settings_file import settings_in, settings_of
+from cli.harness_protocol import settings_in, settings_of
 from compaction.maintaining.settings import BranchSummaries, Promotion, Settings
 from compaction.part import Limits
 from compaction.validation import FaultyInputError
