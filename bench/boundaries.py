@@ -9,7 +9,7 @@ import msgspec
 
 from compaction.part import Limits
 from compaction.plan import plan_compaction
-from compaction.policies import preset
+from compaction.policy.load import preset
 from compaction.prompts import serialized, serialized_prompt
 from compaction.summaries.summary import summarize
 from compaction.summarizers import Summarizer

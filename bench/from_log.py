@@ -18,8 +18,8 @@ from bench.boundaries import FILES, PLACES, Boundary, used_later
 from bench.extractive import mean, percent, say
 from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
-from compaction.policies import preset
-from compaction.policies.policy import MessageSource
+from compaction.policy.load import preset
+from compaction.policy.model import MessageSource
 from compaction.rewriting import record_rewrites
 from compaction.summaries.summary import summarize
 from compaction.summarizers.asking import Asker

@@ -14,7 +14,7 @@ import pytest
 from bench.sessions import session_file
 from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
-from compaction.policies import preset
+from compaction.policy.load import preset
 from compaction.prompts import serialized_prompt
 from compaction.summarizers.asking import never
 from compaction.summarizers.extractive import MOST, ExtractiveSummarizer

@@ -14,7 +14,7 @@ from cli.user_files import POLICIES, TEMPLATES
 
 if TYPE_CHECKING:
     from compaction.part import Limits, PolicyPart
-    from compaction.policies.policy import Policy
+    from compaction.policy.model import Policy
     from compaction.summarizers import Cancellation
     from compaction.summarizers.asking import Asker
     from compaction.templates import Source, Template
@@ -210,8 +210,7 @@ def policy_named(name: str) -> Policy:
 
     Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
     """
-    from compaction.policies import find
-    from compaction.policies.reading import policy_of_file
+    from compaction.policy.load import find, policy_of_file
 
     return policy_of_file(Path(name)) if POLICIES.is_path(name) else find(name, [POLICIES.folder])
 
@@ -266,7 +265,7 @@ def check_templates(
     """
     if not policy.summarizes:
         return
-    from compaction.policies.checks import unresolved_templates
+    from compaction.policy.validate import unresolved_templates
     from compaction.templates import find, with_session
     from compaction.validation import FaultyInputError
     from projections.context.cursor import stand
@@ -292,7 +291,7 @@ def check_window(policy: Policy, limits: Limits) -> None:
 def tell_misfits(policy: Policy, limits: Limits) -> None:
     """Tell on stderr what of a policy does not fit its model."""
     from cli.output import echo_note
-    from compaction.policies.checks import warnings
+    from compaction.policy.validate import warnings
 
     for warning in warnings(policy, limits=limits):
         echo_note(warning)

@@ -15,7 +15,7 @@ from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided, prompte
 from compaction.overtaken import overtaken
 from compaction.part import Limits, Reason
 from compaction.plan import Plan, plan_compaction, plan_of
-from compaction.policies.policy import Policy
+from compaction.policy.model import Policy
 from compaction.prompts import SHAPES
 from compaction.summaries.memory import notes_of
 from compaction.summaries.summary import NO_WISHES, Summary, Wishes, summarize

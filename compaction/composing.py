@@ -11,7 +11,7 @@ import msgspec
 from compaction.continuations import CONTINUATIONS, NONE, Continued, Situation
 from compaction.part import Limits, Reason
 from compaction.plan import Plan
-from compaction.policies.policy import Policy
+from compaction.policy.model import Policy
 from compaction.restore import fewer, restored
 from compaction.rewrites import Evict, Offload, shown_after, sized
 from compaction.summaries.file_tags import with_file_tags

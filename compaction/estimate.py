@@ -8,7 +8,7 @@ import msgspec
 
 from compaction.composing import shrunk
 from compaction.plan import Plan
-from compaction.policies.policy import Policy, Prompting
+from compaction.policy.model import Policy, Prompting
 from compaction.prompts import output_budget, turn_prefix_budget
 from compaction.rewrites import shown_after, sized
 from compaction.summaries.file_tags import with_file_tags

@@ -8,7 +8,7 @@ import msgspec
 
 from compaction.cuts import AnyCut, Cut
 from compaction.part import Limits
-from compaction.policies.policy import MessageSource, Policy
+from compaction.policy.model import MessageSource, Policy
 from compaction.window import Window, window
 from eventstore.frame import header_of
 from eventstore.log import Snapshot

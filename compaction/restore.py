@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from compaction.policies.policy import Restoring
+from compaction.policy.model import Restoring
 from compaction.rewrites.supersede import whole_read
 from eventstore.event import Event
 from eventstore.formats import view_of_event

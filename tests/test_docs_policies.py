@@ -18,10 +18,8 @@ from compaction.cuts import AnyCut
 from compaction.maintaining.advice import Do
 from compaction.maintaining.compact_tool import DONE
 from compaction.maintaining.settings import BranchSummaries, Promotion, Settings
-from compaction.policies import preset
-from compaction.policies.built_in import preset_names
-from compaction.policies.policy import Policy, Prompting, Restoring
-from compaction.policies.reading import parse
+from compaction.policy.load import parse, preset, preset_names
+from compaction.policy.model import Policy, Prompting, Restoring
 from compaction.prompts import SHAPES
 from compaction.rewrites import AnyRewrite
 from compaction.summarizers.registry import SUMMARIZERS

@@ -11,7 +11,7 @@ from cli.options import json_option, utf8
 
 if TYPE_CHECKING:
     from compaction.cuts import AnyCut
-    from compaction.policies.policy import Policy
+    from compaction.policy.model import Policy
 
 
 @click.command("compact", epilog="Example:  refold compact @last --policy oh-my-pi --dry-run")

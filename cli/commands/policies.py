@@ -12,7 +12,7 @@ from cli.user_files import Asked, act, acting
 
 if TYPE_CHECKING:
     from compaction.part import Limits
-    from compaction.policies.policy import Policy
+    from compaction.policy.model import Policy
 
 
 @click.command("policies", epilog="Example:  refold policies show oh-my-pi")
@@ -44,8 +44,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
     from cli.compacting import policy_named
     from cli.output import console, echo_json, echo_problem, table, unbroken
     from cli.user_files import POLICIES
-    from compaction.policies import preset
-    from compaction.policies.built_in import preset_names
+    from compaction.policy.load import preset, preset_names
     from eventstore.errors import RefoldError
 
     found: list[tuple[Policy, str]] = []
@@ -81,8 +80,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
 def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     from cli.output import echo_json, echo_text, unbroken
     from cli.user_files import POLICIES, toml_text
-    from compaction.policies import preset
-    from compaction.policies.built_in import preset_names
+    from compaction.policy.load import preset, preset_names
     from eventstore.errors import BadInputError, NotFoundError, shell_command
 
     origin, extensible = origin or "pi", f"extend one of {', '.join(preset_names())}"
@@ -114,8 +112,8 @@ def _commented(policy: Policy) -> str:
 def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limits: Limits) -> None:
     from cli.compacting import policy_named, template_sources
     from cli.output import echo_json, echo_note, echo_problem, echo_text, unbroken
-    from compaction.policies.checks import unresolved, warnings
-    from compaction.policies.reading import FaultyPolicyError
+    from compaction.policy.load import FaultyPolicyError
+    from compaction.policy.validate import unresolved, warnings
     from compaction.validation import Fault
 
     policy, misfits, problems = None, list[str](), list[Fault]()

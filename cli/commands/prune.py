@@ -12,7 +12,7 @@ from cli.options import json_option
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.policies.policy import Policy
+    from compaction.policy.model import Policy
     from compaction.rewrites import AnyRewrite
     from compaction.rewriting import Rewritten
     from eventstore.lmdb_log import LmdbLog

@@ -18,7 +18,7 @@ from compaction.compactor import Compactor
 from compaction.maintaining.maintainer import Maintainer
 from compaction.navigation.navigator import Navigator
 from compaction.part import Limits
-from compaction.policies.reading import parse
+from compaction.policy.load import parse
 from compaction.summarizers.asking import Asker
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.event import NewEvent

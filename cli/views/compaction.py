@@ -12,7 +12,7 @@ from compaction.compactor import Compacted, Compactor
 from compaction.cuts import AnyCut
 from compaction.estimate import Estimate, estimate
 from compaction.plan import Plan
-from compaction.policies.policy import Policy
+from compaction.policy.model import Policy
 from eventstore.log import EventLog
 from eventstore.records import FileOperations
 from projections.context.cursor import Leaf, stand

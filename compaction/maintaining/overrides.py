@@ -7,7 +7,7 @@ import msgspec
 from compaction.compactor import Compactor
 from compaction.cuts import AnyCut, KeepRecent
 from compaction.maintaining.settings import Settings
-from compaction.policies.policy import Policy, Prompting
+from compaction.policy.model import Policy, Prompting
 from compaction.summarizers.asking import Asker
 from compaction.summarizers.http import HttpSummarizer
 from compaction.triggers import AnyTrigger, Threshold

@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from compaction.plan import Plan
-from compaction.policies.checks import templates_of
-from compaction.policies.policy import Prompting
+from compaction.policy.model import Prompting
+from compaction.policy.validate import templates_of
 from compaction.prompts import (
     SERIALIZED,
     SHAPES,

@@ -11,9 +11,8 @@ import click
 import pytest
 
 from cli.compacting import SummarizerName, asker_of, new_session_name, policy_named, with_template
-from compaction.policies import preset
-from compaction.policies.policy import Policy
-from compaction.policies.reading import parse
+from compaction.policy.load import parse, preset
+from compaction.policy.model import Policy
 from compaction.summarizers import SummarizerError, registry
 from compaction.summarizers.asking import never
 from eventstore.errors import BadInputError, NotFoundError

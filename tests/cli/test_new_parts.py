@@ -145,7 +145,7 @@ TEMPLATE = Addition(
     text='+++\nname = "limerick"\nversion = 4\nsections = ["Goal"]\n+++\nSum up in verse.\n\n## Goal\n',
 )
 PRESET = Addition(
-    file="compaction/policies/presets/frugal.toml",
+    file="compaction/policy/presets/frugal.toml",
     text=f'name = "frugal"\n[trigger]\nreserve = 300\n{CUT}',
 )
 

@@ -10,7 +10,7 @@ import msgspec
 from compaction.compactor import Compactor
 from compaction.cuts import KeepRecent
 from compaction.part import Limits
-from compaction.policies.policy import Policy, Prompting
+from compaction.policy.model import Policy, Prompting
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation
 from compaction.summarizers.asking import Asker

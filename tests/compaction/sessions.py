@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from compaction.continuations import CONTINUATIONS
 from compaction.cuts import KeepRecent, LastMessages, TailTurn
-from compaction.policies.policy import Policy, Restoring
+from compaction.policy.model import Policy, Restoring
 from compaction.rewrites import Evict, Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
 from eventstore import NewEvent, Parent
 from eventstore.records import BranchSummary, Compaction, ModelChange, Record, Rewrite, Shown, Undone, compose

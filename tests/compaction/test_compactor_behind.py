@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.cuts import LastMessages, TailTurn
-from compaction.policies.policy import Restoring
+from compaction.policy.model import Restoring
 from compaction.triggers import Threshold
 from projections.context.build import build_context
 from tests.compaction.scripted import (

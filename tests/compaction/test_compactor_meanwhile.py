@@ -7,7 +7,7 @@ import pytest
 from compaction.cuts import LastMessages
 from compaction.hooks import Hooks, Supplied
 from compaction.overtaken import COMPACTED
-from compaction.policies.policy import Restoring
+from compaction.policy.model import Restoring
 from eventstore.errors import VersionConflictError
 from eventstore.records import CustomMessage
 from eventstore.writing import SessionWriter

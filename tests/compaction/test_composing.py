@@ -8,7 +8,7 @@ from compaction.composing import Draft, compaction_record, compose_compaction, s
 from compaction.cuts import LastMessages, TailTurn
 from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
-from compaction.policies.policy import Restoring
+from compaction.policy.model import Restoring
 from compaction.summaries.summary import Summary
 from compaction.triggers import Threshold
 from eventstore.event import Parent

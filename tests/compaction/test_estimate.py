@@ -9,7 +9,7 @@ from compaction.cuts import KeepRecent, TailTurn
 from compaction.estimate import Estimate, estimate
 from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
-from compaction.policies.policy import Policy, Prompting, Restoring
+from compaction.policy.model import Policy, Prompting, Restoring
 from compaction.summaries.file_tags import with_file_tags
 from eventstore.records import FileOperations
 from projections.context.cursor import stand

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from compaction.compactor import Compactor
 from compaction.cuts import LastMessages, TailTurn
 from compaction.part import Limits
-from compaction.policies import preset
-from compaction.policies.built_in import preset_names
-from compaction.policies.policy import Prompting
+from compaction.policy.load import preset, preset_names
+from compaction.policy.model import Prompting
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.asking import Asker
 from compaction.summarizers.messages_request import messages_request

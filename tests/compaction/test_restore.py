@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compaction.policies import preset
-from compaction.policies.policy import Restoring
+from compaction.policy.load import preset
+from compaction.policy.model import Restoring
 from compaction.restore import RESTORED, fewer, restored
 from compaction.rewrites import Micro
 from compaction.rewriting import record_rewrites

@@ -7,8 +7,7 @@ import pytest
 from compaction.compactor import Compactor
 from compaction.navigation.navigate import move_to
 from compaction.part import Limits
-from compaction.policies import preset
-from compaction.policies.built_in import preset_names
+from compaction.policy.load import preset, preset_names
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.asking import Asker
 from compaction.summarizers.extractive import ExtractiveSummarizer

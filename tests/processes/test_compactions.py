@@ -24,7 +24,7 @@ import sys
 from compaction.compactor import Compactor
 from compaction.cuts import KeepRecent
 from compaction.part import Limits
-from compaction.policies import preset
+from compaction.policy.load import preset
 from compaction.summarizers import Answer
 from compaction.summarizers.asking import Asker
 from eventstore import SessionWriter, open_store

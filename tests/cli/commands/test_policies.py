@@ -6,9 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from compaction.policies import preset
-from compaction.policies.built_in import preset_names
-from compaction.policies.reading import parse
+from compaction.policy.load import parse, preset, preset_names
 from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.running import Refold
 

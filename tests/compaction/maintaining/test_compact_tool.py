@@ -8,7 +8,7 @@ from compaction.cuts import LastMessages
 from compaction.maintaining.compact_tool import DONE, answer_calls, compact_calls
 from compaction.maintaining.rules import failure_message
 from compaction.maintaining.settings import Settings
-from compaction.policies.policy import Restoring
+from compaction.policy.model import Restoring
 from compaction.triggers import Threshold
 from compaction.undo import undo
 from eventstore.records import CustomMessage

@@ -7,7 +7,7 @@ import pytest
 from compaction.maintaining.maintainer import REWRITES_WERE_ENOUGH, Maintainer
 from compaction.maintaining.rules import SMALL_ENOUGH
 from compaction.maintaining.settings import BranchSummaries, Settings
-from compaction.policies.policy import Restoring
+from compaction.policy.model import Restoring
 from compaction.rewrites import Mask, Micro
 from compaction.validation import FaultyInputError
 from eventstore.records import record_of

@@ -9,8 +9,7 @@ from compaction.cuts import KeepRecent, TailTurn
 from compaction.maintaining.overrides import asker_with, policy_with
 from compaction.maintaining.settings import Settings
 from compaction.part import Limits
-from compaction.policies import preset
-from compaction.policies.built_in import preset_names
+from compaction.policy.load import preset, preset_names
 from compaction.summarizers.asking import Asker
 from compaction.triggers import Threshold, TriggerPart
 from tests.compaction.scripted import Scripted, policy

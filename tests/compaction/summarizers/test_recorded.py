@@ -8,7 +8,7 @@ import pytest
 from compaction.compactor import Compactor
 from compaction.handoff import hand_off
 from compaction.part import Limits
-from compaction.policies import preset
+from compaction.policy.load import preset
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import ask
 from compaction.summarizers.recorded import RecordedSummarizer

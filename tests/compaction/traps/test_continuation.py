@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from compaction.policies import preset
+from compaction.policy.load import preset
 from eventstore.records import CustomMessage
 from tests.compaction.scripted import Scripted, compactor, long
 from tests.support.events import events

@@ -6,7 +6,7 @@ from msgspec import Raw
 
 from compaction.cuts import KeepRecent, LastMessages
 from compaction.part import Limits
-from compaction.policies import preset
+from compaction.policy.load import preset
 from compaction.window import window
 from eventstore.records import CustomMessage, MessageRecord
 from projections.context.build import build_context

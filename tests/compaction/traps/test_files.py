@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.policies.policy import Restoring
+from compaction.policy.model import Restoring
 from compaction.restore import restored
 from eventstore.records import FileOperations, record_of
 from tests.compaction.rewrites.contexts import TOKENS

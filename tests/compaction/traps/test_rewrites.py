@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from compaction.policies import preset
+from compaction.policy.load import preset
 from compaction.rewrites import Offload, Prune, Snip, Supersede
 from compaction.rewriting import plan_rewrites, record_rewrites
 from eventstore.records import Compaction

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.part import Limits
-from compaction.policies import preset
+from compaction.policy.load import preset
 from eventstore.records import Rewrite, Shown
 from projections.context.cursor import stand
 from projections.usage import context_size

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from compaction import policies
 from compaction.part import Limits
+from compaction.policy import load as policies
 from compaction.triggers import Threshold
 
 PI = Threshold()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from compaction.part import Limits
-from compaction.policies.policy import Policy, Prompting
+from compaction.policy.model import Policy, Prompting
 from compaction.summarizers.registry import SUMMARIZERS
 from compaction.templates import SYSTEM, Source, find
 from compaction.validation import Fault, FaultyInputError

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from compaction.part import Limits
-from compaction.policies import preset
-from compaction.policies.built_in import preset_names
-from compaction.policies.checks import unresolved, unresolved_templates, warnings
-from compaction.policies.policy import Prompting
+from compaction.policy.load import preset, preset_names
+from compaction.policy.model import Prompting
+from compaction.policy.validate import unresolved, unresolved_templates, warnings
 from compaction.summarizers.registry import SUMMARIZERS
 from compaction.templates import from_folder
 from compaction.triggers import Threshold

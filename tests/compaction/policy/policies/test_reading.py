@@ -6,10 +6,8 @@ import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent, TailTurn
-from compaction.policies import preset
-from compaction.policies.built_in import preset_names
-from compaction.policies.policy import Policy, Prompting
-from compaction.policies.reading import FaultyPolicyError, parse, policy_of_file
+from compaction.policy.load import FaultyPolicyError, parse, policy_of_file, preset, preset_names
+from compaction.policy.model import Policy, Prompting
 from compaction.rewrites import Micro
 from compaction.triggers import Threshold
 from eventstore.errors import BadInputError

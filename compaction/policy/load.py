@@ -1,19 +1,34 @@
-"""Policies as texts of TOML: what one says, and everything that is wrong with one."""
+"""Load policies: presets, a person's TOML, and everything that is wrong with one."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
 
 from compaction.part import PolicyPart
-from compaction.policies.built_in import preset_names, preset_text
-from compaction.policies.policy import Policy, Prompting
+from compaction.policy.model import Policy, Prompting
 from compaction.validation import Fault, FaultyInputError, check, one_of
-from eventstore.errors import BadInputError
+from eventstore.errors import BadInputError, NotFoundError
+
+SUFFIX: Final = ".toml"
+_PRESETS: Final = files("compaction.policy") / "presets"
+
+
+def preset_names() -> list[str]:
+    """The names of the policies that come with refold."""
+    names = (file.name for file in _PRESETS.iterdir() if file.name.endswith(SUFFIX))
+    return sorted(name.removesuffix(SUFFIX) for name in names)
+
+
+def preset_text(name: str) -> str:
+    """The file of a policy that comes with refold."""
+    return (_PRESETS / f"{name}{SUFFIX}").read_text("utf-8")
+
 
 _EXTENDS: Final = "extends"
 _PART: Final = "part"
@@ -88,3 +103,36 @@ def _meant(name: str, value: Any) -> Any:
     if name in _USUAL and isinstance(value, dict):
         return {_PART: _USUAL[name], **value}
     return None if value == _NONE and name in _DISPENSABLE else value
+
+
+def find(name: str, folders: Sequence[Path] = ()) -> Policy:
+    """The policy of the first folder that has it, as `NAME.toml`, else the one that comes with refold.
+
+    Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
+    """
+    for folder in folders:
+        file = folder / f"{name}{SUFFIX}"
+        if Path(name).name == name and file.is_file():
+            policy = policy_of_file(file)
+            if policy.name != name:
+                problem, advice = f"it calls itself {policy.name!r}", f'write name = "{name}" there'
+                raise BadInputError(f"policy {file}", problem, advice)
+            return policy
+    if name not in preset_names():
+        raise _not_there(name, {*preset_names(), *_names_in(folders)})
+    return preset(name)
+
+
+def preset(name: str) -> Policy:
+    """A policy that comes with refold. Raises NotFoundError."""
+    if name not in preset_names():
+        raise _not_there(name, preset_names())
+    return parse(preset_text(name), source=f"preset {name}")
+
+
+def _names_in(folders: Iterable[Path]) -> list[str]:
+    return [file.stem for folder in folders for file in folder.glob(f"*{SUFFIX}") if file.is_file()]
+
+
+def _not_there(name: str, names: Iterable[str]) -> NotFoundError:
+    return NotFoundError("policy", name, f"there are: {', '.join(sorted(names))}; or give a TOML file")

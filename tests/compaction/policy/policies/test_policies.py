@@ -6,8 +6,7 @@ import pytest
 
 from compaction.cuts import KeepRecent, LastMessages, TailTurn
 from compaction.part import Limits
-from compaction.policies import find, preset
-from compaction.policies.built_in import preset_names
+from compaction.policy.load import find, preset, preset_names
 from compaction.rewrites import Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
 from eventstore.errors import BadInputError, NotFoundError
 from tests.support import told
