@@ -14,7 +14,7 @@ import pytest
 from bench.floor import Span, span_of_context
 from bench.sessions import session_file
 from eventstore import open_store
-from eventstore.importing import import_file
+from eventstore.files.importing import import_file
 
 
 class Stored(NamedTuple):

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import lmdb
 
 from eventstore.frame import body_of, pointers_of
-from eventstore.lmdb_log import LmdbLog
-from eventstore.lmdb_store import MAP_SIZE, Databases
+from eventstore.lmdb.opening import MAP_SIZE, Databases
+from eventstore.lmdb.store import LmdbLog
 
 
 class Span(NamedTuple):

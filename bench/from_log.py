@@ -26,7 +26,7 @@ from compaction.summarizers.asking import Asker
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore import import_file, open_store
 from eventstore.event import Event
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from eventstore.writing import SessionWriter
 from projections.context.cursor import path, stand
 from projections.tokens import counter

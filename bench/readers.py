@@ -10,7 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from eventstore import NewEvent, lmdb_log, open_store
+from eventstore import NewEvent, open_store
+from eventstore.lmdb import store
 
 HOLD = """
 import sys
@@ -59,7 +60,7 @@ def main() -> None:
         report(Path(folder), commits, "none")
         report(Path(folder), commits, "alive")
         report(Path(folder), commits, "dead")
-        lmdb_log._COMMITS_A_CHECK = sys.maxsize  # type: ignore[misc]  # noqa: SLF001
+        store._COMMITS_A_CHECK = sys.maxsize  # type: ignore[misc]  # noqa: SLF001
         report(Path(folder), commits, "dead, never looked for")
 
 

@@ -12,8 +12,8 @@ import pytest
 from bench.floor import environment_of
 from bench.sessions import entry_id, result_message, session_file
 from eventstore import open_store
+from eventstore.files.importing import import_file
 from eventstore.frame import body_of
-from eventstore.importing import import_file
 from eventstore.records import MessageRecord, compose
 
 GROUP = "append"

@@ -20,7 +20,7 @@ from compaction.summarizers.asking import never
 from compaction.summarizers.extractive import MOST, ExtractiveSummarizer
 from compaction.templates import built_in
 from eventstore import open_store
-from eventstore.importing import import_file
+from eventstore.files.importing import import_file
 from projections.context.build import parts_from
 from projections.context.cursor import stand
 from projections.mentions import mentions

@@ -9,7 +9,7 @@ import pytest
 
 from bench.sessions import session_file
 from eventstore import open_store
-from eventstore.importing import import_file
+from eventstore.files.importing import import_file
 
 GROUP = "import"
 ROUNDS = 7

@@ -19,7 +19,7 @@ from cli.views.texts import print_line
 from cli.workers import WorkerLostError, results
 from eventstore import open_store
 from eventstore.errors import CorruptionError, RefoldError
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from eventstore.log import Snapshot
 from eventstore.verify import check_event
 from projections.audit.prices import Prices

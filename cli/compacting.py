@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from compaction.summarizers import Cancellation
     from compaction.summarizers.asking import Asker
     from compaction.templates import Source, Template
-    from eventstore.lmdb_log import LmdbLog
+    from eventstore.lmdb.store import LmdbLog
     from eventstore.log import EventLog
     from projections.context.cursor import Leaf
 
@@ -200,7 +200,7 @@ def ignored_instructions(summarizer: str) -> list[str]:
 
 def new_session_name() -> str:
     """A name for a session that goes on from another."""
-    from eventstore.clock import random_id
+    from eventstore.event import random_id
 
     return f"handoff-{random_id()}"
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from eventstore.importing import Imported
-    from eventstore.lmdb_log import LmdbLog
+    from eventstore.files.importing import Imported
+    from eventstore.lmdb.store import LmdbLog
     from eventstore.records import Remark
 
 _WORTH_A_BAR = 4 << 20
@@ -42,7 +42,7 @@ def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) ->
 
 
 def _import(log: LmdbLog, path: str, name: str | None) -> Imported:
-    from eventstore.importing import import_file
+    from eventstore.files.importing import import_file
 
     file = Path(path)
     if not sys.stderr.isatty() or not file.is_file() or file.stat().st_size < _WORTH_A_BAR:

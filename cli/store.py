@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 if TYPE_CHECKING:
-    from eventstore.lmdb_log import LmdbLog
+    from eventstore.lmdb.store import LmdbLog
     from eventstore.log import Snapshot
     from projections.context.cursor import Leaf
 

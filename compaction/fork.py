@@ -8,9 +8,8 @@ from typing import Final
 import msgspec
 
 from eventstore.checked import checked
-from eventstore.clock import epoch_milliseconds, random_id
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
-from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
+from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent, epoch_milliseconds, random_id
 from eventstore.frame import Buffer, decode, header_of
 from eventstore.javascript import tolerant_json
 from eventstore.kinds import CODE_OF_KIND, OBSERVED_REWRITE, UNDONE, is_entry

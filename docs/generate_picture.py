@@ -9,7 +9,7 @@ from rich.console import Console
 
 from cli.demo.player import play
 from cli.views.screen import print_screen
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from projections import audit
 
 WIDTH = 104

@@ -15,7 +15,7 @@ from cli.demo.player import play
 from cli.views.page.build import build_page
 from cli.views.page.html import page_bytes
 from cli.views.page.material import read_material
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from projections.audit.prices import library_prices
 from projections.tokens import counter
 

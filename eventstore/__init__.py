@@ -6,15 +6,14 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from eventstore.clock import epoch_milliseconds
-from eventstore.event import Event, NewEvent, Parent
-from eventstore.exporting import export_original, export_pi
-from eventstore.importing import Imported, import_file
+from eventstore.event import Event, NewEvent, Parent, epoch_milliseconds
+from eventstore.files.exporting import export_original, export_pi
+from eventstore.files.importing import Imported, import_file
 from eventstore.log import Appended, EventLog, Head, Snapshot
 from eventstore.writing import SessionWriter
 
 if TYPE_CHECKING:
-    from eventstore.lmdb_log import Durability, LmdbLog
+    from eventstore.lmdb.store import Durability, LmdbLog
 
 __all__ = [
     "Appended",
@@ -46,6 +45,6 @@ def open_store(
     of several threads share a flush. A store whose files cannot be written opens for reading. Raises
     StoreError, which says what is wrong with the folder and what to do.
     """
-    from eventstore.lmdb_log import LmdbLog  # noqa: PLC0415  light until used
+    from eventstore.lmdb.store import LmdbLog  # noqa: PLC0415  light until used
 
     return LmdbLog(path, create=create, clock=clock, durability=durability)

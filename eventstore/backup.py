@@ -13,8 +13,7 @@ from typing import Final
 import msgspec
 
 from eventstore.errors import StoreError
-from eventstore.heads import encode_heads
-from eventstore.lmdb_files import (
+from eventstore.lmdb.data_files import (
     DATA_FILE,
     LOCK_FILE,
     PRIVATE_FILE,
@@ -23,8 +22,8 @@ from eventstore.lmdb_files import (
     link_new,
     lock,
 )
-from eventstore.lmdb_log import LmdbLog
-from eventstore.verify import Progress, Verification, verify
+from eventstore.lmdb.store import LmdbLog
+from eventstore.verify import Progress, Verification, encode_heads, verify
 
 _UNFINISHED: Final = ".refold-backup-"
 """Prefix of the name of the folder that a backup is made in."""
@@ -46,8 +45,8 @@ def backup(log: LmdbLog, path: str | os.PathLike[str], *, progress: Progress = l
     store go on meanwhile. Raises StoreError where the folder or that file exists or cannot be written, or the copy is
     not sound; then nothing is left there.
 
-    The pages of the store's file are not checked: call `eventstore.pages.require_sound_pages` before you open a store
-    that may be damaged, because reading a damaged page can end the process.
+    The pages of the store's file are not checked: call `eventstore.lmdb.pages.require_sound_pages` before you open a
+    store that may be damaged, because reading a damaged page can end the process.
     """
     target = Path(path)
     heads = target.with_name(f"{target.name}.heads")

@@ -1,7 +1,9 @@
-"""An event before it is stored (`NewEvent`) and after (`Event`)."""
+"""An event before it is stored (`NewEvent`) and after (`Event`); the clock and the ids where none are given."""
 
 from __future__ import annotations
 
+import secrets
+import time
 from enum import Enum, IntFlag
 from typing import Final, Literal
 
@@ -139,3 +141,13 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         """The message's JSON as it came, b"" where the event holds none that a context shows as it is."""
         start, stop = self.message_span
         return self.body[start:stop]
+
+
+def epoch_milliseconds() -> int:
+    """Return the time now."""
+    return time.time_ns() // 1_000_000
+
+
+def random_id() -> str:
+    """Return eight random hex digits, as pi's ids are."""
+    return secrets.token_hex(4)

@@ -12,11 +12,10 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from eventstore.depth import DEEPEST_RECORD, TooDeepError, is_deeper
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
 from eventstore.formats.pi.entry import entry_of, facts_of
-from eventstore.javascript import parse, stringify, well_formed
+from eventstore.javascript import DEEPEST_RECORD, TooDeepError, is_deeper, parse, stringify, well_formed
 from eventstore.kinds import is_entry
 
 FORMAT: Final = "refold/1"

@@ -2,22 +2,67 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from pathlib import Path
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from eventstore import chain
-from eventstore.errors import CorruptionError, NotFoundError, RefoldError, StoreError
+from eventstore.append import stand
+from eventstore.errors import BadInputError, CorruptionError, NotFoundError, RefoldError, StoreError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
+from eventstore.files.glue import segment_digests
 from eventstore.formats import facts_of_body, points_by_place
 from eventstore.frame import VERSION, Buffer, decode, digest_of, header_of, is_intact, linked_digest_of
-from eventstore.glue import segment_digests
-from eventstore.heads import SavedHead
 from eventstore.log import EventLog, Head, Snapshot, advance
 from eventstore.records import Import, record_of
-from eventstore.standing import stand
+
+
+class SavedHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The version that a session had, ≥ 1, and the digest of its newest event in 64 hexadecimal digits."""
+
+    session: str
+    version: Annotated[int, msgspec.Meta(ge=1)]
+    digest: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+
+class SavedHeads(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of a file of heads. What `backup` has saved belongs to the backup and is never changed."""
+
+    format: Literal["refold-heads/1"] = "refold-heads/1"
+    by: Literal["backup", "verify"]
+    heads: tuple[SavedHead, ...]
+
+
+def encode_heads(heads: Iterable[Head], by: Literal["backup", "verify"]) -> bytes:
+    """Return the contents of a file of these heads: a line of JSON, and one for each of them in it."""
+    saved = SavedHeads(
+        by=by,
+        heads=tuple(
+            SavedHead(session=head.name, version=head.version, digest=head.digest.hex()) for head in heads
+        ),
+    )
+    return msgspec.json.format(msgspec.json.encode(saved), indent=0) + b"\n"
+
+
+def read_heads(path: str | os.PathLike[str]) -> SavedHeads:
+    """Return the heads saved in a file. Raises BadInputError if it holds none or cannot be read."""
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=SavedHeads)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(
+            str(path), f"is no file of saved heads ({error})", "name another file with --heads"
+        ) from error
+    except IsADirectoryError as error:
+        raise BadInputError(str(path), "is a folder", "name a file with --heads") from error
+    except OSError as error:
+        raise BadInputError(
+            str(path), f"cannot be read ({error.strerror})", "name another file with --heads"
+        ) from error
+
 
 _FLAGS_OF_BODY: Final = OWN_FLAGS & ~Flag.ORPHAN
 """The flags that a body decides alone."""
@@ -54,9 +99,9 @@ def verify(
 
     Behind an event that cannot be read it goes on with the next session. Each session is read in a snapshot of its
     own, so that a large store's old pages are kept for no longer than one session takes. It does not look at the pages
-    of a store's file: `eventstore.pages` does, before a file that may be damaged is opened. With saved heads, an end of
-    a session that is gone is found, too, which leaves no other trace. Raises StoreError where the store cannot be read
-    for another reason than damage.
+    of a store's file: `eventstore.lmdb.pages` does, before a file that may be damaged is opened. With saved heads, an
+    end of a session that is gone is found, too, which leaves no other trace. Raises StoreError where the store cannot
+    be read for another reason than damage.
     """
     findings: list[Finding] = []
     heads: list[Head] = []

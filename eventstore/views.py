@@ -14,6 +14,17 @@ import msgspec
 from eventstore.javascript import parse
 
 
+class Payload(msgspec.Struct, frozen=True, kw_only=True):
+    """One recorded block of a message: its JSON, an image's base64 text, whether thinking is encrypted.
+
+    The encrypted text of redacted thinking is its signature.
+    """
+
+    raw: bytes
+    image: str = ""
+    is_redacted: bool = False
+
+
 class Text(msgspec.Struct, frozen=True, gc=False):
     """Text that the model wrote or was sent."""
 

@@ -7,9 +7,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from eventstore.clock import epoch_milliseconds, random_id
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
-from eventstore.event import Parent
+from eventstore.event import Parent, epoch_milliseconds, random_id
 from eventstore.javascript import stringify
 from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Expected

@@ -7,9 +7,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from eventstore.depth import TooDeepError
 from eventstore.frame import Buffer, body_of, digest_of, pointers_of, span_of
-from eventstore.javascript import stringify, tolerant_json
+from eventstore.javascript import TooDeepError, stringify, tolerant_json
 from eventstore.kinds import MODEL_CHANGE
 from eventstore.log import EventLog, Snapshot
 from projections.context.cursor import Leaf, stand

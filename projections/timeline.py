@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from eventstore.event import Event
+from eventstore.files.sources import observed_rewrites
 from eventstore.formats import view_of_event
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Snapshot
-from eventstore.sources import observed_rewrites
 from projections.audit.coverage import bears_message
 from projections.context.build import context_at, part_of
 from projections.context.cursor import Leaf, Standpoint, path, stand

@@ -13,8 +13,8 @@ import hypothesis
 import pytest
 
 from eventstore import EventLog, open_store
-from eventstore.lmdb_log import LmdbLog
-from eventstore.memory_log import MemoryLog
+from eventstore.lmdb.store import LmdbLog
+from eventstore.memory import MemoryLog
 from tests.support.events import NOW
 
 PROJECT = Path(__file__).parent.parent

@@ -20,7 +20,7 @@ def command(ctx: click.Context, folder: str, *, as_json: bool) -> None:
     from cli.store import opened, store_path
     from cli.summarizing import tidy_end
     from eventstore.backup import backup
-    from eventstore.pages import require_sound_pages
+    from eventstore.lmdb.pages import require_sound_pages
 
     require_sound_pages(store_path(ctx.obj))
     with tidy_end(), opened(ctx) as log, progress_bar("verifying the copy") as progress:

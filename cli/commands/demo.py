@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from eventstore.lmdb_log import LmdbLog
+    from eventstore.lmdb.store import LmdbLog
 
 
 @click.command("demo", epilog="Example:  refold demo --json")

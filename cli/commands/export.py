@@ -30,7 +30,7 @@ def command(ctx: click.Context, session: str, form: str, output: str, *, force: 
     from cli.store import opened_session
     from cli.whole_file import write_whole
     from eventstore.errors import BadInputError
-    from eventstore.exporting import export_original, export_pi
+    from eventstore.files.exporting import export_original, export_pi
 
     target = Path(output)
     if not force and output != "-" and target.is_file() and target.stat().st_size:

@@ -13,7 +13,7 @@ from cli.options import json_option, utf8
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from eventstore.lmdb_log import LmdbLog
+    from eventstore.lmdb.store import LmdbLog
 
 
 @click.command("handoff", epilog="Example:  refold handoff @last --as next-steps")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from eventstore.errors import BadInputError
-    from eventstore.importing import Imported
+    from eventstore.files.importing import Imported
 
 
 @click.command("import", epilog="Example:  refold import ~/.pi/agent/sessions/*/*.jsonl")

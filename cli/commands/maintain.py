@@ -79,7 +79,7 @@ def command(
     from compaction.maintaining.overrides import policy_with
     from compaction.maintaining.settings import Settings
     from compaction.part import Limits
-    from eventstore.clock import epoch_milliseconds
+    from eventstore.event import epoch_milliseconds
     from eventstore.writing import SessionWriter
     from projections.harness_prompt import HarnessPrompt
     from projections.tokens import counter

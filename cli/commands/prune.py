@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from compaction.policy.model import Policy
     from compaction.rewrites import AnyRewrite
     from compaction.rewriting import Rewritten
-    from eventstore.lmdb_log import LmdbLog
+    from eventstore.lmdb.store import LmdbLog
     from projections.tokens import Counter
 
 
@@ -84,7 +84,7 @@ def _chosen(ctx: click.Context, policy: Policy, names: tuple[str, ...]) -> list[
 def _planned(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> Rewritten:
     """What would be appended, without ids."""
     from compaction.rewriting import plan_rewrites
-    from eventstore.clock import epoch_milliseconds
+    from eventstore.event import epoch_milliseconds
 
     with log.snapshot() as snapshot:
         return plan_rewrites(snapshot, session, parts, tokens=tokens, now=epoch_milliseconds())
@@ -93,7 +93,7 @@ def _planned(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Co
 def _recorded(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> Rewritten:
     """What was appended."""
     from compaction.rewriting import record_rewrites
-    from eventstore.clock import epoch_milliseconds
+    from eventstore.event import epoch_milliseconds
     from eventstore.writing import SessionWriter
 
     return record_rewrites(SessionWriter(log, session), parts, tokens=tokens, now=epoch_milliseconds())

@@ -27,9 +27,8 @@ def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
     from cli.output import counted, echo_json, echo_text, progress_bar
     from cli.store import opened, store_path
     from cli.whole_file import write_whole
-    from eventstore.heads import encode_heads, read_heads
-    from eventstore.pages import check_pages
-    from eventstore.verify import verify
+    from eventstore.lmdb.pages import check_pages
+    from eventstore.verify import encode_heads, read_heads, verify
 
     folder = Path(store_path(ctx.obj))
     if heads is not None and Path(heads).absolute().parent.resolve() == folder.resolve():

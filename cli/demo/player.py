@@ -23,7 +23,7 @@ from compaction.summarizers.asking import Asker
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.event import NewEvent
 from eventstore.log import Appended, EventLog, Expected
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import record_of
 from eventstore.writing import SessionWriter
 from projections.tokens import counter

@@ -12,12 +12,12 @@ from compaction.overtaken import LEFT
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.event import Event, Parent
+from eventstore.files.sources import observed_rewrites
 from eventstore.formats import view_of_event
 from eventstore.frame import decode, header_of
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations, Label, LeafMoved, Record
-from eventstore.sources import observed_rewrites
 from eventstore.writing import SessionWriter
 from projections.audit.coverage import bears_message
 from projections.context.cursor import Leaf, Standpoint, entry_id, stand

@@ -17,7 +17,7 @@ from compaction.summarizers.asking import Asker, Reply, ask
 from compaction.templates import SYSTEM, Source, Template, find, with_session, with_text
 from compaction.triggers import Threshold
 from eventstore.checked import checked
-from eventstore.sources import observed_rewrites
+from eventstore.files.sources import observed_rewrites
 from eventstore.writing import SessionWriter
 from projections.context.build import part_of
 from projections.context.cursor import stand

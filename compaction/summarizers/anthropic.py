@@ -21,7 +21,7 @@ from compaction.summarizers.refusal import (
 )
 from compaction.summarizers.summarizer import Answer, Cancellation, RedirectError, SummarizerError
 from compaction.summarizers.too_long import says_too_long
-from eventstore.clock import epoch_milliseconds
+from eventstore.event import epoch_milliseconds
 
 if TYPE_CHECKING:
     import anthropic

@@ -10,8 +10,7 @@ from eventstore.event import Event, Facts
 from eventstore.formats.pi.content import payloads
 from eventstore.formats.pi.entry import entry_of, facts_of, message_of
 from eventstore.formats.pi.entry import message_view as pi_message_view
-from eventstore.payloads import Payload
-from eventstore.views import Message
+from eventstore.views import Message, Payload
 
 
 def view_of_event(event: Event) -> Message | None:

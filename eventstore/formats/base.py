@@ -8,8 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from eventstore.event import Facts
-from eventstore.payloads import Payload
-from eventstore.views import Message, Usage
+from eventstore.views import Message, Payload, Usage
 
 
 class Tools(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from eventstore.event import Event
+from eventstore.files.sources import observed_rewrites
 from eventstore.log import Snapshot
-from eventstore.sources import observed_rewrites
 from eventstore.views import Usage
 from projections.audit.coverage import bears_message
 from projections.context.along import ContextsAlong

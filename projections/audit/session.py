@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import msgspec
 
 from eventstore.event import Event, Flag
+from eventstore.files.sources import earlier_generation
 from eventstore.formats import view_of_event
 from eventstore.frame import decode, header_of
 from eventstore.javascript import iso_time, tolerant_json, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations, Rewrite, record_of
-from eventstore.sources import earlier_generation
 from eventstore.undo import in_effect
 from eventstore.views import Usage
 from projections.audit.cache import CacheHistory, cache_history

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import chain
 
 from eventstore.event import Event
+from eventstore.files.sources import observed_rewrites
 from eventstore.log import Snapshot
 from eventstore.records import Rewrite, Shown, record_of
-from eventstore.sources import observed_rewrites
 from projections.audit.coverage import bears_message
 from projections.context.build import context_at, part_of
 from projections.context.cursor import Standpoint

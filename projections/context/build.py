@@ -8,6 +8,7 @@ from typing import Final
 
 from eventstore.checked import checked
 from eventstore.event import Flag
+from eventstore.files.sources import observed_rewrites
 from eventstore.frame import (
     Buffer,
     Header,
@@ -24,7 +25,6 @@ from eventstore.frame import (
 from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE, REWRITE
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import Rewrite, Shown, record_of
-from eventstore.sources import observed_rewrites
 from eventstore.undo import in_effect
 from projections.context.cursor import Leaf, Standpoint, stand
 from projections.context.overlay import NO_REWRITES, Rewrites

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 
+from eventstore.append import as_stored
 from eventstore.event import Event, NewEvent, Parent
 from eventstore.frame import Buffer, encode, header_of
 from eventstore.kinds import is_entry
 from eventstore.log import FeedItem, Head, Snapshot, advance
-from eventstore.stored import as_stored
 from projections.context import cursor
 from projections.context.cursor import entry_id
 

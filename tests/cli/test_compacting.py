@@ -16,7 +16,7 @@ from compaction.policy.model import Policy
 from compaction.summarizers import SummarizerError, registry
 from compaction.summarizers.asking import never
 from eventstore.errors import BadInputError, NotFoundError
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 from tests.compaction.scripted import Scripted

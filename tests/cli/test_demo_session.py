@@ -13,11 +13,11 @@ import pytest
 
 from cli.demo.player import POLICY, SESSION, play
 from eventstore.event import Event
-from eventstore.exporting import export_pi
+from eventstore.files.exporting import export_pi
 from eventstore.formats import view_of_event
 from eventstore.frame import decode
 from eventstore.log import EventLog
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from eventstore.views import Message
 from projections.audit.session import Audit, audit

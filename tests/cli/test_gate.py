@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cli.auditing import KINDS, METRICS, Bound, bound, breaches, share_of
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from projections.audit.losses import recall as recall_of
 from projections.context.cursor import stand
 from projections.mentions.message_facts import Holdings

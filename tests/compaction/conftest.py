@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import CustomMessage
 from eventstore.writing import SessionWriter
 from tests.support.events import NOW

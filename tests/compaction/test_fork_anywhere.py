@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from eventstore import export_pi
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import (
     record_of,
 )

@@ -22,7 +22,7 @@ from compaction.summarizers.asking import Asker
 from compaction.summarizers.messages_request import messages_request
 from compaction.undo import undo
 from eventstore.formats import view_of_message
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, record_of
 from eventstore.views import answered
 from eventstore.writing import SessionWriter

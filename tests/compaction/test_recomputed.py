@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from compaction import record_compaction, record_rewrite
 from eventstore.errors import BadInputError
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import Shown, record_of
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context

@@ -17,7 +17,7 @@ from compaction import (
 )
 from compaction.undo import context_after
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import (
     Compaction,
     CustomMessage,

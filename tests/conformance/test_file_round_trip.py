@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from eventstore import EventLog, open_store
 from eventstore.errors import BadInputError
-from eventstore.exporting import export_pi
-from eventstore.memory_log import MemoryLog
+from eventstore.files.exporting import export_pi
+from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from tests.support.events import events
 from tests.support.examples import examples

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from eventstore import EventLog, NewEvent, Parent, Snapshot, open_store
 from eventstore.errors import RefoldError
 from eventstore.frame import decode
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from tests.support.events import NOW, event
 from tests.support.examples import examples

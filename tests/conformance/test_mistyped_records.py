@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eventstore.depth import DEEPEST_RECORD, is_deeper
 from eventstore.errors import RefoldError
-from eventstore.exporting import export_pi
-from eventstore.memory_log import MemoryLog
+from eventstore.files.exporting import export_pi
+from eventstore.javascript import DEEPEST_RECORD, is_deeper
+from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from tests.support.events import events
 from tests.support.examples import examples

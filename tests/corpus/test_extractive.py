@@ -7,7 +7,7 @@ import pytest
 from bench.boundaries import FILES, KINDS, boundaries, named, things, used_later
 from compaction.summarizers.extractive import MOST, ExtractiveSummarizer
 from eventstore import open_store
-from eventstore.importing import import_file
+from eventstore.files.importing import import_file
 from projections.tokens import counter
 
 TURN = "**Turn Context (split turn):**"

@@ -11,7 +11,7 @@ from cli.demo.player import play
 from eventstore import export_original, export_pi, import_file, open_store
 from eventstore.errors import BadInputError
 from eventstore.frame import body_of
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from projections import build_context, tree
 

@@ -8,9 +8,9 @@ import pytest
 
 from eventstore import EventLog, open_store
 from eventstore.errors import BadInputError
-from eventstore.exporting import export_original, export_pi
-from eventstore.importing import import_file
-from eventstore.lmdb_log import LmdbLog
+from eventstore.files.exporting import export_original, export_pi
+from eventstore.files.importing import import_file
+from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
 from tests.support.events import NOW, events
 

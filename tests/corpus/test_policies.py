@@ -12,7 +12,7 @@ from compaction.rewriting import record_rewrites
 from compaction.summarizers.asking import Asker
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.undo import undo
-from eventstore.importing import import_file
+from eventstore.files.importing import import_file
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
 from projections.context.cursor import path, stand

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from eventstore import NewEvent, Parent
-from eventstore.admission import LONGEST_SESSION_NAME, check_events, check_expected, is_same
+from eventstore.append import LONGEST_SESSION_NAME, check_events, check_expected, is_same
 from eventstore.errors import BadInputError, VersionConflictError
 from eventstore.event import Facts
 from tests.support import told

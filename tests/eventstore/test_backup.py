@@ -17,10 +17,9 @@ import pytest
 from eventstore import open_store
 from eventstore.backup import backup
 from eventstore.errors import StoreError
-from eventstore.heads import read_heads
-from eventstore.lmdb_files import lock
-from eventstore.lmdb_log import LmdbLog
-from eventstore.verify import verify
+from eventstore.lmdb.data_files import lock
+from eventstore.lmdb.store import LmdbLog
+from eventstore.verify import read_heads, verify
 from tests.support.events import decision, events, frames, message, version
 from tests.support.permissions import modes
 from tests.support.processes import running

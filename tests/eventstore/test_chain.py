@@ -9,7 +9,7 @@ import pytest
 
 from eventstore import EventLog, NewEvent, Parent, open_store
 from eventstore.chain import START, link, payload_digest
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from tests.support.events import compaction, decision, events, message, model_change, undone
 
 PLAIN = {

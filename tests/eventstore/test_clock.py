@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 import time
 
-from eventstore.clock import epoch_milliseconds, random_id
+from eventstore.event import epoch_milliseconds, random_id
 
 
 def test_the_clock_gives_milliseconds_since_the_epoch() -> None:

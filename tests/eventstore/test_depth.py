@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventstore.depth import TooDeepError, is_deeper
 from eventstore.formats.pi.entry import entry_of, message_view
-from eventstore.javascript import tolerant_json
+from eventstore.javascript import TooDeepError, is_deeper, tolerant_json
 from eventstore.records import record_of
 from tests.support import told
 from tests.support.growth import NO_SQUARE, times_as_long

@@ -11,9 +11,9 @@ import pytest
 
 from eventstore import EventLog, open_store
 from eventstore.errors import CorruptionError, NotFoundError
-from eventstore.exporting import export_original, export_pi
+from eventstore.files.exporting import export_original, export_pi
+from eventstore.files.importing import import_file
 from eventstore.frame import decode, encode
-from eventstore.importing import import_file
 from eventstore.records import (
     BranchSummary,
     Compaction,

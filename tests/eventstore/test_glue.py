@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventstore import EventLog
-from eventstore import glue as glue_
 from eventstore.chain import payload_digest
 from eventstore.errors import NotFoundError
-from eventstore.glue import SegmentWriter, segment_bytes, segment_digests
-from eventstore.memory_log import MemoryLog
+from eventstore.files import glue as glue_
+from eventstore.files.glue import SegmentWriter, segment_bytes, segment_digests
+from eventstore.memory import MemoryLog
 from eventstore.records import Segment
 from tests.support.events import event, events
 

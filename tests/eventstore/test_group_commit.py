@@ -12,8 +12,8 @@ import pytest
 from eventstore import open_store
 from eventstore.errors import EventConflictError, NotFoundError, StoreError, VersionConflictError
 from eventstore.event import NewEvent
-from eventstore.group_commit import GroupCommit, Request
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb import appending
+from eventstore.lmdb.store import GroupCommit, LmdbLog, Request
 from eventstore.log import Appended
 from eventstore.verify import verify
 from tests.support.events import NOW, event, events, message, version
@@ -337,15 +337,13 @@ class TestStore:
     def test_a_caller_without_memory_takes_nobody_along(
         self, log: LmdbLog, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
     ) -> None:
-        from eventstore import lmdb_append  # noqa: PLC0415
-
         def stored(new: NewEvent, *arguments: Any, **more: Any) -> Any:
             if new.id == "e2":
                 raise kind
             return as_stored(new, *arguments, **more)
 
-        as_stored = lmdb_append.as_stored
-        monkeypatch.setattr(lmdb_append, "as_stored", stored)
+        as_stored = appending.as_stored
+        monkeypatch.setattr(appending, "as_stored", stored)
         outcomes = run_together(log, [append(log, message(f"e{number}")) for number in range(5)])
         assert isinstance(outcomes.pop(2), kind)
         assert sorted(outcome.version for outcome in outcomes) == [1, 2, 3, 4]
@@ -354,15 +352,13 @@ class TestStore:
     def test_a_caller_interrupted_in_its_write_takes_nobody_along(
         self, log: LmdbLog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from eventstore import lmdb_append  # noqa: PLC0415
-
         def stored(new: NewEvent, *arguments: Any, **more: Any) -> Any:
             if new.id == "e3" and signals:
                 raise signals.pop()
             return as_stored(new, *arguments, **more)
 
-        as_stored, signals = lmdb_append.as_stored, [KeyboardInterrupt()]
-        monkeypatch.setattr(lmdb_append, "as_stored", stored)
+        as_stored, signals = appending.as_stored, [KeyboardInterrupt()]
+        monkeypatch.setattr(appending, "as_stored", stored)
         outcomes = run_together(log, [append(log, message(f"e{number}")) for number in range(6)])
         stored = [event.id for event in events(log, "s")]
         # Whoever commits for all when the signal comes is the one who is interrupted.

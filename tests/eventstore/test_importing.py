@@ -10,10 +10,10 @@ import pytest
 
 from eventstore import Event, EventLog, NewEvent, open_store
 from eventstore.errors import BadInputError
+from eventstore.files.importing import Imported, import_file
 from eventstore.formats import facts_of_body
 from eventstore.formats.pi.file import REPEAT, objects_in
-from eventstore.importing import Imported, import_file
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from eventstore.records import Import, Remark, record_of
 from eventstore.verify import verify
 from tests.support import told

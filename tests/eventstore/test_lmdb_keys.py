@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from eventstore.lmdb_keys import LONGEST_ID_IN_KEY, event_key, id_key
+from eventstore.lmdb.keys import LONGEST_ID_IN_KEY, event_key, id_key
 
 LMDB_KEY = 511
 

@@ -16,8 +16,8 @@ from eventstore import open_store
 from eventstore.chain import payload_digest
 from eventstore.errors import CorruptionError, EventConflictError, StoreError
 from eventstore.frame import decode
-from eventstore.lmdb_log import Durability, LmdbLog
-from eventstore.lmdb_store import translated
+from eventstore.lmdb.opening import translated
+from eventstore.lmdb.store import Durability, LmdbLog
 from eventstore.verify import verify
 from tests.support.events import NOW, decision, event, events, frames, message, path_ids, version
 from tests.support.processes import output_of, start

@@ -4,7 +4,7 @@ import pytest
 
 from eventstore.errors import NotFoundError
 from eventstore.frame import decode
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from tests.support.events import message
 
 

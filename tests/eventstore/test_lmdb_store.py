@@ -10,11 +10,12 @@ import lmdb
 import msgspec
 import pytest
 
-from eventstore import lmdb_files, lmdb_store, open_store
+from eventstore import open_store
 from eventstore.errors import StoreError
 from eventstore.frame import OLDEST, VERSION
-from eventstore.lmdb_files import HALF_MADE
-from eventstore.lmdb_store import STORE_VERSION
+from eventstore.lmdb import data_files, opening
+from eventstore.lmdb.data_files import HALF_MADE
+from eventstore.lmdb.opening import STORE_VERSION
 from tests.support import told
 from tests.support.events import event, message, version
 from tests.support.permissions import modes
@@ -287,7 +288,7 @@ class TestFirstCreation:
         content = (filled / "data.mdb").read_bytes()
         for each in filled.iterdir():
             each.unlink()
-        fill = lmdb_store._make
+        fill = opening._make
 
         def overtaken(made: str) -> None:
             if not before:
@@ -297,7 +298,7 @@ class TestFirstCreation:
             if before:
                 raise lmdb.Error(f"{made}: No such file or directory")
 
-        monkeypatch.setattr(lmdb_store, "_make", overtaken)
+        monkeypatch.setattr(opening, "_make", overtaken)
         with open_store(filled) as log:
             assert version(log, "s") == 40
 
@@ -321,7 +322,7 @@ class TestFirstCreation:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         flushed: set[Path] = set()
-        monkeypatch.setattr(lmdb_files, "flush_folder", flushed.add)
+        monkeypatch.setattr(data_files, "flush_folder", flushed.add)
         open_store(tmp_path / "a" / "b" / "store").close()
         assert flushed >= {tmp_path, tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "store"}
 

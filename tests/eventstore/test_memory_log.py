@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from tests.support.events import events, message, version
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from eventstore import Appended, EventLog, NewEvent, SessionWriter
-from eventstore.exporting import export_pi
+from eventstore.files.exporting import export_pi
+from eventstore.files.sources import Comparison, earlier_generation, generations, observed_rewrites
 from eventstore.formats.pi.entry import is_reserved
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import Custom, CustomMessage, Label
-from eventstore.sources import Comparison, earlier_generation, generations, observed_rewrites
 from eventstore.verify import verify
 from projections import build_context
 from tests.support.events import NOW, events, message, stored, version

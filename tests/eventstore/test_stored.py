@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from eventstore import EventLog
+from eventstore.append import as_stored
 from eventstore.log import Head
-from eventstore.stored import as_stored
 from tests.support.events import NOW, events, message, undone
 
 

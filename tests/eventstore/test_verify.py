@@ -13,7 +13,7 @@ import pytest
 from eventstore import EventLog, open_store
 from eventstore.errors import StoreError
 from eventstore.frame import HEADER_SIZE, decode, encode
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import Finding, Verification, verify
 from tests.support.events import (
     NOW,

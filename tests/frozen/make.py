@@ -20,9 +20,9 @@ import msgspec
 from eventstore import records
 from eventstore.backup import backup
 from eventstore.event import NewEvent, Parent
+from eventstore.files.importing import import_file
 from eventstore.frame import VERSION
-from eventstore.importing import import_file
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from eventstore.log import Appended, Expected, Snapshot
 from eventstore.records import Record, compose
 from tests.frozen.reading import events_of, read

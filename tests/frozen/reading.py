@@ -7,9 +7,9 @@ from hashlib import sha256
 from typing import Any
 
 from eventstore.event import Event, Flag
-from eventstore.exporting import export_original
+from eventstore.files.exporting import export_original
 from eventstore.frame import decode, header_of
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from eventstore.log import Head, Snapshot
 from projections.context.build import context_json
 

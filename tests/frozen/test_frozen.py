@@ -11,8 +11,8 @@ import pytest
 
 from eventstore import open_store
 from eventstore.frame import VERSION
-from eventstore.lmdb_log import LmdbLog
-from eventstore.lmdb_store import STORE_VERSION
+from eventstore.lmdb.opening import STORE_VERSION
+from eventstore.lmdb.store import LmdbLog
 from eventstore.records import FORMAT, RECORDS, record_of
 from eventstore.verify import verify
 from tests.frozen.reading import events_of, read

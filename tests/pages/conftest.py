@@ -14,8 +14,8 @@ from cli.demo.player import play
 from cli.views.page.build import build_page
 from cli.views.page.html import page_bytes
 from eventstore import EventLog, open_store
-from eventstore.importing import import_file
-from eventstore.memory_log import MemoryLog
+from eventstore.files.importing import import_file
+from eventstore.memory import MemoryLog
 from tests.cli.report.reading import material_of
 from tests.pages.browsing import Visit, visit
 from tests.pages.hostile import PAYLOADS, hostile

@@ -13,8 +13,8 @@ import pytest
 from eventstore import open_store
 from eventstore.backup import backup
 from eventstore.errors import CorruptionError, StoreError
-from eventstore.lmdb_store import open_for_walk
-from eventstore.pages import check_pages, require_sound_pages
+from eventstore.lmdb.opening import open_for_walk
+from eventstore.lmdb.pages import check_pages, require_sound_pages
 from tests.cli.running import Refold, command
 from tests.support.events import event, message
 from tests.support.processes import output_of, running

@@ -10,7 +10,7 @@ import pytest
 
 from eventstore import open_store
 from eventstore.errors import StoreError
-from eventstore.lmdb_log import Durability, LmdbLog
+from eventstore.lmdb.store import Durability, LmdbLog
 from tests.support.events import message, version
 from tests.support.processes import output_of
 

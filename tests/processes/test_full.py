@@ -14,7 +14,7 @@ import pytest
 
 from eventstore.backup import backup
 from eventstore.errors import StoreError
-from eventstore.lmdb_log import Durability, LmdbLog
+from eventstore.lmdb.store import Durability, LmdbLog
 from eventstore.verify import verify
 from tests.support.disks import disk
 from tests.support.events import event, events, message, version
@@ -176,7 +176,7 @@ with open_store(sys.argv[2]) as log:
 
 GROW_WITH_FEW_ADDRESSES = f"""{PRELUDE}
 import resource
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 def limit_to(more):
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + more, resource.RLIM_INFINITY))
@@ -197,7 +197,7 @@ with open() as log:
 
 APPEND_WHEN_TOLD = """
 import sys
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from tests.support.events import event
 with LmdbLog(sys.argv[1], map_size=1 << 18) as log:
     for line in sys.stdin:

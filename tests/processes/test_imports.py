@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from eventstore import export_original, open_store
-from eventstore.importing import import_file
+from eventstore.files.importing import import_file
 from eventstore.verify import verify
 from tests.support.events import events
 from tests.support.pi_files import SESSION, header, said

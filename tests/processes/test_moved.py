@@ -17,8 +17,8 @@ import pytest
 from eventstore import open_store
 from eventstore.backup import backup
 from eventstore.errors import StoreError
-from eventstore.lmdb_files import StoreFiles
-from eventstore.lmdb_log import Durability, LmdbLog
+from eventstore.lmdb.data_files import StoreFiles
+from eventstore.lmdb.store import Durability, LmdbLog
 from eventstore.verify import verify
 from tests.support.events import event, message
 from tests.support.processes import Program, output_of, running

@@ -24,7 +24,7 @@ ACT_SLOWLY = """
 import sys
 from compaction import fork, go, undo
 from eventstore import SessionWriter, open_store
-from eventstore.clock import random_id
+from eventstore.event import random_id
 from eventstore.errors import RefoldError
 def new_id():
     print("planned", flush=True)

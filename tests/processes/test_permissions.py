@@ -13,7 +13,7 @@ import pytest
 
 from eventstore import open_store
 from eventstore.errors import StoreError
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from tests.support.disks import disk, mount_for_reading
 from tests.support.events import message, version
 from tests.support.processes import output_of, running
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system 
 PRELUDE = """
 import os, sys, tempfile
 from eventstore import open_store
-import eventstore.lmdb_log, lmdb.verify
+import eventstore.lmdb.store, lmdb.verify
 from eventstore.backup import backup
 from eventstore.errors import StoreError
 from eventstore.verify import verify
@@ -44,7 +44,7 @@ def problem_of(use):
 """Without any right that the files do not give to everyone."""
 
 CHECK = f"""
-from eventstore.pages import check_pages
+from eventstore.lmdb.pages import check_pages
 {PRELUDE}print(check_pages(sys.argv[1]))
 """
 

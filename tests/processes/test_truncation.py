@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eventstore import open_store
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from tests.support.events import event, message
 from tests.support.processes import output_of
 

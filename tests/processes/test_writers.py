@@ -8,7 +8,7 @@ import pytest
 
 from eventstore import open_store
 from eventstore.errors import VersionConflictError
-from eventstore.lmdb_log import Durability, LmdbLog
+from eventstore.lmdb.store import Durability, LmdbLog
 from eventstore.verify import verify
 from tests.support.events import events, message, version
 from tests.support.processes import output_of, running

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from tests.support.events import NOW
 from tests.support.talk import PiSession, Story
 

@@ -16,8 +16,8 @@ from eventstore.checked import checked
 from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.event import Flag
 from eventstore.frame import body_of, decode, encode, header_of, names_of
-from eventstore.lmdb_log import LmdbLog
-from eventstore.lmdb_snapshot import LmdbSnapshot
+from eventstore.lmdb.snapshot import LmdbSnapshot
+from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
 from projections.context.build import build_context
 from tests.support.events import compaction, decision, event, message, model_change, thinking_change

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from eventstore import open_store
-from eventstore.importing import import_file
+from eventstore.files.importing import import_file
 from projections.audit.session import audit
 from projections.context.build import build_context, context_json
 from projections.diff import Change, diff

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from eventstore.importing import import_file
+from eventstore.files.importing import import_file
 from eventstore.records import BranchSummary, Compaction, CustomMessage, FileOperations, LeafMoved
 from eventstore.views import ToolCall
 from projections.context.cursor import ROOT

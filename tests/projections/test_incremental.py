@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 
 from eventstore import open_store
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from projections.context.build import build_context, context_json
 from projections.context.cursor import ROOT
 from projections.files import file_operations

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 from hypothesis import HealthCheck, given, settings
 
 from eventstore import open_store
-from eventstore.importing import import_file
-from eventstore.memory_log import MemoryLog
+from eventstore.files.importing import import_file
+from eventstore.memory import MemoryLog
 from projections.context.build import build_context, context_json
 from projections.context.cursor import ROOT
 from projections.title import title

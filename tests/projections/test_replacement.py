@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction, CustomMessage, Label, MessageRecord, Rewrite, Shown
 from projections.context.cursor import path, stand
 from projections.replacement import Replacement, replacement_of

@@ -7,8 +7,8 @@ import json
 import msgspec
 import pytest
 
-from eventstore.depth import TooDeepError
 from eventstore.event import Facts, Flag
+from eventstore.javascript import TooDeepError
 from eventstore.records import Compaction, ModelChange, ThinkingLevelChange
 from projections.context.build import build_context
 from projections.context.cursor import ROOT
@@ -97,7 +97,7 @@ def test_a_model_without_a_provider_is_called_by_its_own_name():
 
 
 def test_an_answer_that_was_stored_nested_too_deeply_is_told_in_one_line(store, monkeypatch):
-    monkeypatch.setattr("eventstore.admission.DEEPEST_RECORD", 10_000)
+    monkeypatch.setattr("eventstore.append.DEEPEST_RECORD", 10_000)
     deep = b"[" * 5_000 + b"]" * 5_000
     body = b'{"type":"message","message":{"role":"assistant","content":%s}}' % deep
     facts = Facts(role="assistant", message=(28, len(body) - 1), flags=Flag.SETS_MODEL)

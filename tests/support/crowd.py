@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable
 
-import eventstore.lmdb_log  # noqa: F401  imported before a fork, it costs the child nothing
+import eventstore.lmdb.store  # noqa: F401  imported before a fork, it costs the child nothing
 import tests.support.events  # noqa: F401
 
 

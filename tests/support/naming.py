@@ -6,7 +6,7 @@ import json
 
 from hypothesis import strategies as st
 
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
 from projections.mentions import Kind
 from tests.support.events import NOW

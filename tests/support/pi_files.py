@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from eventstore import EventLog
-from eventstore.exporting import export_original
-from eventstore.importing import Imported, import_file
+from eventstore.files.exporting import export_original
+from eventstore.files.importing import Imported, import_file
 
 SESSION = "0199aaaa-0000-7000-8000-000000000001"
 TIME = "2025-11-20T23:33:50.805Z"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from eventstore.log import EventLog
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, Shown
 from tests.support.talk import Story, assistant, call, result, user
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eventstore import open_store
-from eventstore.importing import import_file
+from eventstore.files.importing import import_file
 from tests.support.pi_files import header, line
 from tests.support.tampering import event_key, tables
 

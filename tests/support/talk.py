@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from eventstore import EventLog, Parent
 from eventstore.event import Event
+from eventstore.files.importing import import_file
 from eventstore.frame import decode
-from eventstore.importing import import_file
 from eventstore.records import ObservedRewrite, Record, compose
 from eventstore.writing import SessionWriter
 from projections.context.parts import Context

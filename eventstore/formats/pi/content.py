@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from eventstore.javascript import stringify, tolerant_json
-from eventstore.payloads import Payload
+from eventstore.views import Payload
 
 
 class _Content(msgspec.Struct, frozen=True):

@@ -12,10 +12,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from eventstore.depth import TooDeepError
 from eventstore.estimates import estimates
 from eventstore.event import ROLES, Facts, Flag
-from eventstore.javascript import stringify, tolerant_json, utf8_length
+from eventstore.javascript import TooDeepError, stringify, tolerant_json, utf8_length
 from eventstore.views import Block, Image, Message, Opaque, Shell, Text, Thinking, ToolCall, Usage
 
 KINDS: Final = frozenset(

@@ -13,11 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
-from eventstore.depth import DEEPEST_RECORD, TooDeepError, is_deeper
 from eventstore.errors import BadInputError
 from eventstore.event import Facts, Flag, NewEvent
 from eventstore.formats.pi.entry import KINDS, Entry, entry_of, facts_of, is_name, stored_id
-from eventstore.javascript import epoch_ms, parse_at
+from eventstore.javascript import DEEPEST_RECORD, TooDeepError, epoch_ms, is_deeper, parse_at
 from eventstore.kinds import CODE_OF_KIND
 
 REPEAT: Final = "the same record as before: it counts once"

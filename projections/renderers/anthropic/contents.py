@@ -7,9 +7,8 @@ from typing import Final
 
 import msgspec
 
-from eventstore.payloads import Payload
 from eventstore.views import Block as RecordedBlock
-from eventstore.views import Image, Opaque, Text, Thinking, ToolCall
+from eventstore.views import Image, Opaque, Payload, Text, Thinking, ToolCall
 from projections.renderers.anthropic.arguments import input_json
 from projections.renderers.anthropic.blocks import (
     Block,

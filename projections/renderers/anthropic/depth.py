@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from eventstore.depth import is_deeper
+from eventstore.javascript import is_deeper
 
 DEEPEST: Final = 100
 """Levels that every reader of JSON takes. What one takes beyond depends on its stack, and so on its caller."""

@@ -7,9 +7,8 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from eventstore.payloads import Payload
 from eventstore.views import Block as RecordedBlock
-from eventstore.views import Opaque
+from eventstore.views import Opaque, Payload
 from projections.renderers.anthropic.blocks import Block
 from projections.renderers.anthropic.depth import is_too_deep
 from projections.renderers.anthropic.repairs import Note, Rule

@@ -9,8 +9,7 @@ from typing import Final
 import msgspec
 
 from eventstore.formats import payloads_of_message, view_of_message
-from eventstore.payloads import Payload
-from eventstore.views import Block, Message, Text, ToolCall
+from eventstore.views import Block, Message, Payload, Text, ToolCall
 from projections.context.parts import Part
 from projections.renderers.anthropic.native import is_compaction
 from projections.renderers.anthropic.repairs import Rule

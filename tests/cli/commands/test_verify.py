@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from eventstore.errors import BadInputError
-from eventstore.heads import read_heads
+from eventstore.verify import read_heads
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 from tests.support.permissions import modes

@@ -101,7 +101,7 @@ def _settle(patch: pytest.MonkeyPatch, home: Path) -> None:
     patch.setenv("NO_PROXY", "127.0.0.1")
     # A fault of refold ends the script with its traceback.
     patch.setenv("REFOLD_TRACEBACK", "1")
-    patch.setattr("eventstore.clock.time", SimpleNamespace(time_ns=lambda: CLOCK * 1_000_000))
+    patch.setattr("eventstore.event.time", SimpleNamespace(time_ns=lambda: CLOCK * 1_000_000))
     (home / "temp").mkdir()
     patch.setattr("tempfile.tempdir", str(home / "temp"))
 
@@ -111,7 +111,7 @@ def _numbered_ids() -> Iterator[None]:
     """Make new ids 00000001, 00000002, … in each scene anew."""
     with pytest.MonkeyPatch.context() as patch:
         ids = count(1)
-        patch.setattr("eventstore.clock.secrets", SimpleNamespace(token_hex=lambda _: f"{next(ids):08x}"))
+        patch.setattr("eventstore.event.secrets", SimpleNamespace(token_hex=lambda _: f"{next(ids):08x}"))
         yield
 
 

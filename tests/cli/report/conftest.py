@@ -8,7 +8,7 @@ from cli.demo.player import play
 from cli.views.model import Page
 from cli.views.page.build import build_page
 from cli.views.page.material import Material
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from tests.cli.report.reading import material_of
 
 

@@ -7,7 +7,7 @@ import pytest
 from compaction.cuts import KeepRecent
 from compaction.part import Limits
 from compaction.window import window
-from eventstore.importing import import_file
+from eventstore.files.importing import import_file
 from eventstore.records import Compaction, CustomMessage, Label, ModelChange, Rewrite, Shown, Undone
 from projections.context.cursor import stand
 from projections.tokens import counter

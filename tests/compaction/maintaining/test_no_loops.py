@@ -15,7 +15,7 @@ from compaction.maintaining.maintainer import Maintainer
 from compaction.maintaining.settings import Settings
 from compaction.part import Limits
 from compaction.summarizers.asking import Asker
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.writing import SessionWriter
 from projections.tokens import counter
 from tests.compaction.maintaining.maintained import fails

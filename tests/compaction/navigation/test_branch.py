@@ -7,7 +7,7 @@ import pytest
 from compaction import move_to, record_branch_summary
 from compaction.navigation.branch import PREAMBLE, entries_for_summary
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import (
     BranchSummary,
     Compaction,

@@ -13,8 +13,8 @@ from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.gleaning import gleaned
 from compaction.summarizers.summarizer import UnfitTemplateError
 from compaction.templates import built_in_names, missing_sections, parse
-from eventstore.importing import import_file
-from eventstore.memory_log import MemoryLog
+from eventstore.files.importing import import_file
+from eventstore.memory import MemoryLog
 from projections.context.build import build_context
 from tests.compaction.summarizers.asked import live, never, prompt, template
 from tests.support.contexts import context_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from eventstore.formats import payloads_of_message, view_of_message
-from eventstore.payloads import Payload
+from eventstore.views import Payload
 from tests.support.talk import image, text, thinking, user
 from tests.support.wild_talk import any_talk
 

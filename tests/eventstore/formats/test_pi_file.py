@@ -12,11 +12,11 @@ import pytest
 
 from eventstore import Event, open_store
 from eventstore.event import Facts, Flag
+from eventstore.files.importing import Imported, import_file
 from eventstore.formats.pi import file as pi_file
 from eventstore.formats.pi.entry import KINDS
 from eventstore.formats.pi.file import PiReader, find_header, objects_in
-from eventstore.importing import Imported, import_file
-from eventstore.lmdb_log import LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from eventstore.records import Remark
 from tests.support.events import events
 from tests.support.pi_files import SESSION, bring, entry, header, kept, line, original, said

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from eventstore.importing import import_file
-from eventstore.memory_log import MemoryLog
+from eventstore.files.importing import import_file
+from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown, Undone
 from eventstore.views import Usage
 from projections.audit.cache import Cache, CacheRead, cache, cache_history

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventstore.formats import view_of_event
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction, LeafMoved, Rewrite, Shown, Undone
 from projections.audit.calls import requests
 from projections.context.build import build_context

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction, ModelChange, Rewrite, Shown, Undone
 from projections.audit.calls import requests
 from projections.audit.cost import Cost, cost

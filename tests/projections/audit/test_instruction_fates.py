@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import Compaction, CustomMessage, Rewrite, Shown
 from projections.audit.instruction_fates import InstructionFate, instructions
 from tests.projections.test_replacement import replacements

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 from hypothesis import given
 
-from eventstore.importing import import_file
+from eventstore.files.importing import import_file
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown, Undone
 from projections.audit.rework import Repeat, Rereads, SameError, regret
 from projections.mentions.message_facts import Holdings

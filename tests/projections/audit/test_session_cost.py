@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventstore.errors import NotFoundError
-from eventstore.importing import import_file
-from eventstore.memory_log import MemoryLog
+from eventstore.files.importing import import_file
+from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction
 from projections.audit.cost import ModelSpent, SessionCost, Spent, session_cost
 from projections.audit.prices import library_prices

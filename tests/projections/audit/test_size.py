@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import Compaction, Rewrite, Shown
 from projections.audit.measure import Size, size
 from projections.tokens import counter

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, Shown
 from projections.context.along import ContextsAlong
 from projections.context.build import build_context, context_at

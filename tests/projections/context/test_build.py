@@ -8,8 +8,8 @@ import pytest
 
 from eventstore import Parent, SessionWriter, open_store
 from eventstore.errors import CorruptionError, NotFoundError
-from eventstore.importing import import_file
-from eventstore.lmdb_snapshot import LmdbSnapshot
+from eventstore.files.importing import import_file
+from eventstore.lmdb.snapshot import LmdbSnapshot
 from eventstore.records import BranchSummary, Compaction, CustomMessage, ModelChange, Rewrite, Shown
 from projections.context.build import build_context, context_json
 from projections.context.cursor import ROOT

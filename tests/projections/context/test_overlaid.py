@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, Shown
 from projections.context.build import build_context
 from projections.context.overlay import overlaid

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eventstore.chain import payload_digest
 from eventstore.errors import NotFoundError
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from projections.context.preview import Prospect
 from tests.support.asked import Asked
 from tests.support.events import NOW, compaction, decision, message, undone, version

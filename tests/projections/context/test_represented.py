@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eventstore.exporting import export_original
+from eventstore.files.exporting import export_original
 from projections.context.build import build_context
 from projections.tree import tree
 from tests.support.talk import assistant, call, result, texts_of, user

@@ -7,9 +7,9 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from eventstore.files.importing import import_file
 from eventstore.formats import view_of_message
-from eventstore.importing import import_file
-from eventstore.memory_log import MemoryLog
+from eventstore.memory import MemoryLog
 from eventstore.records import Label, Rewrite, Shown
 from eventstore.views import Message, ToolCall
 from projections.context.build import build_context

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from eventstore import open_store
-from eventstore.importing import import_file
+from eventstore.files.importing import import_file
 from projections.context.build import build_context
 from projections.renderers.anthropic import Rule, render
 from projections.validators import validator_named

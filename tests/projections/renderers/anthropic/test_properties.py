@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eventstore import open_store
-from eventstore.importing import import_file
-from eventstore.memory_log import MemoryLog
+from eventstore.files.importing import import_file
+from eventstore.memory import MemoryLog
 from projections.context.build import build_context
 from projections.renderers.anthropic import Rule, render
 from projections.validators import validator_named

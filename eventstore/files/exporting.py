@@ -7,14 +7,14 @@ from hashlib import sha256
 from typing import Any
 
 from eventstore.errors import CorruptionError, NotFoundError
+from eventstore.files.glue import segment_bytes
+from eventstore.files.sources import import_parts, newest_import
 from eventstore.formats.pi.export import pi_line
 from eventstore.formats.pi.file import NEWEST_VERSION
 from eventstore.frame import decode
-from eventstore.glue import segment_bytes
 from eventstore.javascript import iso_time, stringify, tolerant_json
 from eventstore.log import EventLog, Head, Snapshot
 from eventstore.records import Link, embedded, record_of
-from eventstore.sources import import_parts, newest_import
 
 
 def export_original(log: EventLog, session: str) -> Iterator[bytes]:

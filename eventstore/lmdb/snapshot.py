@@ -15,7 +15,7 @@ from eventstore import frame as frames_
 from eventstore.chain import START
 from eventstore.errors import CorruptionError, NotFoundError, no_event
 from eventstore.frame import Buffer, upcast
-from eventstore.lmdb_keys import (
+from eventstore.lmdb.keys import (
     LONGEST_ID_IN_KEY,
     Transaction,
     decode_head,
@@ -26,7 +26,7 @@ from eventstore.lmdb_keys import (
     position_key,
     utf8,
 )
-from eventstore.lmdb_store import Databases
+from eventstore.lmdb.opening import Databases
 from eventstore.log import FeedItem, Head, Snapshot
 
 _OF_CONTENTS: Final = (

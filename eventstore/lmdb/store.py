@@ -7,24 +7,94 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from threading import Lock
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar, cast
+from typing import Any, Final, Generic, Literal, Self, TypeVar, cast
 
 import lmdb
 
-from eventstore import lmdb_store
-from eventstore.admission import check_events
+from eventstore.append import check_events
 from eventstore.chain import payload_digest
-from eventstore.clock import epoch_milliseconds
 from eventstore.errors import StoreError
-from eventstore.event import NewEvent
-from eventstore.group_commit import GroupCommit, Request
-from eventstore.lmdb_append import Append
-from eventstore.lmdb_keys import Transaction
-from eventstore.lmdb_snapshot import LmdbSnapshot
-from eventstore.lmdb_store import StoreSize
+from eventstore.event import NewEvent, epoch_milliseconds
+from eventstore.lmdb import opening
+from eventstore.lmdb.appending import Append
+from eventstore.lmdb.keys import Transaction
+from eventstore.lmdb.opening import StoreSize
+from eventstore.lmdb.snapshot import LmdbSnapshot
 from eventstore.log import Appended, Expected, Snapshot
 
 T = TypeVar("T")
+Context = TypeVar("Context")
+
+
+class Request(Generic[Context]):
+    """One caller's write, and what came of it."""
+
+    def __init__(self, write: Callable[[Context], Any]) -> None:
+        self.write = write
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.is_done = False
+
+    def succeed(self, result: object) -> None:
+        """The write is durable."""
+        self.result, self.is_done = result, True
+
+    def fail(self, error: BaseException) -> None:
+        """The write did not happen; what others wrote is none of it."""
+        self.error, self.is_done = error, True
+
+
+class GroupCommit(Generic[Context]):
+    """Runs writes of any number of threads.
+
+    `commit` gets the writes that are waiting, does them in one transaction, and makes each a success or a
+    failure by itself; it is never called twice at a time.
+    """
+
+    def __init__(self, commit: Callable[[Sequence[Request[Context]]], None]) -> None:
+        self._commit = commit
+        self._waiting: list[Request[Context]] = []
+        self._queue = Lock()
+        self._turn = Lock()
+
+    def run(self, write: Callable[[Context], T]) -> T:
+        """The result of a write, once it is durable. Raises what the write raised."""
+        request: Request[Context] = Request(write)
+        try:
+            with self._queue:
+                self._waiting.append(request)
+            # Whoever gets the turn first commits for all who wait; they find their own done when their turn comes.
+            with self._turn:
+                if not request.is_done:
+                    self._commit_waiting()
+        finally:
+            # A caller who was interrupted takes only the own request along: the next one commits the others'.
+            with self._queue:
+                self._waiting = [each for each in self._waiting if each is not request and not each.is_done]
+        if request.error is not None:
+            raise request.error
+        return cast("T", request.result)
+
+    def _commit_waiting(self) -> None:
+        with self._queue:
+            batch = [each for each in self._waiting if not each.is_done]
+        try:
+            self._commit(batch)
+        except Exception as error:  # noqa: BLE001  it is raised where the write was asked for
+            if len(batch) == 1:
+                batch[0].fail(error)
+            else:
+                self._commit_each(batch)
+
+    def _commit_each(self, batch: Sequence[Request[Context]]) -> None:
+        """What made a transaction fail may be the doing of one write in it: each gets a transaction of its own."""
+        for request in batch:
+            try:
+                self._commit([request])
+            except Exception as error:  # noqa: BLE001
+                request.fail(error)
+
+
 Durability = Literal["each", "batch"]
 """Whether each append has a flush of its own, or shares one with those of other threads."""
 
@@ -47,11 +117,11 @@ class LmdbLog:
         create: bool = True,
         clock: Callable[[], int] = epoch_milliseconds,
         durability: Durability = "each",
-        map_size: int = lmdb_store.MAP_SIZE,
+        map_size: int = opening.MAP_SIZE,
     ) -> None:
         self.path = os.fspath(path)
         self._clock = clock
-        env, self._files, self._dbs, self._oldest_frame = lmdb_store.open_environment(
+        env, self._files, self._dbs, self._oldest_frame = opening.open_environment(
             self.path, create=create, map_size=map_size
         )
         self._env: lmdb.Environment | None = env
@@ -139,9 +209,9 @@ class LmdbLog:
         """How much room the store takes, and how many readers it has at this moment."""
         with _Snapshots(self) as snapshot:
             try:
-                return lmdb_store.size_of(self._environment(), self._dbs, snapshot._transaction)
+                return opening.size_of(self._environment(), self._dbs, snapshot._transaction)
             except lmdb.Error as error:
-                raise lmdb_store.translated(self.path, "read", error) from error
+                raise opening.translated(self.path, "read", error) from error
 
     def _write(self, write: Callable[[Transaction], T]) -> T:
         """Run `write` in a durable transaction: its own, or one that it shares with other threads'."""
@@ -191,7 +261,7 @@ class LmdbLog:
                 # Without a common lock file, another writer may have overwritten what this one has read.
                 self._files.check()
                 if isinstance(failure, lmdb.Error):
-                    raise lmdb_store.translated(self.path, "written", failure) from failure
+                    raise opening.translated(self.path, "written", failure) from failure
                 raise
 
     def _resize(self, env: lmdb.Environment, size: int) -> None:
@@ -226,7 +296,7 @@ class LmdbLog:
             except lmdb.Error as failure:
                 if isinstance(failure, lmdb.ReadersFullError) and env.reader_check():
                     continue
-                raise lmdb_store.translated(self.path, "read", failure) from failure
+                raise opening.translated(self.path, "read", failure) from failure
 
     def _end_reading(self, transaction: Transaction, error: BaseException | None) -> None:
         if os.getpid() != self._process:

@@ -13,7 +13,7 @@ import msgspec
 
 from eventstore.errors import StoreError
 from eventstore.frame import OLDEST, STEPS, VERSION
-from eventstore.lmdb_files import (
+from eventstore.lmdb.data_files import (
     DATA_FILE,
     HALF_MADE,
     LOCK_FILE,
@@ -24,7 +24,8 @@ from eventstore.lmdb_files import (
 )
 
 if TYPE_CHECKING:
-    from eventstore.lmdb_keys import Transaction
+    from eventstore.lmdb.keys import Transaction
+
 
 STORE_VERSION: Final = 2
 """Goes up with the layout, and with frames that an older refold could not read.

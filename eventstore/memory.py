@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from eventstore import chain
-from eventstore.admission import check_events, check_expected, is_same
-from eventstore.clock import epoch_milliseconds
+from eventstore.append import check_events, check_expected, is_same
 from eventstore.errors import EventConflictError, NotFoundError, no_event
-from eventstore.event import Event, Flag, NewEvent, Parent
+from eventstore.event import Event, Flag, NewEvent, Parent, epoch_milliseconds
 from eventstore.frame import Buffer, encode
 from eventstore.kinds import is_entry
 from eventstore.log import Appended, Expected, FeedItem, Head, Snapshot, advance

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from eventstore import frame as frames_
-from eventstore.admission import check_expected, is_same
+from eventstore.append import as_stored, check_expected, is_same
 from eventstore.errors import CorruptionError, EventConflictError, NotFoundError
 from eventstore.event import Event, Flag, NewEvent, Parent
 from eventstore.frame import Buffer, decode, encode, upcast
 from eventstore.kinds import is_entry
-from eventstore.lmdb_keys import (
+from eventstore.lmdb.keys import (
     Transaction,
     decode_head,
     encode_head,
@@ -22,9 +22,8 @@ from eventstore.lmdb_keys import (
     position_key,
     sequence,
 )
-from eventstore.lmdb_store import Databases, mark_version
+from eventstore.lmdb.opening import Databases, mark_version
 from eventstore.log import Appended, Expected, Head, advance
-from eventstore.stored import as_stored
 
 
 class Append:

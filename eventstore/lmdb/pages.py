@@ -1,7 +1,7 @@
 """The pages of a store's file, looked at before LMDB is trusted with them.
 
 Reading a damaged page through LMDB can end the process with a signal. So they are walked in a process of its own,
-which may end like that: `python -m eventstore.pages FOLDER`.
+which may end like that: `python -m eventstore.lmdb.pages FOLDER`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import lmdb
 import msgspec
 
 from eventstore.errors import StoreError
-from eventstore.lmdb_files import DATA_FILE
-from eventstore.lmdb_log import LmdbLog
-from eventstore.lmdb_store import open_for_walk, page_problems
+from eventstore.lmdb.data_files import DATA_FILE
+from eventstore.lmdb.opening import open_for_walk, page_problems
+from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import Finding, Verification, verify
 
 
@@ -35,7 +35,7 @@ def check_pages(folder: str | os.PathLike[str]) -> Verification | None:
     beside = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     # -P: what lies in the folder that one stands in is not imported.
     done = subprocess.run(  # noqa: S603  this very program
-        [sys.executable, "-P", "-m", "eventstore.pages", os.fspath(folder)],
+        [sys.executable, "-P", "-m", "eventstore.lmdb.pages", os.fspath(folder)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, beside))},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

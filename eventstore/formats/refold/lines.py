@@ -11,11 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from eventstore.depth import DEEPEST_RECORD, is_deeper
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
 from eventstore.formats.pi.entry import entry_of, facts_of, is_reserved
-from eventstore.javascript import epoch_ms, stringify
+from eventstore.javascript import DEEPEST_RECORD, epoch_ms, is_deeper, stringify
 from eventstore.records import BOOKKEEPING, FORMAT, RECORDS, check_record
 
 _OWN_FIELDS: Final = ("id", "parentId", "timestamp", "cause")

@@ -15,6 +15,7 @@ from eventstore.log import Head
 if TYPE_CHECKING:
     import lmdb
 
+
 Transaction: TypeAlias = "lmdb.Transaction[memoryview]"
 
 event_key: Final = struct.Struct(">IQ").pack

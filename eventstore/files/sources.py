@@ -8,7 +8,7 @@ from itertools import count
 
 import msgspec
 
-from eventstore.admission import is_same
+from eventstore.append import is_same
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, NewEvent
 from eventstore.formats.pi.export import pi_line

@@ -17,9 +17,19 @@ import msgspec
 
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.event import NewEvent
+from eventstore.files.glue import SegmentWriter
+from eventstore.files.sources import (
+    Comparison,
+    compare,
+    earlier_generation,
+    generation_link,
+    generations,
+    import_parts,
+    new_generation,
+    newest_import,
+)
 from eventstore.formats.pi.file import Line, PiReader, find_header
 from eventstore.frame import body_of, decode, header_of
-from eventstore.glue import SegmentWriter
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import (
     FORMAT,
@@ -31,16 +41,6 @@ from eventstore.records import (
     Resume,
     compose,
     embed,
-)
-from eventstore.sources import (
-    Comparison,
-    compare,
-    earlier_generation,
-    generation_link,
-    generations,
-    import_parts,
-    new_generation,
-    newest_import,
 )
 
 BATCH_EVENTS: Final = 4096

@@ -1,0 +1,217 @@
+"""An append to any log: what may be appended, and a new event's place, pointers and digest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from eventstore.chain import link
+from eventstore.errors import BadInputError, VersionConflictError
+from eventstore.event import Event, Flag, NewEvent, Parent
+from eventstore.frame import FORMATS, Buffer, header_of, pointers_of
+from eventstore.javascript import DEEPEST_RECORD, is_deeper
+from eventstore.kinds import CODE_OF_KIND, COMPACTION, REWRITE, UNDONE, is_entry
+from eventstore.log import Expected, Head
+from eventstore.undo import ReadFrame, append_at, append_of, in_effect
+
+LONGEST_SESSION_NAME: Final = 480
+"""In UTF-8 bytes; LMDB keys hold 511."""
+_LONGEST_NAME: Final = 0xFFFF
+_LATEST: Final = 8_640_000_000_000_000
+"""The last millisecond that is a date, by ECMAScript, whose dates imported times are."""
+
+
+def check_events(session: str, events: Sequence[NewEvent]) -> None:
+    """Raise BadInputError for a session name, or an event that cannot be stored."""
+    if not 0 < _size(session) <= LONGEST_SESSION_NAME:
+        raise BadInputError(
+            f"session {session[:40]!r}",
+            f"a session's name has 1 to {LONGEST_SESSION_NAME} bytes of UTF-8",
+            "choose another name",
+        )
+    for event in events:
+        for what, name in (("id", event.id), ("kind", event.kind)):
+            if not 0 < _size(name) <= _LONGEST_NAME:
+                raise BadInputError(
+                    f"session {session!r}, event {event.id[:40]!r}",
+                    f"its {what} has to have 1 to {_LONGEST_NAME} bytes of UTF-8",
+                    f"give it another {what}",
+                )
+        if not 0 <= _size(event.cause) <= _LONGEST_NAME:
+            raise BadInputError(
+                f"session {session!r}, event {event.id!r}",
+                f"its cause has to have at most {_LONGEST_NAME} bytes of UTF-8",
+                "give it another cause",
+            )
+        # Those of other formats have been read from files, or are copied from where they were stored before.
+        if event.format == FORMATS[0] and is_entry(event.kind) and is_deeper(event.body, DEEPEST_RECORD):
+            raise BadInputError(
+                f"session {session!r}, event {event.id!r}",
+                f"its record is nested deeper than {DEEPEST_RECORD} levels",
+                "put what is deeper into it as a text",
+            )
+        if event.time is not None and abs(event.time) > _LATEST:
+            raise BadInputError(
+                f"session {session!r}, event {event.id!r}",
+                f"its time, {event.time}, is no date in epoch milliseconds",
+                "give it its time, or None",
+            )
+        if event.format not in FORMATS:
+            raise BadInputError(
+                f"session {session!r}, event {event.id!r}",
+                f"unknown format {event.format!r}",
+                f"use one of {', '.join(FORMATS)}",
+            )
+
+
+def _size(name: str) -> int:
+    """Bytes of UTF-8, -1 where there is no such encoding (a lone surrogate)."""
+    try:
+        return len(name.encode())
+    except UnicodeEncodeError:
+        return -1
+
+
+def check_expected(session: str, expected: Expected, version: int) -> None:
+    """Raise VersionConflictError unless a session at `version` (0: not there) is as expected."""
+    if expected != "any" and version != (0 if expected == "new" else expected):
+        raise VersionConflictError(session, expected, version)
+
+
+def is_same(new: NewEvent, stored: Event | NewEvent) -> bool:
+    """Return True if an event is one that is there already: what its writer left open does not set them apart."""
+    return (
+        new.body == stored.body
+        and new.kind == stored.kind
+        and (new.is_clocked or new.time == stored.time)
+        and new.format == stored.format
+        and new.cause == stored.cause
+        and (new.parent is Parent.LEAF or not is_entry(new.kind) or new.parent == stored.parent)
+    )
+
+
+class Standing(NamedTuple):
+    """The pointers of a frame; names follow `Event`."""
+
+    flags: Flag
+    run_start: int
+    compaction_seq: int
+    model_seq: int
+    thinking_seq: int
+    target_seq: int
+
+
+def stand(event: NewEvent, seq: int, parent_seq: int, target_seq: int, read: ReadFrame) -> Standing:
+    """The standing of an event that is about to be `seq`, child of `parent_seq`, pointing at `target_seq`."""
+    flags = event.facts.flags
+    if not is_entry(event.kind):
+        return Standing(flags | Flag.OFF_PATH, seq, 0, 0, 0, target_seq)
+    above = header_of(read(parent_seq)) if parent_seq else None
+    kind = CODE_OF_KIND.get(event.kind, 0)
+    if kind in (REWRITE, UNDONE) or (above and above.flags & Flag.OVERLAID):
+        flags |= Flag.OVERLAID
+    compaction = above.compaction_seq if above else 0
+    if kind == COMPACTION:
+        compaction = seq
+        target_seq = target_seq if _lies_on_path(target_seq, parent_seq, read) else 0
+    elif kind == UNDONE:
+        compaction = _effective_compaction(parent_seq, target_seq, read)
+    return Standing(
+        flags=flags,
+        run_start=above.run_start if above and parent_seq == seq - 1 else seq,
+        compaction_seq=compaction,
+        model_seq=seq if flags & Flag.SETS_MODEL else above.model_seq if above else 0,
+        thinking_seq=seq if flags & Flag.SETS_THINKING else above.thinking_seq if above else 0,
+        target_seq=target_seq,
+    )
+
+
+def _lies_on_path(seq: int, leaf: int, read: ReadFrame) -> bool:
+    if not seq:
+        return False
+    while leaf > seq:
+        _, _, _, run_start, *_ = pointers_of(read(leaf))
+        if run_start <= seq:
+            return True
+        _, _, above, *_ = pointers_of(read(run_start))
+        leaf = _older(above, leaf)
+    return leaf == seq
+
+
+def _upward(leaf: int, read: ReadFrame) -> Iterator[Buffer]:
+    while leaf:
+        frame = read(leaf)
+        yield frame
+        _, _, above, *_ = pointers_of(frame)
+        leaf = _older(above, leaf)
+
+
+def _older(above: int, leaf: int) -> int:
+    """What lies above an entry; nothing where damaged pointers lead down again, so that every walk ends."""
+    return above if above < leaf else 0
+
+
+def _effective_compaction(leaf: int, target_seq: int, read: ReadFrame) -> int:
+    """The newest compaction on the path that stays in effect once `target_seq`'s append is undone."""
+    above = header_of(read(leaf)) if leaf else None
+    if above is None:
+        return 0
+    if not above.flags & Flag.OVERLAID and target_seq:
+        # No undo above: the newest compaction, if there is one, is in effect, and it goes, or stays.
+        if not above.compaction_seq:
+            return 0
+        newest = read(above.compaction_seq)
+        if append_of(newest, header_of(newest)) != append_at(target_seq, read):
+            return above.compaction_seq
+    effective = in_effect(_upward(leaf, read), read, undoing=target_seq)
+    return next((head.seq for _, head in effective if head.kind == COMPACTION), 0)
+
+
+def as_stored(
+    new: NewEvent,
+    head: Head,
+    *,
+    parent_seq: int,
+    parent: str | None,
+    target_seq: int,
+    position: int,
+    recorded: int,
+    read: ReadFrame,
+) -> Event:
+    """The event that comes next in the session of a head.
+
+    `parent_seq` and `parent` are the entry that it stands below (0, None: none), `target_seq` is the event that it
+    points at (0: none), `position` its place in the whole log, `recorded` when it is stored, in epoch
+    milliseconds; `read` gives the session's frames by number.
+    """
+    seq = head.version + 1
+    digest = link(
+        head.digest,
+        body=new.body,
+        format=new.format,
+        id=new.id,
+        parent=parent,
+        kind=new.kind,
+        time=new.time,
+        cause=new.cause,
+    )
+    return Event(
+        session=head.name,
+        seq=seq,
+        position=position,
+        id=new.id,
+        parent=parent,
+        parent_seq=parent_seq,
+        kind=new.kind,
+        role=new.facts.role,
+        time=new.time,
+        recorded=recorded,
+        cause=new.cause,
+        format=new.format,
+        utf16=new.facts.utf16,
+        utf8=new.facts.utf8,
+        message_span=new.facts.message,
+        digest=digest,
+        body=new.body,
+        **stand(new, seq, parent_seq, target_seq, read)._asdict(),
+    )
