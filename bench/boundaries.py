@@ -11,9 +11,9 @@ from compaction.part import Limits
 from compaction.plan import plan_compaction
 from compaction.policy.load import preset
 from compaction.prompts import serialized, serialized_prompt
-from compaction.summaries.summary import summarize
 from compaction.summarizers import Summarizer
 from compaction.summarizers.asking import Asker, never
+from compaction.summary import summarize
 from compaction.templates import built_in
 from eventstore.event import Event
 from eventstore.formats import view_of_message

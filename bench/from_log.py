@@ -21,9 +21,9 @@ from compaction.plan import Plan, plan_compaction
 from compaction.policy.load import preset
 from compaction.policy.model import MessageSource
 from compaction.rewriting import record_rewrites
-from compaction.summaries.summary import summarize
 from compaction.summarizers.asking import Asker
 from compaction.summarizers.extractive import ExtractiveSummarizer
+from compaction.summary import summarize
 from eventstore import import_file, open_store
 from eventstore.event import Event
 from eventstore.lmdb.store import LmdbLog

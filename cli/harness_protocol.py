@@ -13,13 +13,13 @@ from typing import Any, BinaryIO, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from compaction.attempts import attempt_of
 from compaction.compactor import Compacted
 from compaction.maintaining.advice import Advice
 from compaction.maintaining.maintainer import Maintainer
 from compaction.maintaining.settings import Settings
 from compaction.part import Limits
-from compaction.summaries.summary import Wishes
+from compaction.summarizers.asking import attempt_of
+from compaction.summary import Wishes
 from compaction.validation import Fault, FaultyInputError, Keys, check, where
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.writing import SessionWriter

@@ -13,8 +13,8 @@ from compaction.fork import fork
 from compaction.undo import plan_undo, undo
 
 if TYPE_CHECKING:
-    from compaction.compact import record_compaction
     from compaction.compactor import Compactor
+    from compaction.composing import record_compaction
     from compaction.maintaining.maintainer import Maintainer
     from compaction.navigation.branch import record_branch_summary
     from compaction.navigation.navigate import go, move_to, plan_move
@@ -44,7 +44,7 @@ _MODULES: Final = {
     "move_to": "compaction.navigation.navigate",
     "plan_move": "compaction.navigation.navigate",
     "record_branch_summary": "compaction.navigation.branch",
-    "record_compaction": "compaction.compact",
+    "record_compaction": "compaction.composing",
     "record_rewrite": "compaction.rewriting",
 }
 

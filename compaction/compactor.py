@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
 
-from compaction.attempts import attempt_recorded
 from compaction.composing import CompactionAppend, Draft, compose_compaction
 from compaction.continuations import Continued
 from compaction.cuts import AnyCut, cut_before
 from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided, prompted, recorded_troubles
-from compaction.overtaken import overtaken
 from compaction.part import Limits, Reason
-from compaction.plan import Plan, plan_compaction, plan_of
+from compaction.plan import Plan, overtaken, plan_compaction, plan_of
 from compaction.policy.model import Policy
 from compaction.prompts import SHAPES
-from compaction.summaries.memory import notes_of
-from compaction.summaries.summary import NO_WISHES, Summary, Wishes, summarize
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import Asker, attempt_recorded
+from compaction.summary import NO_WISHES, Summary, Wishes, summarize
 from compaction.templates import Source, with_session
 from eventstore.checked import checked
-from eventstore.event import Parent
+from eventstore.event import Event, Parent
+from eventstore.javascript import tolerant_json
 from eventstore.log import Snapshot
 from eventstore.records import Attempt, Decision, DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
 from projections.context.cursor import Leaf, Standpoint, entry_id, newest_first, stand
 from projections.harness_prompt import HarnessPrompt, harness_prompt
 from projections.tokens import Counter
+
+
+def notes_of(newest_first: Iterable[Event], memory: str) -> str:
+    """The newest notes among entries since their last compaction, "" where there are none.
+
+    Notes are `custom` entries of the type `memory` with a `text`; "" is no type.
+    """
+    for entry in newest_first if memory else ():
+        if entry.kind == "compaction":
+            return ""
+        record = tolerant_json(entry.body) if entry.kind == "custom" else {}
+        data = record.get("data")
+        if (
+            record.get("customType") == memory
+            and isinstance(data, dict)
+            and isinstance(data.get("text"), str)
+        ):
+            return str(data["text"])
+    return ""
+
 
 __all__ = ["Compacted", "Compactor", "Outcome", "Prepared", "Reason"]
 

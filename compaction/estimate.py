@@ -7,11 +7,11 @@ from typing import Final
 import msgspec
 
 from compaction.composing import shrunk
+from compaction.file_tags import with_file_tags
 from compaction.plan import Plan
 from compaction.policy.model import Policy, Prompting
 from compaction.prompts import output_budget, turn_prefix_budget
 from compaction.rewrites import shown_after, sized
-from compaction.summaries.file_tags import with_file_tags
 from eventstore.records import Shown
 from projections.tokens import Counter
 

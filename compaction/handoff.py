@@ -8,9 +8,8 @@ from typing import Final
 
 import msgspec
 
-from compaction.attempts import attempt_recorded
 from compaction.prompts import live_prompt, output_budget
-from compaction.summarizers.asking import Asker, ask
+from compaction.summarizers.asking import Asker, ask, attempt_recorded
 from compaction.templates import Source, find, with_session
 from compaction.triggers import DEFAULT_RESERVE
 from eventstore.checked import checked

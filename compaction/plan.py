@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -10,14 +11,52 @@ from compaction.cuts import AnyCut, Cut
 from compaction.part import Limits
 from compaction.policy.model import MessageSource, Policy
 from compaction.window import Window, window
-from eventstore.frame import header_of
+from eventstore.event import Event
+from eventstore.frame import decode, header_of
 from eventstore.log import Snapshot
 from eventstore.records import FileOperations
+from projections.audit.coverage import bears_message
 from projections.context.build import context_at, parts_from
-from projections.context.cursor import Standpoint
+from projections.context.cursor import Standpoint, stand
 from projections.context.parts import Part
 from projections.files import files_at
 from projections.tokens import Counter
+
+COMPACTED: Final = "somebody has compacted it meanwhile"
+LEFT: Final = "somebody has left the branch meanwhile"
+WENT_ON: Final = "somebody has gone on from there meanwhile"
+
+
+def overtaken(snapshot: Snapshot, at: Standpoint, *, since: int, is_elsewhere: bool) -> str:
+    """Why a summary of the path to a leaf has nothing to stand for any more, "" where it has.
+
+    `since` is the session's version by which the leaf was chosen. `is_elsewhere`: another leaf than the session's
+    own was asked for; who goes on below that one does so from what was there. Else the session may have grown, and
+    the summary stands all the same.
+    """
+    if is_elsewhere:
+        kinds = {entry.kind for entry in _come_below(snapshot, at, since)}
+        return COMPACTED if "compaction" in kinds else WENT_ON if kinds else ""
+    here = stand(snapshot, at.session)
+    frames = {head.seq: head for head in map(header_of, snapshot.path(here.session, here.leaf))}
+    if at.leaf not in frames:
+        return LEFT
+    return "" if frames[at.leaf].compaction_seq == frames[here.leaf].compaction_seq else COMPACTED
+
+
+def went_on(snapshot: Snapshot, at: Standpoint, since: int) -> bool:
+    """Whether a message or a compaction has come below a leaf since a version of the session."""
+    return next(_come_below(snapshot, at, since), None) is not None
+
+
+def _come_below(snapshot: Snapshot, at: Standpoint, since: int) -> Iterator[Event]:
+    for frame in snapshot.frames(at.session, first=since + 1):
+        entry = decode(frame, at.session)
+        if entry.kind == "compaction" or bears_message(entry):
+            above = next(iter(snapshot.path(at.session, entry.seq, first=at.leaf)), None)
+            if above is not None and header_of(above).seq == at.leaf:
+                yield entry
+
 
 NO_MESSAGES: Final = "there are no messages"
 NOTHING_SAID: Final = "nothing has been said since the newest compaction"

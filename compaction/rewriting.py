@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from compaction.overtaken import went_on
+from compaction.plan import went_on
 from compaction.rewrites import AnyRewrite, SizedContext, shown_after, sized
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError

@@ -79,8 +79,8 @@ def command(
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
     from compaction.part import Limits
-    from compaction.summaries.summary import Wishes
     from compaction.summarizers.asking import Asker
+    from compaction.summary import Wishes
     from eventstore.writing import SessionWriter
     from projections.tokens import counter as counter_named
 

@@ -20,8 +20,8 @@ from compaction.maintaining.settings import Settings
 from compaction.navigation.navigator import Navigator
 from compaction.part import Reason
 from compaction.rewriting import record_rewrites
-from compaction.summaries.summary import NO_WISHES, Wishes
 from compaction.summarizers.refusal import one_line
+from compaction.summary import NO_WISHES, Wishes
 from compaction.window import has_open_calls
 from eventstore.checked import checked
 from eventstore.records import Decision, DecisionOutcome

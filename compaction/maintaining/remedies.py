@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import msgspec
 
-from compaction.attempts import attempt_of
 from compaction.compactor import Compacted, Compactor, Prepared
 from compaction.continuations import CONTINUATIONS
 from compaction.handoff import hand_off
@@ -16,10 +15,11 @@ from compaction.maintaining.decisions import IN_A_ROW, Occasion, open_for, opens
 from compaction.maintaining.rules import GivenUp, Remedy, continues, failure_message, is_recovery
 from compaction.maintaining.settings import Promotion, Settings
 from compaction.navigation.navigate import move_to
-from compaction.overtaken import WENT_ON, went_on
 from compaction.part import Reason
-from compaction.summaries.summary import Wishes
+from compaction.plan import WENT_ON, went_on
 from compaction.summarizers import CancelledError, SummarizerError
+from compaction.summarizers.asking import attempt_of
+from compaction.summary import Wishes
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.records import DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours

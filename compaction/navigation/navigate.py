@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from compaction.navigation.branch import SAYS_NOTHING, branch_summary
-from compaction.overtaken import LEFT
+from compaction.plan import LEFT
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.event import Event, Parent

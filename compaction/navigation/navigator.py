@@ -12,8 +12,7 @@ from compaction.navigation.branch import says_anything
 from compaction.navigation.navigate import Move, OvertakenError, Written, go, plan_move
 from compaction.navigation.summarize_branch import summarize_branch
 from compaction.part import Limits
-from compaction.summaries.request_record import request_record
-from compaction.summarizers.asking import Asker, Reply
+from compaction.summarizers.asking import Asker, Reply, request_record
 from compaction.templates import Source
 from eventstore.records import Attempt, Decision, DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours

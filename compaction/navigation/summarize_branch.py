@@ -7,13 +7,12 @@ from typing import Final
 
 import msgspec
 
-from compaction.attempts import attempt_recorded
 from compaction.navigation.branch import entries_for_summary
 from compaction.navigation.navigate import Move
 from compaction.part import Limits
 from compaction.prompts import SERIALIZED, serialized_prompt
-from compaction.summaries.folding import grouped, last_fitting
-from compaction.summarizers.asking import Asker, Reply, ask
+from compaction.summarizers.asking import Asker, Reply, ask, attempt_recorded
+from compaction.summarizers.folding import grouped, last_fitting
 from compaction.templates import SYSTEM, Source, Template, find, with_session, with_text
 from compaction.triggers import Threshold
 from eventstore.checked import checked

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from compaction.prompts import Prompt, reminded
-from compaction.summarizers.onlooker import Nobody, Onlooker
 from compaction.summarizers.refusal import without_secrets
 from compaction.summarizers.summarizer import (
     Answer,
@@ -24,8 +24,76 @@ from compaction.summarizers.summarizer import (
     SummarizerError,
 )
 from compaction.templates import missing_sections, stripped
+from eventstore.errors import RefoldError
 from eventstore.javascript import well_formed
+from eventstore.records import Attempt
 from eventstore.views import Usage
+from eventstore.writing import SessionWriter
+
+
+class Onlooker(Protocol):
+    """Is told of requests while they are made, by several threads at once."""
+
+    def waiting_for(self, whom: str) -> AbstractContextManager[object]:
+        """A block in which an answer is waited for, of a summarizer by its name and its model."""
+
+    def note(self, what: str) -> None:
+        """A line about a request that failed, and what is done next."""
+
+
+class Nobody:
+    """No onlooker."""
+
+    def waiting_for(self, whom: str) -> AbstractContextManager[object]:
+        """A block like any other."""
+        del whom
+        return nullcontext()
+
+    def note(self, what: str) -> None:
+        """Nothing."""
+
+
+def request_record(
+    requests: Sequence[dict[str, Any]], *, missing: Sequence[str] = (), left_out: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Every request, the model that answered last, and what they used together; {} where nobody was asked.
+
+    `missing` are sections that the summary lacks, `left_out` ids of messages that were too long for any prompt.
+    """
+    if not requests:
+        return {}
+    usage = [request["usage"] for request in requests if "usage" in request]
+    answered = [request for request in requests if "answer" in request and "model" in request]
+    record: dict[str, Any] = {"requests": list(requests)}
+    record |= {"model": answered[-1]["model"]} if answered else {}
+    record |= {"usage": {name: sum(each[name] for each in usage) for name in usage[0]}} if usage else {}
+    record |= {"missingSections": list(missing)} if missing else {}
+    return record | ({"leftOut": list(left_out)} if left_out else {})
+
+
+@contextmanager
+def attempt_recorded(
+    writer: SessionWriter, reason: str, policy: str = "", *, answered: Sequence[dict[str, Any]] = ()
+) -> Iterator[None]:
+    """Where a request fails meanwhile, is called off, or cannot even be made, append an `attempt`; the error goes on.
+
+    It has the attempt's id from there on. `reason` is what it was asked for, `policy` by which policy, "" for none.
+    `answered` are the records of requests that went through before: what they cost is told, and what they brought.
+    """
+    try:
+        yield
+    except RefoldError as error:
+        by_policy = {"policy": policy} if policy else {}
+        requests = [*answered, *getattr(error, "requests", [])]
+        request = {"reason": reason, **by_policy, "requests": requests}
+        (error.attempt,) = writer.append(Attempt(request=request, error=str(error)))
+        raise
+
+
+def attempt_of(error: RefoldError) -> list[str]:
+    """The id of the attempt that was put down of an error, [] for none."""
+    return [error.attempt] if error.attempt else []
+
 
 RETRIES: Final = 2
 """How often a request that failed for a passing reason is sent again."""

@@ -6,9 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from compaction.attempts import attempt_of, attempt_recorded
 from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.asking import AskingError
+from compaction.summarizers.asking import AskingError, attempt_of, attempt_recorded
 from eventstore.errors import NotFoundError
 from eventstore.records import Attempt, record_of
 from tests.support.events import events, version

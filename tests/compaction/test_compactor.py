@@ -7,10 +7,10 @@ import json
 import pytest
 
 from compaction.compactor import Compactor
-from compaction.summaries.summary import Wishes
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
 from compaction.summarizers.extractive import ExtractiveSummarizer
+from compaction.summary import Wishes
 from compaction.templates import from_folder
 from eventstore.errors import NotFoundError
 from eventstore.event import NewEvent

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from compaction.hooks import Cancel, Hooks, Prompted, Supplied
-from compaction.summaries.summary import Wishes
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import AskingError
+from compaction.summary import Wishes
 from eventstore.errors import CorruptionError
 from eventstore.formats.pi.export import pi_line
 from eventstore.records import ModelChange, record_of

@@ -6,7 +6,7 @@ import pytest
 
 from compaction.cuts import LastMessages
 from compaction.hooks import Hooks, Supplied
-from compaction.overtaken import COMPACTED
+from compaction.plan import COMPACTED
 from compaction.policy.model import Restoring
 from eventstore.errors import VersionConflictError
 from eventstore.records import CustomMessage

@@ -9,7 +9,7 @@ from compaction.cuts import LastMessages, TailTurn
 from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
 from compaction.policy.model import Restoring
-from compaction.summaries.summary import Summary
+from compaction.summary import Summary
 from compaction.triggers import Threshold
 from eventstore.event import Parent
 from eventstore.records import FileOperations

@@ -7,10 +7,10 @@ import pytest
 
 from compaction.cuts import KeepRecent, TailTurn
 from compaction.estimate import Estimate, estimate
+from compaction.file_tags import with_file_tags
 from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
 from compaction.policy.model import Policy, Prompting, Restoring
-from compaction.summaries.file_tags import with_file_tags
 from eventstore.records import FileOperations
 from projections.context.cursor import stand
 from tests.compaction.rewrites.contexts import TOKENS, long

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.overtaken import COMPACTED, LEFT, WENT_ON, overtaken, went_on
+from compaction.plan import COMPACTED, LEFT, WENT_ON, overtaken, went_on
 from eventstore.records import Compaction, CustomMessage, Label, Undone
 from projections.context.cursor import stand
 from tests.support.events import version

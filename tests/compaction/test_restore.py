@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from compaction.composing import RESTORED, fewer, restored
 from compaction.policy.load import preset
 from compaction.policy.model import Restoring
-from compaction.restore import RESTORED, fewer, restored
 from compaction.rewrites import Micro
 from compaction.rewriting import record_rewrites
 from compaction.undo import undo

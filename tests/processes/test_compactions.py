@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compaction.overtaken import COMPACTED, LEFT
+from compaction.plan import COMPACTED, LEFT
 from eventstore import open_store
 from eventstore.verify import verify
 from tests.cli import long_talk

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compaction.overtaken import LEFT
+from compaction.plan import LEFT
 from eventstore import open_store
 from eventstore.records import LeafMoved, compose
 from eventstore.verify import verify

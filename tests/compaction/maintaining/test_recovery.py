@@ -9,8 +9,7 @@ from compaction.hooks import Hooks
 from compaction.maintaining.maintainer import Maintainer
 from compaction.maintaining.rules import OF_ANOTHER_MODEL, SMALL_ENOUGH, failure_message, on_error
 from compaction.maintaining.settings import Settings
-from compaction.overtaken import LEFT, WENT_ON
-from compaction.plan import ALL_TOGETHER, NOTHING_SAID
+from compaction.plan import ALL_TOGETHER, LEFT, NOTHING_SAID, WENT_ON
 from compaction.rewrites import Mask
 from compaction.summarizers import SummarizerError
 from compaction.triggers import Threshold

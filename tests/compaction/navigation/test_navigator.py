@@ -11,8 +11,8 @@ from compaction import record_compaction
 from compaction.hooks import Cancel, Hooks, Supplied
 from compaction.navigation.navigate import GREW, Move, go
 from compaction.navigation.navigator import NOTHING_TO_SUMMARIZE, Navigator
-from compaction.overtaken import LEFT
 from compaction.part import Limits
+from compaction.plan import LEFT
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
 from compaction.summarizers.recorded import RecordedSummarizer

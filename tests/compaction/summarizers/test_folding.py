@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.summaries.folding import MOST_REFUSALS, Folded, fold, grouped, last_fitting
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.asking import AskingError, Reply
+from compaction.summarizers.folding import MOST_REFUSALS, Folded, fold, grouped, last_fitting
 from projections.context.parts import Fate, Part
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.summaries.file_tags import with_file_tags
+from compaction.file_tags import with_file_tags
 from eventstore.records import FileOperations
 from tests.support.growth import NO_SQUARE, times_as_long
 

@@ -23,10 +23,9 @@ from compaction.prompts import (
     short_budget,
     turn_prefix_budget,
 )
-from compaction.summaries.folding import Folded, Group, fold, grouped, last_fitting
-from compaction.summaries.request_record import request_record
 from compaction.summarizers import CancelledError
-from compaction.summarizers.asking import Asker, AskingError, Reply, ask
+from compaction.summarizers.asking import Asker, AskingError, Reply, ask, request_record
+from compaction.summarizers.folding import Folded, Group, fold, grouped, last_fitting
 from compaction.templates import SYSTEM, Source, Template, find, with_text
 from eventstore.formats import view_of_message
 from projections.context.parts import Part
