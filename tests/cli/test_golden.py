@@ -23,3 +23,5 @@ def test_a_command_prints_what_its_golden_file_holds(name: str) -> None:
 def test_every_command_has_its_golden_file_and_there_is_no_other() -> None:
     assert list(SCENES) == ["refold", *COMMANDS]
     assert {path.name for path in FOLDER.glob("*.txt")} == {f"{name}.txt" for name in SCENES}
+    modules = {"__init__", "refold", *(module for module, _ in COMMANDS.values())}
+    assert {path.stem for path in (FOLDER / "scenes").glob("*.py")} == modules
