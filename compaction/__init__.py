@@ -1,6 +1,6 @@
 """Event producers: what makes contexts smaller appends events, and what those say is recomputed from the log.
 
-All but the lightest names are imported when they are first asked for: who undoes needs no summarizer.
+Names are imported when they are first asked for: undo needs no summarizer.
 """
 
 from __future__ import annotations
@@ -8,17 +8,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-# Not put off: these functions go by the names of their modules, which would stand in their place once imported.
-from compaction.fork import fork
-from compaction.undo import plan_undo, undo
-
 if TYPE_CHECKING:
+    from compaction.branching.fork import fork
+    from compaction.branching.move import Navigator, go, move_to, plan_move
+    from compaction.branching.summarize import record_branch_summary
+    from compaction.branching.undo import plan_undo, undo
     from compaction.compactor import Compactor
     from compaction.composing import record_compaction
     from compaction.maintaining.maintainer import Maintainer
-    from compaction.navigation.branch import record_branch_summary
-    from compaction.navigation.navigate import go, move_to, plan_move
-    from compaction.navigation.navigator import Navigator
     from compaction.rewriting import record_rewrite
 
 __all__ = [
@@ -39,13 +36,16 @@ __all__ = [
 _MODULES: Final = {
     "Compactor": "compaction.compactor",
     "Maintainer": "compaction.maintaining.maintainer",
-    "Navigator": "compaction.navigation.navigator",
-    "go": "compaction.navigation.navigate",
-    "move_to": "compaction.navigation.navigate",
-    "plan_move": "compaction.navigation.navigate",
-    "record_branch_summary": "compaction.navigation.branch",
+    "Navigator": "compaction.branching.move",
+    "fork": "compaction.branching.fork",
+    "go": "compaction.branching.move",
+    "move_to": "compaction.branching.move",
+    "plan_move": "compaction.branching.move",
+    "plan_undo": "compaction.branching.undo",
+    "record_branch_summary": "compaction.branching.summarize",
     "record_compaction": "compaction.composing",
     "record_rewrite": "compaction.rewriting",
+    "undo": "compaction.branching.undo",
 }
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from compaction.cuts import cut_before
-from compaction.navigation.navigate import Move
 from compaction.plan import Plan
 from eventstore.records import Decision, DecisionOutcome
 from eventstore.writing import SessionWriter
+
+if TYPE_CHECKING:
+    from compaction.branching.move import Move
 
 GROUP: Final = "refold.hooks"
 """The group of entry points that give a `Hooks`, or a function that makes one."""
@@ -100,17 +102,17 @@ def recorded_troubles(writer: SessionWriter, policy: str = "") -> Iterator[Troub
 
 
 def decided(
-    hooks: Sequence[Hooks], name: str, about: Plan | Move, troubles: Troubles
+    hooks: Sequence[Hooks], name: str, about: Plan | Move, troubles: Troubles, *, takes_summary: bool = True
 ) -> Cancel | Supplied | None:
     """Ask hooks before something is done, and return what the first says that cancels, or supplies what can be used.
 
-    A summary that nobody requested is passed over, and so, as a trouble, is one that keeps from where nothing can be
-    kept from.
+    Unless it `takes_summary`, one that is supplied is passed over. So, as a trouble, is one that keeps from where
+    nothing can be kept from.
     """
     for each in hooks:
         said: Cancel | Supplied | None = troubles.ask(each, name, about)
         if isinstance(said, Supplied):
-            if isinstance(about, Move) and not about.summary_requested:
+            if not takes_summary:
                 continue
             if isinstance(about, Plan) and (problem := _misplaced(said, about)):
                 troubles.append(f"hook {each.name}, {name}: {problem}")

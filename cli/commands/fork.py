@@ -26,7 +26,7 @@ def command(
     """
     from cli.output import counted, echo_json, echo_text, unbroken
     from cli.store import check_new_name, opened_session, resolve_leaf
-    from compaction.fork import fork
+    from compaction.branching.fork import fork
 
     if whole and leaf:
         raise click.UsageError("--whole and --leaf exclude each other: all of a session, or one branch", ctx)

@@ -11,8 +11,7 @@ from cli.compacting import Asking, asking_options, window_option
 from cli.options import json_option, utf8
 
 if TYPE_CHECKING:
-    from compaction.navigation.navigate import Move
-    from compaction.navigation.navigator import Gone, Navigator
+    from compaction.branching.move import Gone, Move, Navigator
     from compaction.summarizers.asking import Asker
 
 
@@ -68,7 +67,7 @@ def command(
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf
     from cli.summarizing import cancellable, told_what_to_do
-    from compaction.navigation.navigate import go
+    from compaction.branching.move import go
     from eventstore.writing import SessionWriter
 
     _check_options(ctx, summary, instructions, asking)
@@ -101,8 +100,8 @@ def _check_options(ctx: click.Context, summary: str | None, instructions: str | 
 
 def _navigator(asker: Asker | None, window: int) -> Navigator:
     from cli.compacting import template_sources
+    from compaction.branching.move import Navigator
     from compaction.hooks import installed_hooks
-    from compaction.navigation.navigator import Navigator
     from compaction.part import Limits
     from projections.tokens import counter
 

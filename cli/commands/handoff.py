@@ -51,7 +51,7 @@ def command(
     from cli.output import echo_json, echo_note, echo_text, unbroken
     from cli.store import opened_session
     from cli.summarizing import cancellable, told_what_to_do
-    from compaction.handoff import hand_off
+    from compaction.branching.handoff import hand_off
     from eventstore.writing import SessionWriter
 
     with opened_session(ctx, session) as (log, name), told_what_to_do(ctx), cancellable(ctx) as interrupt:

@@ -9,7 +9,7 @@ import click
 from cli.options import json_option
 
 if TYPE_CHECKING:
-    from compaction.undo import Undo
+    from compaction.branching.undo import Undo
     from projections.context.parts import Context
 
 
@@ -33,7 +33,7 @@ def command(ctx: click.Context, session: str, event: str | None, *, dry_run: boo
     """
     from cli.output import echo_json
     from cli.store import opened_session, resolve_event
-    from compaction.undo import context_after, plan_undo, undo
+    from compaction.branching.undo import context_after, plan_undo, undo
     from eventstore.writing import SessionWriter
     from projections.context.build import build_context
 

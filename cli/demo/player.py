@@ -14,9 +14,9 @@ from typing import Final
 
 import msgspec
 
+from compaction.branching.move import Navigator
 from compaction.compactor import Compactor
 from compaction.maintaining.maintainer import Maintainer
-from compaction.navigation.navigator import Navigator
 from compaction.part import Limits
 from compaction.policy.load import parse
 from compaction.summarizers.asking import Asker

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from compaction.branching.move import Navigator
 from compaction.compactor import Compacted, Compactor
 from compaction.maintaining import rules
 from compaction.maintaining.advice import Advice, after
@@ -17,7 +18,6 @@ from compaction.maintaining.overrides import compactor_with
 from compaction.maintaining.remedies import Remedies
 from compaction.maintaining.running import Running
 from compaction.maintaining.settings import Settings
-from compaction.navigation.navigator import Navigator
 from compaction.part import Reason
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.refusal import one_line

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 import msgspec
 
+from compaction.branching.handoff import hand_off
+from compaction.branching.move import move_to
 from compaction.compactor import Compacted, Compactor, Prepared
 from compaction.continuations import CONTINUATIONS
-from compaction.handoff import hand_off
 from compaction.maintaining.advice import Advice, after
 from compaction.maintaining.decisions import IN_A_ROW, Occasion, open_for, opens, past
 from compaction.maintaining.rules import GivenUp, Remedy, continues, failure_message, is_recovery
 from compaction.maintaining.settings import Promotion, Settings
-from compaction.navigation.navigate import move_to
 from compaction.part import Reason
 from compaction.plan import WENT_ON, went_on
 from compaction.summarizers import CancelledError, SummarizerError

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from compaction.branching.undo import undo
 from compaction.compactor import Compactor
 from compaction.cuts import LastMessages, TailTurn
 from compaction.part import Limits
@@ -20,7 +21,6 @@ from compaction.policy.model import Prompting
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.asking import Asker
 from compaction.summarizers.messages_request import messages_request
-from compaction.undo import undo
 from eventstore.formats import view_of_message
 from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, record_of

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from compaction.branching.undo import undo
 from compaction.composing import RESTORED, fewer, restored
 from compaction.policy.load import preset
 from compaction.policy.model import Restoring
 from compaction.rewrites import Micro
 from compaction.rewriting import record_rewrites
-from compaction.undo import undo
 from projections.context.build import build_context
 from projections.context.cursor import newest_first, stand
 from projections.tokens import counter

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from compaction.branching.move import move_to
+from compaction.branching.undo import undo
 from compaction.compactor import Compactor
-from compaction.navigation.navigate import move_to
 from compaction.part import Limits
 from compaction.policy.load import preset, preset_names
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.asking import Asker
 from compaction.summarizers.extractive import ExtractiveSummarizer
-from compaction.undo import undo
 from eventstore.files.importing import import_file
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from compaction.branching.undo import undo
 from compaction.cuts import LastMessages
 from compaction.maintaining.compact_tool import DONE, answer_calls, compact_calls
 from compaction.maintaining.rules import failure_message
 from compaction.maintaining.settings import Settings
 from compaction.policy.model import Restoring
 from compaction.triggers import Threshold
-from compaction.undo import undo
 from eventstore.records import CustomMessage
 from projections.context.build import build_context
 from projections.renderers.anthropic import render

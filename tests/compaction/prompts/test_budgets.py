@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.navigation.summarize_branch import MOST_OUTPUT as MOST_OF_A_BRANCH
+from compaction.branching.summarize import MOST_OUTPUT as MOST_OF_A_BRANCH
 from compaction.policy.load import preset
 from compaction.prompts import output_budget, short_budget, turn_prefix_budget
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from compaction.branching.handoff import hand_off
+from compaction.branching.undo import undo
 from compaction.compactor import Compactor
-from compaction.handoff import hand_off
 from compaction.part import Limits
 from compaction.policy.load import preset
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import ask
 from compaction.summarizers.recorded import RecordedSummarizer
-from compaction.undo import undo
 from eventstore.event import Parent
 from eventstore.records import Attempt, CustomMessage, Decision, record_of
 from eventstore.writing import SessionWriter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.navigation.navigator import Navigator
+from compaction.branching.move import Navigator
 from compaction.part import Limits
 from compaction.summarizers.asking import Asker
 from compaction.triggers import DEFAULT_RESERVE

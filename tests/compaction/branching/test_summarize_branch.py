@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from compaction.navigation.navigate import plan_move
-from compaction.navigation.summarize_branch import MOST_OUTPUT, summarize_branch
+from compaction.branching.move import plan_move
+from compaction.branching.summarize import MOST_OUTPUT, summarize_branch
+from compaction.branching.undo import undo
 from compaction.part import Limits
 from compaction.prompts import serialized
 from compaction.summarizers import CancelledError
 from compaction.summarizers.asking import Asker
 from compaction.triggers import DEFAULT_RESERVE
-from compaction.undo import undo
 from eventstore.records import Compaction, Custom, Label, record_of
 from projections.tokens import counter
 from tests.compaction.scripted import Scripted, long
@@ -34,7 +34,7 @@ def summarized(story: Any, scribe: Any, *, tokens: int = 10_000, **options: Any)
     """The summary of what is behind `e1`, for a model that has room for so many tokens of it."""
     return summarize_branch(
         story.writer,
-        plan_move(story.log, story.session, "e1"),
+        plan_move(story.log, story.session, "e1").to_summarize,
         Asker(summarizers=[scribe], wait=lambda _: None),
         limits=Limits(window=DEFAULT_RESERVE + tokens),
         tokens=counter("utf16/4"),

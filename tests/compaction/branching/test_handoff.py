@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from compaction.handoff import hand_off
+from compaction.branching.handoff import hand_off
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.anthropic import AnthropicSummarizer
 from compaction.summarizers.asking import Asker, AskingError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compaction import fork, move_to, record_branch_summary, record_compaction, record_rewrite, undo
+from compaction import move_to, record_branch_summary, record_compaction, record_rewrite
+from compaction.branching import fork, undo
 from eventstore.errors import BadInputError
 from eventstore.records import (
     Decision,

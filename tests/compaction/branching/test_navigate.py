@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction import go, move_to, plan_move, record_branch_summary
-from compaction.navigation.branch import PREAMBLE
+from compaction.branching.summarize import PREAMBLE
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.memory import MemoryLog
 from eventstore.records import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compaction import move_to, undo
+from compaction import move_to
+from compaction.branching import undo
 from projections.tree import tree
 from tests.compaction.forks import forked, shown
 from tests.support.events import event, events, message, undone

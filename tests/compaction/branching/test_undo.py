@@ -6,16 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import (
-    go,
-    move_to,
-    plan_undo,
-    record_branch_summary,
-    record_compaction,
-    record_rewrite,
-    undo,
-)
-from compaction.undo import context_after
+from compaction import go, move_to, plan_undo, record_branch_summary, record_compaction, record_rewrite
+from compaction.branching import undo
+from compaction.branching.undo import context_after
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.memory import MemoryLog
 from eventstore.records import (

@@ -1,14 +1,18 @@
-"""Going elsewhere in a session's tree: what a move would do, and the move."""
+"""Move to another entry of a session's tree: hooks have a say, and what is left is summarized."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal
 
 import msgspec
 
-from compaction.navigation.branch import SAYS_NOTHING, branch_summary
+from compaction.branching.summarize import SAYS_NOTHING, branch_summary, says_anything, summarize_branch
+from compaction.hooks import Cancel, Hooks, Supplied, decided, recorded_troubles
+from compaction.part import Limits
 from compaction.plan import LEFT
+from compaction.summarizers.asking import Asker, Reply, request_record
+from compaction.templates import Source
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.event import Event, Parent
@@ -17,11 +21,12 @@ from eventstore.formats import view_of_event
 from eventstore.frame import decode, header_of
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.log import EventLog, Snapshot
-from eventstore.records import FileOperations, Label, LeafMoved, Record
-from eventstore.writing import SessionWriter
+from eventstore.records import Attempt, Decision, DecisionOutcome, FileOperations, Label, LeafMoved, Record
+from eventstore.writing import SessionWriter, until_ours
 from projections.audit.coverage import bears_message
 from projections.context.cursor import Leaf, Standpoint, entry_id, stand
 from projections.files import files_of
+from projections.tokens import Counter
 
 GREW: Final = "the branch has grown meanwhile"
 _SAYS_NOTHING: Final = frozenset(CODE_OF_KIND[kind] for kind in SAYS_NOTHING)
@@ -207,3 +212,107 @@ def move_to(writer: SessionWriter, target: Leaf, *, expected: int | None = None)
         left, parent = (entry_id(snapshot, writer.session, at.leaf) for at in (here, there))
     since = version if expected is None else expected
     return writer.append(LeafMoved(from_id=left or ""), parent=parent, expected=since)[0]
+
+
+NOTHING_TO_SUMMARIZE: Final = "what is left holds no message to summarize"
+
+
+class Gone(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a move.
+
+    `outcome`: it was made, a hook called it off, or others have changed what it leaves while a summary of that was
+    made. `reason` is why, or why it was made without the summary that somebody was there to write. `is_summarized`:
+    what is left has a summary. `events` are the ids of what was appended; `missing` the sections that the summary
+    lacks; `troubles` what hooks that raised said.
+    """
+
+    outcome: Literal["moved", "cancelled", "overtaken"]
+    move: Move
+    reason: str = ""
+    is_summarized: bool = False
+    events: list[str] = []
+    missing: list[str] = []
+    troubles: list[str] = []
+
+
+class Navigator(msgspec.Struct, frozen=True, kw_only=True):
+    """How one goes elsewhere in sessions: who summarizes what is left, for which model, with which hooks.
+
+    Without an `asker` nobody does. `tokens` counts; `sources` are where templates are looked for before those
+    that come with refold; `reserve` tokens of the window stay free; None: 16,384, and in a small window
+    15 % of it.
+    """
+
+    limits: Limits
+    tokens: Counter
+    asker: Asker | None = None
+    sources: Sequence[Source] = ()
+    hooks: Sequence[Hooks] = ()
+    reserve: int | None = None
+
+    def go(
+        self,
+        writer: SessionWriter,
+        target: Leaf,
+        *,
+        summary: str | None = None,
+        instructions: str = "",
+        label: str | None = None,
+    ) -> Gone:
+        """Go to an entry, or to `ROOT`, with the summary that is given, that a hook supplies, or that is asked for.
+
+        Hooks are told whether a summary is requested, and one that they supply is used only then. Where nothing is
+        left that says anything, none is asked for. A request that fails or is cancelled leaves the tree as it was,
+        and an `attempt`. So does one during which others have said more on the branch, have compacted it, undone
+        something, or left it: its summary is not of what would be left. Raises what `go` does, AskingError,
+        CancelledError.
+        """
+        move = plan_move(writer.log, writer.session, target)
+        is_requested = summary is None and self.asker is not None
+        move = msgspec.structs.replace(move, summary_requested=is_requested)
+        with recorded_troubles(writer) as troubles:
+            said = decided(self.hooks, "before_move", move, troubles, takes_summary=is_requested)
+            if isinstance(said, Cancel):
+                writer.append(Decision(outcome=DecisionOutcome.CANCELLED, reason=said.reason))
+                return Gone(outcome="cancelled", move=move, reason=said.reason, troubles=troubles)
+            asked, reason = None, ""
+            written = None if summary is None else Written(text=summary, of=move)
+            if isinstance(said, Supplied) and says_anything(move.to_summarize):
+                written = Written(text=said.summary, is_supplied=True, details=said.details, of=move)
+            elif written is None and self.asker is not None:
+                asked = self._asked(writer, move, self.asker, instructions)
+                if asked is None:
+                    reason = NOTHING_TO_SUMMARIZE
+                else:
+                    request = request_record(asked.requests, missing=asked.missing)
+                    written = Written(text=asked.text, request=request, of=move)
+            try:
+                moved = until_ours(lambda: go(writer, target, summary=written, label=label))
+            except OvertakenError as error:
+                if asked is not None:
+                    request = {"reason": "branch", "requests": asked.requests}
+                    writer.append(Attempt(request=request, error=str(error)))
+                return Gone(outcome="overtaken", move=move, reason=str(error), troubles=troubles)
+            for hooks in self.hooks:
+                troubles.ask(hooks, "after_move", list(moved.events))
+        return Gone(
+            outcome="moved",
+            move=moved.move,
+            reason=reason,
+            is_summarized=written is not None,
+            events=list(moved.events),
+            missing=asked.missing if asked else [],
+            troubles=troubles,
+        )
+
+    def _asked(self, writer: SessionWriter, move: Move, asker: Asker, instructions: str) -> Reply | None:
+        return summarize_branch(
+            writer,
+            move.to_summarize,
+            asker,
+            limits=self.limits,
+            tokens=self.tokens,
+            sources=self.sources,
+            instructions=instructions,
+            reserve=self.reserve,
+        )

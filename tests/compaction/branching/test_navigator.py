@@ -8,15 +8,14 @@ import msgspec
 import pytest
 
 from compaction import record_compaction
+from compaction.branching.move import GREW, NOTHING_TO_SUMMARIZE, Move, Navigator, go
+from compaction.branching.undo import undo
 from compaction.hooks import Cancel, Hooks, Supplied
-from compaction.navigation.navigate import GREW, Move, go
-from compaction.navigation.navigator import NOTHING_TO_SUMMARIZE, Navigator
 from compaction.part import Limits
 from compaction.plan import LEFT
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
 from compaction.summarizers.recorded import RecordedSummarizer
-from compaction.undo import undo
 from eventstore.records import (
     Custom,
     Label,

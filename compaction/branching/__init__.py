@@ -1,0 +1,1 @@
+"""Move about in a session's tree, fork it, undo what was appended, hand a session off."""

@@ -1,1 +1,0 @@
-"""Moving about in a session's tree, and telling where it goes on what was left."""
