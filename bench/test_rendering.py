@@ -8,9 +8,9 @@ import pytest
 
 from eventstore import open_store
 from projections.context.build import build_context
-from projections.renderers.anthropic import Rule, render
 from projections.requests import request as request_for
-from projections.validators import validator_named
+from projections.requests import validator_named
+from projections.requests.anthropic.renderer import Rule, render
 
 MESSAGES = (60, 1000)
 

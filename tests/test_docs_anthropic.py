@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from projections.renderers.anthropic import Rule
-from projections.validators.anthropic import Rule as Validated
+from projections.requests.anthropic.renderer import Rule
+from projections.requests.anthropic.validator import Rule as Validated
 
 PAGE = (Path(__file__).parent.parent / "docs" / "anthropic.md").read_text("utf-8")
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from projections.context.parts import Context, Part
-    from projections.renderers.rendering import Repair
     from projections.requests import Request
+    from projections.requests.base import Repair
     from projections.tokens import Counter
 
 

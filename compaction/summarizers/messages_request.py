@@ -10,9 +10,9 @@ from eventstore.errors import BadInputError
 from eventstore.javascript import stringify
 from projections.context.parts import Context, Fate, Part
 from projections.requests import Request, request
+from projections.requests.anthropic.validator import Rule
+from projections.requests.base import Violation
 from projections.settings import Settings
-from projections.validators import Violation
-from projections.validators.anthropic import Rule
 
 
 def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> Request:

@@ -10,8 +10,8 @@ import click
 import pytest
 
 from eventstore.errors import BadInputError
-from projections.renderers.anthropic import render
-from projections.validators import validator_named
+from projections.requests import validator_named
+from projections.requests.anthropic.renderer import render
 from tests.cli.running import Refold
 from tests.cli.tale import ENTRIES, SESSION
 from tests.support.pi_files import line

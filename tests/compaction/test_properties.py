@@ -27,9 +27,9 @@ from eventstore.records import Rewrite, record_of
 from eventstore.views import answered
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
-from projections.renderers.anthropic import render
+from projections.requests.anthropic.renderer import render
+from projections.requests.anthropic.validator import validate
 from projections.tokens import counter
-from projections.validators.anthropic import validate
 from tests.compaction.scripted import Scripted
 from tests.compaction.sessions import calling, cuts, sessions, small
 from tests.compaction.sessions import policies as any_policies

@@ -19,8 +19,8 @@ from compaction.summarizers.summarizer import DeadlineError
 from compaction.summary import Wishes
 from eventstore.records import record_of
 from projections.context.build import build_context
-from projections.renderers.anthropic import render
-from projections.validators import validator_named
+from projections.requests import validator_named
+from projections.requests.anthropic.renderer import render
 from tests.compaction.scripted import Scripted, compactor, complete, long, policy, prompting, turns
 from tests.compaction.summarizers.asked import Clock, asker
 from tests.support.events import events

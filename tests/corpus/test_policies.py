@@ -16,9 +16,9 @@ from eventstore.files.importing import import_file
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
 from projections.context.cursor import path, stand
-from projections.renderers.anthropic import render
+from projections.requests.anthropic.renderer import render
+from projections.requests.anthropic.validator import validate
 from projections.tokens import counter
-from projections.validators.anthropic import validate
 
 FILES = ("pi-mono-before-compaction.v1", "pi-mono-before-compaction.v3", "pi-mono-large-session.v1")
 SHARES = (0.5, 1.0)

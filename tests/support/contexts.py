@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from projections.context.parts import Context, Fate, Part
-from projections.renderers.anthropic import render
-from projections.renderers.rendering import Rendered
+from projections.requests.anthropic.renderer import render
+from projections.requests.base import Rendered
 from projections.settings import Model, Settings
 from tests.support.talk import Json
 

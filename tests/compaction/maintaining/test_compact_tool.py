@@ -13,7 +13,7 @@ from compaction.policy.model import Restoring
 from compaction.triggers import Threshold
 from eventstore.records import CustomMessage
 from projections.context.build import build_context
-from projections.renderers.anthropic import render
+from projections.requests.anthropic.renderer import render
 from tests.compaction.maintaining.maintained import (
     LARGER,
     NO_MODEL,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import AskingError, ask
 from compaction.summarizers.messages_request import body_to_send, messages_request
-from projections.renderers.anthropic import render
+from projections.requests import validator_named
+from projections.requests.anthropic.renderer import render
 from projections.settings import Model
-from projections.validators import validator_named
 from tests.compaction.summarizers.asked import MODEL, Saying, asker, claude, live, never, prompt
 from tests.support.contexts import context_of
 from tests.support.messages_api import says

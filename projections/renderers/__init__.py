@@ -1,1 +1,0 @@
-"""Contexts as others want them: an API's request, a harness's messages, text."""

@@ -1,0 +1,1 @@
+"""The requests of Anthropic's Messages API."""

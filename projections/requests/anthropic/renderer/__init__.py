@@ -1,0 +1,199 @@
+"""A context as the body of a request to Anthropic's Messages API: faithful where that is valid, repaired where not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.errors import BadInputError
+from eventstore.views import Message
+from projections.context.parts import Context
+from projections.placements import stand_in
+from projections.requests.anthropic.renderer.blocks import Block, cached, has_breakpoint, quoted, text_block
+from projections.requests.anthropic.renderer.contents import Author, Contents
+from projections.requests.anthropic.renderer.conversation import Conversation, Turn
+from projections.requests.anthropic.renderer.native import COMPACTION, Said, said, since_compaction
+from projections.requests.anthropic.renderer.repairs import Note, Repairs, Rule
+from projections.requests.base import Rendered
+
+MOST_BREAKPOINTS: Final = 4
+
+
+class Breakpoints(msgspec.Struct, frozen=True):
+    """What a cache breakpoint stands behind: the tools, the system prompt, the last block of turns by their numbers."""
+
+    tools: bool
+    system: bool
+    turns: frozenset[int]
+
+
+_PREFIX: Final = -1
+"""In place of a turn's number: what comes before all of them."""
+
+
+def breakpoints(
+    turns: Sequence[Turn], most: int, *, has_tools: bool, has_system: bool, taken: int = 0
+) -> Breakpoints:
+    """At most so many breakpoints, where the next request is likeliest to begin with the same bytes.
+
+    `taken` are set already, and count among those that the API takes.
+    The API reads tools, then system prompt, then messages, so that one breakpoint behind the system prompt
+    covers the tools, too. First comes the newest of the user's turns that is settled: all of this request. Then
+    system prompt and tools, which other conversations share. Then the user's turns before: there the requests
+    before this one ended, and theirs is found without the API looking back over more than its 20 blocks.
+    """
+    most = max(min(most, MOST_BREAKPOINTS - taken), 0)
+    wanted = set(islice(_in_order(turns, has_prefix=has_tools or has_system), most))
+    return Breakpoints(
+        tools=_PREFIX in wanted and not has_system,
+        system=_PREFIX in wanted and has_system,
+        turns=frozenset(wanted - {_PREFIX}),
+    )
+
+
+def _in_order(turns: Sequence[Turn], *, has_prefix: bool) -> Iterator[int]:
+    users = [
+        number
+        for number in range(len(turns) - 1, -1, -1)
+        if turns[number].role == "user" and turns[number].is_settled
+    ]
+    yield from users[:1]
+    if has_prefix:
+        yield _PREFIX
+    yield from users[1:]
+
+
+DEFAULT_MAX_TOKENS: Final = 8192
+"""What every model in service can write at once."""
+_PROVIDER: Final = "anthropic"
+_TOLD_BY_USERS: Final = ("user", "custom")
+_NOTHING_IN_IT: Final = "left out: there is nothing in it"
+
+
+def render(
+    context: Context,
+    *,
+    model: str | None = None,
+    max_tokens: int = DEFAULT_MAX_TOKENS,
+    system: str | None = None,
+    tools: bytes | None = None,
+    cache_breakpoints: int = 0,
+    forbids_tools: bool = False,
+    caches_messages: bool = False,
+    streams: bool = False,
+) -> Rendered:
+    """The body of a request for what the model is sent at a context's leaf: same context, same bytes.
+
+    The options are those of `Options`; another model than the context's is one of Anthropic's. What no repair can
+    mend is left for a validator to find: a context without messages, or without a model. Raises BadInputError
+    for tools that are no JSON list of objects.
+    """
+    messages, left_out = since_compaction([said(part) for part in context.parts])
+    repairs, author = Repairs(left_out), _author(context, model)
+    turns = _turns(messages, Contents(messages, author), repairs)
+    definitions = None if tools is None else _definitions(tools)
+    marks = breakpoints(
+        turns,
+        cache_breakpoints,
+        has_tools=bool(definitions),
+        has_system=bool(system),
+        taken=caches_messages + _given(definitions or [], turns),
+    )
+    fields = [b'"model":%s' % quoted(author.model, _unnoted), b'"max_tokens":%d' % max_tokens]
+    if definitions is not None:
+        fields.append(b'"tools":[%s]' % _joined(definitions, is_cached=marks.tools))
+    if system is not None:
+        fields.append(b'"system":' + _system(system, is_cached=marks.system))
+    fields.append(b'"messages":[%s]' % b",".join(_messages(turns, marks)))
+    if definitions and forbids_tools:
+        fields.append(b'"tool_choice":{"type":"none"}')
+    if caches_messages:
+        fields.append(b'"cache_control":{"type":"ephemeral"}')
+    if streams:
+        fields.append(b'"stream":true')
+    return Rendered(body=b"{%s}" % b",".join(fields), repairs=tuple(repairs.made))
+
+
+def _author(context: Context, model: str | None) -> Author:
+    """The model that the request goes to."""
+    used = context.settings.model
+    provider, own = (_text(used.provider), _text(used.model_id)) if used else ("", "")
+    return Author(provider, own) if model in (None, own) else Author(_PROVIDER, _text(model))
+
+
+def _text(name: Any) -> str:
+    return name if isinstance(name, str) else ""
+
+
+def _turns(messages: list[Said], contents: Contents, repairs: Repairs) -> list[Turn]:
+    conversation = Conversation(repairs)
+    for number, message in enumerate(messages):
+        view, event, note = message.view, message.event, repairs.of(message.event)
+        if view.role == "assistant":
+            if blocks := contents.of_assistant(number, note):
+                conversation.assistant(event, blocks)
+            else:
+                note(Rule.EMPTY_MESSAGE, _NOTHING_IN_IT)
+        elif view.role == "toolResult":
+            conversation.result(message, contents.of_user(number, note))
+        elif view.role in _TOLD_BY_USERS:
+            if told := contents.of_user(number, note):
+                conversation.user(told)
+            else:
+                note(Rule.EMPTY_MESSAGE, _NOTHING_IN_IT)
+        else:
+            conversation.user(_stand_in(view, note))
+    return conversation.end()
+
+
+def _stand_in(message: Message, note: Note) -> list[Block]:
+    """What a model is told instead of a message; nothing of a command that was kept from it, or of an unknown role."""
+    text = stand_in(message)
+    if text is None:
+        note(Rule.UNKNOWN_ROLE, f"a message of role {message.role[:80]!r} is left out")
+    return [text_block(text, note)] if text else []
+
+
+def _definitions(tools: bytes) -> list[bytes]:
+    """The JSON of each tool's definition."""
+    try:
+        msgspec.json.decode(tools, type=list[dict[str, Any]])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInputError(
+            "tools", f"no JSON list of objects ({error})", "give a list of definitions"
+        ) from None
+    return [bytes(tool) for tool in msgspec.json.decode(tools, type=list[msgspec.Raw])]
+
+
+def _given(definitions: list[bytes], turns: list[Turn]) -> int:
+    """How many cache breakpoints came with the tools, and with a compaction block, which goes back as it is."""
+    compaction = [block.json for turn in turns[:1] for block in turn.others[:1] if block.type == COMPACTION]
+    return sum(map(has_breakpoint, [*definitions, *compaction]))
+
+
+def _system(text: str, *, is_cached: bool) -> bytes:
+    """A system prompt, as a block where there is a breakpoint behind it."""
+    return b"[%s]" % cached(text_block(text, _unnoted).json) if is_cached else quoted(text, _unnoted)
+
+
+def _messages(turns: list[Turn], marks: Breakpoints) -> Iterator[bytes]:
+    for number, turn in enumerate(turns):
+        blocks = _joined([block.json for block in turn.blocks], is_cached=number in marks.turns)
+        yield b'{"role":"%s","content":[%s]}' % (turn.role.encode(), blocks)
+
+
+def _joined(items: list[bytes], *, is_cached: bool) -> bytes:
+    """JSON values in a row; `is_cached` puts a breakpoint behind the last."""
+    if is_cached:
+        items = [*items[:-1], cached(items[-1])]
+    return b",".join(items)
+
+
+def _unnoted(rule: Rule, action: str) -> None:
+    """Takes down nothing: what the caller gave is no part of the log."""
+
+
+__all__ = ["Rule", "render"]

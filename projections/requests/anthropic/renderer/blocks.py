@@ -1,0 +1,103 @@
+"""Content blocks of the Messages API, as JSON."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from projections.requests.anthropic.renderer.repairs import Note, Rule
+
+_encode: Final = msgspec.json.Encoder().encode
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_BLANK: Final = re.compile(r"[\s\ufeff]*")
+_CACHED: Final = b',"cache_control":{"type":"ephemeral"}}'
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A content block: its type, and its JSON."""
+
+    type: str
+    json: bytes
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text is white space only, by anybody's definition of it."""
+    return _BLANK.fullmatch(text) is not None
+
+
+def quoted(text: str, note: Note) -> bytes:
+    """A text as JSON; what has no UTF-8 in it is replaced by U+FFFD."""
+    try:
+        return _encode(text)
+    except UnicodeEncodeError:
+        note(Rule.SURROGATE, "half a surrogate pair is shown as U+FFFD")
+        return _encode(well_formed(text))
+
+
+def well_formed(text: str) -> str:
+    """A text whose lone surrogates are U+FFFD."""
+    return _LONE_SURROGATE.sub("\ufffd", text)
+
+
+def text_block(text: str, note: Note) -> Block:
+    """A text."""
+    return Block("text", b'{"type":"text","text":%s}' % quoted(text, note))
+
+
+def plain_text(text: str) -> Block:
+    """A text of refold's own."""
+    return Block("text", b'{"type":"text","text":%s}' % _encode(text))
+
+
+def stripped(block: Block) -> Block:
+    """A text block without the white space at its end."""
+    return plain_text(msgspec.json.decode(block.json)["text"].rstrip())
+
+
+def image_block(media_type: str, data: str) -> Block:
+    """An image; `data` is its base64 text."""
+    source = b'{"type":"base64","media_type":"%s","data":"%s"}' % (media_type.encode(), data.encode())
+    return Block("image", b'{"type":"image","source":%s}' % source)
+
+
+def thinking_block(text: str, signature: str) -> Block:
+    """The model's reasoning under its seal."""
+    return Block(
+        "thinking",
+        b'{"type":"thinking","thinking":%s,"signature":%s}' % (_encode(text), _encode(signature)),
+    )
+
+
+def redacted_thinking_block(data: str) -> Block:
+    """The model's reasoning, encrypted."""
+    return Block("redacted_thinking", b'{"type":"redacted_thinking","data":%s}' % _encode(data))
+
+
+def tool_use_block(call_id: str, name: str, input_json: bytes) -> Block:
+    """A call of a tool; id and name are plain, the input is the JSON of an object."""
+    return Block(
+        "tool_use",
+        b'{"type":"tool_use","id":"%s","name":"%s","input":%s}'
+        % (call_id.encode(), name.encode(), input_json),
+    )
+
+
+def tool_result_block(call_id: str, content: list[Block], *, is_error: bool) -> Block:
+    """The result of a call; a tool that said nothing has one without content."""
+    said = b',"content":[%s]' % b",".join(block.json for block in content) if content else b""
+    failed = b',"is_error":true' if is_error else b""
+    return Block(
+        "tool_result", b'{"type":"tool_result","tool_use_id":"%s"%s%s}' % (call_id.encode(), said, failed)
+    )
+
+
+def cached(json: bytes) -> bytes:
+    """The JSON of a block, tool or text with a cache breakpoint behind it."""
+    return json if has_breakpoint(json) else json[:-1] + _CACHED
+
+
+def has_breakpoint(json: bytes) -> bool:
+    """Whether a cache breakpoint stands behind a block or tool already."""
+    return b"cache_control" in json and msgspec.json.decode(json).get("cache_control") is not None

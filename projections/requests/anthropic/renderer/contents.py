@@ -1,0 +1,183 @@
+"""What each message of a context says, as blocks of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from eventstore.views import Block as RecordedBlock
+from eventstore.views import Image, Opaque, Payload, Text, Thinking, ToolCall
+from projections.requests.anthropic.renderer.blocks import (
+    Block,
+    image_block,
+    is_blank,
+    plain_text,
+    redacted_thinking_block,
+    text_block,
+    thinking_block,
+)
+from projections.requests.anthropic.renderer.images import Picture, Place, Refusal, chosen, picture
+from projections.requests.anthropic.renderer.native import (
+    COMPACTION,
+    OF_ASSISTANTS,
+    OF_USERS,
+    Said,
+    Shapes,
+    native_block,
+    unpaired,
+)
+from projections.requests.anthropic.renderer.repairs import Note, Rule
+from projections.requests.anthropic.renderer.tool_calls import input_json, tool_name
+
+_MAY_SHOW_IMAGES: Final = ("user", "custom", "toolResult")
+_THINKING: Final = ("thinking", "redacted_thinking")
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A call of a tool under its recorded id; name and input are as the API takes them."""
+
+    id: str
+    name: str
+    input: bytes
+
+
+class Author(msgspec.Struct, frozen=True):
+    """A model, by its provider's name and its own: only its own thinking goes back to it."""
+
+    provider: str
+    model: str
+
+
+class Contents:
+    """The contents of the messages of one request."""
+
+    def __init__(self, messages: list[Said], author: Author) -> None:
+        self._messages, self._author = messages, author
+        self._images = chosen(dict(_images(messages)))
+
+    def of_user(self, number: int, note: Note) -> list[Block]:
+        """What a user's or an extension's message says, or the result of a call."""
+        message = self._messages[number]
+        is_failed = message.view.role == "toolResult" and message.view.is_error
+        blocks: list[Block] = []
+        for place, block, payload in message.blocks:
+            if isinstance(block, Text):
+                blocks += _text(block, note)
+            elif isinstance(block, Image):
+                blocks.append(_image_in_error(note) if is_failed else self._image((number, place), note))
+            elif message.is_compacted and place == 0:
+                blocks.append(Block(COMPACTION, payload.raw))
+            else:
+                blocks += _native(block, payload, {} if is_failed else OF_USERS, note)
+        if is_failed and not blocks:
+            note(
+                Rule.EMPTY_ERROR, "a text stands for the error of a failed call, of which nothing is recorded"
+            )
+            return [plain_text("[the call failed, and said nothing]")]
+        return blocks
+
+    def of_assistant(self, number: int, note: Note) -> list[Block | Call]:
+        """What the assistant says, thinks and calls."""
+        message = self._messages[number]
+        is_own = Author(message.view.provider, message.view.model) == self._author
+        blocks: list[Block | Call] = []
+        for place, block, payload in message.blocks:
+            if isinstance(block, Text):
+                blocks += _text(block, note)
+            elif isinstance(block, Thinking):
+                blocks += _thinking(block, payload, note, is_own=is_own)
+            elif isinstance(block, ToolCall):
+                blocks.append(Call(block.id, tool_name(block.name, note), input_json(block.arguments, note)))
+            elif message.is_compacted and place == 0:
+                blocks.append(Block(COMPACTION, payload.raw))
+            elif isinstance(block, Opaque) and block.type in _THINKING and not is_own:
+                _leave_foreign_thinking(note)
+            else:
+                blocks += _native(block, payload, OF_ASSISTANTS, note)
+        if message.payloads:
+            blocks = _without_final_thinking(_paired(blocks, note), note)
+        return blocks
+
+    def _image(self, place: Place, note: Note) -> Block:
+        image = self._images[place]
+        if isinstance(image, Refusal):
+            note(image.rule, f"an image is left out: {image.reason}")
+            return plain_text(f"[image left out: {image.reason}]")
+        actual = image.header.media_type
+        if image.claimed != actual:
+            note(Rule.IMAGE_TYPE, f"an image recorded as {image.claimed[:80]!r} is sent as {actual}")
+        return image_block(actual, image.data)
+
+
+def _images(messages: list[Said]) -> Iterator[tuple[Place, Picture | Refusal]]:
+    """The images that a request would hold."""
+    for number, message in enumerate(messages):
+        is_failed = message.view.role == "toolResult" and message.view.is_error
+        if not message.payloads or message.view.role not in _MAY_SHOW_IMAGES or is_failed:
+            continue
+        for place, block, payload in message.blocks:
+            if isinstance(block, Image):
+                yield (number, place), picture(block.mime, payload.image)
+
+
+def _image_in_error(note: Note) -> Block:
+    note(Rule.IMAGE_IN_ERROR, "an image in a failed call's result is left out")
+    return plain_text("[image left out: the call failed]")
+
+
+def _text(block: Text, note: Note) -> list[Block]:
+    if is_blank(block.text):
+        note(Rule.BLANK_TEXT, "a text without anything but white space is left out")
+        return []
+    return [text_block(block.text, note)]
+
+
+def _thinking(block: Thinking, payload: Payload, note: Note, *, is_own: bool) -> list[Block]:
+    if not block.signature:
+        note(Rule.UNSIGNED_THINKING, "thinking without a signature is left out")
+    elif not is_own:
+        _leave_foreign_thinking(note)
+    else:
+        try:
+            if payload.is_redacted:
+                return [redacted_thinking_block(block.signature)]
+            return [thinking_block(block.text, block.signature)]
+        except UnicodeEncodeError:
+            note(Rule.SURROGATE, "thinking with half a surrogate pair is left out")
+    return []
+
+
+def _leave_foreign_thinking(note: Note) -> None:
+    note(Rule.FOREIGN_THINKING, "thinking of another model is left out")
+
+
+def _native(block: RecordedBlock, payload: Payload, shapes: Shapes, note: Note) -> list[Block]:
+    """A block of the API's own, where a message of this role can hold it."""
+    handed_on = native_block(block, payload, shapes, note) if isinstance(block, Opaque) else None
+    if handed_on is None:
+        note(Rule.BLOCK, f"{_kind(block)} is left out")
+        return []
+    return [handed_on]
+
+
+def _kind(block: RecordedBlock) -> str:
+    if isinstance(block, Opaque):
+        return f"a block of type {block.type[:80]!r}"
+    return {Image: "an image", Thinking: "thinking", ToolCall: "a call"}[type(block)]
+
+
+def _paired(blocks: list[Block | Call], note: Note) -> list[Block | Call]:
+    """Blocks without server tools' calls that have no result with them, and such results without a call."""
+    alone = unpaired(blocks)
+    for _ in alone:
+        note(Rule.BLOCK, "half of a server tool's call and result is left out")
+    return [block for place, block in enumerate(blocks) if place not in alone]
+
+
+def _without_final_thinking(blocks: list[Block | Call], note: Note) -> list[Block | Call]:
+    while blocks and isinstance(blocks[-1], Block) and blocks[-1].type in _THINKING:
+        note(Rule.FINAL_THINKING, "thinking that nothing follows is left out")
+        blocks = blocks[:-1]
+    return blocks

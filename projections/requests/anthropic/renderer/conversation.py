@@ -1,0 +1,141 @@
+"""Messages put in the API's order: user and assistant in turn, each call answered in the very next message."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from eventstore.views import Message
+from projections.requests.anthropic.renderer.blocks import (
+    Block,
+    plain_text,
+    stripped,
+    tool_result_block,
+    tool_use_block,
+    well_formed,
+)
+from projections.requests.anthropic.renderer.contents import Call
+from projections.requests.anthropic.renderer.native import COMPACTION, Said
+from projections.requests.anthropic.renderer.repairs import Repairs, Rule
+from projections.requests.anthropic.renderer.tool_calls import CallIds
+
+_BEGINNING: Final = "(The beginning of this conversation is not recorded.)"
+_NO_RESULT: Final = "No result of this call was recorded."
+
+
+class Turn(msgspec.Struct):
+    """A message of the API: results of calls, which come first, and other blocks.
+
+    One that is not settled holds a stand-in for a result that may still come.
+    """
+
+    role: str
+    results: list[Block] = msgspec.field(default_factory=list)
+    others: list[Block] = msgspec.field(default_factory=list)
+    is_settled: bool = True
+
+    @property
+    def blocks(self) -> list[Block]:
+        return self.results + self.others
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    """A call without a result: its recorded id, the one that it is sent under, its tool, its event."""
+
+    recorded: str
+    sent: str
+    tool: str
+    event: str
+
+
+class Conversation:
+    """The turns of a request, built message by message.
+
+    What becomes of a message depends on those before it, and of a call on what follows up to the assistant's next
+    message: a conversation that goes on keeps its beginning, and so the provider's cache of it.
+    """
+
+    def __init__(self, repairs: Repairs) -> None:
+        self._turns: list[Turn] = []
+        self._repairs = repairs
+        self._ids = CallIds()
+        self._waiting: list[_Waiting] = []
+        self._answered: set[str] = set()
+        self._newest = ""
+
+    def user(self, blocks: list[Block]) -> None:
+        """What the user says, or what is told as that."""
+        if blocks:
+            self._users_turn().others.extend(blocks)
+
+    def assistant(self, event: str, blocks: list[Block | Call]) -> None:
+        """A message of the assistant's. The calls before it that are without a result get one that says so."""
+        self._answer_the_waiting()
+        if not self._turns and not _is_compaction(blocks[0]):
+            self._repairs.of(event)(Rule.FIRST_MESSAGE, "a user's message stands in for what came before it")
+            self.user([plain_text(_BEGINNING)])
+        if not self._turns or self._turns[-1].role == "user":
+            self._turns.append(Turn("assistant"))
+        self._newest, self._answered = event, set()
+        self._turns[-1].others.extend(
+            self._called(event, block) if isinstance(block, Call) else block for block in blocks
+        )
+
+    def result(self, message: Said, content: list[Block]) -> None:
+        """The result of a call. One that no call of the message before it waits for is told as text."""
+        view, note = message.view, self._repairs.of(message.event)
+        waiting = next((each for each in self._waiting if each.recorded == view.tool_call_id), None)
+        if waiting is None:
+            is_second = view.tool_call_id in self._answered
+            note(Rule.DUPLICATE_RESULT if is_second else Rule.ORPHAN_RESULT, "the result is told as text")
+            self.user([plain_text(_lead_in(view)), *content])
+            return
+        turn = self._users_turn()
+        if turn.others:
+            note(Rule.RESULT_ORDER, "the result is moved before what was said since the call")
+        turn.results.append(tool_result_block(waiting.sent, content, is_error=view.is_error))
+        self._waiting.remove(waiting)
+        self._answered.add(waiting.recorded)
+
+    def end(self) -> list[Turn]:
+        """The turns, every call answered."""
+        if self._waiting:
+            self._answer_the_waiting()
+            self._turns[-1].is_settled = False
+        if self._turns and self._turns[-1].role == "assistant":
+            self._strip_the_end(self._turns[-1].others)
+        return self._turns
+
+    def _users_turn(self) -> Turn:
+        if not self._turns or self._turns[-1].role == "assistant":
+            self._turns.append(Turn("user"))
+        return self._turns[-1]
+
+    def _called(self, event: str, call: Call) -> Block:
+        sent = self._ids.take(call.id, self._repairs.of(event))
+        self._waiting.append(_Waiting(call.id, sent, call.name, event))
+        return tool_use_block(sent, call.name, call.input)
+
+    def _answer_the_waiting(self) -> None:
+        for call in self._waiting:
+            note = self._repairs.of(call.event)
+            note(Rule.MISSING_RESULT, f"an error stands in for the result of {call.tool} ({call.sent})")
+            error = tool_result_block(call.sent, [plain_text(_NO_RESULT)], is_error=True)
+            self._users_turn().results.append(error)
+        self._waiting = []
+
+    def _strip_the_end(self, blocks: list[Block]) -> None:
+        if blocks[-1].type == "text" and (shorter := stripped(blocks[-1])) != blocks[-1]:
+            self._repairs.of(self._newest)(Rule.FINAL_SPACE, "white space at the end is left out")
+            blocks[-1] = shorter
+
+
+def _is_compaction(block: Block | Call) -> bool:
+    return isinstance(block, Block) and block.type == COMPACTION
+
+
+def _lead_in(result: Message) -> str:
+    what = "Error" if result.is_error else "Result"
+    tool = f" of the tool {well_formed(result.tool_name)}" if result.tool_name else ""
+    return f"{what} of an earlier call{tool}:"

@@ -1,0 +1,237 @@
+"""The messages of a context as a rendering reads them, and the blocks that they hold in the API's own shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, repeat
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from eventstore.formats import payloads_of_message, view_of_message
+from eventstore.views import Block as RecordedBlock
+from eventstore.views import Message, Opaque, Payload, Text, ToolCall
+from projections.context.parts import Part
+from projections.requests.anthropic.renderer.blocks import Block
+from projections.requests.anthropic.renderer.repairs import Note, Rule
+from projections.requests.anthropic.renderer.tool_calls import is_too_deep
+from projections.requests.base import Repair
+
+Shapes = Mapping[str, type[msgspec.Struct]]
+_Filled = Annotated[str, msgspec.Meta(min_length=1)]
+_Told = Annotated[str, msgspec.Meta(pattern=r"\S")]
+_ServerToolId = Annotated[str, msgspec.Meta(pattern=r"^srvtoolu_[a-zA-Z0-9_]+\Z")]
+
+
+class _Text(msgspec.Struct, tag_field="type", tag="text"):
+    text: _Told
+
+
+_Texts = Annotated[list[_Text], msgspec.Meta(min_length=1)]
+
+
+class _Pdf(msgspec.Struct, tag_field="type", tag="base64"):
+    media_type: Literal["application/pdf"]
+    data: _Filled
+
+
+class _PlainText(msgspec.Struct, tag_field="type", tag="text"):
+    media_type: Literal["text/plain"]
+    data: _Told
+
+
+class _Address(msgspec.Struct, tag_field="type", tag="url"):
+    url: _Filled
+
+
+class _File(msgspec.Struct, tag_field="type", tag="file"):
+    file_id: _Filled
+
+
+class _Content(msgspec.Struct, tag_field="type", tag="content"):
+    content: _Told | _Texts
+
+
+class _Document(msgspec.Struct):
+    source: _Pdf | _PlainText | _Address | _File | _Content
+    title: str | None = None
+    context: str | None = None
+
+
+class _SearchResult(msgspec.Struct):
+    source: _Filled
+    title: _Filled
+    content: _Texts
+
+
+class _RedactedThinking(msgspec.Struct):
+    data: _Filled
+
+
+class _Compaction(msgspec.Struct):
+    content: _Filled
+    signature: str | None = None
+    encrypted_content: str | None = None
+    tool_changes: list[dict[str, Any]] | None = None
+
+
+class _ServerToolUse(msgspec.Struct):
+    id: _ServerToolId
+    name: Literal[
+        "web_search",
+        "web_fetch",
+        "code_execution",
+        "bash_code_execution",
+        "text_editor_code_execution",
+        "tool_search_tool_regex",
+        "tool_search_tool_bm25",
+    ]
+    input: dict[str, Any]
+
+
+class _ServerToolResult(msgspec.Struct):
+    tool_use_id: _ServerToolId
+    content: dict[str, Any] | list[Any]
+
+
+COMPACTION: Final = "compaction"
+SERVER_TOOL_USE: Final = "server_tool_use"
+_SERVER_TOOL_RESULTS: Final = tuple(
+    f"{tool}_tool_result"
+    for tool in (
+        "web_search",
+        "web_fetch",
+        "code_execution",
+        "bash_code_execution",
+        "text_editor_code_execution",
+        "tool_search",
+    )
+)
+OF_USERS: Final[Shapes] = {"document": _Document, "search_result": _SearchResult}
+OF_ASSISTANTS: Final[Shapes] = {
+    "redacted_thinking": _RedactedThinking,
+    SERVER_TOOL_USE: _ServerToolUse,
+    **dict.fromkeys(_SERVER_TOOL_RESULTS, _ServerToolResult),
+}
+
+
+def is_compaction(block: RecordedBlock, payload: Payload) -> bool:
+    """Whether a block is a compaction that stands for something; one without content is a failed one."""
+    return isinstance(block, Opaque) and block.type == COMPACTION and _fits(payload.raw, _Compaction)
+
+
+def native_block(block: Opaque, payload: Payload, shapes: Shapes, note: Note) -> Block | None:
+    """A block as it was recorded; None for one of a type or shape that a message of this role cannot hold.
+
+    Cache breakpoints in it are those of the request that it was sent in; this one has its own.
+    """
+    if block.type not in shapes or not _fits(payload.raw, shapes[block.type]):
+        return None
+    unmarked = without_breakpoints(block.type, payload.raw)
+    if unmarked != payload.raw:
+        note(Rule.CACHE_BREAKPOINTS, f"a cache breakpoint in a block of type {block.type!r} is left out")
+    return Block(block.type, unmarked)
+
+
+def _fits(raw: bytes, shape: type[msgspec.Struct]) -> bool:
+    if is_too_deep(raw):
+        return False
+    try:
+        msgspec.convert(msgspec.json.decode(raw), shape)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def without_breakpoints(type_: str, raw: bytes) -> bytes:
+    """A block of the API's own without cache breakpoints; what only looks like one, in a call's input, stays."""
+    if b"cache_control" not in raw:
+        return raw
+    block = msgspec.json.decode(raw)
+    holder = {"search_result": block, "document": block.get("source")}.get(type_)
+    within = holder.get("content") if isinstance(holder, dict) else None
+    marked = [
+        each for each in (block, *(within if isinstance(within, list) else ())) if "cache_control" in each
+    ]
+    for each in marked:
+        del each["cache_control"]
+    return msgspec.json.encode(block) if marked else raw
+
+
+def unpaired(blocks: Sequence[object]) -> set[int]:
+    """Places of a message's server tool calls that have no result in it, and of results that have no call before."""
+    waiting: dict[str, int] = {}
+    alone: set[int] = set()
+    for place, block in _server_blocks(blocks):
+        fields = msgspec.json.decode(block.json)
+        if block.type == SERVER_TOOL_USE:
+            alone.add(place)
+            waiting[fields["id"]] = place
+        elif fields["tool_use_id"] in waiting:
+            alone.discard(waiting.pop(fields["tool_use_id"]))
+        else:
+            alone.add(place)
+    return alone
+
+
+def _server_blocks(blocks: Sequence[object]) -> Iterator[tuple[int, Block]]:
+    for place, block in enumerate(blocks):
+        if isinstance(block, Block) and block.type in (SERVER_TOOL_USE, *_SERVER_TOOL_RESULTS):
+            yield place, block
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A message: the event it comes from, its view, and the payload of each block where one is handed on.
+
+    `is_compacted`: its first block is a compaction of the provider's own, which stands for all before it.
+    """
+
+    event: str
+    view: Message
+    payloads: list[Payload]
+    is_compacted: bool = False
+
+    @property
+    def blocks(self) -> Iterator[tuple[int, RecordedBlock, Payload]]:
+        """Each block with its place and its payload; an empty one where none of the message's is handed on."""
+        return zip(count(), self.view.blocks, self.payloads or repeat(_NO_PAYLOAD), strict=False)
+
+
+_NO_PAYLOAD: Final = Payload(raw=b"")
+_READ_ONLY: Final = frozenset({Text, ToolCall})
+"""Blocks of which the view says everything."""
+_MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
+
+
+def said(part: Part) -> Said:
+    """A part of a context, read."""
+    view = view_of_message(part.raw)
+    is_read_only = _READ_ONLY.issuperset(map(type, view.blocks))
+    return Said(part.id, view, [] if is_read_only else payloads_of_message(part.raw))
+
+
+def since_compaction(messages: list[Said]) -> tuple[list[Said], list[Repair]]:
+    """The messages from the provider's own newest compaction on: its block stands for all that came before."""
+    for number in range(len(messages) - 1, -1, -1):
+        first = messages[number]
+        place = _compaction_in(first)
+        if place is not None:
+            since = [_from_block(first, place), *messages[number + 1 :]]
+            if number == place == 0:
+                return since, []
+            action = f"{number} messages and {place} blocks before it are left out, for which it stands"
+            return since, [Repair(rule=Rule.COMPACTION_BLOCK, event=first.event, action=action)]
+    return messages, []
+
+
+def _compaction_in(message: Said) -> int | None:
+    """Where the newest compaction block stands in a message."""
+    if not message.payloads or message.view.role not in _MAY_BE_COMPACTED:
+        return None
+    places = [place for place, block, payload in message.blocks if is_compaction(block, payload)]
+    return places[-1] if places else None
+
+
+def _from_block(message: Said, place: int) -> Said:
+    view = msgspec.structs.replace(message.view, blocks=message.view.blocks[place:])
+    return Said(message.event, view, message.payloads[place:], is_compacted=True)

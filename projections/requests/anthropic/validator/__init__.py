@@ -1,0 +1,72 @@
+"""All rules, applied to a body."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import msgspec
+
+from projections.requests.anthropic.validator.body import (
+    check_cache,
+    check_fields,
+    check_settings,
+    check_system,
+    check_tool_choice,
+    check_tools,
+)
+from projections.requests.anthropic.validator.messages import (
+    check_compaction,
+    check_errors,
+    check_images,
+    check_names,
+    check_order,
+    check_results,
+    check_server_tools,
+    check_texts,
+    check_thinking,
+)
+from projections.requests.anthropic.validator.schema import Rule, turns
+from projections.requests.base import Violation
+
+__all__ = ["Rule", "validate"]
+
+
+_LARGEST_BODY: Final = 32 * 1024 * 1024
+_OF_REQUESTS: Final = (check_fields, check_settings, check_system, check_tools, check_tool_choice)
+_OF_MESSAGES: Final = (
+    check_order,
+    check_texts,
+    check_names,
+    check_results,
+    check_errors,
+    check_server_tools,
+    check_thinking,
+    check_compaction,
+    check_images,
+)
+
+
+def validate(body: bytes | dict[str, Any]) -> list[Violation]:
+    """What the Messages API would refuse a body for; nothing for one that it takes.
+
+    What messages say of each other is judged only where each has the right shape. Not judged is what only the
+    service knows: whether a model, a file or a signature exists, how many tokens fit, which models refuse to go
+    on with a message that the assistant began.
+    """
+    try:
+        encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
+        decoded = msgspec.json.decode(encoded)
+    except (ValueError, TypeError, RecursionError) as error:
+        return [Violation(rule=Rule.JSON, path="", problem=f"it cannot be read ({error})")]
+    if not isinstance(decoded, dict):
+        return [Violation(rule=Rule.JSON, path="", problem="it is no object")]
+    found = [violation for check in _OF_REQUESTS for violation in check(decoded)]
+    if len(encoded) > _LARGEST_BODY:
+        problem = f"it has {len(encoded):,} bytes, more than 32 MB"
+        found.append(Violation(rule=Rule.REQUEST_SIZE, path="", problem=problem))
+    said, misshapen = turns(decoded.get("messages"))
+    if misshapen:
+        return found + misshapen
+    found += [violation for check in _OF_MESSAGES for violation in check(said)]
+    return found + list(check_cache(decoded, said))

@@ -1,0 +1,329 @@
+"""The rules of the Messages API, and the fields and blocks that its messages may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from projections.requests.base import Violation
+
+
+class Rule(StrEnum):
+    """What the API refuses a body for."""
+
+    JSON = "json"
+    """The body is a JSON object in UTF-8, without halves of surrogate pairs."""
+    REQUEST_SIZE = "request-size"
+    """A body has at most 32 MB."""
+    FIELDS = "fields"
+    """The body and its messages have no fields but the API's; `compaction` and `context_management` not together."""
+    MODEL = "model"
+    """`model` is a text, and not empty."""
+    MAX_TOKENS = "max-tokens"
+    """`max_tokens` is an integer, 0 or more."""
+    SYSTEM = "system"
+    """`system` is a text or a list of text blocks, none of them blank."""
+    TOOLS = "tools"
+    """Each of `tools` has a schema and a name of its own, of 1 to 128 letters, digits, `_` and `-`."""
+    TOOL_CHOICE = "tool-choice"
+    """`tool_choice` is one of the API's, and there are tools; one that is named is among them."""
+    STREAM = "stream"
+    """`stream` is true or false."""
+    MESSAGES = "messages"
+    """`messages` is a list of 1 to 100,000 objects."""
+    ROLE = "role"
+    """A message is the user's or the assistant's."""
+    FIRST_MESSAGE = "first-message"
+    """The first message is the user's, unless a compaction block begins it."""
+    ALTERNATION = "alternation"
+    """User and assistant speak in turn."""
+    CONTENT = "content"
+    """A message's content is a text or a list of blocks, and not empty."""
+    BLOCK_TYPE = "block-type"
+    """A block is of a type that messages of its role, and results, can hold."""
+    BLOCK_SHAPE = "block-shape"
+    """A block has the fields of its type, with values that fit; texts, images, thinking, calls, results no others."""
+    BLANK_TEXT = "blank-text"
+    """A text is more than white space."""
+    FINAL_SPACE = "final-space"
+    """A last message of the assistant's does not end in white space."""
+    CALL_ID = "call-id"
+    """Ids of calls are 1 to 64 letters, digits, `_` and `-`."""
+    DUPLICATE_CALL_ID = "duplicate-call-id"
+    """No two calls share an id."""
+    TOOL_NAME = "tool-name"
+    """A call's tool has a name of 1 to 128 letters, digits, `_` and `-`."""
+    MISSING_RESULT = "missing-result"
+    """Every call has its result in the very next message."""
+    ORPHAN_RESULT = "orphan-result"
+    """Every result has its call in the message before."""
+    DUPLICATE_RESULT = "duplicate-result"
+    """A call has one result."""
+    RESULT_ORDER = "result-order"
+    """Results come first in their message."""
+    EMPTY_ERROR = "empty-error"
+    """A failed call's result says something."""
+    IMAGE_IN_ERROR = "image-in-error"
+    """A failed call's result is text."""
+    IMAGE_TYPE = "image-type"
+    """An image is JPEG, PNG, GIF or WebP, and is what it says it is."""
+    IMAGE_DATA = "image-data"
+    """An image's data is base64, and begins as an image does."""
+    IMAGE_SIZE = "image-size"
+    """An image has at most 5 MB of base64, and 8,000 pixels a side; 2,000 among more than 20."""
+    IMAGE_COUNT = "image-count"
+    """A request has at most 100 images."""
+    UNSIGNED_THINKING = "unsigned-thinking"
+    """Thinking has a signature; redacted thinking has data."""
+    FINAL_THINKING = "final-thinking"
+    """A message does not end in thinking."""
+    COMPACTION_BLOCK = "compaction-block"
+    """There is one compaction block with content, and it stands first."""
+    SERVER_TOOL = "server-tool"
+    """A server tool's call and its result stand in one message, the call first; its id and its name are the API's."""
+    CACHE_BREAKPOINTS = "cache-breakpoints"
+    """Cache breakpoints are four at most, those of one hour before those of five minutes, and none on thinking."""
+
+
+Fields = Mapping[str, Callable[[Any], bool]]
+"""Names of fields, each with what tells whether a value fits."""
+
+OF_BODIES: Final = frozenset(
+    """
+    billing_policy cache_control compaction container context_management diagnostics fallback_credit_token fallbacks
+    inference_geo max_tokens mcp_servers messages metadata model output_config output_format service_tier speed
+    stop_sequences stream system temperature thinking thread tool_choice tools top_k top_p
+    """.split()
+)
+OF_MESSAGES: Final = frozenset({"role", "content"})
+
+SERVER_RESULTS: Final = frozenset(
+    {
+        "web_search_tool_result",
+        "web_fetch_tool_result",
+        "code_execution_tool_result",
+        "bash_code_execution_tool_result",
+        "text_editor_code_execution_tool_result",
+        "tool_search_tool_result",
+    }
+)
+
+
+def is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def says_something(value: Any) -> bool:
+    """Whether a value is a text of more than white space."""
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_filled(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_boolean(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_anything(_value: Any) -> bool:
+    return True
+
+
+def _is_text_or_null(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_list_or_null(value: Any) -> bool:
+    return value is None or isinstance(value, list)
+
+
+def _is_summary(value: Any) -> bool:
+    return value is None or _is_filled(value)
+
+
+def _is_content(value: Any) -> bool:
+    return isinstance(value, str | list)
+
+
+def _is_outcome(value: Any) -> bool:
+    return isinstance(value, dict | list)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and value != [] and all(map(_is_text_block, value))
+
+
+def _is_text_block(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("type") == "text" and says_something(value.get("text"))
+
+
+def _are_shown(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and value != []
+        and all(_is_text_block(each) or _is_image(each) for each in value)
+    )
+
+
+def _is_image(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("type") == "image" and isinstance(value.get("source"), dict)
+
+
+_OF_DOCUMENTS: Final[Mapping[str, Fields]] = {
+    "base64": {"media_type": lambda value: value == "application/pdf", "data": _is_filled},
+    "text": {"media_type": lambda value: value == "text/plain", "data": says_something},
+    "content": {"content": lambda value: says_something(value) or _are_shown(value)},
+    "url": {"url": _is_filled},
+    "file": {"file_id": _is_filled},
+}
+"""Where a document comes from."""
+
+
+def _is_document(value: Any) -> bool:
+    kind = value.get("type") if isinstance(value, dict) else None
+    needed = _OF_DOCUMENTS.get(kind) if isinstance(kind, str) else None
+    return needed is not None and all(fits(value.get(name)) for name, fits in needed.items())
+
+
+_OF_ALL: Final[Fields] = {"type": is_text, "cache_control": _is_anything}
+NEEDED: Final[Mapping[str, Fields]] = {
+    "text": {"text": is_text},
+    "image": {"source": _is_object},
+    "document": {"source": _is_document},
+    "search_result": {"source": _is_filled, "title": _is_filled, "content": _are_texts},
+    "tool_use": {"id": is_text, "name": is_text, "input": _is_object},
+    "tool_result": {"tool_use_id": is_text},
+    "thinking": {"thinking": is_text, "signature": is_text},
+    "redacted_thinking": {"data": is_text},
+    "compaction": {"content": _is_summary},
+    "server_tool_use": {"id": is_text, "name": is_text, "input": _is_object},
+    **{type_: {"tool_use_id": is_text, "content": _is_outcome} for type_ in SERVER_RESULTS},
+}
+_FURTHER: Final[Mapping[str, Fields]] = {
+    "text": {"citations": _is_anything},
+    "image": {"transformations": _is_anything},
+    "document": {"title": _is_text_or_null, "context": _is_text_or_null},
+    "tool_use": {"caller": _is_object, "toolset_name": _is_anything},
+    "tool_result": {"content": _is_content, "is_error": _is_boolean, "toolset_name": _is_anything},
+    "compaction": {
+        "signature": _is_text_or_null,
+        "encrypted_content": _is_text_or_null,
+        "tool_changes": _is_list_or_null,
+    },
+}
+KNOWN: Final[Mapping[str, Fields]] = {
+    type_: {**_OF_ALL, **needed, **_FURTHER.get(type_, {})} for type_, needed in NEEDED.items()
+}
+CLOSED: Final = frozenset({"text", "image", "thinking", "tool_use", "tool_result"})
+"""Types of blocks that have no other fields. The others are the API's own to fill."""
+
+
+MOST_MESSAGES: Final = 100_000
+THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+_OF_RESULTS: Final = frozenset({"text", "image", "document", "search_result"})
+_OF_ROLES: Final = {
+    "user": _OF_RESULTS | {"tool_result", "compaction"},
+    "assistant": THINKING | SERVER_RESULTS | {"text", "tool_use", "server_tool_use", "compaction"},
+}
+
+
+class Located(msgspec.Struct, frozen=True):
+    """A block and where it stands in the body."""
+
+    path: str
+    block: dict[str, Any]
+
+    @property
+    def type(self) -> str:
+        return str(self.block["type"])
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A message whose shape is right, its content as blocks."""
+
+    path: str
+    role: str
+    blocks: list[Located]
+
+
+def turns(messages: Any) -> tuple[list[Turn], list[Violation]]:
+    """The messages of a body, and what is wrong with the shape of any of them."""
+    if not isinstance(messages, list) or not 0 < len(messages) <= MOST_MESSAGES:
+        problem = f"it is no list of 1 to {MOST_MESSAGES:,} messages"
+        return [], [Violation(rule=Rule.MESSAGES, path="messages", problem=problem)]
+    found = [_turn(f"messages[{number}]", message) for number, message in enumerate(messages)]
+    return [turn for turn, _ in found if turn], [each for _, violations in found for each in violations]
+
+
+def _turn(path: str, message: Any) -> tuple[Turn | None, list[Violation]]:
+    if not isinstance(message, dict):
+        return None, [Violation(rule=Rule.MESSAGES, path=path, problem="it is no object")]
+    role = message.get("role")
+    if not isinstance(role, str) or role not in _OF_ROLES:
+        return None, [Violation(rule=Rule.ROLE, path=f"{path}.role", problem="it is not user or assistant")]
+    content = message.get("content")
+    if not isinstance(content, str | list) or not content:
+        problem = "it is no text, and no list of blocks, or it is empty"
+        return None, [Violation(rule=Rule.CONTENT, path=f"{path}.content", problem=problem)]
+    blocks = located(f"{path}.content", content)
+    violations = [
+        Violation(rule=Rule.FIELDS, path=f"{path}.{name}", problem="there is no such field")
+        for name in message
+        if name not in OF_MESSAGES
+    ]
+    violations += [each for block in blocks for each in _shape(block, _OF_ROLES[role])]
+    return Turn(path, role, blocks), violations
+
+
+def located(path: str, content: str | list[Any]) -> list[Located]:
+    """The blocks of a content; a text is one, at its own path."""
+    if isinstance(content, str):
+        return [Located(path, {"type": "text", "text": content})]
+    return [
+        Located(f"{path}[{number}]", block if isinstance(block, dict) else {})
+        for number, block in enumerate(content)
+    ]
+
+
+def inner(holder: Located) -> list[Located]:
+    """The blocks of what a result holds; none of a content that is a text."""
+    content = holder.block.get("content")
+    return located(f"{holder.path}.content", content) if isinstance(content, list) else []
+
+
+def _shape(item: Located, allowed: frozenset[str]) -> Iterator[Violation]:
+    """What is wrong with a block by itself."""
+    type_ = item.block.get("type")
+    if not isinstance(type_, str) or type_ not in allowed:
+        problem = f"there can be no block of type {str(type_)[:80]!r}"
+        yield Violation(rule=Rule.BLOCK_TYPE, path=item.path, problem=problem)
+        return
+    yield from _fields(item, type_)
+    if type_ == "tool_result":
+        for each in inner(item):
+            yield from _shape(each, _OF_RESULTS)
+
+
+def _fields(item: Located, type_: str) -> Iterator[Violation]:
+    known = KNOWN[type_]
+    for name in NEEDED[type_]:
+        if name not in item.block:
+            yield Violation(rule=Rule.BLOCK_SHAPE, path=item.path, problem=f"it has no {name}")
+    for name, value in item.block.items():
+        path = f"{item.path}.{name}"
+        if name in known and not known[name](value):
+            yield Violation(rule=Rule.BLOCK_SHAPE, path=path, problem="its value is none that there can be")
+        elif name not in known and type_ in CLOSED:
+            yield Violation(rule=Rule.BLOCK_SHAPE, path=path, problem="there is no such field")
