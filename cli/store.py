@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 if TYPE_CHECKING:
+    from eventstore.files.importing import Imported
     from eventstore.lmdb.store import LmdbLog
     from eventstore.log import Snapshot
     from projections.context.cursor import Leaf
-
 
 _GENERATION: Final = re.compile(r"(.+)~([1-9][0-9]{0,8})", re.DOTALL)
 """The name of a later generation of a session: the session's id and a number."""
@@ -170,8 +171,6 @@ def resolve_session(log: LmdbLog, name: str) -> str:
             if found:
                 raise AmbiguousError("session", name, found)
     if is_file:
-        from cli.importing import import_with_progress, note_more_in_store, note_remarks
-
         imported = import_with_progress(log, name)
         note_remarks(name, imported)
         note_more_in_store(log, name, imported)
@@ -220,3 +219,75 @@ def resolve_event(snapshot: Snapshot, session: str, name: str) -> str:
     if found:
         raise AmbiguousError("event", name, found)
     raise no_event(session, name)
+
+
+_WORTH_A_BAR = 4 << 20
+
+
+def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) -> Imported:
+    """Import a file; on a terminal, a large one with a bar that says how far it is.
+
+    Raises BadInputError, and of it ForeignSessionError for a session of another harness.
+    """
+    from eventstore.errors import BadInputError
+
+    try:
+        return _import(log, path, name)
+    except BadInputError as error:
+        from cli.foreign import ForeignSessionError, harness_of
+
+        if Path(path).is_dir():
+            remedy = "name a folder with *.jsonl files in it"
+            raise BadInputError(error.source, "holds no session files", remedy) from None
+        if harness := harness_of(path):
+            raise ForeignSessionError(path, harness) from error
+        raise
+
+
+def _import(log: LmdbLog, path: str, name: str | None) -> Imported:
+    from eventstore.files.importing import import_file
+
+    file = Path(path)
+    if not sys.stderr.isatty() or not file.is_file() or file.stat().st_size < _WORTH_A_BAR:
+        return import_file(log, path, name=name)
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from cli.output import error_console, one_line
+
+    text = TextColumn("{task.description}", markup=False)
+    columns = (text, BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=error_console(), transient=True) as bar:
+        task = bar.add_task(f"importing {one_line(file.name, 40)}", total=file.stat().st_size)
+        return import_file(log, path, name=name, progress=lambda done, _: bar.update(task, completed=done))
+
+
+def note_remarks(path: str, imported: Imported) -> None:
+    """One line on stderr where a file was imported on the way to something else, and not all is well with it."""
+    from cli.output import counted, echo_note, pasted
+
+    facts = [
+        f"{counted(len(remarks), 'line')} {what}"
+        for remarks, what in (
+            (imported.skipped, "skipped"),
+            (imported.differs_from_harness, "read otherwise by its harness"),
+            (imported.orphans, "without a parent, where contexts begin anew"),
+            (imported.not_utf8, "not in UTF-8"),
+        )
+        if remarks
+    ]
+    facts += ["grown here and in the file: the leaf stays"] if imported.diverged else []
+    if facts:
+        echo_note(f"{path}: {', '.join(facts)}; to list them: {pasted('import', path)}")
+
+
+def note_more_in_store(log: LmdbLog, path: str, imported: Imported) -> None:
+    """One line on stderr where a file holds less than its session: what follows is about the session."""
+    from cli.output import counted, echo_note
+
+    with log.snapshot() as snapshot:
+        entries = snapshot.head(imported.id).entries
+    if imported.events < entries:
+        echo_note(
+            f"{path}: holds {imported.events:,} of the {counted(entries, 'entry', 'entries')} that the store has of "
+            f"session {imported.id!r}; this is about all of them"
+        )

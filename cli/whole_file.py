@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
 
-from cli.summarizing import tidy_end
 from eventstore.errors import BadInputError
 
 
@@ -51,3 +55,27 @@ def _put_in_place(target: Path, pieces: Iterable[bytes]) -> int:
         Path(beside).unlink(missing_ok=True)
         raise
     return size
+
+
+@contextmanager
+def tidy_end() -> Iterator[None]:
+    """End the program on SIGTERM and SIGHUP as on Ctrl-C: the block can remove what is half made.
+
+    A signal that is ignored, as SIGHUP under nohup, stays so. Outside the main thread nothing changes: only that
+    thread can be told of signals.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    heard = [number for number in numbers if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    before = [(number, signal.signal(number, end)) for number in heard]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)

@@ -18,7 +18,7 @@ def command(ctx: click.Context, folder: str, *, as_json: bool) -> None:
     """
     from cli.output import counted, echo_json, echo_text, progress_bar
     from cli.store import opened, store_path
-    from cli.summarizing import tidy_end
+    from cli.whole_file import tidy_end
     from eventstore.backup import backup
     from eventstore.lmdb.pages import require_sound_pages
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 import click
 
-from cli.compacting import Asking, asking_options, policy_option, window_option
+from cli.compacting import policy_option, window_option
 from cli.options import json_option, utf8
+from cli.summarizing import Asking, asking_options
 
 if TYPE_CHECKING:
     from compaction.cuts import AnyCut
@@ -61,20 +62,11 @@ def command(
     INSTRUCTIONS are for whoever writes the summary. Everything stays in the log, and refold undo takes a
     compaction back. Ctrl-C calls it off: the session is as it was, but for a record of the attempt.
     """
-    from cli.compacting import (
-        asker_of,
-        check_templates,
-        ignored_instructions,
-        policy_named,
-        tell_misfits,
-        template_sources,
-        who_is_asked,
-        with_template,
-    )
+    from cli.compacting import check_templates, policy_named, tell_misfits, template_sources, with_template
     from cli.options import text_of, tools_of
     from cli.output import echo_json, echo_note
     from cli.store import opened_session, resolve_leaf
-    from cli.summarizing import cancellable, told_what_to_do
+    from cli.summarizing import asker_of, cancellable, ignored_instructions, told_what_to_do, who_is_asked
     from cli.views.compaction import is_estimated, plan_json, print_done, print_nothing, print_plan
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks

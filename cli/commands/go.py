@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from cli.compacting import Asking, asking_options, window_option
+from cli.compacting import window_option
 from cli.options import json_option, utf8
+from cli.summarizing import Asking, asking_options
 
 if TYPE_CHECKING:
     from compaction.branching.move import Gone, Move, Navigator
@@ -63,10 +64,9 @@ def command(
     session stands on its parent, and the message's text is printed, to be edited and sent again; anything
     else it stands on. The move is an event: nothing is lost, and refold undo takes it back.
     """
-    from cli.compacting import asker_of
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf
-    from cli.summarizing import cancellable, told_what_to_do
+    from cli.summarizing import asker_of, cancellable, told_what_to_do
     from compaction.branching.move import go
     from eventstore.writing import SessionWriter
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 import click
 
-from cli.compacting import Asking, asking_options
 from cli.options import json_option, utf8
+from cli.summarizing import Asking, asking_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,11 +46,11 @@ def command(
 
     The session itself stays as it is. INSTRUCTIONS are for whoever writes the document.
     """
-    from cli.compacting import asker_of, template_sources
+    from cli.compacting import template_sources
     from cli.options import text_of, tools_of
     from cli.output import echo_json, echo_note, echo_text, unbroken
     from cli.store import opened_session
-    from cli.summarizing import cancellable, told_what_to_do
+    from cli.summarizing import asker_of, cancellable, told_what_to_do
     from compaction.branching.handoff import hand_off
     from eventstore.writing import SessionWriter
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from eventstore.errors import BadInputError
     from eventstore.files.importing import Imported
+    from eventstore.records import Remark
 
 
 @click.command("import", epilog="Example:  refold import ~/.pi/agent/sessions/*/*.jsonl")
@@ -27,9 +29,8 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_
     *.jsonl files in it and below it. A file that cannot be read does not keep the others from being imported; the exit
     code is then 1.
     """
-    from cli.importing import import_with_progress, print_imported
     from cli.output import echo_json, echo_problem
-    from cli.store import check_new_name, opened
+    from cli.store import check_new_name, import_with_progress, opened
     from eventstore.errors import BadInputError
 
     files = _files(paths)
@@ -96,3 +97,54 @@ def _of_folders(failed: list[tuple[str, BadInputError]]) -> Iterator[str]:
     for (folder, harness), errors in alike.items():
         many = f"{folder}: {len(errors):,} files look like sessions of {harness}; {errors[0].remedy}"
         yield many if len(errors) > 1 else str(errors[0])
+
+
+_REMARKS_OF_A_KIND = 3
+
+
+_LINES_OF_A_KIND = 6
+
+
+_NAMES_AND_NUMBERS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+""")
+"""What the reasons of remarks of one kind differ in."""
+
+
+def print_imported(path: str, imported: Imported) -> None:
+    """Print a line for an imported file, and one for every remark; many of one kind share a line."""
+    from cli.output import counted, echo_text, unbroken
+
+    facts = [f"{imported.added:,} of {counted(imported.events, 'event')} new"]
+    if imported.rewritten:
+        facts.append(f"{imported.rewritten:,} changed by their harness")
+    if imported.skipped:
+        facts.append(f"{len(imported.skipped):,} skipped")
+    path = unbroken(path)
+    echo_text(f"{unbroken(imported.id)}  {imported.format}  {', '.join(facts)}  {path}")
+    if imported.earlier:
+        what = f"another generation of session {imported.earlier!r}"
+        echo_text(f"  {what}: the file was written anew, and most of it is not what that session holds")
+    if imported.diverged:
+        echo_text("  the session has grown here, and the file elsewhere: the leaf stays where it was")
+    for line, reason in _grouped(imported.skipped):
+        echo_text(f"  {path}:{line}: skipped: {reason}")
+    for line, reason in _grouped([*imported.differs_from_harness, *imported.orphans]):
+        echo_text(f"  {path}:{line}: {reason}")
+    if imported.not_utf8:
+        count, first = len(imported.not_utf8), imported.not_utf8[0].line
+        are = "1 record is" if count == 1 else f"{count:,} records are"
+        echo_text(f"  {path}:{first}: {are} not UTF-8: contexts show U+FFFD")
+
+
+def _grouped(remarks: list[Remark]) -> Iterator[tuple[int, str]]:
+    """Yield a line number and a text for each remark, or for all of a kind where there are many."""
+    kinds: dict[str, list[Remark]] = {}
+    for remark in remarks:
+        kinds.setdefault(_NAMES_AND_NUMBERS.sub("", remark.reason), []).append(remark)
+    for alike in kinds.values():
+        if len(alike) <= _REMARKS_OF_A_KIND:
+            yield from ((each.line, each.reason) for each in alike)
+            continue
+        lines = list(dict.fromkeys(each.line for each in alike))
+        shown = ", ".join(map(str, lines[:_LINES_OF_A_KIND])) + ", …" * (len(lines) > _LINES_OF_A_KIND)
+        where = f"lines {shown}" if len(lines) > 1 else f"line {shown}"
+        yield alike[0].line, f"{alike[0].reason} ({len(alike):,} such remarks: {where})"

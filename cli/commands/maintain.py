@@ -7,7 +7,8 @@ from typing import BinaryIO, Final, Unpack
 
 import click
 
-from cli.compacting import Asking, asking_options, policy_option, window_option
+from cli.compacting import policy_option, window_option
+from cli.summarizing import Asking, asking_options
 
 DEFAULT_OUTPUT: Final = 32_000
 
@@ -60,19 +61,12 @@ def command(
     it in the log is appended already. A line that makes no sense is answered with an "error"; the next is read.
     "compact" and "abort" call off the summary that is being made, and so does Ctrl-C, which else ends the command.
     """
-    from cli.compacting import (
-        asker_of,
-        check_templates,
-        check_window,
-        new_session_name,
-        policy_named,
-        template_sources,
-    )
+    from cli.compacting import check_templates, check_window, new_session_name, policy_named, template_sources
     from cli.harness_protocol import BLANK, LinesAhead, answer, settings_in, told
     from cli.options import text_of, tools_of
     from cli.output import echo_json
     from cli.store import opened_session
-    from cli.summarizing import Interrupt
+    from cli.summarizing import Interrupt, asker_of
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
     from compaction.maintaining.maintainer import Maintainer

@@ -6,8 +6,8 @@ import collections
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from cli.compacting import Asked
 from cli.output import counted, echo_json, echo_note, echo_problem, echo_text, pasted, unbroken
+from cli.summarizing import Asked
 from compaction.compactor import Compacted, Compactor
 from compaction.cuts import AnyCut
 from compaction.estimate import Estimate, estimate

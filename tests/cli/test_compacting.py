@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from cli.compacting import SummarizerName, asker_of, new_session_name, policy_named, with_template
+from cli.compacting import new_session_name, policy_named, with_template
+from cli.summarizing import SummarizerName, asker_of
 from compaction.policy.load import parse, preset
 from compaction.policy.model import Policy
 from compaction.summarizers import SummarizerError, registry

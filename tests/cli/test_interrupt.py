@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.summarizing import Interrupt, tidy_end
+from cli.summarizing import Interrupt
+from cli.whole_file import tidy_end
 from tests.cli import long_talk
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold, command
