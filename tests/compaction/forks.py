@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from compaction.branching import fork
+from compaction.branching.fork import fork
 from projections.context.build import build_context
 from projections.tree import tree
 from tests.support.talk import texts_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compaction import move_to, record_branch_summary, record_compaction, record_rewrite
-from compaction.branching import fork, undo
+from compaction.branching.fork import fork
+from compaction.branching.undo import undo
 from eventstore.errors import BadInputError
 from eventstore.records import (
     Decision,

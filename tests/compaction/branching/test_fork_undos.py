@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction import move_to
-from compaction.branching import undo
+from compaction.branching.undo import undo
 from projections.tree import tree
 from tests.compaction.forks import forked, shown
 from tests.support.events import event, events, message, undone

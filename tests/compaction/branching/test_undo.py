@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction import go, move_to, plan_undo, record_branch_summary, record_compaction, record_rewrite
-from compaction.branching import undo
-from compaction.branching.undo import context_after
+from compaction.branching.undo import context_after, undo
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.memory import MemoryLog
 from eventstore.records import (
