@@ -147,7 +147,7 @@ def told_what_to_do(ctx: click.Context) -> Iterator[None]:
 
 def advice(failure: SummarizerError) -> str:
     """Return what may help after the last of those that were asked has failed."""
-    from compaction.summarizers.summarizer import UnfitTemplateError
+    from compaction.summarizers import UnfitTemplateError
 
     if isinstance(failure, UnfitTemplateError):
         return "name another template, one with sections such as Goal and Next Steps, or another --summarizer"

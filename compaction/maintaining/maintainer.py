@@ -20,7 +20,7 @@ from compaction.maintaining.running import Running
 from compaction.maintaining.settings import Settings
 from compaction.part import Reason
 from compaction.rewriting import record_rewrites
-from compaction.summarizers.refusal import one_line
+from compaction.summarizers.refusals import one_line
 from compaction.summary import NO_WISHES, Wishes
 from compaction.window import has_open_calls
 from eventstore.checked import checked

@@ -12,8 +12,7 @@ from compaction.maintaining.compact_tool import Asked
 from compaction.maintaining.decisions import Hook, Past, given_up
 from compaction.maintaining.settings import Promotion, Settings
 from compaction.part import Limits, Reason
-from compaction.summarizers.refusal import one_line
-from compaction.summarizers.too_long import says_too_long
+from compaction.summarizers.refusals import one_line, says_too_long
 from compaction.triggers import AnyTrigger
 from projections.context.cursor import ROOT, Leaf
 from projections.usage import CUT_OFF, FAILED

@@ -12,8 +12,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from compaction.prompts import Prompt, reminded
-from compaction.summarizers.refusal import without_secrets
-from compaction.summarizers.summarizer import (
+from compaction.summarizers import (
     Answer,
     AtAddress,
     Cancellation,
@@ -23,6 +22,7 @@ from compaction.summarizers.summarizer import (
     Summarizer,
     SummarizerError,
 )
+from compaction.summarizers.refusals import without_secrets
 from compaction.templates import missing_sections, stripped
 from eventstore.errors import RefoldError
 from eventstore.javascript import well_formed

@@ -7,7 +7,7 @@ from typing import Final
 
 import httpx2
 
-from compaction.summarizers.summarizer import AnswerTooLargeError
+from compaction.summarizers import AnswerTooLargeError
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 """Of an answer, decoded: five times what a summary of 20,000 tokens takes as a stream of events."""

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from compaction.prompts import Prompt, in_tag, serialized
-from compaction.summarizers.cancellable import Line, cancellable
-from compaction.summarizers.masking import masked, secrets_of
-from compaction.summarizers.refusal import (
+from compaction.summarizers import Answer, Cancellation, RedirectError, SummarizerError
+from compaction.summarizers.refusals import (
     TOO_LARGE,
     is_passing,
+    masked,
     of_connection,
     one_line,
+    says_too_long,
     seconds_to_wait,
+    secrets_of,
     without_secrets,
 )
-from compaction.summarizers.summarizer import Answer, Cancellation, RedirectError, SummarizerError
-from compaction.summarizers.too_long import says_too_long
+from compaction.summarizers.transport import Line, cancellable
 from eventstore.javascript import stringify, tolerant_json
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Any, Final
 
 from compaction.prompts import Prompt
-from compaction.summarizers.summarizer import Answer, Cancellation, SummarizerError
+from compaction.summarizers import Answer, Cancellation, SummarizerError
 from eventstore.frame import body_of, header_of, kind_of
 from eventstore.javascript import tolerant_json
 from eventstore.log import EventLog, Head, Snapshot

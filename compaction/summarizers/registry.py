@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from compaction.summarizers.summarizer import Summarizer
+from compaction.summarizers import Summarizer
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.log import EventLog
 

@@ -124,7 +124,7 @@ CONTINUATIONS: """,
 SUMMARIZER = Addition(
     file="compaction/summarizers/parrot.py",
     text="""
-from compaction.summarizers.summarizer import Answer
+from compaction.summarizers import Answer
 
 class Parrot:
     name = "parrot"
@@ -134,8 +134,8 @@ class Parrot:
 """,
     registry="compaction/summarizers/registry.py",
     lines={
-        "from compaction.summarizers.summarizer": (
-            "from compaction.summarizers.parrot import Parrot\nfrom compaction.summarizers.summarizer"
+        "from compaction.summarizers": (
+            "from compaction.summarizers.parrot import Parrot\nfrom compaction.summarizers"
         ),
         '"recorded": Kind': '"parrot": Kind(make=lambda _: Parrot()),\n    "recorded": Kind',
     },

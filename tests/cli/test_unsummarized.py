@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cli.summarizing import advice
-from compaction.summarizers import SummarizerError
-from compaction.summarizers.summarizer import UnfitTemplateError
+from compaction.summarizers import SummarizerError, UnfitTemplateError
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 from tests.support.local_http import LocalServer, refuses

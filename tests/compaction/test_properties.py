@@ -19,8 +19,8 @@ from compaction.part import Limits
 from compaction.policy.load import preset, preset_names
 from compaction.policy.model import Prompting
 from compaction.rewriting import record_rewrites
+from compaction.summarizers.anthropic import messages_request
 from compaction.summarizers.asking import Asker
-from compaction.summarizers.messages_request import messages_request
 from eventstore.formats import view_of_message
 from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, record_of

@@ -12,10 +12,9 @@ import msgspec
 import pytest
 
 from compaction.cuts import LastMessages
-from compaction.summarizers import CancelledError, SummarizerError
+from compaction.summarizers import CancelledError, DeadlineError, SummarizerError
 from compaction.summarizers.anthropic import AnthropicSummarizer
 from compaction.summarizers.asking import AskingError
-from compaction.summarizers.summarizer import DeadlineError
 from compaction.summary import Wishes
 from eventstore.records import record_of
 from projections.context.build import build_context

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from compaction.summarizers import CancelledError
-from compaction.summarizers.cancellable import Line, cancellable
+from compaction.summarizers.transport import Line, cancellable
 from tests.compaction.summarizers.asked import never
 
 

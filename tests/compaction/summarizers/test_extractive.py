@@ -7,11 +7,10 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from compaction.prompts import serialized_prompt
-from compaction.summarizers import CancelledError
+from compaction.summarizers import CancelledError, UnfitTemplateError
 from compaction.summarizers.asking import Asker, ask
 from compaction.summarizers.extractive import ExtractiveSummarizer
-from compaction.summarizers.gleaning import gleaned
-from compaction.summarizers.summarizer import UnfitTemplateError
+from compaction.summarizers.facts import gleaned
 from compaction.templates import built_in_names, missing_sections, parse
 from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog

@@ -7,10 +7,9 @@ import json
 import pytest
 
 from compaction.prompts import serialized
-from compaction.summarizers import Answer, CancelledError, SummarizerError
+from compaction.summarizers import Answer, CancelledError, RedirectError, SummarizerError
 from compaction.summarizers.asking import ask
 from compaction.summarizers.http import HttpSummarizer
-from compaction.summarizers.summarizer import RedirectError
 from tests.compaction.summarizers.asked import asker, live, never, prompt
 from tests.support.local_http import answers, free_address, hangs, refuses
 from tests.support.talk import assistant, call, result, user

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.summarizers.masking import MASK, masked, secrets_of
-from compaction.summarizers.summarizer import SummarizerError
+from compaction.summarizers import SummarizerError
+from compaction.summarizers.refusals import MASK, masked, secrets_of
 
 
 @pytest.mark.parametrize(

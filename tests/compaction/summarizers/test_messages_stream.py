@@ -6,7 +6,7 @@ import pytest
 from anthropic.types import RawMessageStreamEvent
 from pydantic import TypeAdapter
 
-from compaction.summarizers.messages_stream import read
+from compaction.summarizers.anthropic import read
 from eventstore.views import Usage
 
 _EVENT = TypeAdapter(RawMessageStreamEvent)

@@ -8,15 +8,16 @@ import zlib
 
 import pytest
 
-from compaction.summarizers import CancelledError, bounded
-from compaction.summarizers.asking import AskingError, ask
-from compaction.summarizers.http import HttpSummarizer
-from compaction.summarizers.summarizer import (
+from compaction.summarizers import (
     AnswerTooLargeError,
+    CancelledError,
     DeadlineError,
     RedirectError,
     SummarizerError,
+    bounded,
 )
+from compaction.summarizers.asking import AskingError, ask
+from compaction.summarizers.http import HttpSummarizer
 from tests.compaction.summarizers.asked import Clock, Saying, asker, claude, never, prompt
 from tests.support.local_http import answers
 

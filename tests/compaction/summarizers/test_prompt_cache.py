@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.summarizers.prompt_cache import may_be_cached
+from compaction.summarizers.anthropic import may_be_cached
 from tests.compaction.summarizers.asked import MODEL, live, prompt
 from tests.support.talk import assistant, thinking, user
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.summarizers.refusal import (
+from compaction.summarizers.refusals import (
     is_passing,
     of_connection,
     one_line,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.summarizers.gleaning import Line
-from compaction.summarizers.selection import Queue, Selection
+from compaction.summarizers.extractive import Queue, Selection
+from compaction.summarizers.facts import Line
 from projections.mentions.path_names import Paths
 
 AMPLE = 10_000

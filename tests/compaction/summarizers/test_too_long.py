@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.summarizers.too_long import says_too_long
+from compaction.summarizers.refusals import says_too_long
 
 
 def test_a_request_was_too_long_for_its_model():

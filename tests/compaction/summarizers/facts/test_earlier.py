@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.summarizers.gleaning.earlier import earlier, is_summary
-from compaction.summarizers.gleaning.line import Sort
+from compaction.summarizers.facts.earlier import earlier, is_summary
+from compaction.summarizers.facts.lines import Sort
 
 
 def told(*summaries):

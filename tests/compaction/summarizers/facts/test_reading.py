@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec import Raw
 
-from compaction.summarizers.gleaning.reading import read
-from compaction.summarizers.summarizer import CancelledError
+from compaction.summarizers import CancelledError
+from compaction.summarizers.facts import read
 from eventstore.records import MessageRecord
 from projections.context.build import build_context
 from projections.mentions.message_facts import Holdings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.summarizers.gleaning.line import Line, in_order, newest_first, one_line
+from compaction.summarizers.facts.lines import Line, in_order, newest_first, one_line
 
 
 def test_a_text_becomes_one_line():

@@ -1,4 +1,4 @@
-"""Wait for a request that somebody may call off."""
+"""Make requests that can be cancelled, with answers of bounded size."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from concurrent.futures import Future
 from threading import Lock, Thread
 from typing import Any, Final, TypeVar
 
-from compaction.summarizers.masking import secrets_of
-from compaction.summarizers.summarizer import Cancellation, CancelledError
+from compaction.summarizers import Cancellation, CancelledError
+from compaction.summarizers.refusals import secrets_of
 
 T = TypeVar("T")
 _LOOK_EVERY: Final = 0.05

@@ -1,19 +1,23 @@
-"""All that can be told of a conversation, and of the summary of what was before it."""
+"""Collect what can be told of a conversation without a model, line by line.
+
+To add a sort of lines: its name in `Sort`, what finds it, a row in the table of the extractive summarizer that says
+where it goes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
+from compaction.summarizers import Cancellation, CancelledError
 from compaction.summarizers.asking import never
-from compaction.summarizers.gleaning import talk
-from compaction.summarizers.gleaning.earlier import Earlier, earlier, is_summary
-from compaction.summarizers.gleaning.folders import Folders, told_root
-from compaction.summarizers.gleaning.line import (
+from compaction.summarizers.facts import talk
+from compaction.summarizers.facts.earlier import Earlier, earlier, is_summary
+from compaction.summarizers.facts.lines import (
     AT_FIRST,
     BEFORE,
     CHANGED,
@@ -23,22 +27,47 @@ from compaction.summarizers.gleaning.line import (
     NAMES,
     OK,
     QUESTION,
+    Folders,
     Line,
     Sort,
     in_order,
     newest_first,
     one_line,
+    told_root,
 )
-from compaction.summarizers.gleaning.reading import read
-from compaction.summarizers.gleaning.work import Run, counted, ranked, runs
-from compaction.summarizers.summarizer import Cancellation
+from compaction.summarizers.facts.talk import Run, counted, ranked, runs
+from eventstore.formats import view_of_message
 from eventstore.javascript import utf8_length
 from eventstore.views import Message, Text
 from projections.context.parts import Part
+from projections.continuation import WORD
 from projections.mentions import Kind
 from projections.mentions.instructions import instructions_in
 from projections.mentions.message_facts import Holding, Lines, holding
 from projections.mentions.path_names import Paths
+
+
+class Read(NamedTuple):
+    """A message and what it holds."""
+
+    view: Message
+    held: Holding
+
+
+def read(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator[Read]:
+    """Messages with what they hold, in order; lines that stand in several are looked at once.
+
+    A word to go on after a compaction says nothing, and is passed over. Raises CancelledError.
+    """
+    lines = Lines()
+    for part in parts:
+        if is_cancelled():
+            raise CancelledError
+        view = view_of_message(part.raw)
+        if part.continues and view.text == WORD:
+            continue
+        yield Read(view, holding(part.seq, part.id, view, lines))
+
 
 _NAMES: Final = (Kind.SYMBOL, Kind.URL, Kind.IDENTIFIER)
 _LONGEST: Final = range(200, 600)
@@ -241,3 +270,6 @@ def _names(named: Sequence[Iterable[str]]) -> list[Line]:
 def _tells_something(name: str) -> bool:
     """Whether a name is none that every program has."""
     return len(name) >= _SHORTEST and not name.startswith("__")
+
+
+__all__ = ["Gleaned", "Line", "Sort", "gleaned", "names_in"]

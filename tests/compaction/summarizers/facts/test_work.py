@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from compaction.summarizers.gleaning.work import Run, counted, ranked, runs, uncounted
+from compaction.summarizers.facts.talk import Run, counted, ranked, runs, uncounted
 from eventstore.formats import view_of_message
 from projections.mentions.message_facts import holding
 from tests.support.talk import assistant, call, result, shell, user

@@ -6,9 +6,20 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from compaction.summarizers.gleaning.folders import root_told, unlisted, without_root
-from compaction.summarizers.gleaning.line import CHANGED, FAILED, FILES, NAMES, OK, QUESTION, Sort, one_line
-from compaction.summarizers.gleaning.work import uncounted
+from compaction.summarizers.facts.lines import (
+    CHANGED,
+    FAILED,
+    FILES,
+    NAMES,
+    OK,
+    QUESTION,
+    Sort,
+    one_line,
+    root_told,
+    unlisted,
+    without_root,
+)
+from compaction.summarizers.facts.talk import uncounted
 from projections.mentions import Kind, mentions
 from projections.mentions.prose import unfenced
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from compaction.summarizers.gleaning.talk import Turn, decisions, outcome, plans, questions, standing, turns
+from compaction.summarizers.facts.talk import Turn, decisions, outcome, plans, questions, standing, turns
 from eventstore.formats import view_of_message
 from tests.support.talk import assistant, call, result, shell, user
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.summarizers.gleaning import Sort, gleaned, names_in
+from compaction.summarizers.facts import Sort, gleaned, names_in
 from projections.mentions.path_names import Paths
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, call, result, shell, thinking, user

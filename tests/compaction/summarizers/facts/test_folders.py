@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.summarizers.gleaning.folders import Folders, root_told, told_root, unlisted, without_root
+from compaction.summarizers.facts.lines import Folders, root_told, told_root, unlisted, without_root
 from projections.mentions.path_names import Paths, names_of
 
 

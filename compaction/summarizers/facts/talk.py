@@ -1,0 +1,240 @@
+"""Find in a conversation what was asked, run and answered, turn by turn, and what was to come."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Final
+
+import msgspec
+
+from compaction.summarizers.facts.lines import one_line
+from eventstore.views import Message, answered
+from projections.mentions import Kind
+from projections.mentions.message_facts import Holding, commands_of
+from projections.mentions.prose import own_words, sentences, unfenced
+
+_HALF_LIFE: Final = 300
+"""Messages after which a mention counts half."""
+_LONG: Final = 200
+"""Characters that are told of a failure."""
+_MESSAGE: Final = re.compile(
+    r"(?:error|exception|fatal|panic\w*|failed|failure)\b[^:]{0,40}:\s+(.*)", re.IGNORECASE
+)
+_NUMBER: Final = re.compile(r"\d+")
+_TIMES: Final = re.compile(r" \((\d{1,9}) times\)\Z")
+_REMEMBERED: Final = 1 << 10
+"""Errors that are remembered with what they say: the same ones are met again and again."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A command that was run; `failure` is what was said of it where it failed, None where it went well."""
+
+    command: str
+    failure: str | None
+
+
+def _one(_: str) -> int:
+    return 1
+
+
+def ranked(messages: Sequence[Iterable[str]], *, size: Callable[[str], int] = _one) -> list[str]:
+    """The things that messages name, oldest message first, by how often and how lately they do.
+
+    A mention counts half as much as one 300 messages later. By `size` it is how much that is for each
+    character which a thing takes, so that more of them fit.
+    """
+    weights: dict[str, float] = {}
+    newest: dict[str, int] = {}
+    for place, things in enumerate(messages):
+        weight = 2.0 ** ((place - len(messages)) / _HALF_LIFE)
+        for thing in things:
+            weights[thing] = weights.get(thing, 0.0) + weight
+            newest[thing] = place
+    return sorted(weights, key=lambda thing: (-weights[thing] / size(thing), -newest[thing], thing))
+
+
+def runs(messages: Sequence[tuple[Message, Holding]]) -> list[list[Run]]:
+    """The commands that each message runs: a shell's calls, and what the person ran."""
+    results: dict[int, dict[str, tuple[Message, Holding]]] = {}
+    for result, caller in answered([view for view, _ in messages]).items():
+        results.setdefault(caller, {})[messages[result][0].tool_call_id] = messages[result]
+    found = []
+    for place, (view, held) in enumerate(messages):
+        if view.shell:
+            found.append([Run(command, _failure(view, held)) for command in _commands(held)])
+        else:
+            found.append(list(_of_calls(view, held, results.get(place, {}))))
+    return found
+
+
+def _of_calls(view: Message, held: Holding, results: Mapping[str, tuple[Message, Holding]]) -> Iterator[Run]:
+    """The commands of an answer's calls, with their results by the ids of the calls."""
+    for call in view.tool_calls:
+        # What a message holds of all its calls is what its only one holds.
+        made = _commands(held) if len(view.tool_calls) == 1 else commands_of(call)
+        result = results.get(call.id)
+        for command in made:
+            yield Run(command, _failure(*result) if result else None)
+
+
+def _commands(held: Holding) -> tuple[str, ...]:
+    return held.named.get(Kind.COMMAND, ())
+
+
+def _failure(view: Message, held: Holding) -> str | None:
+    """The first error that a failed command reports, else its last line."""
+    if not held.is_error:
+        return None
+    errors = held.named.get(Kind.ERROR, ())
+    output = view.shell.output if view.shell else view.text
+    return one_line(errors[0] if errors else output.rstrip().rpartition("\n")[2], _LONG)
+
+
+def counted(errors: Sequence[Sequence[str]]) -> list[str]:
+    """Errors by how often and how lately messages have them: of those that are alike the newest, with their number."""
+    times: Counter[str] = Counter()
+    newest: dict[str, str] = {}
+    for error, number in (uncounted(error) for message in errors for error in message):
+        times[_alike(error)] += number
+        newest[_alike(error)] = error
+    met = ranked([[_alike(uncounted(error)[0]) for error in message] for message in errors], size=len)
+    return [newest[error] + (f" ({times[error]} times)" if times[error] > 1 else "") for error in met]
+
+
+def uncounted(error: str) -> tuple[str, int]:
+    """An error and how many like it there were, by a line that may tell the number."""
+    found = _TIMES.search(error)
+    return (error[: found.start()], int(found[1])) if found else (error, 1)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _alike(error: str) -> str:
+    """What an error says, without where; one that says nothing apart from that, without its numbers."""
+    found = _MESSAGE.search(error)
+    return (found and found[1]) or _NUMBER.sub("#", error)
+
+
+_LONG_ANSWER: Final = 300
+"""Characters that are told of an answer."""
+_FEWEST: Final = 4
+"""Words of a sentence that says something by itself."""
+
+_DECIDES: Final = re.compile(
+    r"\b(?:instead of|rather than|decided (?:to|on|against|that)|chose|settled on|went with|going with|opted)\b",
+    re.IGNORECASE,
+)
+_HINTS: Final = ("instead", "rather", "decided", "chose", "settled", "went with", "going with", "opted")
+"""What every such sentence has in it: only texts with one of these are parted into sentences."""
+_MUSES: Final = re.compile(
+    r"\b(?:if|should|would|could|might|may|maybe|perhaps|want|let me|let's|now|i see|looks like)\b",
+    re.IGNORECASE,
+)
+"""What tells a thought, or a step, from a decision."""
+_INTENDS: Final = re.compile(
+    r"(?:next|then|remaining|still to do|(?:now )?(?:let me|let's|i'll|i will|i need to|i'm going to))\b(?! time)",
+    re.IGNORECASE,
+)
+_LEADS: Final = re.compile(
+    r"[\W\d]*(?:next(?: steps?)?|remaining|remains|still (?:open|to do)|to ?do|left to do|pending)\b[^.!?]{0,60}",
+    re.IGNORECASE,
+)
+"""The line before a list of what is to come."""
+_ITEM: Final = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[(?P<box>[ xX])\]\s+)?(?P<text>\S.*)")
+_ENDS: Final = (".", "!", "…")
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A request, in the person's own words, and what the model said until the next one.
+
+    `is_over`: it ended with an answer, not with a call.
+    """
+
+    asked: str
+    said: tuple[str, ...] = ()
+    is_over: bool = False
+
+
+def turns(messages: Iterable[Message]) -> list[Turn]:
+    """The turns of a conversation, oldest first; what was said before the first request is one without."""
+    found: list[Turn] = []
+    asked, said, is_over = "", list[str](), False
+    for message in messages:
+        if message.role == "user":
+            found.append(Turn(asked, tuple(said), is_over))
+            asked, said, is_over = _own(message.text), [], False
+        elif message.role == "assistant":
+            text = message.text
+            said += [text] if text.strip() else []
+            is_broken = message.stop_reason in ("error", "aborted")
+            is_over = bool(said) and not message.tool_calls and not is_broken
+    found.append(Turn(asked, tuple(said), is_over))
+    return [turn for turn in found if turn.asked or turn.said]
+
+
+def _own(text: str) -> str:
+    """A text as one line, without what was pasted into it, if anything else is left."""
+    return one_line(" ".join(own_words(text))) or one_line(text)
+
+
+def outcome(turn: Turn) -> str:
+    """What the answer says that ended a turn, as far as a few sentences tell; "" for a turn without one."""
+    told = ""
+    for sentence in sentences(own_words(turn.said[-1])) if turn.is_over else ():
+        if not _is_statement(sentence) or _INTENDS.match(sentence):
+            continue
+        joint = " " if told.endswith(_ENDS) else "; "
+        longer = told + joint + sentence if told else one_line(sentence, _LONG_ANSWER)
+        if len(longer) > _LONG_ANSWER:
+            break
+        told = longer
+    return told
+
+
+def standing(turn: Turn) -> str:
+    """What was said last in a turn that is not over; "" for one that is."""
+    return "" if turn.is_over or not turn.said else one_line(_own(turn.said[-1]), _LONG_ANSWER)
+
+
+def decisions(turn: Turn) -> list[str]:
+    """Sentences of the model's that tell what was chosen, and over what."""
+    telling = (text for text in turn.said if any(map(text.casefold().__contains__, _HINTS)))
+    said = chain.from_iterable(sentences(own_words(text)) for text in telling)
+    return [
+        sentence
+        for sentence in said
+        if _DECIDES.search(sentence)
+        and not _MUSES.search(sentence)
+        and _is_statement(sentence)
+        and len(sentence) <= _LONG_ANSWER
+    ]
+
+
+def questions(turn: Turn) -> list[str]:
+    """What the model asked at the end of a turn."""
+    said = sentences(own_words(turn.said[-1])) if turn.is_over else ()
+    return [one_line(sentence, _LONG_ANSWER) for sentence in said if sentence.endswith("?")]
+
+
+def plans(turn: Turn) -> list[str]:
+    """What was to come by the last words of a turn: sentences that say so, lists that follow one, boxes not ticked."""
+    return list(dict.fromkeys(_plans(turn.said[-1]))) if turn.said else []
+
+
+def _plans(text: str) -> Iterator[str]:
+    is_led = False
+    for line in unfenced(text):
+        item = _ITEM.fullmatch(line)
+        if item and (is_led or item["box"] == " "):
+            yield one_line(item["text"], _LONG_ANSWER)
+        elif line:
+            is_led = not item and _LEADS.fullmatch(line) is not None
+            intended = [] if is_led else filter(_INTENDS.match, sentences([line]))
+            yield from (one_line(each, _LONG_ANSWER) for each in intended if _is_statement(each))
+
+
+def _is_statement(sentence: str) -> bool:
+    return len(sentence.split()) >= _FEWEST and not sentence.endswith((":", "?"))

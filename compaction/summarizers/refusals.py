@@ -1,0 +1,186 @@
+"""Read what a server says in place of an answer: secrets masked, in one line, and when to try again."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Final
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+MASK: Final = "[masked]"
+_MOST_READ: Final = 16_384
+"""Characters of a text that are searched for what looks like a key; the rest is dropped."""
+_LONG: Final = 8
+"""Characters from which on a secret is masked inside of words, too."""
+_TELLING: Final = r"key|token|secret|passw|auth|signature|credential|cookie"
+_TELLING_NAME: Final = re.compile(_TELLING, re.IGNORECASE)
+_KEY: Final = re.compile(
+    r"\b(?:sk|pk|rk)-[\w-]{8,}"
+    r"|\bgh[oprsu]_\w{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w-]{16,}|\bhf_\w{16,}|\bxox[a-z]-[\w-]{8,}"
+    r"|\bAKIA[A-Z0-9]{12,}|\bAIza[\w-]{20,}"
+    r"|\beyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]+)?"
+)
+"""Keys by the beginnings that providers give theirs; JSON web tokens."""
+_AFTER_NAME: Final = re.compile(
+    r"(?P<name>\b(?:bearer|basic)\s+(?=\S{0,200}\d)"
+    r"|\b(?:authorization|(?:x-)?api[_-]?key|(?:access|auth|refresh)[_-]?token|client[_-]?secret|password)"
+    r"""["']?\s{0,9}[:=]\s{0,9}["']?(?:bearer\s+|basic\s+)?+"""
+    rf"|[?&;][\w.-]{{0,40}}(?:{_TELLING}|sig)[\w.-]{{0,40}}=)"
+    rf"""(?!{re.escape(MASK)})[^\s"'<>&,;]{{4,}}""",
+    re.IGNORECASE,
+)
+"""What follows the name of a header, of a field or of a URL's parameter that holds a secret."""
+_USER: Final = re.compile(r"(?<=://)[^\s/?#@]+@")
+
+
+def masked(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return a text with `[masked]` in place of these secrets, and of whatever looks like a key or a token.
+
+    A secret of fewer than 8 characters is masked where it stands as a word. Of a text without end, the beginning is
+    returned.
+    """
+    forms = {form for secret in secrets for form in _forms(secret)}
+    if forms:
+        text = re.sub("|".join(map(_pattern, sorted(forms, key=len, reverse=True))), MASK, text)
+    text = _USER.sub(f"{MASK}@", text[:_MOST_READ])
+    return _AFTER_NAME.sub(rf"\g<name>{MASK}", _KEY.sub(MASK, text))
+
+
+def secrets_of(address: str, headers: Mapping[str, str]) -> frozenset[str]:
+    """Return the keys, tokens and passwords in a request's address and headers."""
+    return frozenset(
+        secret for secret in (*_in_address(address), *_in_headers(headers)) if secret.strip(" :")
+    )
+
+
+def _in_address(address: str) -> Iterator[str]:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return
+    for part in parts.netloc.rpartition("@")[0].partition(":"):
+        yield from (part, unquote(part))
+    for name, value in parse_qsl(parts.query):
+        if len(value) >= _LONG or _TELLING_NAME.search(name):
+            yield value
+
+
+def _in_headers(headers: Mapping[str, str]) -> Iterator[str]:
+    for name, value in headers.items():
+        if _TELLING_NAME.search(name):
+            yield value
+            yield value.rpartition(" ")[2]
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    """Return a secret as it is, as a URL has it, and as JSON has it."""
+    return secret, quote(secret, safe=""), json.dumps(secret)[1:-1]
+
+
+def _pattern(secret: str) -> str:
+    pattern = re.escape(secret)
+    return pattern if len(secret) >= _LONG else rf"(?<![\w-]){pattern}(?![\w-])"
+
+
+_TOO_LONG: Final = re.compile(
+    r"(?:prompt|input|request) (?:is )?too (?:long|large)"
+    r"|request_too_large|request exceeds the maximum size"
+    r"|context[ _]?(?:length|window|size|limit)[ _]?exceeded"
+    r"|exceed\w* (?:the |max |maximum |available |model'?s )*(?:context|token limit|model token limit|input length)"
+    r"|maximum (?:context|prompt) length"
+    r"|context window exceeds limit|greater than the context length|reduce the length of the (?:messages|prompt|input)"
+    r"|(?:input|prompt) token count\b.{0,80}\bexceeds"
+    r"|input tokens exceed|too many (?:input|prompt) tokens|context_window_exceeded",
+    re.IGNORECASE,
+)
+_TOO_MUCH_AT_ONCE: Final = re.compile(
+    r"rate.?limit|throttl|per (?:min|day|hour)|\b[tr]pm\b|quota|please wait", re.IGNORECASE
+)
+
+
+def says_too_long(error: str) -> bool:
+    """Whether an error says that a request is longer than its model takes, in whatever provider's words.
+
+    That one asked for too much in too short a time, or for too long an answer, is another thing: a shorter
+    context would not help there.
+    """
+    return bool(_TOO_LONG.search(error)) and not _TOO_MUCH_AT_ONCE.search(error)
+
+
+TOO_LARGE: Final = 413
+_PASSING: Final = frozenset({408, 409, 425, 429})
+_SERVERS_FAULT: Final = 500
+_LONGEST_LINE: Final = 160
+_USER_AND_PASSWORD: Final = re.compile("//[^/#]*@")
+_ANY_USER: Final = re.compile("//.*@", re.DOTALL)
+_HTML: Final = re.compile(r"<(?:!doctype|html|head|body|title|h\d|p|br|hr|center|div)\b", re.IGNORECASE)
+_UNSEEN: Final = re.compile(r"<(style|script)\b.*?</\1>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+_TAG: Final = re.compile(r"<[!/]?[a-z][^<>]*>", re.IGNORECASE)
+_NUMBERED: Final = re.compile(r"^\[Errno -?\d+\] ")
+_NO_HTTP: Final = re.compile(r"^illegal .*: bytearray\(", re.DOTALL)
+
+
+def is_passing(status: int, headers: Mapping[str, str]) -> bool:
+    """Whether a request that was answered so may go through later: `x-should-retry` says, else the status."""
+    said = headers.get("x-should-retry")
+    if said in ("true", "false"):
+        return said == "true"
+    return status in _PASSING or status >= _SERVERS_FAULT
+
+
+def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
+    """The seconds after which the server wants to be asked again; None where it does not say.
+
+    `retry-after-ms`, else `retry-after` in seconds or as a date, which counts from the answer's own.
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    after = headers.get("retry-after")
+    seconds = _number(after)
+    return seconds if seconds is not None else _until(after, headers.get("date"))
+
+
+def one_line(text: str) -> str:
+    """The beginning of what a server says, in one line; of a page, its words, each line of them once."""
+    if _HTML.search(text):
+        text = " ".join(dict.fromkeys(" ".join(each.split()) for each in _TAG.split(_UNSEEN.sub("", text))))
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE].rstrip()}…"
+
+
+def of_connection(error: BaseException) -> str:
+    """What has become of a connection, for people: without the system's numbers, and the bytes that came."""
+    said = _NUMBERED.sub("", str(error)) or type(error).__name__
+    return "what came back is no HTTP; check the address" if _NO_HTTP.match(said) else said
+
+
+def without_secrets(address: str) -> str:
+    """Return an address without user name, password, query and fragment, for errors are kept in the log.
+
+    What is no address because of a character in its password is shown without it, too.
+    """
+    try:
+        _ = urlsplit(address).port
+        user = _USER_AND_PASSWORD
+    except ValueError:
+        user = _ANY_USER
+    return user.sub("//", address).partition("?")[0].partition("#")[0]
+
+
+def _number(header: str | None) -> float | None:
+    try:
+        number = float(header or "")
+    except ValueError:
+        return None
+    return max(number, 0.0) if math.isfinite(number) else None
+
+
+def _until(date: str | None, now: str | None) -> float | None:
+    try:
+        return max((parsedate_to_datetime(date or "") - parsedate_to_datetime(now or "")).total_seconds(), 0)
+    except (ValueError, TypeError):
+        return None
