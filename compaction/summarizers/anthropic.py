@@ -28,9 +28,9 @@ from eventstore.javascript import stringify
 from eventstore.views import Message, Thinking, Usage
 from projections.context.parts import Context, Fate, Part
 from projections.requests import Request, request
+from projections.requests.anthropic.validator.schema import Rule
 from projections.requests.base import Violation
 from projections.settings import Settings
-from projections.validators.anthropic import Rule
 
 if TYPE_CHECKING:
     import anthropic

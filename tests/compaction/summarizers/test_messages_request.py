@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.anthropic import body_to_send, messages_request
 from compaction.summarizers.asking import AskingError, ask
+from projections.requests import validator_named
 from projections.requests.anthropic.renderer import render
 from projections.settings import Model
 from tests.compaction.summarizers.asked import MODEL, Saying, asker, claude, live, never, prompt
