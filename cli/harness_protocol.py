@@ -14,9 +14,9 @@ from typing import Any, BinaryIO, Final, Generic, Protocol, TypeVar
 import msgspec
 
 from compaction.compactor import Compacted
-from compaction.maintaining.advice import Advice
-from compaction.maintaining.maintainer import Maintainer
-from compaction.maintaining.settings import Settings
+from compaction.maintainer import Maintainer
+from compaction.maintainer.remedies import Advice
+from compaction.maintainer.settings import Settings
 from compaction.part import Limits
 from compaction.summarizers.asking import attempt_of
 from compaction.summary import Wishes

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from compaction.branching.undo import plan_undo, undo
     from compaction.compactor import Compactor
     from compaction.composing import record_compaction
-    from compaction.maintaining.maintainer import Maintainer
+    from compaction.maintainer import Maintainer
     from compaction.rewriting import record_rewrite
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
 
 _MODULES: Final = {
     "Compactor": "compaction.compactor",
-    "Maintainer": "compaction.maintaining.maintainer",
+    "Maintainer": "compaction.maintainer",
     "Navigator": "compaction.branching.move",
     "fork": "compaction.branching.fork",
     "go": "compaction.branching.move",

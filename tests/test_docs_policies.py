@@ -15,9 +15,9 @@ from cli.user_files import toml_text
 from compaction import rewrites
 from compaction.continuations import CONTINUATIONS
 from compaction.cuts import AnyCut
-from compaction.maintaining.advice import Do
-from compaction.maintaining.compact_tool import DONE
-from compaction.maintaining.settings import BranchSummaries, Promotion, Settings
+from compaction.maintainer.answers import DONE
+from compaction.maintainer.remedies import Do
+from compaction.maintainer.settings import BranchSummaries, Promotion, Settings
 from compaction.policy.load import parse, preset, preset_names
 from compaction.policy.model import Policy, Prompting, Restoring
 from compaction.prompts import SHAPES

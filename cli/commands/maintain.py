@@ -69,9 +69,8 @@ def command(
     from cli.summarizing import Interrupt, asker_of
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
-    from compaction.maintaining.maintainer import Maintainer
-    from compaction.maintaining.overrides import policy_with
-    from compaction.maintaining.settings import Settings
+    from compaction.maintainer import Maintainer
+    from compaction.maintainer.settings import Settings, policy_with
     from compaction.part import Limits
     from eventstore.event import epoch_milliseconds
     from eventstore.writing import SessionWriter

@@ -16,7 +16,7 @@ import msgspec
 
 from compaction.branching.move import Navigator
 from compaction.compactor import Compactor
-from compaction.maintaining.maintainer import Maintainer
+from compaction.maintainer import Maintainer
 from compaction.part import Limits
 from compaction.policy.load import parse
 from compaction.summarizers.asking import Asker

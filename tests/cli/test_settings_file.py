@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.harness_protocol import settings_in, settings_of
-from compaction.maintaining.settings import BranchSummaries, Promotion, Settings
+from compaction.maintainer.settings import BranchSummaries, Promotion, Settings
 from compaction.part import Limits
 from compaction.validation import FaultyInputError
 from eventstore.errors import BadInputError

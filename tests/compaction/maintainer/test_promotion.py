@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from compaction.maintaining.settings import Settings
+from compaction.maintainer.settings import Settings
 from compaction.triggers import Threshold
 from eventstore.records import ModelChange
 from projections.context.build import build_context
-from tests.compaction.maintaining.maintained import LARGER, decisions, kinds, maintainer
+from tests.compaction.maintainer.maintained import LARGER, decisions, kinds, maintainer
 from tests.compaction.scripted import turns
 from tests.support import told
 from tests.support.talk import assistant, texts_of, user

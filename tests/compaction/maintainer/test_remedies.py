@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from compaction.hooks import Hooks, Supplied
-from compaction.maintaining.maintainer import Maintainer
+from compaction.maintainer import Maintainer
 from eventstore.records import record_of
 from projections.context.build import build_context
-from tests.compaction.maintaining.maintained import cancels, fails
+from tests.compaction.maintainer.maintained import cancels, fails
 from tests.compaction.scripted import Scripted, compactor, long, turns
 from tests.support.events import events
 from tests.support.talk import texts_of, user

@@ -1,4 +1,4 @@
-"""What a person may set of automatic compaction."""
+"""A person's settings of automatic compaction, and the policy and summarizers that they lead to."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from compaction.compactor import Compactor
+from compaction.cuts import AnyCut, KeepRecent
 from compaction.part import Count, Limits, Positive
+from compaction.policy.model import Policy, Prompting
+from compaction.summarizers.asking import Asker
+from compaction.summarizers.http import HttpSummarizer
+from compaction.triggers import AnyTrigger, Threshold
 from compaction.validation import Fault, FaultyInputError, where
 
-Threshold = Annotated[int, msgspec.Meta(ge=-1)]
+TokenThreshold = Annotated[int, msgspec.Meta(ge=-1)]
 """A threshold; -1 and 0 set none."""
 Percent = Annotated[int, msgspec.Meta(ge=-1, le=100)]
 """A threshold as a percentage; -1 and 0 set none."""
@@ -56,7 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     reserve_tokens: Positive | None = None
     keep_recent_tokens: Positive | None = None
     threshold_percent: Percent = -1
-    threshold_tokens: Threshold = -1
+    threshold_tokens: TokenThreshold = -1
     auto_continue: bool = True
     remote_enabled: bool = True
     remote_endpoint: str | None = None
@@ -91,3 +97,56 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Raise FaultyInputError where a model cannot have what is set."""
         if misfits := self.misfits(limits):
             raise FaultyInputError("settings", misfits)
+
+
+def compactor_with(compactor: Compactor, settings: Settings) -> Compactor:
+    """A compactor whose policy and summarizers are as they are set."""
+    return msgspec.structs.replace(
+        compactor,
+        policy=policy_with(compactor.policy, settings),
+        asker=asker_with(compactor.asker, settings),
+    )
+
+
+def policy_with(policy: Policy, settings: Settings) -> Policy:
+    """A policy in which what is set leads over what its parts say; what is not set stays theirs.
+
+    A threshold that is set leads over both of the policy's, and over a trigger that has none. A number of tokens to
+    keep is a cut that keeps so many, in place of any other; a policy without a cut stays without.
+    """
+    return msgspec.structs.replace(
+        policy,
+        trigger=_trigger(policy.trigger, settings),
+        cut=_cut(policy.cut, settings),
+        prompting=_prompting(policy.prompting, settings),
+    )
+
+
+def asker_with(asker: Asker, settings: Settings) -> Asker:
+    """Who is asked, the service at the endpoint that is set before all others."""
+    if not settings.remote_enabled or not settings.remote_endpoint:
+        return asker
+    remote = HttpSummarizer(settings.remote_endpoint)
+    return msgspec.structs.replace(asker, summarizers=[remote, *asker.summarizers])
+
+
+def _trigger(trigger: AnyTrigger, settings: Settings) -> AnyTrigger:
+    tokens, percent, reserve = settings.threshold_tokens, settings.threshold_percent, settings.reserve_tokens
+    if tokens > 0 or percent > 0:
+        trigger = trigger.firing_at(tokens, percent) or Threshold(tokens=tokens, percent=percent)
+    return trigger if reserve is None else trigger.reserving(reserve)
+
+
+def _cut(cut: AnyCut | None, settings: Settings) -> AnyCut | None:
+    keep, reserve = settings.keep_recent_tokens, settings.reserve_tokens
+    if cut is None:
+        return None
+    if keep is not None:
+        return cut.keeping(keep) or KeepRecent(tokens=keep)
+    return cut if reserve is None else cut.reserving(reserve)
+
+
+def _prompting(prompting: Prompting, settings: Settings) -> Prompting:
+    if settings.reserve_tokens is None:
+        return prompting
+    return msgspec.structs.replace(prompting, reserve=settings.reserve_tokens)

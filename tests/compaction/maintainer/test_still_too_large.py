@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent, LastMessages
-from compaction.maintaining.maintainer import Maintainer
+from compaction.maintainer import Maintainer
 from compaction.part import Limits
-from tests.compaction.maintaining.maintained import decisions, maintainer
+from tests.compaction.maintainer.maintained import decisions, maintainer
 from tests.compaction.scripted import Scripted, compactor, kinds, long, policy, record, turns
 from tests.support.talk import assistant, user
 

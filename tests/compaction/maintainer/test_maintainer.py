@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.maintaining.maintainer import REWRITES_WERE_ENOUGH, Maintainer
-from compaction.maintaining.rules import SMALL_ENOUGH
-from compaction.maintaining.settings import BranchSummaries, Settings
+from compaction.maintainer import REWRITES_WERE_ENOUGH, Maintainer
+from compaction.maintainer.rules import SMALL_ENOUGH
+from compaction.maintainer.settings import BranchSummaries, Settings
 from compaction.policy.model import Restoring
 from compaction.rewrites import Mask, Micro
 from compaction.validation import FaultyInputError
 from eventstore.records import record_of
 from projections.context.build import build_context
 from projections.harness_prompt import HarnessPrompt
-from tests.compaction.maintaining.maintained import decisions, kinds, maintainer
+from tests.compaction.maintainer.maintained import decisions, kinds, maintainer
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import Scripted, compactor, long, policy, prompting, turns
 from tests.support import told

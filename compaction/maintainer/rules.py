@@ -7,10 +7,9 @@ from typing import Final, Literal
 import msgspec
 
 from compaction.continuations import Continuation
-from compaction.maintaining.answers import Newest, is_same_model
-from compaction.maintaining.compact_tool import Asked
-from compaction.maintaining.decisions import Hook, Past, given_up
-from compaction.maintaining.settings import Promotion, Settings
+from compaction.maintainer.answers import Asked, Newest, is_same_model
+from compaction.maintainer.decisions import Hook, Past, given_up
+from compaction.maintainer.settings import Promotion, Settings
 from compaction.part import Limits, Reason
 from compaction.summarizers.refusals import one_line, says_too_long
 from compaction.triggers import AnyTrigger

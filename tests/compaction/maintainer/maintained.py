@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
-from compaction.maintaining.maintainer import Maintainer
-from compaction.maintaining.settings import Promotion, Settings
+from compaction.maintainer import Maintainer
+from compaction.maintainer.settings import Promotion, Settings
 from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.records import record_of
 from eventstore.writing import SessionWriter

@@ -6,15 +6,15 @@ import pytest
 
 from compaction.branching.undo import undo
 from compaction.cuts import LastMessages
-from compaction.maintaining.compact_tool import DONE, answer_calls, compact_calls
-from compaction.maintaining.rules import failure_message
-from compaction.maintaining.settings import Settings
+from compaction.maintainer.answers import DONE, answer_calls, compact_calls
+from compaction.maintainer.rules import failure_message
+from compaction.maintainer.settings import Settings
 from compaction.policy.model import Restoring
 from compaction.triggers import Threshold
 from eventstore.records import CustomMessage
 from projections.context.build import build_context
 from projections.requests.anthropic.renderer import render
-from tests.compaction.maintaining.maintained import (
+from tests.compaction.maintainer.maintained import (
     LARGER,
     NO_MODEL,
     cancels,

@@ -1,9 +1,9 @@
-"""Carrying out what is done about a context that is too large, and putting down what came of it."""
+"""Carry out what is done about a context that is too large, put it down, and advise the harness."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -11,10 +11,9 @@ from compaction.branching.handoff import hand_off
 from compaction.branching.move import move_to
 from compaction.compactor import Compacted, Compactor, Prepared
 from compaction.continuations import CONTINUATIONS
-from compaction.maintaining.advice import Advice, after
-from compaction.maintaining.decisions import IN_A_ROW, Occasion, open_for, opens, past
-from compaction.maintaining.rules import GivenUp, Remedy, continues, failure_message, is_recovery
-from compaction.maintaining.settings import Promotion, Settings
+from compaction.maintainer.decisions import IN_A_ROW, Occasion, open_for, opens, past
+from compaction.maintainer.rules import GivenUp, Remedy, continues, failure_message, is_recovery
+from compaction.maintainer.settings import Promotion, Settings
 from compaction.part import Reason
 from compaction.plan import WENT_ON, went_on
 from compaction.summarizers import CancelledError, SummarizerError
@@ -25,6 +24,39 @@ from eventstore.records import DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
 from projections.context.cursor import Leaf, stand
 from projections.usage import ContextSize
+
+Do = Literal["nothing", "retry", "switch-model", "continue"]
+
+
+class Advice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a harness should do; what belongs to it in the log is appended already.
+
+    `do`: nothing; send the request again; go on with `model`; or send a request right away, for the message
+    that goes on is in the log. `session`: go on in that one, which has been begun, right away or with what comes
+    next. `history_rewritten`: the context is not what it was with something more behind it, so that provider
+    sessions which hold the old prefix have to be closed. `events` are the ids of what was appended, `reason` says
+    why, `error` what went wrong, `warning` that the context is too large still, and why.
+    """
+
+    do: Do = "nothing"
+    reason: str = ""
+    history_rewritten: bool = False
+    model: str | None = None
+    session: str | None = None
+    events: list[str] = []
+    tokens: int | None = None
+    error: str | None = None
+    warning: str | None = None
+
+
+def after(events: Sequence[str], advice: Advice, *, rewritten: bool = False) -> Advice:
+    """Advice with what was appended before it; `rewritten`: that made the context another."""
+    return msgspec.structs.replace(
+        advice,
+        events=[*events, *advice.events],
+        history_rewritten=advice.history_rewritten or rewritten,
+    )
+
 
 _NOTHING_CAME: Final = (SummarizerError, BadInputError, NotFoundError, VersionConflictError)
 """What is raised where nothing came of asking: also for a template that is not there, tools that are none, a new

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from compaction.hooks import Cancel, Hooks
-from compaction.maintaining.decisions import Past, past
-from compaction.maintaining.decisions import decisions as decisions_of
-from compaction.maintaining.maintainer import Maintainer
-from compaction.maintaining.rules import IDLE_OFF, NOT_OF_LENGTH, OFF, SMALL_ENOUGH, failure_message
-from compaction.maintaining.settings import Settings
+from compaction.maintainer import Maintainer
+from compaction.maintainer.decisions import Past, past
+from compaction.maintainer.decisions import decisions as decisions_of
+from compaction.maintainer.rules import IDLE_OFF, NOT_OF_LENGTH, OFF, SMALL_ENOUGH, failure_message
+from compaction.maintainer.settings import Settings
 from eventstore.records import Compaction, CustomMessage
-from tests.compaction.maintaining.maintained import decisions, failed_three_times, maintainer
+from tests.compaction.maintainer.maintained import decisions, failed_three_times, maintainer
 from tests.compaction.scripted import Scripted, compactor, long, turns
 from tests.support import told
 from tests.support.events import events

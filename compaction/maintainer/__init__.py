@@ -1,23 +1,29 @@
-"""One object that a harness calls before and after each turn, and that keeps its context small."""
+"""Keep the contexts of running sessions small: one object that a harness calls before and after each turn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Lock, RLock
 from typing import Final
+from weakref import WeakValueDictionary
 
 import msgspec
 
 from compaction.branching.move import Navigator
 from compaction.compactor import Compacted, Compactor
-from compaction.maintaining import rules
-from compaction.maintaining.advice import Advice, after
-from compaction.maintaining.answers import failed_before_compaction, newest
-from compaction.maintaining.compact_tool import Asked, answer_calls, compact_calls, tell_that_nothing_came
-from compaction.maintaining.decisions import Hook, Occasion, past
-from compaction.maintaining.overrides import compactor_with
-from compaction.maintaining.remedies import Remedies
-from compaction.maintaining.running import Running
-from compaction.maintaining.settings import Settings
+from compaction.maintainer import rules
+from compaction.maintainer.answers import (
+    Asked,
+    answer_calls,
+    compact_calls,
+    failed_before_compaction,
+    newest,
+    tell_that_nothing_came,
+)
+from compaction.maintainer.decisions import Hook, Occasion, past
+from compaction.maintainer.remedies import Advice, Remedies, after
+from compaction.maintainer.settings import Settings, compactor_with
 from compaction.part import Reason
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.refusals import one_line
@@ -30,6 +36,63 @@ from projections.context.build import build_context, context_at
 from projections.context.cursor import Leaf, stand
 from projections.harness_prompt import HarnessPrompt
 from projections.usage import ContextSize, context_size
+
+
+class Running:
+    """The calls that run, of which there is one at a time for each session.
+
+    Who goes first calls off what runs, and waits until that has ended: at once where it waits for a summarizer
+    that can be called off, else when it is done.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._sessions: WeakValueDictionary[str, _Session] = WeakValueDictionary()
+
+    @contextmanager
+    def one(self, session: str) -> Iterator[None]:
+        """A block that runs when no other runs for the session."""
+        calls = self._of(session)
+        with calls.running:
+            yield
+
+    @contextmanager
+    def first(self, session: str) -> Iterator[None]:
+        """The same, where whatever runs until then is called off."""
+        calls = self._of(session)
+        with ExitStack() as waits:
+            waits.enter_context(self._going_first(calls))
+            with calls.running:
+                waits.close()
+                yield
+
+    def is_called_off(self, session: str) -> bool:
+        """Whether somebody waits who goes first."""
+        calls = self._sessions.get(session)
+        return calls is not None and calls.go_first > 0
+
+    @contextmanager
+    def _going_first(self, calls: _Session) -> Iterator[None]:
+        with self._lock:
+            calls.go_first += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                calls.go_first -= 1
+
+    def _of(self, session: str) -> _Session:
+        with self._lock:
+            return self._sessions.setdefault(session, _Session())
+
+
+class _Session:
+    """The calls for one session, forgotten when there are none; a hook may call from within one."""
+
+    def __init__(self) -> None:
+        self.running = RLock()
+        self.go_first = 0
+
 
 REWRITES_WERE_ENOUGH: Final = "rewrites made the context small enough"
 _ANSWERED: Final = "the calls that ask for a compaction have their results already"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.maintaining.answers import newest
+from compaction.maintainer.answers import newest
 from eventstore.records import Custom, Label, ModelChange
 from tests.support.talk import assistant, user
 

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent, TailTurn
-from compaction.maintaining.overrides import asker_with, policy_with
-from compaction.maintaining.settings import Settings
+from compaction.maintainer.settings import Settings, asker_with, policy_with
 from compaction.part import Limits
 from compaction.policy.load import preset, preset_names
 from compaction.summarizers.asking import Asker

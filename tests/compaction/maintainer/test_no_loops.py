@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from compaction.compactor import Compactor
 from compaction.hooks import Cancel, Hooks
-from compaction.maintaining.maintainer import Maintainer
-from compaction.maintaining.settings import Settings
+from compaction.maintainer import Maintainer
+from compaction.maintainer.settings import Settings
 from compaction.part import Limits
 from compaction.summarizers.asking import Asker
 from eventstore.memory import MemoryLog
 from eventstore.writing import SessionWriter
 from projections.tokens import counter
-from tests.compaction.maintaining.maintained import fails
+from tests.compaction.maintainer.maintained import fails
 from tests.compaction.scripted import Scripted, long
 from tests.compaction.sessions import policies, sessions
 from tests.support.events import NOW, events

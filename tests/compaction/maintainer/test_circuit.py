@@ -7,12 +7,12 @@ from contextlib import suppress
 import pytest
 
 from compaction.branching.move import move_to
-from compaction.maintaining.decisions import GAINED_NOTHING, Past, given_up, open_for, opens
-from compaction.maintaining.rules import failure_message
-from compaction.maintaining.settings import Settings
+from compaction.maintainer.decisions import GAINED_NOTHING, Past, given_up, open_for, opens
+from compaction.maintainer.rules import failure_message
+from compaction.maintainer.settings import Settings
 from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.records import Compaction
-from tests.compaction.maintaining.maintained import (
+from tests.compaction.maintainer.maintained import (
     NO_MODEL,
     decisions,
     failed_three_times,

@@ -9,11 +9,11 @@ from threading import Barrier, Event
 
 import pytest
 
-from compaction.maintaining.rules import failure_message
-from compaction.maintaining.running import Running
+from compaction.maintainer import Running
+from compaction.maintainer.rules import failure_message
 from compaction.summarizers import Answer, CancelledError
 from projections.context.build import build_context
-from tests.compaction.maintaining.maintained import decisions, kinds, maintainer
+from tests.compaction.maintainer.maintained import decisions, kinds, maintainer
 from tests.compaction.scripted import record, turns
 from tests.support.patience import comes
 from tests.support.talk import texts_of

@@ -6,16 +6,16 @@ import pytest
 
 from compaction.cuts import LastMessages
 from compaction.hooks import Hooks
-from compaction.maintaining.maintainer import Maintainer
-from compaction.maintaining.rules import OF_ANOTHER_MODEL, SMALL_ENOUGH, failure_message, on_error
-from compaction.maintaining.settings import Settings
+from compaction.maintainer import Maintainer
+from compaction.maintainer.rules import OF_ANOTHER_MODEL, SMALL_ENOUGH, failure_message, on_error
+from compaction.maintainer.settings import Settings
 from compaction.plan import ALL_TOGETHER, LEFT, NOTHING_SAID, WENT_ON
 from compaction.rewrites import Mask
 from compaction.summarizers import SummarizerError
 from compaction.triggers import Threshold
 from eventstore.records import Compaction, Custom, CustomMessage, ModelChange
 from projections.context.build import build_context, context_json
-from tests.compaction.maintaining.maintained import LARGER, decisions, fails, handing, kinds, maintainer
+from tests.compaction.maintainer.maintained import LARGER, decisions, fails, handing, kinds, maintainer
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import Scripted, compactor, long, turns
 from tests.support.events import events

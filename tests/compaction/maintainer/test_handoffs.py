@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.maintaining.rules import failure_message
-from compaction.maintaining.settings import Settings
+from compaction.maintainer.rules import failure_message
+from compaction.maintainer.settings import Settings
 from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context
-from tests.compaction.maintaining.maintained import decisions, fails, handing, kinds
+from tests.compaction.maintainer.maintained import decisions, fails, handing, kinds
 from tests.compaction.scripted import Scripted, record, turns
 from tests.support.events import events
 from tests.support.talk import assistant, call, user

@@ -1,21 +1,30 @@
-"""The newest answer of a session: whether it went through, and what there was before it."""
+"""The newest answer of a session: if it went through, and calls of the tool by which a model asks for a compaction."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
+from compaction.rewriting import record_rewrite
 from compaction.window import is_compacted
+from eventstore.checked import checked
+from eventstore.errors import NotFoundError, VersionConflictError
 from eventstore.event import Event
-from eventstore.formats import view_of_event
+from eventstore.formats import view_of_event, view_of_message
 from eventstore.frame import decode, header_of
+from eventstore.javascript import stringify
 from eventstore.log import Snapshot
-from eventstore.views import Message
+from eventstore.records import MessageRecord, Shown
+from eventstore.views import Message, ToolCall
+from eventstore.writing import SessionWriter, until_ours
 from projections.audit.coverage import bears_message
+from projections.context.build import build_context
 from projections.context.cursor import stand
+from projections.context.parts import Part
 from projections.settings import settings_at
-from projections.usage import CUT_OFF
+from projections.usage import CUT_OFF, FAILED
 
 _FAILED: Final = "error"
 _LEFT_OUT: Final = frozenset({_FAILED, CUT_OFF})
@@ -117,3 +126,82 @@ def _entry(snapshot: Snapshot, session: str, seq: int) -> Event | None:
 
 def _answer(entry: Event | None) -> Message | None:
     return view_of_event(entry) if entry is not None and entry.role == "assistant" else None
+
+
+TOOL: Final = "compact"
+DONE: Final = "[Compacted. History summarized.]"
+_CORRECTION: Final = "correction"
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """Unanswered calls of the tool in one answer; `is_last`: all other calls beside them have their results."""
+
+    calls: tuple[ToolCall, ...]
+    is_last: bool
+
+    @property
+    def instructions(self) -> str:
+        """What the model wants of the summary."""
+        return "\n".join(str(said) for call in self.calls if (said := call.argument("instructions")))
+
+
+def compact_calls(parts: Sequence[Part]) -> Asked | None:
+    """The calls by which the newest answer of a context asks for a compaction, None where it does not.
+
+    Nor does it where more than results has come since: the person has gone on.
+    """
+    answered: set[str] = set()
+    for part in reversed(parts):
+        message = view_of_message(part.raw)
+        if message.role == "toolResult":
+            answered.add(message.tool_call_id)
+            continue
+        if message.role != "assistant":
+            return None
+        waiting = [call for call in message.tool_calls if call.id not in answered]
+        asked = tuple(call for call in waiting if call.name == TOOL)
+        if message.stop_reason in FAILED or not asked:
+            return None
+        return Asked(calls=asked, is_last=len(asked) == len(waiting))
+    return None
+
+
+def answer_calls(writer: SessionWriter, asked: Asked) -> list[str]:
+    """Append that it is done as the result of each call; the ids.
+
+    None where somebody has given them by now, or has left the branch.
+    """
+
+    def look_and_append() -> list[str]:
+        with checked(writer.log) as snapshot:
+            version = snapshot.head(writer.session).version
+            now = compact_calls(build_context(snapshot, writer.session).parts)
+        if now is None or now.calls != asked.calls:
+            return []
+        return writer.append(*map(_result, asked.calls), expected=version)
+
+    return until_ours(look_and_append)
+
+
+def tell_that_nothing_came(writer: SessionWriter, results: Sequence[str], problem: str) -> list[str]:
+    """Show results of calls otherwise, namely why nothing was done; the id of the rewrite.
+
+    The log keeps what they said at first. None where the context has them no more, or others never stop
+    appending.
+    """
+    told = [Shown(target=result, shown=f"[Not compacted: {problem}]") for result in results]
+    try:
+        return [until_ours(lambda: record_rewrite(writer, targets=told, reason=_CORRECTION))]
+    except (NotFoundError, VersionConflictError):
+        return []
+
+
+def _result(call: ToolCall) -> MessageRecord:
+    message = {
+        "role": "toolResult",
+        "toolCallId": call.id,
+        "toolName": call.name,
+        "content": [{"type": "text", "text": DONE}],
+        "isError": False,
+    }
+    return MessageRecord(message=msgspec.Raw(stringify(message).encode()))

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from compaction.continuations import CONTINUATIONS
-from compaction.maintaining import rules
-from compaction.maintaining.compact_tool import Asked
-from compaction.maintaining.decisions import GAINED_NOTHING, Past, open_for
-from compaction.maintaining.rules import (
+from compaction.maintainer import rules
+from compaction.maintainer.answers import Asked
+from compaction.maintainer.decisions import GAINED_NOTHING, Past, open_for
+from compaction.maintainer.rules import (
     GivenUp,
     Skip,
     after_turn,
@@ -23,7 +23,7 @@ from compaction.maintaining.rules import (
     on_idle,
     remedy,
 )
-from compaction.maintaining.settings import Promotion, Settings
+from compaction.maintainer.settings import Promotion, Settings
 from compaction.part import Limits
 from compaction.triggers import Threshold
 from eventstore.views import ToolCall

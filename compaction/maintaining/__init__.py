@@ -1,1 +1,0 @@
-"""Keeping the contexts of running sessions small."""
