@@ -7,9 +7,9 @@ its name in `eventstore.frame.FORMATS`.
 from __future__ import annotations
 
 from eventstore.event import Event, Facts
-from eventstore.formats.pi.content import payloads
 from eventstore.formats.pi.entry import entry_of, facts_of, message_of
-from eventstore.formats.pi.entry import message_view as pi_message_view
+from eventstore.formats.pi.message import message_view as pi_message_view
+from eventstore.formats.pi.message import payloads
 from eventstore.views import Message, Payload
 
 

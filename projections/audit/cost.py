@@ -10,7 +10,7 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import view_of_event
-from eventstore.formats.pi.entry import usage_view
+from eventstore.formats.pi.message import usage_view
 from eventstore.javascript import tolerant_json
 from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message, Usage

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from eventstore.event import Facts, Flag
 from eventstore.formats import facts_of_body, points_by_place, view_of_event, view_of_message
-from eventstore.formats.pi.entry import entry_of, message_of, message_view, usage_view
+from eventstore.formats.pi.entry import entry_of, message_of
+from eventstore.formats.pi.message import message_view, usage_view
 from eventstore.javascript import tolerant_json
 from eventstore.memory import MemoryLog
 from eventstore.views import Block, Image, Message, Opaque, Shell, Text, Thinking, ToolCall, Usage

@@ -1,0 +1,252 @@
+"""The messages of pi, as every fold sees them, and what of their blocks that view leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from eventstore.javascript import TooDeepError, stringify, tolerant_json, utf8_length
+from eventstore.views import (
+    Block,
+    Image,
+    Message,
+    Opaque,
+    Payload,
+    Shell,
+    Text,
+    Thinking,
+    ToolCall,
+    Usage,
+)
+
+_LARGEST_COUNT: Final = 2**53
+"""Of tokens and of dollars: what is more, or less than nothing, was never counted."""
+
+
+class _Block(msgspec.Struct, frozen=True):
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    thinkingSignature: str | None = None  # noqa: N815
+    id: str | None = None
+    name: str | None = None
+    arguments: Raw | UnsetType = UNSET
+    data: str | None = None
+    mimeType: str | None = None  # noqa: N815
+
+
+class _Cost(msgspec.Struct, frozen=True):
+    total: float | None = None
+
+
+class _Usage(msgspec.Struct, frozen=True):
+    input: float = 0
+    output: float = 0
+    cacheRead: float = 0  # noqa: N815
+    cacheWrite: float = 0  # noqa: N815
+    cacheWrite1h: float = 0  # noqa: N815
+    totalTokens: float | None = None  # noqa: N815
+    cost: _Cost | None = None
+
+
+class _Message(msgspec.Struct, frozen=True):
+    role: str = ""
+    content: str | list[_Block] | None = None
+    toolCallId: str | None = None  # noqa: N815
+    toolName: str | None = None  # noqa: N815
+    isError: bool | None = None  # noqa: N815
+    provider: str | None = None
+    model: str | None = None
+    stopReason: str | None = None  # noqa: N815
+    usage: _Usage | None = None
+    command: str | None = None
+    output: str | None = None
+    exitCode: int | None = None  # noqa: N815
+    cancelled: bool | None = None
+    truncated: bool | None = None
+    fullOutputPath: str | None = None  # noqa: N815
+    excludeFromContext: bool | None = None  # noqa: N815
+    summary: str | None = None
+    placement: str | None = None
+
+
+_decode_message: Final = msgspec.json.Decoder(_Message).decode
+_Content = str | list[_Block] | None
+_content_decoder: Final[msgspec.json.Decoder[_Content]] = msgspec.json.Decoder(_Content)
+
+
+def message_view(raw: bytes) -> Message:
+    """A message of pi's as every fold sees it. Fields of wrong types are as if they were not there."""
+    try:
+        wire = _decode_message(raw)
+    except RecursionError:
+        raise TooDeepError from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        wire = _salvage(_Message, tolerant_json(raw))
+    shell = None
+    if wire.role in ("bashExecution", "pythonExecution"):
+        shell = Shell(
+            command=wire.command or "",
+            output=wire.output or "",
+            exit_code=wire.exitCode,
+            cancelled=bool(wire.cancelled),
+            truncated=bool(wire.truncated),
+            full_output=wire.fullOutputPath or "",
+            excluded=bool(wire.excludeFromContext),
+        )
+    content = wire.summary if wire.role in ("branchSummary", "compactionSummary") else wire.content
+    return Message(
+        role=wire.role,
+        blocks=_blocks(content),
+        tool_call_id=wire.toolCallId or "",
+        tool_name=wire.toolName or "",
+        is_error=bool(wire.isError),
+        provider=wire.provider or "",
+        model=wire.model or "",
+        stop_reason=wire.stopReason or "",
+        usage=_usage(wire.usage),
+        shell=shell,
+        placement=wire.placement or "",
+    )
+
+
+def usage_view(decoded: Any) -> Usage | None:
+    """A usage of pi's, decoded, as every fold sees it; None for what is no object."""
+    return _usage(_salvage_usage(decoded))
+
+
+def _usage(wire: _Usage | None) -> Usage | None:
+    if wire is None:
+        return None
+    parts = [_whole(part) for part in (wire.input, wire.output, wire.cacheRead, wire.cacheWrite)]
+    return Usage(
+        input=parts[0],
+        output=parts[1],
+        cache_read=parts[2],
+        cache_write=parts[3],
+        cache_write_1h=min(_whole(wire.cacheWrite1h), parts[3]),
+        total=_whole(wire.totalTokens or 0) or sum(parts),
+        cost=_dollars(wire.cost.total if wire.cost else None),
+    )
+
+
+def _whole(tokens: float) -> int:
+    return int(tokens) if 0 <= tokens <= _LARGEST_COUNT else 0
+
+
+def _dollars(cost: float | None) -> float | None:
+    return cost if cost is not None and 0 <= cost <= _LARGEST_COUNT else None
+
+
+def content_blocks(raw: bytes) -> tuple[Block, ...]:
+    """Return the blocks of a message's content, by its JSON."""
+    try:
+        return _blocks(_content_decoder.decode(raw))
+    except RecursionError:
+        raise TooDeepError from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _blocks(_salvage_content(tolerant_json(raw)))
+
+
+def _blocks(content: str | list[_Block] | None) -> tuple[Block, ...]:
+    if isinstance(content, str):
+        return (Text(content),)
+    return tuple(map(_block, content or ()))
+
+
+def _block(wire: _Block) -> Block:
+    if wire.type == "text":
+        return Text(wire.text or "")
+    if wire.type == "thinking":
+        return Thinking(wire.thinking or "", wire.thinkingSignature or "")
+    if wire.type == "toolCall":
+        arguments = b"{}" if isinstance(wire.arguments, UnsetType) else bytes(wire.arguments)
+        return ToolCall(wire.id or "", wire.name or "", arguments)
+    if wire.type == "image":
+        return Image(wire.mimeType or "", len(wire.data or ""))
+    return Opaque(wire.type, utf8_length(wire.data or ""))
+
+
+def _salvage(type_: type[_Message], decoded: Any) -> _Message:
+    """Of a message with fields of wrong types, those that are right."""
+    if not isinstance(decoded, dict):
+        return type_()
+    fields = dict(_fitting(type_, {**decoded, "content": None, "usage": None}))
+    fields["usage"] = _salvage_usage(decoded.get("usage"))
+    fields["content"] = _salvage_content(decoded.get("content"))
+    return type_(**fields)
+
+
+def _salvage_usage(usage: Any) -> _Usage | None:
+    return _Usage(**dict(_fitting(_Usage, usage))) if isinstance(usage, dict) else None
+
+
+def _salvage_content(content: Any) -> str | list[_Block] | None:
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else None
+    blocks = []
+    for item in content:
+        if isinstance(item, dict):
+            fields = dict(_fitting(_Block, {name: item[name] for name in item if name != "arguments"}))
+            if "arguments" in item:
+                fields["arguments"] = Raw(stringify(item["arguments"]).encode())
+            blocks.append(_Block(**fields))
+    return blocks
+
+
+def _fitting(type_: type[msgspec.Struct], decoded: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for field in msgspec.structs.fields(type_):
+        if field.name in decoded:
+            try:
+                yield field.name, msgspec.convert(decoded[field.name], field.type)
+            except (msgspec.ValidationError, UnicodeEncodeError):
+                # msgspec encodes a text for its message, and a lone surrogate has no UTF-8.
+                continue
+
+
+class _RecordedContent(msgspec.Struct, frozen=True):
+    content: list[Raw]
+
+
+class _RecordedBlock(msgspec.Struct, frozen=True):
+    type: Any = None
+    data: Any = None
+    redacted: Any = None
+
+
+_decode_recorded: Final = msgspec.json.Decoder(_RecordedContent).decode
+_decode_block: Final = msgspec.json.Decoder(_RecordedBlock).decode
+
+
+def payloads(message: bytes) -> list[Payload]:
+    """What the view of a message leaves out, block for block; nothing for content that is a text.
+
+    What in a list of blocks is no object is no block.
+    """
+    try:
+        # The decoder looks at no byte of what stays raw.
+        message.decode()
+        recorded = [bytes(block) for block in _decode_recorded(message).content]
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        recorded = _mended(tolerant_json(message))
+    return [_payload(block) for block in recorded if block.startswith(b"{")]
+
+
+def _mended(message: Any) -> list[bytes]:
+    content = message.get("content") if isinstance(message, dict) else None
+    return [stringify(block).encode() for block in content] if isinstance(content, list) else []
+
+
+def _payload(raw: bytes) -> Payload:
+    try:
+        block = _decode_block(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        decoded = tolerant_json(raw)
+        block = _RecordedBlock(
+            **{name: decoded[name] for name in _RecordedBlock.__struct_fields__ if name in decoded}
+        )
+    is_image = block.type == "image" and isinstance(block.data, str)
+    return Payload(raw=raw, image=block.data if is_image else "", is_redacted=block.redacted is True)
