@@ -17,9 +17,10 @@ from compaction.summary import summarize
 from compaction.templates import built_in
 from eventstore.event import Event
 from eventstore.formats import view_of_message
+from eventstore.formats.refold.events import compose
 from eventstore.frame import decode
 from eventstore.log import Snapshot
-from eventstore.records import Compaction, compose
+from eventstore.records import Compaction
 from eventstore.views import Message, Text
 from projections.audit.losses import future_use
 from projections.context.cursor import Standpoint, path, stand

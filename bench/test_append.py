@@ -13,8 +13,9 @@ from bench.floor import environment_of
 from bench.sessions import entry_id, result_message, session_file
 from eventstore import open_store
 from eventstore.files.importing import import_file
+from eventstore.formats.refold.events import compose
 from eventstore.frame import body_of
-from eventstore.records import MessageRecord, compose
+from eventstore.records import MessageRecord
 
 GROUP = "append"
 BEHIND = 10_000

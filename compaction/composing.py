@@ -21,9 +21,10 @@ from eventstore.checked import checked
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, Parent
 from eventstore.formats import view_of_event
+from eventstore.formats.refold.events import compose
 from eventstore.javascript import tolerant_json
 from eventstore.log import Snapshot
-from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, Shown, compose
+from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, Shown
 from eventstore.views import Message
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at

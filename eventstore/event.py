@@ -66,7 +66,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     stands there, (0, 0) where there is none, or the harness reads it otherwise. `utf16` and `utf8` are
     token estimates: UTF-16 units / 4 by pi's rule and UTF-8 bytes / 4 by oh-my-pi's. `target` is the id of
     the event that this one points at: the first kept entry of a compaction, what a label names, what an
-    undo undoes.
+    undo undoes. `needs_source`: the record names its target in a way that only its whole source resolves.
     """
 
     role: str = ""
@@ -74,6 +74,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     utf16: int = 0
     utf8: int = 0
     target: str | None = None
+    needs_source: bool = False
     flags: Flag = Flag(0)
 
 

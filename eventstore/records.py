@@ -6,17 +6,13 @@ stable; fields with their default are left out of the JSON.
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from typing import Any, Final, Literal
 
 import msgspec
 
 from eventstore.errors import BadInputError
-from eventstore.event import NewEvent, Parent
-from eventstore.formats.pi.entry import entry_of, facts_of
-from eventstore.javascript import DEEPEST_RECORD, TooDeepError, is_deeper, parse, stringify, well_formed
-from eventstore.kinds import is_entry
+from eventstore.javascript import TooDeepError
 
 FORMAT: Final = "refold/1"
 
@@ -291,75 +287,6 @@ BOOKKEEPING: Final = frozenset({"import", "observed_rewrite"})
 _DECODERS: Final = {kind: msgspec.json.Decoder(record) for kind, record in RECORDS.items()}
 _encode: Final = msgspec.json.Encoder().encode
 _decode_raw: Final = msgspec.json.Decoder(msgspec.Raw).decode
-_decode_any: Final = msgspec.json.Decoder().decode
-
-
-def compose(
-    record: Record,
-    *,
-    id: str,
-    time: int | None,
-    parent: str | Parent | None = Parent.LEAF,
-    cause: str = "",
-) -> NewEvent:
-    """The event that carries a record. `time` is in epoch milliseconds.
-
-    Half a surrogate pair, which has no UTF-8, becomes U+FFFD. Raises BadInputError for a record with a field
-    of a wrong type, which nothing could read again.
-    """
-    try:
-        body = _whole(_encoded(record))
-    except (TypeError, ValueError) as error:
-        raise BadInputError(f"record of kind {record.kind!r}", f"it has no JSON ({error})", _SEE) from None
-    except RecursionError:
-        raise _too_deep(record) from None
-    if is_entry(record.kind) and is_deeper(body, DEEPEST_RECORD):
-        raise _too_deep(record)
-    check_record(record.kind, body)
-    return NewEvent(
-        id=id,
-        kind=record.kind,
-        body=body,
-        format=FORMAT,
-        parent=parent,
-        time=time,
-        cause=cause,
-        facts=facts_of(record.kind, body, entry_of(body)),
-    )
-
-
-def _too_deep(record: Record) -> BadInputError:
-    problem = f"it is nested deeper than {DEEPEST_RECORD} levels"
-    return BadInputError(f"record of kind {record.kind!r}", problem, "put what is deeper into it as a text")
-
-
-def _encoded(record: Record) -> bytes:
-    try:
-        return _encode(record)
-    except UnicodeEncodeError:
-        return _encode(_well_formed(msgspec.to_builtins(record, enc_hook=msgspec.json.decode)))
-
-
-def _whole(body: bytes) -> bytes:
-    """A record's JSON without halves of surrogate pairs, which a message may bring along as escapes."""
-    if not _HALF_A_PAIR.search(body):
-        return body
-    try:
-        _decode_any(body)
-    except msgspec.DecodeError:
-        return stringify(_well_formed(parse(body.decode()))).encode()
-    return body
-
-
-_HALF_A_PAIR: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-
-
-def _well_formed(value: Any) -> Any:
-    if isinstance(value, str):
-        return well_formed(value)
-    if isinstance(value, dict):
-        return {_well_formed(key): _well_formed(inner) for key, inner in value.items()}
-    return [_well_formed(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def check_record(kind: str, body: bytes) -> None:
@@ -373,7 +300,7 @@ def check_record(kind: str, body: bytes) -> None:
                     f"a {message.role} message needs `content`, a text or a list of blocks"
                 )
     except msgspec.DecodeError as error:
-        raise BadInputError(f"record of kind {kind!r}", str(error), _SEE) from None
+        raise BadInputError(f"record of kind {kind!r}", str(error), SEE_EVENTS) from None
 
 
 class _AnyMessage(msgspec.Struct, frozen=True):
@@ -387,7 +314,7 @@ _WITH_CONTENT: Final = frozenset({"user", "assistant", "toolResult", "custom", "
 """Roles of messages that are their content; those of others have other fields."""
 
 _decode_message: Final = msgspec.json.Decoder(_AnyMessage).decode
-_SEE: Final = "the page on events (docs/events.md) names every field and its type"
+SEE_EVENTS: Final = "the page on events (docs/events.md) names every field and its type"
 
 
 def embed(data: bytes) -> msgspec.Raw:

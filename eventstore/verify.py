@@ -15,7 +15,7 @@ from eventstore.append import stand
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError, RefoldError, StoreError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
 from eventstore.files.glue import segment_digests
-from eventstore.formats import facts_of_body, points_by_place
+from eventstore.formats import facts_of_body
 from eventstore.frame import VERSION, Buffer, decode, digest_of, header_of, is_intact, linked_digest_of
 from eventstore.log import EventLog, Head, Snapshot, advance
 from eventstore.records import Import, record_of
@@ -309,7 +309,7 @@ def _stands(snapshot: Snapshot, event: Event, facts: Facts) -> bool:
         return snapshot.frame(event.session, seq)
 
     target_seq = event.target_seq
-    if not points_by_place(event.format, event.kind):
+    if not facts.needs_source:
         target_seq = snapshot.locate(event.session, facts.target) if facts.target else 0
     # A target that came later was not there to be pointed at.
     target_seq = target_seq if target_seq < event.seq else 0

@@ -9,10 +9,11 @@ import msgspec
 
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.event import Parent, epoch_milliseconds, random_id
+from eventstore.formats.refold.events import compose
 from eventstore.javascript import stringify
 from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Expected
-from eventstore.records import BOOKKEEPING, MessageRecord, Record, compose
+from eventstore.records import BOOKKEEPING, MessageRecord, Record
 
 MOST_TRIES: Final = 100
 """How often something is tried while others append."""

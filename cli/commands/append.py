@@ -56,7 +56,7 @@ def command(ctx: click.Context, session: str, *, expected: int | None, _as_json:
 
 def _append(log: LmdbLog, session: str, line: bytes, number: int, expected: int | None) -> dict[str, Any]:
     from eventstore.event import epoch_milliseconds, random_id
-    from eventstore.formats.refold.lines import event_of_line
+    from eventstore.formats.refold.events import event_of_line
 
     event = event_of_line(line, number=number, clock=epoch_milliseconds, new_id=random_id)
     _check_target(log, session, event, number)

@@ -10,11 +10,12 @@ import msgspec
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent, epoch_milliseconds, random_id
+from eventstore.formats.refold.events import compose
 from eventstore.frame import Buffer, decode, header_of
 from eventstore.javascript import tolerant_json
 from eventstore.kinds import CODE_OF_KIND, OBSERVED_REWRITE, UNDONE, is_entry
 from eventstore.log import EventLog, Snapshot
-from eventstore.records import Link, compose
+from eventstore.records import Link
 from eventstore.undo import append_at
 from projections.context.cursor import Leaf, Standpoint, entry_id, stand
 

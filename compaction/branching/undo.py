@@ -9,11 +9,12 @@ import msgspec
 
 from eventstore.errors import BadInputError, NotFoundError, no_event, shell_command
 from eventstore.event import Event, Parent
+from eventstore.formats.refold.events import compose
 from eventstore.frame import Buffer, decode, header_of
 from eventstore.javascript import tolerant_json
 from eventstore.kinds import CODE_OF_KIND, COMPACTION, UNDONE, kind_of_code
 from eventstore.log import EventLog, Snapshot
-from eventstore.records import FORMAT, Label, Undone, compose
+from eventstore.records import FORMAT, Label, Undone
 from eventstore.undo import append_at, append_of, in_effect
 from eventstore.writing import SessionWriter, until_ours
 from projections.context.build import context_at

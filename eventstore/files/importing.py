@@ -29,19 +29,10 @@ from eventstore.files.sources import (
     newest_import,
 )
 from eventstore.formats.pi.file import Line, PiReader, find_header
+from eventstore.formats.refold.events import compose
 from eventstore.frame import body_of, decode, header_of
 from eventstore.log import EventLog, Snapshot
-from eventstore.records import (
-    FORMAT,
-    Import,
-    LeafMoved,
-    Link,
-    ObservedRewrite,
-    Remark,
-    Resume,
-    compose,
-    embed,
-)
+from eventstore.records import FORMAT, Import, LeafMoved, Link, ObservedRewrite, Remark, Resume, embed
 
 BATCH_EVENTS: Final = 4096
 BATCH_BYTES: Final = 16 << 20

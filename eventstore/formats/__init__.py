@@ -1,39 +1,58 @@
-"""The formats of bodies, and the session files that refold reads.
+"""The registry of formats: how each harness writes its sessions, one line a harness.
 
-Adding a harness: a module that reads its files, one that reads its records, a line in each table here,
-its name in `eventstore.frame.FORMATS`.
+Adding a harness: a folder here with its `Format` (`eventstore.formats.base`), a line in `_FORMATS`, the names of its
+records at the end of `eventstore.frame.FORMATS`; and its rules (`projections.rules`).
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from eventstore.event import Event, Facts
-from eventstore.formats.pi.entry import entry_of, facts_of, message_of
-from eventstore.formats.pi.message import message_view as pi_message_view
-from eventstore.formats.pi.message import payloads
+from eventstore.formats import pi, refold
+from eventstore.formats.base import Format
 from eventstore.views import Message, Payload
+
+_FORMATS: Final[tuple[Format, ...]] = (refold.FORMAT, pi.FORMAT)
+
+
+def format_of(version: str) -> Format:
+    """Return the format that has records of this name, as "pi/3". Raises KeyError for a name that none has."""
+    for each in _FORMATS:
+        if version in each.versions:
+            return each
+    raise KeyError(version)
+
+
+def harness(name: str) -> Format:
+    """Return the format of a harness by its name, as "pi". Raises KeyError for one that refold does not know."""
+    for each in _FORMATS:
+        if each.name == name:
+            return each
+    raise KeyError(name)
+
+
+def harnesses() -> tuple[Format, ...]:
+    """Return the formats of all harnesses, refold's own records left out."""
+    return tuple(each for each in _FORMATS if each is not refold.FORMAT)
 
 
 def view_of_event(event: Event) -> Message | None:
     """The message that an event holds or stands for, as every fold sees it; None where it tells the model nothing."""
-    return message_of(event.kind, entry_of(event.body))
+    messages = format_of(event.format).view(event.format, event.kind, event.body).messages
+    return messages[0] if messages else None
 
 
 def facts_of_body(format: str, kind: str, body: bytes) -> Facts:
-    """What the log keeps of a record beside its bytes, read out of the record again."""
-    is_own = not format.startswith("pi/")
-    return facts_of(kind, body, entry_of(body), renames_hook_role=format in ("pi/1", "pi/2"), is_own=is_own)
-
-
-def points_by_place(format: str, kind: str) -> bool:
-    """Whether such a record names its target by a place in its file, which the record alone does not resolve."""
-    return format == "pi/1" and kind == "compaction"
+    """Return what the log keeps of a record beside its bytes, read out of the record again."""
+    return format_of(format).facts(format, kind, body)
 
 
 def view_of_message(message: bytes) -> Message:
     """The view of a message as it stands in a context: its JSON in its harness's shape."""
-    return pi_message_view(message)
+    return pi.FORMAT.message(message)
 
 
 def payloads_of_message(message: bytes) -> list[Payload]:
     """What the view of a message in a context leaves out, block for block; nothing where its content is a text."""
-    return payloads(message)
+    return pi.FORMAT.payloads(message)

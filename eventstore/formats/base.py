@@ -141,5 +141,5 @@ class Format(Protocol):
     def payloads(self, raw: bytes) -> list[Payload]:
         """Return what the view of such a message leaves out, block for block."""
 
-    def facts(self, version: str, kind: str, record: bytes) -> Facts | None:
-        """Return what the log keeps of a record beside its bytes; None where only its whole source tells."""
+    def facts(self, version: str, kind: str, record: bytes) -> Facts:
+        """Return what the log keeps of a record beside its bytes; `needs_source` if it cannot tell the target."""

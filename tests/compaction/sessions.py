@@ -12,7 +12,8 @@ from compaction.cuts import KeepRecent, LastMessages, TailTurn
 from compaction.policy.model import Policy, Restoring
 from compaction.rewrites import Evict, Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
 from eventstore import NewEvent, Parent
-from eventstore.records import BranchSummary, Compaction, ModelChange, Record, Rewrite, Shown, Undone, compose
+from eventstore.formats.refold.events import compose
+from eventstore.records import BranchSummary, Compaction, ModelChange, Record, Rewrite, Shown, Undone
 from projections.placements import PLACEMENTS
 from tests.support.native import message, native_events
 from tests.support.talk import Json, assistant, call, image, result, text, thinking, user

@@ -13,6 +13,7 @@ from eventstore import EventLog, open_store
 from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.files.exporting import export_original, export_pi
 from eventstore.files.importing import import_file
+from eventstore.formats.refold.events import compose
 from eventstore.frame import decode, encode
 from eventstore.records import (
     BranchSummary,
@@ -32,7 +33,6 @@ from eventstore.records import (
     Shown,
     ThinkingLevelChange,
     Undone,
-    compose,
 )
 from tests.support.events import NOW, events
 from tests.support.pi_files import SESSION, bring, entry, header, kept, line, original, said

@@ -10,6 +10,7 @@ import pytest
 
 from eventstore import EventLog, Parent
 from eventstore.event import Flag
+from eventstore.formats.refold.events import compose
 from eventstore.records import (
     FORMAT,
     RECORDS,
@@ -33,7 +34,6 @@ from eventstore.records import (
     Shown,
     ThinkingLevelChange,
     Undone,
-    compose,
     embed,
     embedded,
     record_of,

@@ -21,10 +21,11 @@ from eventstore import records
 from eventstore.backup import backup
 from eventstore.event import NewEvent, Parent
 from eventstore.files.importing import import_file
+from eventstore.formats.refold.events import compose
 from eventstore.frame import VERSION
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import Appended, Expected, Snapshot
-from eventstore.records import Record, compose
+from eventstore.records import Record
 from tests.frozen.reading import events_of, read
 from tests.support.events import NOW, event
 from tests.support.pi_files import entry, header, kept, line, said

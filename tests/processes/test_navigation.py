@@ -10,7 +10,8 @@ import pytest
 
 from compaction.plan import LEFT
 from eventstore import open_store
-from eventstore.records import LeafMoved, compose
+from eventstore.formats.refold.events import compose
+from eventstore.records import LeafMoved
 from eventstore.verify import verify
 from tests.cli import long_talk
 from tests.cli.long_talk import SESSION

@@ -9,6 +9,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from eventstore import NewEvent
+from eventstore.formats.refold.events import compose
 from eventstore.records import (
     BranchSummary,
     Compaction,
@@ -27,7 +28,6 @@ from eventstore.records import (
     Shown,
     ThinkingLevelChange,
     Undone,
-    compose,
 )
 from tests.support.pi_files import line
 from tests.support.talk import Json, assistant, call, image, result, shell, text, thinking, user

@@ -1,1 +1,23 @@
 """refold's own records, in the shape of pi's version 3."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from eventstore.event import Facts
+from eventstore.formats.pi import PiFormat
+from eventstore.formats.pi.entry import entry_of, facts_of
+from eventstore.records import FORMAT as VERSION
+
+
+class RefoldFormat(PiFormat):
+    """The format of what refold itself writes. There are no files of it: its records come by the library."""
+
+    name = "refold"
+    versions = (VERSION,)
+
+    def facts(self, version: str, kind: str, record: bytes) -> Facts:  # noqa: ARG002  there is one version
+        return facts_of(kind, record, entry_of(record))
+
+
+FORMAT: Final = RefoldFormat()

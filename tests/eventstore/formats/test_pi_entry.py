@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventstore.event import Facts, Flag
-from eventstore.formats import facts_of_body, points_by_place, view_of_event, view_of_message
+from eventstore.formats import facts_of_body, view_of_event, view_of_message
 from eventstore.formats.pi.entry import entry_of, message_of
 from eventstore.formats.pi.message import message_view, usage_view
 from eventstore.javascript import tolerant_json
@@ -314,9 +314,11 @@ class TestEntries:
 
 class TestFormats:
     def test_only_a_compaction_of_version_1_points_by_its_place(self) -> None:
-        assert points_by_place("pi/1", "compaction")
-        assert not points_by_place("pi/1", "label")
-        assert not points_by_place("pi/3", "compaction")
+        body = b'{"type":"compaction","firstKeptEntryId":"a","targetId":"b"}'
+        assert facts_of_body("pi/1", "compaction", body).needs_source
+        assert not facts_of_body("pi/3", "compaction", body).needs_source
+        assert facts_of_body("pi/1", "label", body).target == "b"
+        assert facts_of_body("pi/3", "compaction", body).target == "a"
 
     def test_the_view_of_an_event_is_that_of_its_message(self) -> None:
         log = MemoryLog()

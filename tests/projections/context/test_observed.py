@@ -7,15 +7,8 @@ import json
 import msgspec
 import pytest
 
-from eventstore.records import (
-    BranchSummary,
-    Compaction,
-    CustomMessage,
-    ObservedRewrite,
-    Rewrite,
-    Shown,
-    compose,
-)
+from eventstore.formats.refold.events import compose
+from eventstore.records import BranchSummary, Compaction, CustomMessage, ObservedRewrite, Rewrite, Shown
 from projections.context.build import build_context, context_json
 from projections.context.parts import Fate
 from projections.timeline import timeline

@@ -1,11 +1,13 @@
-"""Events as lines of JSON: how a harness in any language writes a session.
+"""Make events of refold's own records: of a record's struct, or of a line of JSON.
 
-A line is an entry in pi's shape: `type` names the kind, and the fields are the record's. `id`, `parentId`,
-`timestamp` and `cause` are the event's own and may be left out; what else is not known is kept.
+A line is how a harness in any language writes a session: an entry in pi's shape, in which `type` names the kind, and
+the fields are the record's. `id`, `parentId`, `timestamp` and `cause` are the event's own and may be left out; what
+else is not known is kept.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,16 +16,20 @@ import msgspec
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
 from eventstore.formats.pi.entry import entry_of, facts_of, is_reserved
-from eventstore.javascript import DEEPEST_RECORD, epoch_ms, is_deeper, stringify
-from eventstore.records import BOOKKEEPING, FORMAT, RECORDS, check_record
+from eventstore.javascript import DEEPEST_RECORD, epoch_ms, is_deeper, parse, stringify, well_formed
+from eventstore.kinds import is_entry
+from eventstore.records import BOOKKEEPING, FORMAT, RECORDS, SEE_EVENTS, Record, check_record
 
 _OWN_FIELDS: Final = ("id", "parentId", "timestamp", "cause")
+_HALF_A_PAIR: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_encode: Final = msgspec.json.Encoder().encode
+_decode_any: Final = msgspec.json.Decoder().decode
 
 
 def event_of_line(
     line: bytes, *, number: int, clock: Callable[[], int], new_id: Callable[[], str]
 ) -> NewEvent:
-    """The event of a line. What it leaves out is supplied: the time now, a new id, the leaf as parent.
+    """Return the event of a line. What it leaves out is supplied: the time now, a new id, the leaf as parent.
 
     Raises BadInputError with the line's number, and what is wrong with which field.
     """
@@ -90,3 +96,70 @@ def _text(fields: dict[str, Any], name: str, number: int) -> str:
 
 def _bad(number: int, problem: str, remedy: str) -> BadInputError:
     return BadInputError("standard input", problem, remedy, line=number)
+
+
+def compose(
+    record: Record,
+    *,
+    id: str,
+    time: int | None,
+    parent: str | Parent | None = Parent.LEAF,
+    cause: str = "",
+) -> NewEvent:
+    """Return the event that carries a record. `time` is in epoch milliseconds.
+
+    Half a surrogate pair, which has no UTF-8, becomes U+FFFD. Raises BadInputError for a record with a field
+    of a wrong type, which nothing could read again.
+    """
+    try:
+        body = _whole(_encoded(record))
+    except (TypeError, ValueError) as error:
+        raise BadInputError(
+            f"record of kind {record.kind!r}", f"it has no JSON ({error})", SEE_EVENTS
+        ) from None
+    except RecursionError:
+        raise _too_deep(record) from None
+    if is_entry(record.kind) and is_deeper(body, DEEPEST_RECORD):
+        raise _too_deep(record)
+    check_record(record.kind, body)
+    return NewEvent(
+        id=id,
+        kind=record.kind,
+        body=body,
+        format=FORMAT,
+        parent=parent,
+        time=time,
+        cause=cause,
+        facts=facts_of(record.kind, body, entry_of(body)),
+    )
+
+
+def _too_deep(record: Record) -> BadInputError:
+    problem = f"it is nested deeper than {DEEPEST_RECORD} levels"
+    return BadInputError(f"record of kind {record.kind!r}", problem, "put what is deeper into it as a text")
+
+
+def _encoded(record: Record) -> bytes:
+    try:
+        return _encode(record)
+    except UnicodeEncodeError:
+        return _encode(_well_formed(msgspec.to_builtins(record, enc_hook=msgspec.json.decode)))
+
+
+def _whole(body: bytes) -> bytes:
+    """A record's JSON without halves of surrogate pairs, which a message may bring along as escapes."""
+    if not _HALF_A_PAIR.search(body):
+        return body
+    try:
+        _decode_any(body)
+    except msgspec.DecodeError:
+        return stringify(_well_formed(parse(body.decode()))).encode()
+    return body
+
+
+def _well_formed(value: Any) -> Any:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, dict):
+        return {_well_formed(key): _well_formed(inner) for key, inner in value.items()}
+    return [_well_formed(inner) for inner in value] if isinstance(value, list | tuple) else value
