@@ -11,9 +11,9 @@ import msgspec
 from compaction.continuations import CONTINUATIONS, NONE, Continued, Situation
 from compaction.file_tags import with_file_tags
 from compaction.part import Limits, Reason
-from compaction.plan import Plan
+from compaction.plan import Plan, shrunk
 from compaction.policy.model import Policy, Restoring
-from compaction.rewrites import Evict, Offload, shown_after, sized
+from compaction.rewrites import Evict, sized
 from compaction.rewrites.supersede import whole_read
 from compaction.summary import Summary
 from compaction.window import has_open_calls
@@ -149,10 +149,6 @@ def _plan(newest_first: Iterable[Event], there: Collection[str]) -> list[CustomM
                 text = f"The current plan:\n{call.arguments.decode('utf-8', 'replace')}"
                 return [] if entry in there else [_again(_RESTORED_PLAN, text, entry)]
     return []
-
-
-_PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)
-"""How many characters results that have to shrink may show of themselves: the most with which they fit."""
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -313,23 +309,6 @@ def parts_after(
 def _placement(draft: Draft, policy: Policy) -> str:
     after_refusal = policy.recovery_placement if draft.reason == "overflow" else None
     return after_refusal or policy.placement
-
-
-def shrunk(session: str, plan: Plan, tokens: Counter) -> list[Shown]:
-    """What to show of the largest outputs of what is kept, so that it fits its budget if it can."""
-    budget = plan.cut.shrinks_to
-    if budget is None:
-        return []
-    seen = sized(session, plan.kept, tokens)
-    outputs = seen.outputs
-    others = sum(each.tokens for each in seen.messages) - sum(each.tokens for each in outputs)
-    room = max(budget - others, 0) * sum(each.characters for each in outputs)
-    characters = room // max(sum(each.tokens for each in outputs), 1)
-    for preview in _PREVIEWS:
-        targets = Offload(characters=characters, preview=preview).shortened(seen, outputs)
-        if sum(each.tokens for each in shown_after(seen, targets, tokens).messages) <= budget:
-            break
-    return targets
 
 
 def _evicted(

@@ -1,4 +1,4 @@
-"""What a compaction would do, before a summary is asked for."""
+"""Plan a compaction: what it would do, how large the context would be, and if others have made it stale."""
 
 from __future__ import annotations
 
@@ -8,55 +8,22 @@ from typing import Final
 import msgspec
 
 from compaction.cuts import AnyCut, Cut
+from compaction.file_tags import with_file_tags
 from compaction.part import Limits
-from compaction.policy.model import MessageSource, Policy
+from compaction.policy.model import MessageSource, Policy, Prompting
+from compaction.prompts import output_budget, turn_prefix_budget
+from compaction.rewrites import Offload, shown_after, sized
 from compaction.window import Window, window
 from eventstore.event import Event
 from eventstore.frame import decode, header_of
 from eventstore.log import Snapshot
-from eventstore.records import FileOperations
+from eventstore.records import FileOperations, Shown
 from projections.audit.coverage import bears_message
 from projections.context.build import context_at, parts_from
 from projections.context.cursor import Standpoint, stand
 from projections.context.parts import Part
 from projections.files import files_at
 from projections.tokens import Counter
-
-COMPACTED: Final = "somebody has compacted it meanwhile"
-LEFT: Final = "somebody has left the branch meanwhile"
-WENT_ON: Final = "somebody has gone on from there meanwhile"
-
-
-def overtaken(snapshot: Snapshot, at: Standpoint, *, since: int, is_elsewhere: bool) -> str:
-    """Why a summary of the path to a leaf has nothing to stand for any more, "" where it has.
-
-    `since` is the session's version by which the leaf was chosen. `is_elsewhere`: another leaf than the session's
-    own was asked for; who goes on below that one does so from what was there. Else the session may have grown, and
-    the summary stands all the same.
-    """
-    if is_elsewhere:
-        kinds = {entry.kind for entry in _come_below(snapshot, at, since)}
-        return COMPACTED if "compaction" in kinds else WENT_ON if kinds else ""
-    here = stand(snapshot, at.session)
-    frames = {head.seq: head for head in map(header_of, snapshot.path(here.session, here.leaf))}
-    if at.leaf not in frames:
-        return LEFT
-    return "" if frames[at.leaf].compaction_seq == frames[here.leaf].compaction_seq else COMPACTED
-
-
-def went_on(snapshot: Snapshot, at: Standpoint, since: int) -> bool:
-    """Whether a message or a compaction has come below a leaf since a version of the session."""
-    return next(_come_below(snapshot, at, since), None) is not None
-
-
-def _come_below(snapshot: Snapshot, at: Standpoint, since: int) -> Iterator[Event]:
-    for frame in snapshot.frames(at.session, first=since + 1):
-        entry = decode(frame, at.session)
-        if entry.kind == "compaction" or bears_message(entry):
-            above = next(iter(snapshot.path(at.session, entry.seq, first=at.leaf)), None)
-            if above is not None and header_of(above).seq == at.leaf:
-                yield entry
-
 
 NO_MESSAGES: Final = "there are no messages"
 NOTHING_SAID: Final = "nothing has been said since the newest compaction"
@@ -164,3 +131,105 @@ def _why_all_kept(found: Window, part: AnyCut) -> str:
         return NO_MESSAGES
     why = ALL_KEPT if any(item.may_start for item in found.items[1:]) else ALL_TOGETHER
     return part.why_all(found) or why
+
+
+_PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)
+"""How many characters results that have to shrink may show of themselves: the most with which they fit."""
+
+
+def shrunk(session: str, plan: Plan, tokens: Counter) -> list[Shown]:
+    """What to show of the largest outputs of what is kept, so that it fits its budget if it can."""
+    budget = plan.cut.shrinks_to
+    if budget is None:
+        return []
+    seen = sized(session, plan.kept, tokens)
+    outputs = seen.outputs
+    others = sum(each.tokens for each in seen.messages) - sum(each.tokens for each in outputs)
+    room = max(budget - others, 0) * sum(each.characters for each in outputs)
+    characters = room // max(sum(each.tokens for each in outputs), 1)
+    for preview in _PREVIEWS:
+        targets = Offload(characters=characters, preview=preview).shortened(seen, outputs)
+        if sum(each.tokens for each in shown_after(seen, targets, tokens).messages) <= budget:
+            break
+    return targets
+
+
+USUAL: Final = 3_000
+"""Tokens that `extractive` gives to the summary of a long conversation; models' are mostly shorter."""
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """Sizes in tokens: the whole context `at_most` and `likely`, and what is kept of it, as it would be shown.
+
+    `shrinks` are the messages among those that would be shown shorter.
+    """
+
+    at_most: int
+    likely: int
+    kept: int
+    shrinks: list[Shown]
+
+
+def estimate(plan: Plan, policy: Policy, *, session: str, tokens: Counter) -> Estimate:
+    """What a plan comes to, with summaries as long as they may get, and as long as they mostly are.
+
+    Files that a policy shows again count for the bound only. A context that would get no smaller stays as it is.
+    """
+    shrinks = shrunk(session, plan, tokens)
+    seen = sized(session, plan.kept, tokens)
+    kept = sum(each.tokens for each in shown_after(seen, shrinks, tokens).messages)
+    tags = tokens.of_text(with_file_tags("", plan.files))
+    restored = policy.restoring.tokens if policy.restoring else 0
+    summaries = _summaries(plan, policy.prompting, tokens)
+    return Estimate(
+        at_most=min(kept + tags + sum(budget for budget, _ in summaries) + restored, plan.tokens_before),
+        likely=min(kept + tags + sum(min(USUAL, *each) for each in summaries), plan.tokens_before),
+        kept=kept,
+        shrinks=shrinks,
+    )
+
+
+def _summaries(plan: Plan, prompting: Prompting, tokens: Counter) -> list[tuple[int, int]]:
+    """Of each summary that would be asked for, how long it may get, and how long what it stands for is."""
+    budget = prompting.output or output_budget(prompting.reserve)
+    everything = plan.tokens_before - plan.tokens_kept
+    if not (plan.turn_prefix and prompting.turn_prefix):
+        return [(budget, everything)]
+    prefix = sum(tokens.count(plan.turn_prefix))
+    return [(budget, everything - prefix), (turn_prefix_budget(prompting.reserve), prefix)]
+
+
+COMPACTED: Final = "somebody has compacted it meanwhile"
+LEFT: Final = "somebody has left the branch meanwhile"
+WENT_ON: Final = "somebody has gone on from there meanwhile"
+
+
+def overtaken(snapshot: Snapshot, at: Standpoint, *, since: int, is_elsewhere: bool) -> str:
+    """Why a summary of the path to a leaf has nothing to stand for any more, "" where it has.
+
+    `since` is the session's version by which the leaf was chosen. `is_elsewhere`: another leaf than the session's
+    own was asked for; who goes on below that one does so from what was there. Else the session may have grown, and
+    the summary stands all the same.
+    """
+    if is_elsewhere:
+        kinds = {entry.kind for entry in _come_below(snapshot, at, since)}
+        return COMPACTED if "compaction" in kinds else WENT_ON if kinds else ""
+    here = stand(snapshot, at.session)
+    frames = {head.seq: head for head in map(header_of, snapshot.path(here.session, here.leaf))}
+    if at.leaf not in frames:
+        return LEFT
+    return "" if frames[at.leaf].compaction_seq == frames[here.leaf].compaction_seq else COMPACTED
+
+
+def went_on(snapshot: Snapshot, at: Standpoint, since: int) -> bool:
+    """Whether a message or a compaction has come below a leaf since a version of the session."""
+    return next(_come_below(snapshot, at, since), None) is not None
+
+
+def _come_below(snapshot: Snapshot, at: Standpoint, since: int) -> Iterator[Event]:
+    for frame in snapshot.frames(at.session, first=since + 1):
+        entry = decode(frame, at.session)
+        if entry.kind == "compaction" or bears_message(entry):
+            above = next(iter(snapshot.path(at.session, entry.seq, first=at.leaf)), None)
+            if above is not None and header_of(above).seq == at.leaf:
+                yield entry

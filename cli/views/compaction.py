@@ -10,8 +10,7 @@ from cli.output import counted, echo_json, echo_note, echo_problem, echo_text, p
 from cli.summarizing import Asked
 from compaction.compactor import Compacted, Compactor
 from compaction.cuts import AnyCut
-from compaction.estimate import Estimate, estimate
-from compaction.plan import Plan
+from compaction.plan import Estimate, Plan, estimate
 from compaction.policy.model import Policy
 from eventstore.log import EventLog
 from eventstore.records import FileOperations

@@ -134,8 +134,8 @@ class Parrot:
 """,
     registry="compaction/summarizers/registry.py",
     lines={
-        "from compaction.summarizers": (
-            "from compaction.summarizers.parrot import Parrot\nfrom compaction.summarizers"
+        "from compaction.summarizers import Summarizer": (
+            "from compaction.summarizers import Summarizer\nfrom compaction.summarizers.parrot import Parrot"
         ),
         '"recorded": Kind': '"parrot": Kind(make=lambda _: Parrot()),\n    "recorded": Kind',
     },

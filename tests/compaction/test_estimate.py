@@ -6,10 +6,9 @@ import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent, TailTurn
-from compaction.estimate import Estimate, estimate
 from compaction.file_tags import with_file_tags
 from compaction.part import Limits
-from compaction.plan import Plan, plan_compaction
+from compaction.plan import Estimate, Plan, estimate, plan_compaction
 from compaction.policy.model import Policy, Prompting, Restoring
 from eventstore.records import FileOperations
 from projections.context.cursor import stand
