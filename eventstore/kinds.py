@@ -28,7 +28,9 @@ _CODED: Final = (
     "link",
     "redaction",
     "observed_rewrite",
+    "note",
 )
+"""Nothing writes `reset_boundary` and `repair` any more: their codes stay theirs, stored ones are read as they are."""
 
 CODE_OF_KIND: Final = {kind: code for code, kind in enumerate(_CODED) if kind}
 
@@ -44,7 +46,7 @@ OBSERVED_REWRITE: Final = CODE_OF_KIND["observed_rewrite"]
 SESSION_INFO: Final = CODE_OF_KIND["session_info"]
 
 OFF_PATH: Final = frozenset(
-    {"decision", "attempt", "repair", "import", "link", "redaction", "observed_rewrite"}
+    {"decision", "attempt", "repair", "import", "link", "redaction", "observed_rewrite", "note"}
 )
 """Kinds that tell about a session and are no node of its tree: they never become the leaf."""
 

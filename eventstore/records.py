@@ -144,10 +144,6 @@ class Undone(Record, frozen=True, tag="undone"):
     target_id: str
 
 
-class ResetBoundary(Record, frozen=True, tag="reset_boundary"):
-    """Harnesses that know the kind start the context behind it."""
-
-
 class Label(Record, frozen=True, tag="label"):
     """A name for an entry; without one, the entry's label goes."""
 
@@ -254,13 +250,6 @@ class Attempt(Record, frozen=True, tag="attempt"):
     error: str
 
 
-class Repair(Record, frozen=True, tag="repair"):
-    """What a renderer had to mend to make a context valid."""
-
-    renderer: str
-    repairs: list[dict[str, Any]]
-
-
 class Redaction(Record, frozen=True, tag="redaction"):
     """What was taken out of an event, by the digest of what stood there."""
 
@@ -274,6 +263,16 @@ class ObservedRewrite(Record, frozen=True, tag="observed_rewrite"):
 
     target_id: str
     record: msgspec.Raw
+
+
+class Note(Record, frozen=True, tag="note"):
+    """Metadata that has no place in the tree, as a harness kept it: it never becomes the leaf.
+
+    `target_id` is the event that it is about, "" for none.
+    """
+
+    target_id: str = ""
+    data: Any = None
 
 
 RECORDS: Final[dict[str, type[Record]]] = {

@@ -45,9 +45,9 @@ def summary_line(event: Event) -> str:
         "import": ("sourceFormat", "records"),
         "decision": ("policy", "outcome", "reason"),
         "link": ("relation", "session"),
-        "repair": ("renderer",),
         "redaction": ("targetId", "reason"),
         "observed_rewrite": ("targetId",),
+        "note": ("targetId",),
     }.get(event.kind, ())
     return " ".join(str(record[name]) for name in about if record.get(name) is not None)
 

@@ -27,7 +27,6 @@ from eventstore.records import (
     MessageRecord,
     ModelChange,
     Record,
-    ResetBoundary,
     Rewrite,
     SessionInfo,
     Shown,
@@ -55,7 +54,7 @@ NATIVE: list[Record] = [
     Rewrite(reason="prune", targets=[Shown(target="e1", shown="x")]),
     LeafMoved(from_id="e1"),
     Undone(target_id="e6"),
-    ResetBoundary(),
+    Custom(custom_type="y"),
     Label(target_id="e1", label="here"),
 ]
 
@@ -205,7 +204,7 @@ class TestWhatRefoldWrote:
         assert NOW == 1_700_000_000_000
         assert self.exported(log)["a"]["timestamp"] == "2023-11-14T22:13:20.000Z"
 
-    @pytest.mark.parametrize("kind", ["rewrite", "leaf_moved", "undone", "reset_boundary"])
+    @pytest.mark.parametrize("kind", ["rewrite", "leaf_moved", "undone"])
     def test_kinds_that_pi_does_not_have_become_custom_entries(self, native: EventLog, kind: str) -> None:
         found = [
             each for each in self.exported(native).values() if each.get("customType") == f"refold.{kind}"

@@ -154,7 +154,7 @@ def _write_every_kind(log: LmdbLog) -> None:
             records.BranchSummary(from_id="result", summary="It went on.", left="undone", details=operations),
         )
     )
-    append(("reset", records.ResetBoundary()), ("last", _user("Here.")))
+    append(("last", _user("Here.")))
     append(
         (
             "decision",
@@ -162,7 +162,7 @@ def _write_every_kind(log: LmdbLog) -> None:
         )
     )
     append(("attempt", records.Attempt(request={"model": "m1"}, error="overloaded")))
-    append(("repair", records.Repair(renderer="anthropic", repairs=[{"event": "call", "what": "orphan"}])))
+    append(("note", records.Note(target_id="ask2", data={"usage": usage})))
     append(("link", records.Link(relation="fork", session="unusual", event="b")))
     append(("redaction", records.Redaction(target_id="ask2", digest="00" * 32, reason="a key")))
     append(("observed", records.ObservedRewrite(target_id="ask2", record=msgspec.Raw(b'{"type":"message"}'))))

@@ -21,8 +21,8 @@ from eventstore.records import (
     LeafMoved,
     MessageRecord,
     ModelChange,
+    Note,
     Record,
-    ResetBoundary,
     Rewrite,
     SessionInfo,
     Shown,
@@ -98,7 +98,7 @@ _plain: st.SearchStrategy[Record] = st.one_of(
     st.builds(SessionInfo, name=st.sampled_from(["a title", " another ", ""])),
     st.builds(CustomMessage, custom_type=st.just("x"), content=st.just("by the way"), display=st.booleans()),
     st.just(Custom(custom_type="state")),
-    st.just(ResetBoundary()),
+    st.just(Note(data={"a": 1})),
     st.just(Decision(outcome="skip", reason="small")),
 )
 _records = st.one_of(*[st.sampled_from(_MESSAGES).map(message)] * 2, _pointing, _plain)

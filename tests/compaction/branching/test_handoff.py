@@ -109,7 +109,7 @@ def test_a_document_whose_session_comes_to_be_meanwhile_is_kept_and_can_be_had_a
 
 
 def test_a_session_without_messages_has_nothing_to_hand_off(story):
-    story.add(record_of("reset_boundary", b'{"type":"reset_boundary"}'))
+    story.add(record_of("custom", b'{"type":"custom","customType":"x"}'))
     with pytest.raises(BadInputError) as refused:
         handed(story)
     assert refused.value.source == f"session {story.session!r}"
