@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import msgspec
 
@@ -109,11 +110,20 @@ class Shell(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     excluded: bool = False
 
 
+class Extension(msgspec.Struct, frozen=True, kw_only=True):
+    """Something of an extension's own: its type, and the data that it carries, decoded (None: there is none)."""
+
+    type: str
+    data: Any = None
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One message of a session.
 
     `role` is one of `eventstore.event.ROLES`. A tool result's content is its blocks; so is a summary's text.
     `placement` is how refold's record says that a summary stands in a request, "" for its harness's way.
+    `extension` tells of a message that an extension put before the model; `is_useless`: its tool says of a result
+    that it need not be kept.
     """
 
     role: str
@@ -127,6 +137,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     usage: Usage | None = None
     shell: Shell | None = None
     placement: str = ""
+    extension: Extension | None = None
+    is_useless: bool = False
 
     @property
     def text(self) -> str:

@@ -9,9 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of_event
+from eventstore.formats import view_of, view_of_event
 from eventstore.frame import Buffer, decode, role_of
-from eventstore.javascript import tolerant_json, utf16_order
+from eventstore.javascript import utf16_order
 from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations
@@ -172,23 +172,10 @@ def without_selector(name: str) -> str:
 
 
 def claimed_files(event: Event) -> FileSets | None:
-    """What a summary's `details` say; None where it says nothing, or an extension wrote it.
-
-    Both names of the mark of extensions count: pi's `fromHook` and oh-my-pi's `fromExtension`.
-    """
-    record = tolerant_json(event.body)
-    details = record.get("details")
-    if record.get("fromHook") or record.get("fromExtension") or not isinstance(details, dict):
-        return None
-    if "readFiles" not in details and "modifiedFiles" not in details:
-        return None
-    return FileSets(_texts(details.get("readFiles")), _texts(details.get("modifiedFiles")))
-
-
-def _texts(value: Any) -> frozenset[str]:
-    return (
-        frozenset(item for item in value if isinstance(item, str)) if isinstance(value, list) else frozenset()
-    )
+    """Return the files that a summary's record claims; None where it says nothing, or an extension wrote it."""
+    summary = view_of(event).summary
+    claimed = summary.files if summary else None
+    return None if claimed is None else FileSets(claimed.read, claimed.modified)
 
 
 def left_entries(event: Event, snapshot: Snapshot) -> list[Event]:
@@ -197,8 +184,8 @@ def left_entries(event: Event, snapshot: Snapshot) -> list[Event]:
     A record of refold names that leaf. pi's does not: there it is the entry before the summary in the log,
     which is where the session stood. Empty where that entry lies on the summary's own path, or came later.
     """
-    left = tolerant_json(event.body).get("left")
-    seq = snapshot.locate(event.session, left) if isinstance(left, str) and left else event.seq - 1
+    said = view_of(event).branch
+    seq = snapshot.locate(event.session, said.left) if said and said.left else event.seq - 1
     if seq > event.seq:
         return []
     while seq and not (entry := decode(snapshot.frame(event.session, seq), event.session)).is_entry:
@@ -206,5 +193,5 @@ def left_entries(event: Event, snapshot: Snapshot) -> list[Event]:
     if not seq:
         return []
     own = {decode(frame, event.session).seq for frame in snapshot.path(event.session, event.parent_seq)}
-    branch = [decode(frame, event.session) for frame in snapshot.path(event.session, seq)]
-    return [entry for entry in branch if entry.seq not in own]
+    away = [decode(frame, event.session) for frame in snapshot.path(event.session, seq)]
+    return [entry for entry in away if entry.seq not in own]

@@ -10,7 +10,7 @@ from typing import Final
 
 from eventstore.event import Event, Facts
 from eventstore.formats import pi, refold
-from eventstore.formats.base import Format
+from eventstore.formats.base import Format, View
 from eventstore.views import Message, Payload
 
 _FORMATS: Final[tuple[Format, ...]] = (refold.FORMAT, pi.FORMAT)
@@ -37,9 +37,14 @@ def harnesses() -> tuple[Format, ...]:
     return tuple(each for each in _FORMATS if each is not refold.FORMAT)
 
 
+def view_of(event: Event) -> View:
+    """Return what the record of an event says, in refold's words."""
+    return format_of(event.format).view(event.format, event.kind, event.body)
+
+
 def view_of_event(event: Event) -> Message | None:
     """The message that an event holds or stands for, as every fold sees it; None where it tells the model nothing."""
-    messages = format_of(event.format).view(event.format, event.kind, event.body).messages
+    messages = view_of(event).messages
     return messages[0] if messages else None
 
 

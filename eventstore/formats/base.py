@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from eventstore.event import Facts
-from eventstore.views import Message, Payload, Usage
+from eventstore.views import Extension, Message, Payload, Usage
+
+CONTINUES: Final = "compaction_continue"
+"""The mark of messages that go on after a compaction: in their metadata, or as the type of an extension's message."""
 
 
 class Tools(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,28 +40,57 @@ class FilesClaimed(msgspec.Struct, frozen=True, kw_only=True):
     modified: frozenset[str] = frozenset()
 
 
-class CompactionView(msgspec.Struct, frozen=True, kw_only=True):
-    """What a compaction's record says of it; None and "" where it says nothing.
+class RequestView(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for a summary: who was asked, with which prompt, and what came of it.
+
+    `provider` and `model` answered, None where the record does not say; `template` is the prompt's. `usage` is None
+    where nothing was counted. `answer` is the text, None where there was none; `is_cut`: it ended at its limit.
+    """
+
+    summarizer: str = ""
+    provider: Any = None
+    model: str | None = None
+    template: str | None = None
+    usage: Usage | None = None
+    is_failed: bool = False
+    prompt_digest: str = ""
+    answer: str | None = None
+    is_cut: bool = False
+
+
+class SummaryView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the record of a summary says of it; None and "" where it says nothing.
+
+    `missing_sections` are those that the template asks for and the summary lacks. `files` are those that the record
+    claims, None where an extension wrote it.
+    """
+
+    summary: str = ""
+    template: str = ""
+    missing_sections: tuple[str, ...] = ()
+    files: FilesClaimed | None = None
+
+
+class CompactionView(SummaryView, frozen=True, kw_only=True):
+    """What a compaction's record says of it.
 
     `kept` lists the ids of the messages that stay, where the harness lists them; `keeps_before`: they stand before the
     summary in the context, not behind it.
     """
 
-    summary: str = ""
     tokens_before: int | None = None
     tokens_after: int | None = None
+    reason: str = ""
+    policy: str = ""
     by_extension: bool = False
-    files: FilesClaimed | None = None
     kept: tuple[str, ...] | None = None
     keeps_before: bool = False
 
 
-class BranchView(msgspec.Struct, frozen=True, kw_only=True):
+class BranchView(SummaryView, frozen=True, kw_only=True):
     """What a branch summary's record says of it: `left` is the id of the leaf that was left."""
 
-    summary: str = ""
     left: str = ""
-    files: FilesClaimed | None = None
 
 
 class SettingsView(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +134,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     `messages` are what it tells a model. Records of one `group` make one message together; its usage counts once.
     `by_person`: a human wrote the message. `continues`: it goes on after a compaction, and no person said it.
-    `line` is a line for logs where the messages give none.
+    `requests` are those for its summary, or for one that came to nothing. `line` is a line for logs where the messages
+    give none.
     """
 
     messages: tuple[Message, ...] = ()
@@ -116,7 +149,14 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     title: TitleView | None = None
     prompt: PromptView | None = None
     usage: UsageView | None = None
+    requests: tuple[RequestView, ...] = ()
+    extension: Extension | None = None
     line: str = ""
+
+    @property
+    def summary(self) -> SummaryView | None:
+        """What it says of a summary, whatever that stands for."""
+        return self.compaction or self.branch
 
 
 NOTHING = View()
@@ -134,6 +174,9 @@ class Format(Protocol):
 
     def view(self, version: str, kind: str, record: bytes) -> View:
         """Return what a record says."""
+
+    def continues(self, kind: str, record: bytes) -> bool:
+        """Return `view(...).continues` of a user's or an extension's message, decoding as little as may be."""
 
     def message(self, raw: bytes) -> Message:
         """Return the view of a message as it stands in a context: its JSON in the harness's shape."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of_event
-from eventstore.formats.pi.message import usage_view
-from eventstore.javascript import tolerant_json
+from eventstore.formats import view_of, view_of_event
+from eventstore.formats.base import RequestView
 from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message, Usage
 from projections.audit.cache import shared_prefix
@@ -28,67 +27,14 @@ from projections.usage import assistant_messages, paid
 _ASK_NO_MODEL: Final = frozenset({"extractive", "recorded"})
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that was answered, or paid for: by which model and with what usage, None where the record does not say.
-
-    `is_free`: its summarizer asks no model.
-    """
-
-    model: Model | None
-    usage: Usage | None
-    is_free: bool
+def asked(event: Event) -> list[RequestView]:
+    """Return the requests for an event's summary that were answered, or paid for; none where its record tells none."""
+    return [each for each in view_of(event).requests if not each.is_failed or each.usage is not None]
 
 
-def asked(event: Event) -> list[Asked]:
-    """The paid requests for an event's summary, none where its record keeps none.
-
-    A record's `request` is one, or has a list of them in `requests`. Each has its `summarizer`, the
-    `provider` and `model` that answered, and a `usage` with `input`, `output`, `cacheRead`, `cacheWrite`; one
-    that failed has an `error`, and was paid for if it has a usage.
-    """
-    found = [(each, _asked(each)) for each in _requests(event)]
-    return [request for each, request in found if "error" not in each or request.usage is not None]
-
-
-class AskedBy(msgspec.Struct, frozen=True, kw_only=True):
-    """The templates of the requests for a summary, each once, in order; `missing` are the sections that it lacks."""
-
-    templates: tuple[str, ...]
-    missing: list[str]
-
-
-def asked_by(event: Event) -> AskedBy | None:
-    """By which templates an event's summary was asked for; None where its record does not name them.
-
-    The sections are those that the templates asked for when they were used, as `missingSections` of the
-    record's `request` has them.
-    """
-    named = (request.get("template") for request in _requests(event))
-    templates = tuple(dict.fromkeys(name for name in named if isinstance(name, str)))
-    if not templates:
-        return None
-    missing = tolerant_json(event.body)["request"].get("missingSections")
-    listed = missing if isinstance(missing, list) else []
-    return AskedBy(templates=templates, missing=[each for each in listed if isinstance(each, str)])
-
-
-def _requests(event: Event) -> list[dict[str, Any]]:
-    request = tolerant_json(event.body).get("request")
-    if not isinstance(request, dict) or not request:
-        return []
-    made = request.get("requests")
-    listed = made if isinstance(made, list) else [request]
-    return [each for each in listed if isinstance(each, dict)]
-
-
-def _asked(request: dict[str, Any]) -> Asked:
-    usage = usage_view(request.get("usage"))
-    model = request.get("model")
-    return Asked(
-        model=Model(provider=request.get("provider"), model_id=model) if isinstance(model, str) else None,
-        usage=usage if usage and usage.total else None,
-        is_free=str(request.get("summarizer")) in _ASK_NO_MODEL,
-    )
+def is_free(request: RequestView) -> bool:
+    """Return True if the summarizer that was asked asks no model."""
+    return request.summarizer in _ASK_NO_MODEL
 
 
 class Cost(Shape, frozen=True):
@@ -159,15 +105,19 @@ def _summary(replacement: Replacement, tokens: Counter, prices: Prices) -> tuple
     """What asking for the summary cost, and whether that is an estimate. A rewrite asks nobody."""
     event, in_use = replacement.event, replacement.after.settings.model
     requests = asked(event)
-    if event.kind == "rewrite" or (requests and all(each.is_free for each in requests)):
+    if event.kind == "rewrite" or (requests and all(map(is_free, requests))):
         return 0.0, False
-    used = [(each.model, each.usage) for each in requests if each.usage is not None]
+    used = [(_model(each), each.usage) for each in requests if each.usage is not None]
     if not used:
-        model = requests[-1].model if requests else None
+        model = _model(requests[-1]) if requests else None
         return _request_cost(_estimated(replacement, tokens), model or in_use, event, prices), True
     costs = [_request_cost(usage, model or in_use, event, prices) for model, usage in used]
     known = [each for each in costs if each is not None]
     return math.fsum(known) if len(known) == len(costs) else None, False
+
+
+def _model(request: RequestView) -> Model | None:
+    return None if request.model is None else Model(provider=request.provider, model_id=request.model)
 
 
 def _estimated(replacement: Replacement, tokens: Counter) -> Usage:

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from eventstore.event import Event
-from eventstore.formats import view_of_message
-from eventstore.javascript import tolerant_json
+from eventstore.formats import view_of, view_of_message
 from projections.audit.cache import Cache, cache
 from projections.audit.calls import Request
-from projections.audit.cost import Cost, asked_by, cost
+from projections.audit.cost import Cost, cost
 from projections.audit.instruction_fates import Instructions, instructions
 from projections.audit.losses import FutureUse, Recall, future_use, recall
 from projections.audit.measure import Shape, Size, size
@@ -69,18 +68,18 @@ def _sections(summary: str, event: Event) -> Sections:
     Where the record tells the requests, it also tells which sections are missing, and whether any were asked
     for of a turn's beginning.
     """
-    named, asked = tolerant_json(event.body).get("template"), asked_by(event)
-    if not isinstance(named, str) or not named:
-        named = asked.templates[0] if asked else ""
-    name, _, _ = named.partition("@")
-    if asked and name not in asked.templates:
+    view = view_of(event)
+    asked = tuple(dict.fromkeys(each.template for each in view.requests if each.template is not None))
+    named, missing = (view.summary.template, view.summary.missing_sections) if view.summary else ("", ())
+    name, _, _ = (named or "".join(asked[:1])).partition("@")
+    if asked and name not in asked:
         name = ""
     return sections(
         summary,
         kind=event.kind,
         template=name.removesuffix("-update"),
-        quotes_turn=asked is not None and TURN_PREFIX not in asked.templates,
-        missing=None if asked is None else asked.missing,
+        quotes_turn=bool(asked) and TURN_PREFIX not in asked,
+        missing=list(missing) if asked else None,
     )
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-import msgspec
-
 from eventstore.event import Event, Flag
 from eventstore.files.sources import earlier_generation
-from eventstore.formats import view_of_event
+from eventstore.formats import view_of, view_of_event
+from eventstore.formats.base import BranchView, CompactionView
 from eventstore.frame import decode, header_of
-from eventstore.javascript import iso_time, tolerant_json, utf16_order
+from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import FileOperations, Rewrite, record_of
 from eventstore.undo import in_effect
@@ -21,6 +19,7 @@ from projections.audit.cache import CacheHistory, cache_history
 from projections.audit.calls import Request, requests
 from projections.audit.cost import SessionCost, session_cost
 from projections.audit.coverage import Coverage, covered
+from projections.audit.measure import Shape
 from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
 from projections.context.along import ContextsAlong
@@ -36,11 +35,7 @@ from projections.tokens import Counter, counter, is_estimate
 from projections.usage import measured
 
 
-class _Shape(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of what an audit is made of; JSON names are in camel case."""
-
-
-class By(_Shape, frozen=True):
+class By(Shape, frozen=True):
     """Who compacted: the format of the record, the model in use, and what refold's own records say of the how."""
 
     format: str
@@ -51,7 +46,7 @@ class By(_Shape, frozen=True):
     template: str
 
 
-class TokensBefore(_Shape, frozen=True):
+class TokensBefore(Shape, frozen=True):
     """The size of the context that a compaction ended.
 
     `claimed` is the record's word. `measured` is the provider's count at the last call before, event
@@ -66,7 +61,7 @@ class TokensBefore(_Shape, frozen=True):
     unexplained: int | None
 
 
-class TokensAfter(_Shape, frozen=True):
+class TokensAfter(Shape, frozen=True):
     """The size of the context that a compaction made, with all that was appended with it.
 
     `measured` is what the provider counted as sent at the next call, event `measured_at`: with that turn's
@@ -79,7 +74,7 @@ class TokensAfter(_Shape, frozen=True):
     recomputed: int
 
 
-class Counts(_Shape, frozen=True):
+class Counts(Shape, frozen=True):
     """How many messages a compaction summarized, kept, and dropped with no summary covering them."""
 
     summarized: int
@@ -87,7 +82,7 @@ class Counts(_Shape, frozen=True):
     dropped: int
 
 
-class Files(_Shape, frozen=True):
+class Files(Shape, frozen=True):
     """File operations as a summary's record claims them (None: it claims nothing) and as its log has them.
 
     `missing` were touched and are not claimed, `unfounded` are claimed and were not touched.
@@ -99,7 +94,7 @@ class Files(_Shape, frozen=True):
     unfounded: list[str]
 
 
-class CompactionAudit(_Shape, frozen=True):
+class CompactionAudit(Shape, frozen=True):
     """One compaction. `undone`: it is without effect at the leaf that was asked for."""
 
     id: str
@@ -118,7 +113,7 @@ class CompactionAudit(_Shape, frozen=True):
     metrics: Metrics
 
 
-class BranchSummaryAudit(_Shape, frozen=True):
+class BranchSummaryAudit(Shape, frozen=True):
     """One branch summary: attached below `attached_to`, about `entries` entries that end at `left`."""
 
     id: str
@@ -132,7 +127,7 @@ class BranchSummaryAudit(_Shape, frozen=True):
     metrics: Metrics
 
 
-class RewriteAudit(_Shape, frozen=True):
+class RewriteAudit(Shape, frozen=True):
     """One rewrite: the entries that it shows otherwise, and the tokens that it said it saved.
 
     `compaction` is the one that it was appended with (None: by itself): what it lost is among what that one lost.
@@ -149,7 +144,7 @@ class RewriteAudit(_Shape, frozen=True):
     metrics: Metrics
 
 
-class Audit(_Shape, frozen=True):
+class Audit(Shape, frozen=True):
     """A session at a leaf: what was done to its contexts. `counter` is what `recomputed` was counted with.
 
     `cost` is that of the whole session, `cache` tells of the calls on the leaf's path. `earlier` is the session's
@@ -289,7 +284,7 @@ class _Branch:
         after = self._contexts.at(end)
         self._appended_with.update(dict.fromkeys(range(event.seq + 1, end + 1), event.id))
         coverage = self._coverage[event.seq]
-        record = tolerant_json(event.body)
+        said = view_of(event).compaction or CompactionView()
         kept = [part for part in after.parts[1:] if part.seq < event.seq]
         dropped = _dropped(before, after, coverage)
         # What a rewrite hid was not given to the summarizer.
@@ -303,18 +298,18 @@ class _Branch:
             by=By(
                 format=event.format,
                 model=str(in_use.model or "") or None,
-                from_extension=bool(record.get("fromHook") or record.get("fromExtension")),
-                reason=_text(record.get("reason")),
-                policy=_text(record.get("policy")),
-                template=_text(record.get("template")),
+                from_extension=said.by_extension,
+                reason=said.reason,
+                policy=said.policy,
+                template=said.template,
             ),
             undone=self._is_undone(event),
             first_kept=kept[0].id if kept and event.target_seq else None,
-            before=self._before(before, event, _number(record.get("tokensBefore"))),
-            after=self._after(event, _number(record.get("tokensAfter")), sum(counts)),
+            before=self._before(before, event, said.tokens_before),
+            after=self._after(event, said.tokens_after, sum(counts)),
             messages=Counts(summarized=len(summarized), kept=len(kept), dropped=len(dropped)),
             dropped=dropped,
-            summary=_text(record.get("summary")),
+            summary=said.summary,
             summary_tokens=counts[0],
             files=self._files(event, self._files_before[coverage.end]),
             metrics=self._metrics(replaced(event, before, after, **self._around(event))),
@@ -387,7 +382,7 @@ class _Branch:
         )
 
     def branch_summary(self, event: Event) -> BranchSummaryAudit:
-        left = left_entries(event, self._snapshot)
+        left, said = left_entries(event, self._snapshot), view_of(event).branch or BranchView()
         return BranchSummaryAudit(
             id=event.id,
             seq=event.seq,
@@ -395,7 +390,7 @@ class _Branch:
             attached_to=event.parent,
             left=left[-1].id if left else None,
             entries=len(left),
-            summary=_text(tolerant_json(event.body).get("summary")),
+            summary=said.summary,
             files=self._files(event, files_of(left, self._snapshot)),
             metrics=self._measured(event),
         )
@@ -419,14 +414,3 @@ class _Branch:
 def _dropped(before: Context, after: Context, coverage: Coverage) -> list[str]:
     still_there = {part.seq for part in after.parts} | coverage.summarized
     return [part.id for part in before.parts if part.seq not in still_there and part.kind != "compaction"]
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _number(value: object) -> int | None:
-    """Return a count; None for what is no number, and for one beyond all doubles."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) == math.inf:
-        return None
-    return int(value)

@@ -7,9 +7,10 @@ from typing import Final
 import msgspec
 
 from eventstore.event import Facts
-from eventstore.formats.base import NOTHING, Format, Tools, View
-from eventstore.formats.pi.entry import entry_of, facts_of, message_of
+from eventstore.formats.base import Format, Tools, View
+from eventstore.formats.pi.entry import entry_of, facts_of
 from eventstore.formats.pi.message import message_view, payloads
+from eventstore.formats.pi.view import continues, view
 from eventstore.views import Message, Payload
 
 
@@ -21,8 +22,10 @@ class PiFormat(Format):
     tools = Tools(reads={}, modifies={})
 
     def view(self, version: str, kind: str, record: bytes) -> View:  # noqa: ARG002  all versions say it alike
-        message = message_of(kind, entry_of(record))
-        return NOTHING if message is None else View(messages=(message,))
+        return view(kind, record)
+
+    def continues(self, kind: str, record: bytes) -> bool:
+        return continues(kind, record)
 
     def message(self, raw: bytes) -> Message:
         return message_view(raw)

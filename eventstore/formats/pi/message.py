@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 from eventstore.javascript import TooDeepError, stringify, tolerant_json, utf8_length
 from eventstore.views import (
     Block,
+    Extension,
     Image,
     Message,
     Opaque,
@@ -52,14 +53,16 @@ class _Usage(msgspec.Struct, frozen=True):
     cost: _Cost | None = None
 
 
-class _Message(msgspec.Struct, frozen=True):
+class WireMessage(msgspec.Struct, frozen=True):
+    """A message's fields by pi's names."""
+
     role: str = ""
     content: str | list[_Block] | None = None
     toolCallId: str | None = None  # noqa: N815
     toolName: str | None = None  # noqa: N815
     isError: bool | None = None  # noqa: N815
-    provider: str | None = None
-    model: str | None = None
+    provider: Any = UNSET
+    model: Any = UNSET
     stopReason: str | None = None  # noqa: N815
     usage: _Usage | None = None
     command: str | None = None
@@ -71,21 +74,33 @@ class _Message(msgspec.Struct, frozen=True):
     excludeFromContext: bool | None = None  # noqa: N815
     summary: str | None = None
     placement: str | None = None
+    customType: str | None = None  # noqa: N815
+    details: Raw | UnsetType = UNSET
+    useless: Any = None
 
 
-_decode_message: Final = msgspec.json.Decoder(_Message).decode
+_decode_message: Final = msgspec.json.Decoder(WireMessage).decode
 _Content = str | list[_Block] | None
 _content_decoder: Final[msgspec.json.Decoder[_Content]] = msgspec.json.Decoder(_Content)
 
 
 def message_view(raw: bytes) -> Message:
-    """A message of pi's as every fold sees it. Fields of wrong types are as if they were not there."""
+    """Return the view of a message of pi's. Fields of wrong types are as if they were not there."""
+    return view_of_wire(wire_of(raw))
+
+
+def wire_of(raw: bytes) -> WireMessage:
+    """Return the fields of a message that carry meaning, as they were recorded."""
     try:
-        wire = _decode_message(raw)
+        return _decode_message(raw)
     except RecursionError:
         raise TooDeepError from None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        wire = _salvage(_Message, tolerant_json(raw))
+        return _salvage(tolerant_json(raw))
+
+
+def view_of_wire(wire: WireMessage) -> Message:
+    """Return the view of a message by its fields."""
     shell = None
     if wire.role in ("bashExecution", "pythonExecution"):
         shell = Shell(
@@ -104,12 +119,14 @@ def message_view(raw: bytes) -> Message:
         tool_call_id=wire.toolCallId or "",
         tool_name=wire.toolName or "",
         is_error=bool(wire.isError),
-        provider=wire.provider or "",
-        model=wire.model or "",
+        provider=wire.provider if isinstance(wire.provider, str) else "",
+        model=wire.model if isinstance(wire.model, str) else "",
         stop_reason=wire.stopReason or "",
         usage=_usage(wire.usage),
         shell=shell,
         placement=wire.placement or "",
+        extension=_extension(wire),
+        is_useless=wire.useless is True,
     )
 
 
@@ -170,14 +187,24 @@ def _block(wire: _Block) -> Block:
     return Opaque(wire.type, utf8_length(wire.data or ""))
 
 
-def _salvage(type_: type[_Message], decoded: Any) -> _Message:
-    """Of a message with fields of wrong types, those that are right."""
+def _extension(wire: WireMessage) -> Extension | None:
+    if wire.role != "custom" or wire.customType is None:
+        return None
+    details = None if isinstance(wire.details, UnsetType) else tolerant_json(bytes(wire.details))
+    return Extension(type=wire.customType, data=details)
+
+
+def _salvage(decoded: Any) -> WireMessage:
+    """Return, of a message with fields of wrong types, those that are right."""
     if not isinstance(decoded, dict):
-        return type_()
-    fields = dict(_fitting(type_, {**decoded, "content": None, "usage": None}))
+        return WireMessage()
+    others = {name: decoded[name] for name in decoded if name not in ("content", "usage", "details")}
+    fields = dict(_fitting(WireMessage, others))
     fields["usage"] = _salvage_usage(decoded.get("usage"))
     fields["content"] = _salvage_content(decoded.get("content"))
-    return type_(**fields)
+    if "details" in decoded:
+        fields["details"] = Raw(stringify(decoded["details"]).encode())
+    return WireMessage(**fields)
 
 
 def _salvage_usage(usage: Any) -> _Usage | None:

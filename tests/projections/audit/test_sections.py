@@ -196,6 +196,10 @@ def test_a_summary_without_any_heading_lacks_all_that_its_record_says(recorded):
     assert (found.template, found.missing, found.fits) == ("ours", ["Goal", "Rules"], True)
 
 
+def test_a_record_that_names_no_template_does_not_say_what_is_missing(recorded):
+    assert not recorded("just this", [], missing=["Goal"]).is_recorded
+
+
 def test_a_record_of_requests_that_tells_of_nothing_missing_says_that_nothing_is(recorded):
     found = recorded("## Goal\nship it", ["compaction", "short"], template="compaction@1")
     assert (found.template, found.missing, found.is_recorded) == ("compaction", [], True)

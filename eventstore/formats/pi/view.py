@@ -1,0 +1,385 @@
+"""The views of pi's records, and of refold's own, which have the same shape.
+
+A view decodes a record once, and of it the fields that its kind has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from eventstore.formats.base import (
+    CONTINUES,
+    NOTHING,
+    BranchView,
+    CompactionView,
+    FilesClaimed,
+    LabelView,
+    PromptView,
+    RequestView,
+    SettingsView,
+    TitleView,
+    View,
+)
+from eventstore.formats.pi.entry import entry_of
+from eventstore.formats.pi.message import content_blocks, usage_view, view_of_wire, wire_of
+from eventstore.javascript import TooDeepError, stringify, tolerant_json, trim
+from eventstore.views import Extension, Message, Text
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_FORMS: Final = (
+    "[Resuming] ",
+    "[Resuming — previous message",
+    "[Continuing from compaction] ",
+    "[Continuing task — previous message",
+)
+"""The beginnings of messages that go on after a compaction and that harnesses write without a mark."""
+_MARKS: Final = (CONTINUES.encode(), b"[Resuming", b"[Continuing")
+
+
+def view(kind: str, record: bytes) -> View:
+    """Return what a record says."""
+    reader = _READERS.get(kind)
+    return reader(record) if reader is not None else NOTHING
+
+
+def continues(kind: str, record: bytes) -> bool:
+    """Return True for a user's or an extension's message that goes on after a compaction.
+
+    It has the mark in the metadata of its record or of the message itself, or as the type of an extension's message,
+    or has one of the forms that harnesses write without a mark.
+    """
+    # Of all that a session says, little has to be decoded.
+    if not any(mark in record for mark in _MARKS):
+        return False
+    fields = tolerant_json(record)
+    if kind == "custom_message":
+        return bool(fields.get("customType") == CONTINUES)
+    message = fields.get("message")
+    return _is_marked(fields) or (
+        isinstance(message, dict) and (_is_marked(message) or _first_text(message).startswith(_FORMS))
+    )
+
+
+def _is_marked(fields: dict[str, Any]) -> bool:
+    metadata = fields.get("metadata")
+    return isinstance(metadata, dict) and bool(metadata.get(CONTINUES))
+
+
+def _first_text(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        texts = (block.get("text") for block in content if isinstance(block, dict))
+        content = next((text for text in texts if isinstance(text, str) and text), "")
+    return content if isinstance(content, str) else ""
+
+
+class _Model(msgspec.Struct, frozen=True):
+    provider: Any = UNSET
+    model: Any = UNSET
+    modelId: Any = UNSET  # noqa: N815  pi's names
+    thinkingLevel: Any = UNSET  # noqa: N815
+
+
+class _Summary(msgspec.Struct, frozen=True):
+    summary: Any = None
+    details: Any = None
+    fromHook: Any = None  # noqa: N815
+    fromExtension: Any = None  # noqa: N815
+    request: Any = None
+    tokensBefore: Any = None  # noqa: N815
+    tokensAfter: Any = None  # noqa: N815
+    reason: Any = None
+    policy: Any = None
+    template: Any = None
+    left: Any = None
+
+
+class _Extension(msgspec.Struct, frozen=True):
+    customType: Any = None  # noqa: N815
+    content: Raw | UnsetType = UNSET
+    details: Any = None
+    data: Any = None
+
+
+class _Other(msgspec.Struct, frozen=True):
+    """The fields of every other kind."""
+
+    customType: Any = None  # noqa: N815
+    error: Any = None
+    fromId: Any = None  # noqa: N815
+    label: Any = None
+    name: Any = None
+    numbers: Any = None
+    outcome: Any = None
+    policy: Any = None
+    reason: Any = None
+    records: Any = None
+    relation: Any = None
+    renderer: Any = None
+    request: Any = None
+    session: Any = None
+    sourceFormat: Any = None  # noqa: N815
+    systemPrompt: Any = None  # noqa: N815
+    targetId: Any = None  # noqa: N815
+    tools: Any = None
+
+
+def _decoder(type_: type[S]) -> Callable[[bytes], S]:
+    """Return a function that decodes the fields of a type, also where they are no strict JSON."""
+    decode: Final = msgspec.json.Decoder(type_).decode
+
+    def decoded(record: bytes) -> S:
+        try:
+            return decode(record)
+        except RecursionError:
+            raise TooDeepError from None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            found = tolerant_json(record)
+            if not isinstance(found, dict):
+                return type_()
+            fields = {name: found[name] for name in type_.__struct_fields__ if name in found}
+            if "content" in fields:
+                fields["content"] = Raw(stringify(fields["content"]).encode())
+            return type_(**fields)
+
+    return decoded
+
+
+_model_of: Final = _decoder(_Model)
+_summary_of: Final = _decoder(_Summary)
+_extension_of: Final = _decoder(_Extension)
+_other_of: Final = _decoder(_Other)
+
+
+def _message(record: bytes) -> View:
+    entry = entry_of(record)
+    if isinstance(entry.message, UnsetType):
+        return NOTHING
+    wire = wire_of(bytes(entry.message))
+    messages = (view_of_wire(wire),)
+    if wire.role == "user":
+        goes_on = continues("message", record)
+        return View(messages=messages, continues=goes_on, by_person=not goes_on)
+    if wire.role == "assistant":
+        return View(messages=messages, settings=SettingsView(provider=wire.provider, model=wire.model))
+    return View(messages=messages)
+
+
+def _model_change(record: bytes) -> View:
+    fields = _model_of(record)
+    line = _joined(fields.provider, fields.modelId)
+    return View(settings=SettingsView(provider=fields.provider, model=fields.modelId), line=line)
+
+
+def _thinking_level_change(record: bytes) -> View:
+    level = _model_of(record).thinkingLevel
+    return View(settings=SettingsView(thinking_level=level), line=_joined(level))
+
+
+def _compaction(record: bytes) -> View:
+    fields = _summary_of(record)
+    by_extension = bool(fields.fromHook or fields.fromExtension)
+    return View(
+        messages=(_summary_message("compactionSummary", fields.summary),),
+        compaction=CompactionView(
+            summary=_text(fields.summary),
+            tokens_before=_count(fields.tokensBefore),
+            tokens_after=_count(fields.tokensAfter),
+            reason=_text(fields.reason),
+            policy=_text(fields.policy),
+            template=_text(fields.template),
+            missing_sections=_missing_sections(fields.request),
+            by_extension=by_extension,
+            files=None if by_extension else _files(fields.details),
+        ),
+        requests=_requests(fields.request),
+    )
+
+
+def _branch_summary(record: bytes) -> View:
+    fields = _summary_of(record)
+    by_extension = bool(fields.fromHook or fields.fromExtension)
+    return View(
+        messages=(_summary_message("branchSummary", fields.summary),),
+        branch=BranchView(
+            summary=_text(fields.summary),
+            left=_text(fields.left),
+            template=_text(fields.template),
+            missing_sections=_missing_sections(fields.request),
+            files=None if by_extension else _files(fields.details),
+        ),
+        requests=_requests(fields.request),
+    )
+
+
+def _summary_message(role: str, summary: Any) -> Message:
+    return Message(role=role, blocks=(Text(summary),) if isinstance(summary, str) else ())
+
+
+def _files(details: Any) -> FilesClaimed | None:
+    if not isinstance(details, dict) or ("readFiles" not in details and "modifiedFiles" not in details):
+        return None
+    return FilesClaimed(read=_texts(details.get("readFiles")), modified=_texts(details.get("modifiedFiles")))
+
+
+def _texts(value: Any) -> frozenset[str]:
+    return (
+        frozenset(each for each in value if isinstance(each, str)) if isinstance(value, list) else frozenset()
+    )
+
+
+def _requests(request: Any, *, alone: bool = True) -> tuple[RequestView, ...]:
+    """Return the requests that a field tells of: those of its list; without one, itself (`alone`)."""
+    if not isinstance(request, dict) or not request:
+        return ()
+    made = request.get("requests")
+    listed = made if isinstance(made, list) else [request] if alone else []
+    return tuple(_request(each) for each in listed if isinstance(each, dict))
+
+
+def _request(fields: dict[str, Any]) -> RequestView:
+    usage = usage_view(fields.get("usage"))
+    model, template = fields.get("model"), fields.get("template")
+    return RequestView(
+        summarizer=_text(fields.get("summarizer")),
+        provider=fields.get("provider"),
+        model=model if isinstance(model, str) else None,
+        template=template if isinstance(template, str) else None,
+        usage=usage if usage and usage.total else None,
+        is_failed="error" in fields,
+        prompt_digest=_text(fields.get("promptDigest")),
+        answer=fields["answer"] if isinstance(fields.get("answer"), str) else None,
+        is_cut=fields.get("isCut") is True,
+    )
+
+
+def _missing_sections(request: Any) -> tuple[str, ...]:
+    missing = request.get("missingSections") if isinstance(request, dict) else None
+    return tuple(each for each in missing if isinstance(each, str)) if isinstance(missing, list) else ()
+
+
+def _custom_message(record: bytes) -> View:
+    fields = _extension_of(record)
+    content = b"null" if isinstance(fields.content, UnsetType) else bytes(fields.content)
+    extension = Extension(type=_text(fields.customType), data=fields.details)
+    return View(
+        messages=(Message(role="custom", blocks=content_blocks(content), extension=extension),),
+        continues=fields.customType == CONTINUES,
+        extension=extension,
+        requests=_requests(fields.details, alone=False),
+    )
+
+
+def _custom(record: bytes) -> View:
+    fields = _extension_of(record)
+    extension = Extension(type=_text(fields.customType), data=fields.data)
+    return View(extension=extension, line=_joined(fields.customType))
+
+
+def _label(record: bytes) -> View:
+    fields = _other_of(record)
+    line = _joined(fields.targetId, fields.label)
+    if not isinstance(fields.targetId, str):
+        return View(line=line)
+    return View(label=LabelView(target=fields.targetId, label=_text(fields.label)), line=line)
+
+
+def _session_info(record: bytes) -> View:
+    name = _other_of(record).name
+    return View(title=TitleView(text=trim(name)) if isinstance(name, str) else None, line=_joined(name))
+
+
+def _session_init(record: bytes) -> View:
+    """Read what oh-my-pi writes where it starts an agent.
+
+    Its system prompt is a text or a list of texts. Its tools are names, of which no request can be made; a list of
+    definitions, each with `name` and `input_schema`, counts.
+    """
+    fields = _other_of(record)
+    given = fields.systemPrompt if isinstance(fields.systemPrompt, list) else [fields.systemPrompt]
+    system = "\n\n".join(text for text in given if isinstance(text, str))
+    return View(prompt=PromptView(system=system, tools=_definitions(fields.tools)))
+
+
+def _definitions(given: Any) -> bytes:
+    if not isinstance(given, list) or not given or not all(map(_is_definition, given)):
+        return b""
+    return stringify(given).encode("utf-8", "replace")
+
+
+def _is_definition(tool: Any) -> bool:
+    return (
+        isinstance(tool, dict)
+        and isinstance(tool.get("name"), str)
+        and isinstance(tool.get("input_schema"), dict)
+    )
+
+
+def _attempt(record: bytes) -> View:
+    fields = _other_of(record)
+    requests = _requests(fields.request)
+    # The last of several requests may leave to all of them who was asked.
+    together = _text(fields.request.get("summarizer")) if isinstance(fields.request, dict) else ""
+    asked = (requests[-1].summarizer if requests else "") or together
+    return View(requests=requests, line=": ".join(each for each in (asked, _text(fields.error)) if each))
+
+
+def _decision(record: bytes) -> View:
+    fields = _other_of(record)
+    line = _joined(fields.policy, fields.outcome, fields.reason)
+    return View(requests=_requests(fields.numbers, alone=False), line=line)
+
+
+def _line_of(*names: str) -> Callable[[bytes], View]:
+    """Return a reader of kinds that say nothing but a line for logs: the values of these fields."""
+
+    def read(record: bytes) -> View:
+        fields = _other_of(record)
+        return View(line=_joined(*(getattr(fields, name) for name in names)))
+
+    return read
+
+
+def _joined(*values: Any) -> str:
+    return " ".join(str(value) for value in values if value is not None and value is not UNSET)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: Any) -> int | None:
+    """Return a count; None for what is no number, and for one beyond all doubles."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) == math.inf:
+        return None
+    return int(value)
+
+
+_READERS: Final[dict[str, Callable[[bytes], View]]] = {
+    "message": _message,
+    "custom_message": _custom_message,
+    "compaction": _compaction,
+    "branch_summary": _branch_summary,
+    "model_change": _model_change,
+    "thinking_level_change": _thinking_level_change,
+    "custom": _custom,
+    "label": _label,
+    "session_info": _session_info,
+    "session_init": _session_init,
+    "attempt": _attempt,
+    "decision": _decision,
+    "rewrite": _line_of("reason"),
+    "leaf_moved": _line_of("fromId"),
+    "undone": _line_of("targetId"),
+    "import": _line_of("sourceFormat", "records"),
+    "link": _line_of("relation", "session"),
+    "repair": _line_of("renderer"),
+    "redaction": _line_of("targetId", "reason"),
+    "observed_rewrite": _line_of("targetId"),
+}
