@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from compaction.cuts import cut_before
-from compaction.plan import Plan
+from compaction.plan import Move, Plan
 from eventstore.records import Decision, DecisionOutcome
 from eventstore.writing import SessionWriter
-
-if TYPE_CHECKING:
-    from compaction.branching.move import Move
 
 GROUP: Final = "refold.hooks"
 """The group of entry points that give a `Hooks`, or a function that makes one."""

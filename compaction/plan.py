@@ -58,6 +58,28 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return self.window.previous_summary or ""
 
 
+class Move(msgspec.Struct, frozen=True, kw_only=True):
+    """What going to `target` means; ids of entries are None for the root.
+
+    `common_ancestor` is the deepest entry that the paths to the leaf and to the target share; `to_summarize`
+    are the entries from the leaf up to, not including, that one, oldest first, compactions and all, and
+    `files` what they read and modified. `new_leaf` is where the session stands then: for a message of a
+    person or an extension its parent, and `editor_text` is its text, to be edited and sent again; for
+    anything else the target itself. `stays`: the session stands there already. `summary_requested`: somebody is to
+    write a summary of what is left, which hooks may supply instead; not where a person has given theirs.
+    """
+
+    leaf: str | None
+    target: str | None
+    common_ancestor: str | None
+    to_summarize: tuple[Event, ...]
+    new_leaf: str | None
+    editor_text: str | None
+    files: FileOperations
+    stays: bool
+    summary_requested: bool = False
+
+
 def plan_compaction(
     snapshot: Snapshot,
     at: Standpoint,

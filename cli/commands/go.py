@@ -12,7 +12,8 @@ from cli.options import json_option, utf8
 from cli.summarizing import Asking, asking_options
 
 if TYPE_CHECKING:
-    from compaction.branching.move import Gone, Move, Navigator
+    from compaction.branching.move import Gone, Navigator
+    from compaction.plan import Move
     from compaction.summarizers.asking import Asker
 
 

@@ -10,18 +10,18 @@ import msgspec
 from compaction.branching.summarize import SAYS_NOTHING, branch_summary, says_anything, summarize_branch
 from compaction.hooks import Cancel, Hooks, Supplied, decided, recorded_troubles
 from compaction.part import Limits
-from compaction.plan import LEFT
+from compaction.plan import LEFT, Move
 from compaction.summarizers.asking import Asker, Reply, request_record
 from compaction.templates import Source
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, RefoldError
-from eventstore.event import Event, Parent
+from eventstore.event import Parent
 from eventstore.files.sources import observed_rewrites
 from eventstore.formats import view_of_event
 from eventstore.frame import decode, header_of
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.log import EventLog, Snapshot
-from eventstore.records import Attempt, Decision, DecisionOutcome, FileOperations, Label, LeafMoved, Record
+from eventstore.records import Attempt, Decision, DecisionOutcome, Label, LeafMoved, Record
 from eventstore.writing import SessionWriter, until_ours
 from projections.audit.coverage import bears_message
 from projections.context.cursor import Leaf, Standpoint, entry_id, stand
@@ -30,28 +30,6 @@ from projections.tokens import Counter
 
 GREW: Final = "the branch has grown meanwhile"
 _SAYS_NOTHING: Final = frozenset(CODE_OF_KIND[kind] for kind in SAYS_NOTHING)
-
-
-class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """What going to `target` means; ids of entries are None for the root.
-
-    `common_ancestor` is the deepest entry that the paths to the leaf and to the target share; `to_summarize`
-    are the entries from the leaf up to, not including, that one, oldest first, compactions and all, and
-    `files` what they read and modified. `new_leaf` is where the session stands then: for a message of a
-    person or an extension its parent, and `editor_text` is its text, to be edited and sent again; for
-    anything else the target itself. `stays`: the session stands there already. `summary_requested`: somebody is to
-    write a summary of what is left, which hooks may supply instead; not where a person has given theirs.
-    """
-
-    leaf: str | None
-    target: str | None
-    common_ancestor: str | None
-    to_summarize: tuple[Event, ...]
-    new_leaf: str | None
-    editor_text: str | None
-    files: FileOperations
-    stays: bool
-    summary_requested: bool = False
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):

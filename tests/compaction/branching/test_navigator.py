@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from compaction import record_compaction
-from compaction.branching.move import GREW, NOTHING_TO_SUMMARIZE, Move, Navigator, go
+from compaction.branching.move import GREW, NOTHING_TO_SUMMARIZE, Navigator, go
 from compaction.branching.undo import undo
 from compaction.hooks import Cancel, Hooks, Supplied
 from compaction.part import Limits
-from compaction.plan import LEFT
+from compaction.plan import LEFT, Move
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.asking import Asker, AskingError
 from compaction.summarizers.recorded import RecordedSummarizer
