@@ -75,13 +75,7 @@ class SessionWriter:
 
     def message(self, message: Mapping[str, Any], *, shape: str = "pi", expected: Expected = "any") -> str:
         """Append a message in its harness's shape, and give its id. Raises BadInputError for an unknown shape."""
-        if shape not in SHAPES:
-            raise BadInputError(f"shape {shape!r}", "is not known", f"use one of {', '.join(SHAPES)}")
-        try:
-            raw = _encode(message)
-        except (UnicodeEncodeError, RecursionError):
-            raw = stringify(message).encode()
-        record = MessageRecord(message=msgspec.Raw(raw), shape=shape)
+        record = message_record(message, shape=shape)
         return self.append(record, expected=expected)[0]
 
     def fresh_ids(self, count: int) -> list[str]:
@@ -97,6 +91,17 @@ class SessionWriter:
                 if not is_taken:
                     ids.append(candidate)
         return ids
+
+
+def message_record(message: Mapping[str, Any], *, shape: str = "pi") -> MessageRecord:
+    """Return the record of a message in its harness's shape. Raises BadInputError for an unknown shape."""
+    if shape not in SHAPES:
+        raise BadInputError(f"shape {shape!r}", "is not known", f"use one of {', '.join(SHAPES)}")
+    try:
+        raw = _encode(message)
+    except (UnicodeEncodeError, RecursionError):
+        raw = stringify(message).encode()
+    return MessageRecord(message=msgspec.Raw(raw), shape=shape)
 
 
 def until_ours(look_and_append: Callable[[], T]) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -20,6 +20,7 @@ from projections.requests.anthropic.renderer.blocks import (
 )
 from projections.requests.anthropic.renderer.images import Picture, Place, Refusal, chosen, picture
 from projections.requests.anthropic.renderer.native import (
+    CITATIONS,
     COMPACTION,
     OF_ASSISTANTS,
     OF_USERS,
@@ -85,7 +86,7 @@ class Contents:
         blocks: list[Block | Call] = []
         for place, block, payload in message.blocks:
             if isinstance(block, Text):
-                blocks += _text(block, note)
+                blocks += _cited(payload) or _text(block, note)
             elif isinstance(block, Thinking):
                 blocks += _thinking(block, payload, note, is_own=is_own)
             elif isinstance(block, ToolCall):
@@ -132,6 +133,22 @@ def _text(block: Text, note: Note) -> list[Block]:
         note(Rule.BLANK_TEXT, "a text without anything but white space is left out")
         return []
     return [text_block(block.text, note)]
+
+
+class _Cited(msgspec.Struct, tag_field="type", tag="text"):
+    """A text with the citations that the API gave with it, and which goes back with them."""
+
+    text: Annotated[str, msgspec.Meta(pattern=r"\S")]
+    citations: Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1)]
+
+
+def _cited(payload: Payload) -> list[Block]:
+    if CITATIONS not in payload.raw:
+        return []
+    try:
+        return [Block("text", msgspec.json.encode(msgspec.json.decode(payload.raw, type=_Cited)))]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return []
 
 
 def _thinking(block: Thinking, payload: Payload, note: Note, *, is_own: bool) -> list[Block]:

@@ -199,14 +199,15 @@ class Said(msgspec.Struct, frozen=True):
 
 _NO_PAYLOAD: Final = Payload(raw=b"")
 _READ_ONLY: Final = frozenset({Text, ToolCall})
-"""Blocks of which the view says everything."""
+"""Blocks of which the view says everything, but for the citations of a text."""
+CITATIONS: Final = b'"citations"'
 _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 
 
 def said(part: Part) -> Said:
     """A part of a context, read."""
     view = view_of_message(part.raw)
-    is_read_only = _READ_ONLY.issuperset(map(type, view.blocks))
+    is_read_only = _READ_ONLY.issuperset(map(type, view.blocks)) and CITATIONS not in part.raw
     return Said(part.id, view, [] if is_read_only else payloads_of_message(part.raw))
 
 

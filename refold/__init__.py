@@ -1,0 +1,334 @@
+"""The names that a library user needs: open a store, write sessions, rebuild and compact their contexts.
+
+    import refold
+
+    with refold.open("store") as store:
+        session = store.new()
+        session.append({"role": "user", "content": "What is in here?"})
+        print(session.context().messages())
+
+What these classes have no method for is in `eventstore`, `projections` and `compaction`: each takes `store.log` and
+a session's `id`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+import msgspec
+
+from eventstore import SessionWriter, export_original, export_pi, import_file, open_store
+from eventstore.errors import (
+    AmbiguousError,
+    BadInputError,
+    CorruptionError,
+    EventConflictError,
+    NotFoundError,
+    RefoldError,
+    StoreError,
+    VersionConflictError,
+)
+from eventstore.event import epoch_milliseconds
+from eventstore.formats import view_of_event
+from eventstore.log import Snapshot
+from eventstore.views import ToolCall
+from eventstore.writing import message_record
+from projections import ROOT, build_context
+from projections import audit as audit_session
+from projections import tree as tree_of
+from projections.context.cursor import Leaf, newest_first, stand
+from projections.context.parts import Context as RecordedContext
+from projections.tokens import counter
+from refold.messages import PROVIDER, stored_messages
+
+if TYPE_CHECKING:
+    from anthropic.types import Message, MessageParam
+
+    from compaction.branching.move import Moved, OvertakenError
+    from compaction.compactor import Compacted, Compactor
+    from compaction.maintainer.remedies import Advice
+    from compaction.policy.load import FaultyPolicyError
+    from compaction.policy.model import Policy
+    from compaction.summarizers import (
+        AnswerTooLargeError,
+        CancelledError,
+        DeadlineError,
+        RedirectError,
+        Summarizer,
+        SummarizerError,
+        UnfitTemplateError,
+    )
+    from compaction.summarizers.asking import AskingError
+    from compaction.validation import FaultyInputError
+    from eventstore.javascript import TooDeepError
+    from eventstore.lmdb.store import Durability, LmdbLog
+    from projections.audit.session import Audit
+    from projections.tree import Tree
+
+__all__ = [
+    "ROOT",
+    "AmbiguousError",
+    "AnswerTooLargeError",
+    "AskingError",
+    "BadInputError",
+    "CancelledError",
+    "Context",
+    "CorruptionError",
+    "DeadlineError",
+    "EventConflictError",
+    "FaultyInputError",
+    "FaultyPolicyError",
+    "NotFoundError",
+    "OvertakenError",
+    "RedirectError",
+    "RefoldError",
+    "Session",
+    "Store",
+    "StoreError",
+    "SummarizerError",
+    "TooDeepError",
+    "UnfitTemplateError",
+    "VersionConflictError",
+    "open",
+]
+
+_MODULES: Final = {
+    "AnswerTooLargeError": "compaction.summarizers",
+    "AskingError": "compaction.summarizers.asking",
+    "CancelledError": "compaction.summarizers",
+    "DeadlineError": "compaction.summarizers",
+    "FaultyInputError": "compaction.validation",
+    "FaultyPolicyError": "compaction.policy.load",
+    "OvertakenError": "compaction.branching.move",
+    "RedirectError": "compaction.summarizers",
+    "SummarizerError": "compaction.summarizers",
+    "TooDeepError": "eventstore.javascript",
+    "UnfitTemplateError": "compaction.summarizers",
+}
+"""Errors that are imported when they are first asked for: reading a session loads no summarizer."""
+
+DEFAULT_POLICY: Final = "pi"
+DEFAULT_WINDOW: Final = 200_000
+"""Tokens that a model takes, where the caller names no number."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def open(  # noqa: A001  refold.open is the name that a user expects
+    path: str | os.PathLike[str], *, create: bool = True, durability: Durability = "each"
+) -> Store:
+    """Open the store in a folder; make it if it is not there and `create` is set.
+
+    With `durability` "batch", appends of several threads share a flush to disk. Raises StoreError.
+    """
+    return Store(open_store(path, create=create, durability=durability))
+
+
+class Store:
+    """A store of sessions. Close it, or use it in a `with` block; threads may share it.
+
+    `log` is the log that the functions of `eventstore`, `projections` and `compaction` take.
+    """
+
+    def __init__(self, log: LmdbLog) -> None:
+        self.log = log
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __getitem__(self, session: str) -> Session:
+        with self.log.snapshot() as snapshot:
+            return Session(self, snapshot.head(session).name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the ids of all sessions, in order."""
+        with self.log.snapshot() as snapshot:
+            names = [head.name for head in snapshot.heads()]
+        return iter(names)
+
+    def new(self, id: str = "") -> Session:
+        """Begin a session, under a random id unless one is given; it is stored with its first message.
+
+        Raises BadInputError where there is a session of that id.
+        """
+        if not id:
+            from uuid import uuid4
+
+            return Session(self, str(uuid4()))
+        if id in self:
+            raise BadInputError(f"session {id!r}", "is there already", f"go on with it: store[{id!r}]")
+        return Session(self, id)
+
+    def import_file(self, path: str | os.PathLike[str]) -> Session:
+        """Import a harness's session file, or what it has grown by since. Raises BadInputError."""
+        return Session(self, import_file(self.log, path).id)
+
+    def close(self) -> None:
+        """Close the store. Closing it twice is fine."""
+        self.log.close()
+
+
+class Context(RecordedContext, frozen=True, kw_only=True):
+    """The messages that a model is sent, with the event that each comes from: see `parts`."""
+
+    def messages(self) -> list[MessageParam]:
+        """Return the messages for `client.messages.create` of the `anthropic` client.
+
+        They are valid for the API: a call without a result gets one, for example. Thinking goes back to the model
+        that it is of, signature included. `projections.requests.request` also says what was repaired.
+        """
+        from projections.requests import request
+
+        used = self.settings.model
+        is_anthropic = used is None or used.provider in (PROVIDER, msgspec.UNSET)
+        body = request(self, "anthropic", model=None if is_anthropic else "").body
+        messages: list[MessageParam] = msgspec.json.decode(body)["messages"]
+        return messages
+
+
+class Session:
+    """One session of a store: append to it, look at it, compact it."""
+
+    def __init__(self, store: Store, id: str) -> None:
+        self.store, self.id = store, id
+        self._log = store.log
+        self._writer = SessionWriter(self._log, id)
+
+    def __repr__(self) -> str:
+        return f"<Session {self.id!r}>"
+
+    def append(self, message: Message | MessageParam | Mapping[str, Any]) -> str:
+        """Append a message below the newest entry, and return its id; it is on disk then.
+
+        Takes an answer of the `anthropic` client as it comes, or a dict with `role` and `content` in the shape of
+        the Messages API or of refold's own records. Each tool result becomes an entry of its own; the id is that of
+        the last. Raises BadInputError for what is no message.
+        """
+        records = [message_record(each) for each in stored_messages(message, self._tool_of)]
+        return self._writer.append(*records)[-1]
+
+    def context(self, *, as_of: int | None = None, leaf: Leaf = None) -> Context:
+        """Rebuild what the model is sent: now, as of an earlier event's number, or at another entry.
+
+        Raises NotFoundError, and CorruptionError where the store is damaged.
+        """
+        context = build_context(self._log, self.id, as_of=as_of, leaf=leaf)
+        return Context(**msgspec.structs.asdict(context))
+
+    def tree(self) -> Tree:
+        """Return the session's entries as a tree."""
+        return tree_of(self._log, self.id)
+
+    def audit(self) -> Audit:
+        """Return what compactions and rewrites kept and lost, and what the session cost."""
+        return audit_session(self._log, self.id)
+
+    def compact(
+        self,
+        policy: Policy | str = DEFAULT_POLICY,
+        *,
+        window: int = DEFAULT_WINDOW,
+        summarizer: Summarizer | str = "",
+    ) -> Compacted:
+        """Put a summary in place of older messages; `outcome` says whether it was done, `reason` why not.
+
+        `policy` is one that comes with refold, the path of a TOML file, or a `Policy`; `window` is what the model
+        takes, in tokens. `summarizer` writes the summary: one of refold's by its name, or your own. By default it is
+        the policy's, else `anthropic` where its key is set, else `extractive`, which asks no model. Raises
+        SummarizerError where no summary is to be had.
+        """
+        return self._compactor(policy, window, summarizer).compact(self._writer)
+
+    def compact_if_due(
+        self,
+        policy: Policy | str = DEFAULT_POLICY,
+        *,
+        window: int = DEFAULT_WINDOW,
+        summarizer: Summarizer | str = "",
+    ) -> Advice:
+        """Compact if the context has outgrown the policy's threshold: call it before each request.
+
+        Takes what `compact` takes. Rewrites of the policy come first, then a summary. A summary that fails is told
+        by `error` and leaves the session as it is; after three in a row no more are tried.
+        """
+        from compaction import Maintainer
+
+        compactor = self._compactor(policy, window, summarizer)
+        return Maintainer(compactor=compactor, now=epoch_milliseconds).before_request(self._writer)
+
+    def move(self, to: Leaf) -> Moved:
+        """Go to another entry, or to `ROOT`; what is appended next goes below it.
+
+        For a user's message the session stands above it then, and `move.editor_text` is its text. Raises
+        NotFoundError.
+        """
+        from compaction import go
+
+        return go(self._writer, to)
+
+    def export(self, format: Literal["pi", "original"] = "pi") -> bytes:
+        """Return the session as a file of pi, or the very bytes of the file that it was imported from.
+
+        Raises NotFoundError where the original is asked of a session that was not imported.
+        """
+        pieces = export_pi if format == "pi" else export_original
+        return b"".join(pieces(self._log, self.id))
+
+    def _compactor(self, policy: Policy | str, window: int, summarizer: Summarizer | str) -> Compactor:
+        from compaction import Compactor
+        from compaction.part import Limits
+        from compaction.policy.load import find, policy_of_file
+        from compaction.summarizers.asking import Asker
+
+        if isinstance(policy, str):
+            policy = policy_of_file(policy) if policy.endswith(".toml") else find(policy)
+        return Compactor(
+            policy=policy,
+            asker=Asker(summarizers=self._summarizers(policy, summarizer)),
+            limits=Limits(window=window),
+            tokens=counter(policy.counter, log=self._log),
+        )
+
+    def _summarizers(self, policy: Policy, chosen: Summarizer | str) -> list[Summarizer]:
+        from compaction.summarizers.registry import SUMMARIZERS, Choice, default_summarizer, summarizer_named
+
+        if not isinstance(chosen, str):
+            return [chosen]
+        name = chosen or policy.prompting.summarizer or default_summarizer()
+        takes_model = name in SUMMARIZERS and SUMMARIZERS[name].takes_model
+        models = policy.prompting.models if takes_model else ()
+        return [
+            summarizer_named(name, Choice(log=self._log, session=self.id, model=model))
+            for model in models or ("",)
+        ]
+
+    def _tool_of(self, call_id: str) -> str:
+        """Return the tool that the newest answer with calls has called by an id, "" for none."""
+        with self._log.snapshot() as snapshot:
+            return _called_tool(snapshot, self.id, call_id)
+
+
+def _called_tool(snapshot: Snapshot, session: str, call_id: str) -> str:
+    try:
+        at = stand(snapshot, session)
+    except NotFoundError:
+        return ""
+    for event in newest_first(snapshot, at):
+        view = view_of_event(event) if event.role == "assistant" else None
+        calls = [block for block in view.blocks if isinstance(block, ToolCall)] if view else []
+        if calls:
+            return next((call.name for call in calls if call.id == call_id), "")
+    return ""

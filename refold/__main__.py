@@ -1,0 +1,7 @@
+"""Run the command line: `python -m refold`."""
+
+from __future__ import annotations
+
+from cli.main import main
+
+main()

@@ -1,0 +1,199 @@
+"""The front door: what `refold` gives, and what importing it costs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any
+
+import pytest
+
+import compaction
+import eventstore
+import projections
+import refold
+from eventstore.errors import RefoldError
+from tests.conftest import PROJECT
+from tests.support.pi_files import header, said
+from tests.support.talk import assistant, user
+
+HEAVY = (
+    "anthropic",
+    "httpx2",
+    "tiktoken",
+    "rich",
+    "click",
+    "jinja2",
+    "genai_prices",
+    "markdown_it",
+    "platformdirs",
+)
+LONG = "All of it, in many words. " * 400
+
+
+def ran(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    with refold.open(tmp_path / "store") as opened:
+        yield opened
+
+
+def talk(session: refold.Session, *texts: str) -> list[str]:
+    """Append a question and an answer for each text, and return the ids."""
+    ids = []
+    for each in texts:
+        ids += [session.append(user(each)), session.append(assistant(f"{each}: {LONG}"))]
+    return ids
+
+
+def test_to_import_it_loads_nothing_heavy() -> None:
+    script = f"import refold, sys; print([each for each in {HEAVY} if each in sys.modules])"
+    assert ran("-c", script) == "[]"
+
+
+def test_to_read_and_write_a_session_loads_no_summarizer(tmp_path: Path) -> None:
+    script = f"""
+import refold, sys
+with refold.open({str(tmp_path / "store")!r}) as store:
+    session = store.new()
+    session.append({{"role": "user", "content": "hello"}})
+    session.context().messages(), session.tree(), session.export()
+    print([each for each in ({HEAVY} + ("compaction.summarizers",)) if each in sys.modules])
+"""
+    assert ran("-c", script) == "[]"
+
+
+def test_every_error_that_refold_raises_is_exported() -> None:
+    for package in (eventstore, projections, compaction):
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
+    pending, errors = [RefoldError], set[type[RefoldError]]()
+    while pending:
+        each = pending.pop()
+        pending += each.__subclasses__()
+        if each.__module__.startswith(("eventstore", "projections", "compaction")):
+            errors.add(each)
+    public = {each for each in errors if not each.__name__.startswith("_")}
+    exported = {getattr(refold, name) for name in refold.__all__ if name.endswith("Error")}
+    assert exported == public
+
+
+@pytest.mark.parametrize("name", [name for name in refold.__all__ if name != "ROOT"])
+def test_each_name_is_what_is_called_so(name: str) -> None:
+    assert getattr(refold, name).__name__ == name
+
+
+def test_a_name_that_is_not_there_is_told() -> None:
+    with pytest.raises(AttributeError) as refused:
+        refold.shrink  # noqa: B018  asking is what fails
+    assert "'shrink'" in str(refused.value)
+
+
+def test_python_runs_the_command_line_by_its_name() -> None:
+    assert ran("-m", "refold", "--version") == ran("-m", "cli.main", "--version")
+
+
+def test_sessions_are_found_by_their_ids(store: refold.Store) -> None:
+    one, other = store.new(), store.new("other")
+    assert list(store) == []
+    talk(one, "hello")
+    talk(other, "and you")
+    assert list(store) == sorted([one.id, "other"])
+    assert store["other"].context() == other.context()
+    with pytest.raises(refold.NotFoundError):
+        store["nobody"]
+    with pytest.raises(refold.BadInputError):
+        store.new("other")
+
+
+def test_a_session_file_is_imported_and_comes_back_as_it_was(store: refold.Store, tmp_path: Path) -> None:
+    file = tmp_path / "session.jsonl"
+    file.write_bytes(header() + said("one", "a", None) + b"\n" + said("two", "b", "a"))
+    session = store.import_file(file)
+    assert session.export("original") == file.read_bytes()
+    assert [json.loads(line)["type"] for line in session.export().splitlines()] == [
+        "session",
+        "message",
+        "message",
+    ]
+    talk(written := store.new(), "hello")
+    with pytest.raises(refold.NotFoundError):
+        written.export("original")
+
+
+def test_a_context_is_that_of_a_time_and_of_a_leaf(store: refold.Store) -> None:
+    session = store.new()
+    ids = talk(session, "one", "two")
+    assert [part.id for part in session.context().parts] == ids
+    assert [part.id for part in session.context(as_of=1).parts] == ids[:1]
+    assert [part.id for part in session.context(leaf=ids[1]).parts] == ids[:2]
+    assert session.context(leaf=refold.ROOT).messages() == []
+
+
+def test_who_moves_goes_on_from_there(store: refold.Store) -> None:
+    session = store.new()
+    ids = talk(session, "one", "two")
+    assert session.move(ids[1]).move.new_leaf == ids[1]
+    (more,) = (session.append(user("another way")),)
+    assert [part.id for part in session.context().parts] == [*ids[:2], more]
+    assert session.move(to=ids[2]).move.editor_text == "two"
+    assert [part.id for part in session.context().parts] == ids[:2]
+    tree = session.tree()
+    assert (tree.roots, {node.id for node in tree.nodes} >= {*ids, more}) == (ids[:1], True)
+
+
+def test_a_session_is_compacted_and_audited(store: refold.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    session = store.new()
+    talk(session, *(f"part {number}" for number in range(30)))
+    before = session.context()
+    done = session.compact("pi", window=50_000)
+    after = session.context()
+    assert done.outcome == "compacted"
+    assert len(after.parts) < len(before.parts)
+    assert [each.id for each in session.audit().compactions] == done.events[:1]
+    assert session.context(as_of=before.as_of) == before
+
+
+def test_a_compaction_waits_until_it_is_due(store: refold.Store) -> None:
+    session = store.new()
+    talk(session, *(f"part {number}" for number in range(30)))
+    before = session.context()
+    asked = {"policy": "pi", "summarizer": "extractive"}
+    assert not session.compact_if_due(**asked, window=1_000_000).history_rewritten
+    assert session.context().parts == before.parts
+    assert session.compact_if_due(**asked, window=50_000).history_rewritten
+    assert len(session.context().parts) < len(before.parts)
+
+
+def test_a_policy_may_be_a_file_and_a_summarizer_ones_own(store: refold.Store, tmp_path: Path) -> None:
+    from compaction.summarizers import Answer  # noqa: PLC0415  one test's
+
+    class Short:
+        name = "short"
+
+        def summarize(self, prompt: Any, *, is_cancelled: Any) -> Answer:
+            del prompt, is_cancelled
+            return Answer(text="They talked.", model="")
+
+    policy = tmp_path / "mine.toml"
+    policy.write_text('name = "mine"\nextends = "pi"\n[cut]\npart = "keep-recent"\ntokens = 3000\n')
+    session = store.new()
+    talk(session, "one", "two", "three")
+    done = session.compact(str(policy), summarizer=Short())
+    assert done.outcome == "compacted"
+    assert "They talked." in json.loads(session.context().parts[0].raw)["summary"]
+    with pytest.raises(refold.NotFoundError):
+        session.compact("no-such-policy")
+    with pytest.raises(refold.NotFoundError):
+        session.compact(summarizer="nobody")
