@@ -32,7 +32,7 @@ def check_pages(folder: str | os.PathLike[str]) -> Verification | None:
     data = Path(folder, DATA_FILE)
     if not os.access(data, os.R_OK) or not data.is_file() or not data.stat().st_size:
         return None
-    beside = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    beside = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     # -P: what lies in the folder that one stands in is not imported.
     done = subprocess.run(  # noqa: S603  this very program
         [sys.executable, "-P", "-m", "eventstore.lmdb.pages", os.fspath(folder)],
