@@ -234,12 +234,12 @@ def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) ->
     try:
         return _import(log, path, name)
     except BadInputError as error:
-        from cli.foreign import ForeignSessionError, harness_of
+        from eventstore.files.discovery import ForeignSessionError, unreadable_harness
 
         if Path(path).is_dir():
             remedy = "name a folder with *.jsonl files in it"
             raise BadInputError(error.source, "holds no session files", remedy) from None
-        if harness := harness_of(path):
+        if harness := unreadable_harness(path):
             raise ForeignSessionError(path, harness) from error
         raise
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from eventstore.event import Event, NewEvent, Parent, epoch_milliseconds
-from eventstore.files.exporting import export_original, export_pi
+from eventstore.files.exporting import export_original, export_session
 from eventstore.files.importing import Imported, import_file
 from eventstore.log import Appended, EventLog, Head, Snapshot
 from eventstore.writing import SessionWriter
@@ -26,7 +26,7 @@ __all__ = [
     "SessionWriter",
     "Snapshot",
     "export_original",
-    "export_pi",
+    "export_session",
     "import_file",
     "open_store",
 ]

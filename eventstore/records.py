@@ -166,10 +166,15 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Part of a file: `records` are runs (first seq, count) of events, `glue` the payloads with the bytes between."""
+    """Part of a file: `records` are runs (first seq, count) of events, `glue` the payloads with the bytes between.
+
+    `sessions` are the places of the runs' sessions in the import's list of them, from 1; 0 and no list at all are the
+    import's own session.
+    """
 
     records: list[tuple[int, int]] = []
     glue: list[str] = []
+    sessions: list[int] = []
 
 
 class Resume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -191,7 +196,9 @@ class Import(Record, frozen=True, tag="import"):
     line end. `continues` is the number of the import event that holds the bytes before `offset`. `skipped`
     are lines, or parts of them, that hold no record or repeat one; `differs_from_harness` those of which the
     harness makes something else; `orphans` those whose parent the file does not have; `not_utf8` records with bytes
-    that are no UTF-8.
+    that are no UTF-8. Of a file with several sessions, the import of the first keeps the bytes between all records:
+    `sessions` are the others there, and in those `kept_by` names the first. `is_file` is false for what was read of a
+    database, which has no bytes to keep: `digest` is that of its records.
     """
 
     source_format: str
@@ -208,6 +215,9 @@ class Import(Record, frozen=True, tag="import"):
     differs_from_harness: list[Remark] = []
     orphans: list[Remark] = []
     not_utf8: list[Remark] = []
+    sessions: list[str] = []
+    kept_by: str = ""
+    is_file: bool = True
 
 
 class Link(Record, frozen=True, tag="link"):

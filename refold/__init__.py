@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import msgspec
 
-from eventstore import SessionWriter, export_original, export_pi, import_file, open_store
+from eventstore import SessionWriter, export_original, export_session, import_file, open_store
 from eventstore.errors import (
     AmbiguousError,
     BadInputError,
@@ -284,8 +284,9 @@ class Session:
 
         Raises NotFoundError where the original is asked of a session that was not imported.
         """
-        pieces = export_pi if format == "pi" else export_original
-        return b"".join(pieces(self._log, self.id))
+        if format == "original":
+            return b"".join(export_original(self._log, self.id))
+        return b"".join(export_session(self._log, self.id, format))
 
     def _compactor(self, policy: Policy | str, window: int, summarizer: Summarizer | str) -> Compactor:
         from compaction import Compactor

@@ -30,7 +30,7 @@ def command(ctx: click.Context, session: str, form: str, output: str, *, force: 
     from cli.store import opened_session
     from cli.whole_file import write_whole
     from eventstore.errors import BadInputError
-    from eventstore.files.exporting import export_original, export_pi
+    from eventstore.files.exporting import export_original, export_session
 
     target = Path(output)
     if not force and output != "-" and target.is_file() and target.stat().st_size:
@@ -38,7 +38,7 @@ def command(ctx: click.Context, session: str, form: str, output: str, *, force: 
             output, "is there already", "name another file with -o, or replace it with --force"
         )
     with opened_session(ctx, session) as (log, name):
-        pieces = export_pi(log, name) if form == "pi" else export_original(log, name)
+        pieces = export_original(log, name) if form == "original" else export_session(log, name, form)
         if output == "-":
             for piece in pieces:
                 echo_bytes(piece)

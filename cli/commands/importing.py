@@ -73,22 +73,24 @@ def _inside(folder: str) -> list[str]:
     """The session files in a folder; without any, those that other harnesses keep sessions in."""
     from pathlib import Path
 
-    from cli.foreign import harness_of
+    from eventstore.files.discovery import unreadable_harness
 
     found = sorted(map(str, Path(folder).rglob("*.jsonl")))
-    return found or sorted(path for path in map(str, Path(folder).rglob("*.json")) if harness_of(path))
+    return found or sorted(
+        path for path in map(str, Path(folder).rglob("*.json")) if unreadable_harness(path)
+    )
 
 
 def _is_one_of_many(folder: str, error: BadInputError) -> bool:
     """Whether a file of a folder is told of with others like it."""
-    from cli.foreign import ForeignSessionError
+    from eventstore.files.discovery import ForeignSessionError
 
     return bool(folder) and isinstance(error, ForeignSessionError)
 
 
 def _of_folders(failed: list[tuple[str, BadInputError]]) -> Iterator[str]:
     """What is wrong with the sessions of other harnesses in folders, a line for those of a folder and a harness."""
-    from cli.foreign import ForeignSessionError
+    from eventstore.files.discovery import ForeignSessionError
 
     alike: dict[tuple[str, str], list[ForeignSessionError]] = {}
     for folder, error in failed:

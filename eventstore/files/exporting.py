@@ -1,93 +1,67 @@
-"""Giving a session back: its file as it came, or as a session file of pi that pi opens and continues."""
+"""Give a session back: its file as it came, or as a session file of a harness, with what has grown here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any
 
-from eventstore.errors import CorruptionError, NotFoundError
+from eventstore.errors import BadInputError, CorruptionError, NotFoundError
 from eventstore.files.glue import segment_bytes
 from eventstore.files.sources import import_parts, newest_import
-from eventstore.formats.pi.export import pi_line
-from eventstore.formats.pi.file import NEWEST_VERSION
-from eventstore.frame import decode
-from eventstore.javascript import iso_time, stringify, tolerant_json
-from eventstore.log import EventLog, Head, Snapshot
-from eventstore.records import Link, embedded, record_of
+from eventstore.formats import harnesses
+from eventstore.formats.base import Export
+from eventstore.log import EventLog
 
 
 def export_original(log: EventLog, session: str) -> Iterator[bytes]:
-    """The file that a session was imported from, as it was at its newest import, in pieces.
+    """Yield the file that a session was imported from, as it was at its newest import, in pieces.
 
-    Raises NotFoundError for a session that was not imported, and at its end CorruptionError if the
-    pieces were not the bytes that were read.
+    A file with several sessions is given whole for each of them. Raises NotFoundError for a session that was not
+    imported from a file, and at its end CorruptionError if the pieces were not the bytes that were read.
     """
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
         newest = newest_import(snapshot, head)
-        if newest is None:
-            raise NotFoundError(
-                "imported file of session", session, "it was written here: export it with --format pi"
-            )
-        parts = import_parts(snapshot, session, newest)
-        segments = [*(part.lines for part in reversed(parts)), newest.tail]
+        if newest is not None and newest.kept_by:
+            head = snapshot.head(newest.kept_by)
+            newest = newest_import(snapshot, head)
+        if newest is None or not newest.is_file:
+            raise _no_file(session, is_imported=newest is not None)
         digest = sha256()
-        for segment in segments:
-            for piece in segment_bytes(snapshot, session, segment):
-                digest.update(piece)
-                yield bytes(piece)
+        for part in reversed(import_parts(snapshot, head.name, newest)):
+            segments = [part.lines, part.tail] if part is newest else [part.lines]
+            for segment in segments:
+                for piece in segment_bytes(snapshot, [head.name, *part.sessions], segment):
+                    digest.update(piece)
+                    yield bytes(piece)
         if digest.hexdigest() != newest.digest:
             raise CorruptionError(
-                session, head.import_seq, "the file put together is not the one that was imported"
+                head.name, head.import_seq, "the file put together is not the one that was imported"
             )
 
 
-def export_pi(log: EventLog, session: str) -> Iterator[bytes]:
-    """A session as a pi file of version 3, line by line: what has grown in the store goes with it.
+def _no_file(session: str, *, is_imported: bool) -> NotFoundError:
+    was = "it was read from a database, not from a file" if is_imported else "it was written here"
+    form = next(name for each in harnesses() for name in each.exports)
+    return NotFoundError("imported file of session", session, f"{was}: export it with --format {form}")
 
-    Off-path events stay behind. Entries of kinds that pi does not know become `custom` entries, so that
-    the newest entry, which pi takes for the leaf, stays the newest.
-    """
+
+def export_session(log: EventLog, session: str, form: str) -> Iterator[bytes]:
+    """Yield a session as a file of a harness: what has grown in the store goes with it. Raises BadInputError."""
+    pieces = _exports(form).pieces
     with log.snapshot() as snapshot:
-        head = snapshot.head(session)
-        yield stringify(_header(snapshot, head)).encode() + b"\n"
-        for frame in snapshot.frames(session):
-            event = decode(frame, session)
-            if event.is_entry:
-                yield pi_line(snapshot, event) + b"\n"
+        yield from pieces(snapshot, session)
 
 
-def _header(snapshot: Snapshot, head: Head) -> dict[str, Any]:
-    newest = newest_import(snapshot, head)
-    if newest is not None:
-        named = {"type": "session", "id": head.name, **tolerant_json(embedded(newest.header))}
-        return {**named, "version": NEWEST_VERSION}
-    cwd = ""
-    if head.info_seq:
-        cwd = tolerant_json(decode(snapshot.frame(head.name, head.info_seq), head.name).body).get("cwd", "")
-    parent = _forked_from(snapshot, head)
-    if isinstance(parent, Head):
-        cwd = cwd or _header(snapshot, parent).get("cwd", "")
-    # pi names a parent's file; what has none goes by its name.
-    named = {"parentSession": parent.source or parent.name if isinstance(parent, Head) else parent}
-    return {
-        "type": "session",
-        "version": NEWEST_VERSION,
-        "id": head.name,
-        "timestamp": iso_time(head.first_time) or iso_time(0),
-        "cwd": cwd,
-        **(named if parent else {}),
-    }
+def export_losses(log: EventLog, session: str, form: str) -> list[str]:
+    """Return what such a file would not say of the session, a sentence for each. Raises BadInputError."""
+    losses = _exports(form).losses
+    with log.snapshot() as snapshot:
+        return losses(snapshot, session)
 
 
-def _forked_from(snapshot: Snapshot, head: Head) -> Head | str:
-    """The session that a fork was made of, by name where it is not in the store; "" for what is no fork."""
-    first = decode(snapshot.frame(head.name, 1), head.name)
-    link = record_of("link", first.body) if first.kind == "link" else None
-    if not isinstance(link, Link) or link.relation != "fork":
-        return ""
-    try:
-        return snapshot.head(link.session)
-    except NotFoundError:
-        return link.session
+def _exports(form: str) -> Export:
+    exports = {name: export for each in harnesses() for name, export in each.exports.items()}
+    if form not in exports:
+        raise BadInputError(f"format {form!r}", "is not known", f"use one of {', '.join(sorted(exports))}")
+    return exports[form]

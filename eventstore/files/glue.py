@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -25,6 +25,10 @@ class SegmentWriter:
     def __init__(self) -> None:
         self._payloads: list[bytes] = []
         self._runs: list[list[int]] = []
+        self._sessions: list[int] = []
+        self._slots = 0
+        self._numbered = 0
+        self._early: dict[int, tuple[int, int]] = {}
         self._gaps: list[tuple[int, bytes]] = []
         self._gaps_bytes = 0
         self._gap = bytearray()
@@ -33,24 +37,33 @@ class SegmentWriter:
         """More bytes that are no record."""
         self._gap += data
 
-    def record(self) -> None:
-        """A record stands here; `number` tells later which event it became."""
+    def record(self) -> int:
+        """Return the slot of the record that stands here; `number` tells later which event it became."""
+        self._slots += 1
         gap = bytes(self._gap)
         self._gap.clear()
         if self._gaps and self._gaps[-1][1] == gap:
             self._gaps[-1] = (self._gaps[-1][0] + 1, gap)
-            return
+            return self._slots - 1
         self._gaps.append((1, gap))
         self._gaps_bytes += len(gap)
         if self._gaps_bytes > _PAYLOAD_BYTES:
             self._flush()
+        return self._slots - 1
 
-    def number(self, seq: int) -> None:
-        """The sequence number of the next record that has none yet."""
-        if self._runs and sum(self._runs[-1]) == seq:
+    def number(self, slot: int, seq: int, session: int = 0) -> None:
+        """Take the sequence number of the record in a slot. It may come before those of earlier slots."""
+        self._early[slot] = (seq, session)
+        while (found := self._early.pop(self._numbered, None)) is not None:
+            self._numbered += 1
+            self._next(*found)
+
+    def _next(self, seq: int, session: int) -> None:
+        if self._runs and sum(self._runs[-1]) == seq and self._sessions[-1] == session:
             self._runs[-1][1] += 1
         else:
             self._runs.append([seq, 1])
+            self._sessions.append(session)
 
     def _flush(self) -> None:
         self._payloads.append(msgspec.msgpack.encode(self._gaps))
@@ -64,6 +77,7 @@ class SegmentWriter:
             Segment(
                 records=[(first, count) for first, count in self._runs],
                 glue=[payload_digest(payload).hex() for payload in self._payloads],
+                sessions=self._sessions if any(self._sessions) else [],
             ),
             self._payloads,
         )
@@ -74,12 +88,15 @@ def segment_digests(*segments: Segment) -> list[bytes]:
     return [bytes.fromhex(digest) for segment in segments for digest in segment.glue]
 
 
-def segment_bytes(snapshot: Snapshot, session: str, segment: Segment) -> Iterator[bytes | memoryview]:
-    """A segment's part of its file, in pieces."""
+def segment_bytes(
+    snapshot: Snapshot, sessions: Sequence[str], segment: Segment
+) -> Iterator[bytes | memoryview]:
+    """Yield a segment's part of its file, in pieces. `sessions` are the import's own and the others in its file."""
+    places = segment.sessions or [0] * len(segment.records)
     bodies = (
         body_of(frame)
-        for first, count in segment.records
-        for frame in snapshot.frames(session, first=first, last=first + count - 1)
+        for place, (first, count) in zip(places, segment.records, strict=True)
+        for frame in snapshot.frames(sessions[place], first=first, last=first + count - 1)
     )
     gaps = (
         gap

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from itertools import count
 
@@ -11,9 +11,7 @@ import msgspec
 from eventstore.append import is_same
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, NewEvent
-from eventstore.formats.pi.export import pi_line
 from eventstore.frame import body_of, decode, pointers_of
-from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Head, Snapshot
 from eventstore.records import Import, Link, ObservedRewrite, embedded, record_of
 
@@ -102,12 +100,12 @@ def observed_rewrites(
 
 
 class Agreement(Enum):
-    """How a file's record stands to the event that has its id."""
+    """The result of comparing a file's record with the stored event that has its id."""
 
     SAME = "same"
     """The very event."""
     EXPORTED = "exported"
-    """The event as an export to pi writes it."""
+    """The event as an export writes it."""
     CHANGED = "changed"
     """Something else than the session has under this id."""
 
@@ -133,32 +131,45 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return agreeing > len(self.changed) or not (agreeing or self.changed or self.new)
 
 
-def compare(snapshot: Snapshot, session: str, events: Iterable[NewEvent]) -> Comparison:
-    """Hold a file's events against a session that may be theirs."""
-    observed = observed_rewrites(snapshot, session)
-    same, new, exported, changed = 0, 0, set[str](), dict[str, int]()
-    for event in events:
-        seq = snapshot.locate(session, event.id)
+IsExported = Callable[[Snapshot, NewEvent, Event], bool]
+"""Tells if a record is what an export makes of the stored event with its id."""
+
+
+class Comparing:
+    """Compares a file's records, one after another, with a session that may be theirs."""
+
+    def __init__(self, snapshot: Snapshot, session: str) -> None:
+        self._snapshot, self._session = snapshot, session
+        self._observed = observed_rewrites(snapshot, session)
+        self._same, self._new = 0, 0
+        self._exported, self._changed = set[str](), dict[str, int]()
+
+    def add(self, event: NewEvent, is_exported: IsExported) -> None:
+        """Compare the next record."""
+        seq = self._snapshot.locate(self._session, event.id)
         if not seq:
-            new += 1
-            continue
-        seen = observed.get(seq, [])
-        agreement = _agreement(snapshot, event, decode(snapshot.frame(session, seq), session), seen)
+            self._new += 1
+            return
+        seen = self._observed.get(seq, [])
+        agreement = self._agreement(event, seq, seen, is_exported)
         if agreement is Agreement.SAME:
-            same += 1
+            self._same += 1
         elif agreement is Agreement.EXPORTED:
-            exported.add(event.id)
+            self._exported.add(event.id)
         else:
-            changed[event.id] = len(seen)
-    return Comparison(same=same, exported=frozenset(exported), changed=changed, new=new)
+            self._changed[event.id] = len(seen)
 
+    def _agreement(self, event: NewEvent, seq: int, seen: list[bytes], is_exported: IsExported) -> Agreement:
+        if seen:
+            # The newest change is what the session holds; its record is kept beside the event, not in it.
+            return Agreement.EXPORTED if event.body == seen[-1] else Agreement.CHANGED
+        stored = decode(self._snapshot.frame(self._session, seq), self._session)
+        if is_same(event, stored):
+            return Agreement.SAME
+        return Agreement.EXPORTED if is_exported(self._snapshot, event, stored) else Agreement.CHANGED
 
-def _agreement(snapshot: Snapshot, event: NewEvent, stored: Event, seen: list[bytes]) -> Agreement:
-    if seen:
-        # The newest change is what the session holds; its record is kept beside the event, not in it.
-        return Agreement.EXPORTED if event.body == seen[-1] else Agreement.CHANGED
-    if is_same(event, stored):
-        return Agreement.SAME
-    if stored.is_entry and stringify(tolerant_json(event.body)).encode() == pi_line(snapshot, stored):
-        return Agreement.EXPORTED
-    return Agreement.CHANGED
+    @property
+    def result(self) -> Comparison:
+        """The comparison of the records so far."""
+        exported, changed = frozenset(self._exported), dict(self._changed)
+        return Comparison(same=self._same, exported=exported, changed=changed, new=self._new)

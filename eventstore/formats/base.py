@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum
 from typing import Any, Final, Protocol
 
 import msgspec
 
-from eventstore.event import Facts
+from eventstore.event import Event, Facts, NewEvent
+from eventstore.formats.source import Contents, Place, Source
+from eventstore.log import Snapshot
 from eventstore.views import Extension, Message, Payload, Usage
 
 CONTINUES: Final = "compaction_continue"
@@ -163,6 +167,24 @@ NOTHING = View()
 """The view of a record that says nothing to anybody above the store."""
 
 
+class Certainty(IntEnum):
+    """How sure a format is that a source is of its harness."""
+
+    NONE = 0
+    POSSIBLE = 1
+    SURE = 2
+
+
+class Export(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of file that sessions of any harness can be written as.
+
+    `losses` are what it would not say of a session, a sentence for each; `pieces` is the file.
+    """
+
+    losses: Callable[[Snapshot, str], list[str]]
+    pieces: Callable[[Snapshot, str], Iterator[bytes]]
+
+
 class Format(Protocol):
     """Everything that knows how one harness writes its sessions."""
 
@@ -171,6 +193,10 @@ class Format(Protocol):
     versions: tuple[str, ...]
     """The names that its records have in frames, as "pi/3"; each stands in `eventstore.frame.FORMATS`."""
     tools: Tools
+    places: tuple[Place, ...]
+    """Where the harness keeps its sessions."""
+    exports: Mapping[str, Export]
+    """The files of its own that it can be given, by the names that people give to `--format`."""
 
     def view(self, version: str, kind: str, record: bytes) -> View:
         """Return what a record says."""
@@ -186,3 +212,12 @@ class Format(Protocol):
 
     def facts(self, version: str, kind: str, record: bytes) -> Facts:
         """Return what the log keeps of a record beside its bytes; `needs_source` if it cannot tell the target."""
+
+    def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:
+        """Return how sure it is, by the first 64 KiB of a file, that the harness wrote it."""
+
+    def open(self, source: Source) -> Contents:
+        """Open a source. Raises BadInputError for one that is not the harness's, or cannot be read."""
+
+    def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:
+        """Return True if a record is what an export makes of the stored event with its id."""

@@ -13,7 +13,7 @@ import pytest
 
 from cli.demo.player import POLICY, SESSION, play
 from eventstore.event import Event
-from eventstore.files.exporting import export_pi
+from eventstore.files.exporting import export_session
 from eventstore.formats import view_of_event
 from eventstore.frame import decode
 from eventstore.log import EventLog
@@ -329,7 +329,7 @@ def test_times_go_forward(played: EventLog) -> None:
 
 
 def test_every_line_of_its_export_is_an_entry_of_pi(played: EventLog) -> None:
-    lines = [json.loads(line) for line in export_pi(played, SESSION)]
+    lines = [json.loads(line) for line in export_session(played, SESSION, "pi")]
     assert lines[0] | {"version": 3, "id": SESSION, "cwd": "/src/ferry"} == lines[0]
     assert len(lines) == len([event for event in events(played) if event.kind != "decision"]) + 1
     assert all({"type", "id", "parentId", "timestamp"} <= set(line) for line in lines[1:])

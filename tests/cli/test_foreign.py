@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.foreign import harness_of
+from eventstore.files.discovery import unreadable_harness
 from tests.support.pi_files import header, said
 
 
 def test_what_is_no_file_is_no_session_of_any_harness(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
-    assert harness_of(str(tmp_path / "pipe.jsonl")) == ""
-    assert harness_of(str(tmp_path)) == ""
+    assert unreadable_harness(str(tmp_path / "pipe.jsonl")) == ""
+    assert unreadable_harness(str(tmp_path)) == ""
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ def test_a_session_is_told_by_the_shape_of_its_beginning(
     tmp_path: Path, content: bytes, harness: str
 ) -> None:
     (tmp_path / "file").write_bytes(content)
-    assert harness_of(str(tmp_path / "file")) == harness
+    assert unreadable_harness(str(tmp_path / "file")) == harness
 
 
 @pytest.mark.parametrize("place", ["gone", "."])
 def test_what_cannot_be_read_is_nobodys(tmp_path: Path, place: str) -> None:
-    assert harness_of(str(tmp_path / place)) == ""
+    assert unreadable_harness(str(tmp_path / place)) == ""
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_what_cannot_be_read_is_nobodys(tmp_path: Path, place: str) -> None:
 )
 def test_real_sessions_are_told(corpus: Path, folder: str, harness: str) -> None:
     files = [path for path in (corpus / folder).rglob("*.json*") if path.is_file()]
-    assert {harness_of(str(path)) for path in files} == {harness}
+    assert {unreadable_harness(str(path)) for path in files} == {harness}

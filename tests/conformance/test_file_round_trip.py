@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from eventstore import EventLog, open_store
 from eventstore.errors import BadInputError
-from eventstore.files.exporting import export_pi
+from eventstore.files.exporting import export_session
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from tests.support.events import events
@@ -154,7 +154,7 @@ def test_an_export_to_pi_brings_the_same_tree_to_another_store(content: bytes) -
     with tempfile.TemporaryDirectory() as folder:
         log, other = MemoryLog(), MemoryLog()
         session = bring(log, Path(folder), content).id
-        bring(other, Path(folder), b"".join(export_pi(log, session)), name="exported")
+        bring(other, Path(folder), b"".join(export_session(log, session, "pi")), name="exported")
         trees = [
             [(found.id, found.parent, found.time) for found in events(each, session) if found.is_entry]
             for each in (log, other)

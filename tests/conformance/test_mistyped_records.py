@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eventstore.errors import RefoldError
-from eventstore.files.exporting import export_pi
+from eventstore.files.exporting import export_session
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
@@ -186,7 +186,7 @@ def test_whatever_a_field_holds_no_whole_record_is_lost(head: bytes, odd: list[b
     assert whole <= {event.body for event in events(log, found.id)}
     assert (again.id, again.added) == (found.id, 1)
     assert original(log, found.id) == content + good(9, version)
-    assert b"".join(export_pi(log, found.id)).count(b"\n") == again.events + 1
+    assert b"".join(export_session(log, found.id, "pi")).count(b"\n") == again.events + 1
     assert verify(log).findings == []
 
 

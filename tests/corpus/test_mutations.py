@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.demo.player import play
-from eventstore import export_original, export_pi, import_file, open_store
+from eventstore import export_original, export_session, import_file, open_store
 from eventstore.errors import BadInputError
 from eventstore.frame import body_of
 from eventstore.memory import MemoryLog
@@ -21,7 +21,7 @@ LINES = 40
 
 def demo_lines() -> list[bytes]:
     log = MemoryLog(clock=lambda: 0)
-    return b"".join(export_pi(log, play(log))).splitlines(keepends=True)[:LINES]
+    return b"".join(export_session(log, play(log), "pi")).splitlines(keepends=True)[:LINES]
 
 
 def flip(lines: list[bytes], dice: random.Random) -> None:

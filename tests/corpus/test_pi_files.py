@@ -8,7 +8,7 @@ import pytest
 
 from eventstore import EventLog, open_store
 from eventstore.errors import BadInputError
-from eventstore.files.exporting import export_original, export_pi
+from eventstore.files.exporting import export_original, export_session
 from eventstore.files.importing import import_file
 from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
@@ -85,7 +85,7 @@ def test_an_export_to_pi_brings_the_same_tree_to_another_store(
 ) -> None:
     session = import_file(store, path).id
     exported = tmp_path / "exported.jsonl"
-    exported.write_bytes(b"".join(export_pi(store, session)))
+    exported.write_bytes(b"".join(export_session(store, session, "pi")))
     with open_store(tmp_path / "other") as other:
         assert import_file(other, exported).skipped == []
         assert tree(other, session) == tree(store, session)

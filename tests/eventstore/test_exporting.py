@@ -11,7 +11,7 @@ import pytest
 
 from eventstore import EventLog, open_store
 from eventstore.errors import CorruptionError, NotFoundError
-from eventstore.files.exporting import export_original, export_pi
+from eventstore.files.exporting import export_original, export_session
 from eventstore.files.importing import import_file
 from eventstore.formats.refold.events import compose
 from eventstore.frame import decode, encode
@@ -60,7 +60,7 @@ NATIVE: list[Record] = [
 
 
 def pi_lines(log: EventLog, session: str = SESSION) -> list[dict[str, Any]]:
-    text = b"".join(export_pi(log, session)).decode()
+    text = b"".join(export_session(log, session, "pi")).decode()
     assert text.endswith("\n")
     return [json.loads(each) for each in text.splitlines()]
 
@@ -101,7 +101,9 @@ class TestOriginal:
             list(export_original(log, "s"))
         assert "--format pi" in refused.value.remedy
 
-    @pytest.mark.parametrize("export", [export_original, export_pi])
+    @pytest.mark.parametrize(
+        "export", [export_original, lambda log, session: export_session(log, session, "pi")]
+    )
     def test_a_session_that_is_not_there_is_an_error(self, log: EventLog, export: Any) -> None:
         with pytest.raises(NotFoundError):
             list(export(log, "nobody"))
@@ -163,10 +165,10 @@ class TestPi:
     ) -> None:
         bring(log, tmp_path, header(1) + said("a") + said("b", role="hookMessage") + kept(1) + said("c"))
         with open_store(tmp_path / "other") as other:
-            bring(other, tmp_path, b"".join(export_pi(log, SESSION)))
+            bring(other, tmp_path, b"".join(export_session(log, SESSION, "pi")))
             assert tree(other, SESSION) == tree(log, SESSION)
             assert [found.target_seq for found in events(other, SESSION)[:4]] == [0, 0, 1, 0]
-            assert list(export_pi(other, SESSION)) == list(export_pi(log, SESSION))
+            assert list(export_session(other, SESSION, "pi")) == list(export_session(log, SESSION, "pi"))
 
 
 class TestWhatRefoldWrote:
@@ -230,7 +232,7 @@ class TestWhatRefoldWrote:
         assert list(self.exported(native))[-1] == "e15"
 
     def test_an_export_is_importable_with_the_same_tree(self, native: EventLog, tmp_path: Path) -> None:
-        (tmp_path / "file").write_bytes(b"".join(export_pi(native, "s")))
+        (tmp_path / "file").write_bytes(b"".join(export_session(native, "s", "pi")))
         with open_store(tmp_path / "other") as other:
             found = import_file(other, tmp_path / "file")
             assert (found.id, found.skipped, found.differs_from_harness) == ("s", [], [])
@@ -238,13 +240,13 @@ class TestWhatRefoldWrote:
             assert [found.time for found in events(other, "s")[:3]] == [0, 1000, 2000]
 
     def test_an_export_that_comes_back_adds_nothing(self, native: EventLog, tmp_path: Path) -> None:
-        (tmp_path / "file").write_bytes(b"".join(export_pi(native, "s")))
+        (tmp_path / "file").write_bytes(b"".join(export_session(native, "s", "pi")))
         found = import_file(native, tmp_path / "file")
         assert (found.id, found.added, found.rewritten) == ("s", 0, 0)
         assert original(native, "s") == (tmp_path / "file").read_bytes()
 
     def test_an_export_that_pi_has_continued_adds_what_is_new(self, native: EventLog, tmp_path: Path) -> None:
-        exported = b"".join(export_pi(native, "s"))
+        exported = b"".join(export_session(native, "s", "pi"))
         (tmp_path / "file").write_bytes(exported + said("more", "more", "e15"))
         assert import_file(native, tmp_path / "file").added == 1
         assert tree(native, "s")[-1] == ("more", "e15")
@@ -252,7 +254,7 @@ class TestWhatRefoldWrote:
     def test_lines_are_printed_as_javascript_prints_them(self, log: EventLog, tmp_path: Path) -> None:
         strange = line({"type": "custom", "id": "a", "parentId": None, "b": "\ud800", "2": 1.0, "1": 1e21})
         bring(log, tmp_path, header(3) + strange)
-        printed = list(export_pi(log, SESSION))[1]
+        printed = list(export_session(log, SESSION, "pi"))[1]
         assert printed == b'{"1":1e+21,"2":1,"type":"custom","id":"a","parentId":null,"b":"\\ud800"}\n'
 
 
@@ -260,7 +262,7 @@ def forked(log: EventLog, session: str) -> dict[str, Any]:
     """The header of the pi file of a session that says that it was forked from another."""
     link = compose(Link(relation="fork", session=session, event="a"), id="link", time=5)
     log.append("fork", [link, compose(SAID, id="a", time=5)])
-    header: dict[str, Any] = json.loads(next(export_pi(log, "fork")))
+    header: dict[str, Any] = json.loads(next(export_session(log, "fork", "pi")))
     return header
 
 
@@ -286,4 +288,4 @@ def test_a_fork_of_a_session_that_is_not_in_the_store_names_it(log: EventLog) ->
 
 def test_what_is_no_fork_names_no_parent(log: EventLog) -> None:
     log.append("s", [compose(SAID, id="a", time=5)])
-    assert "parentSession" not in json.loads(next(export_pi(log, "s")))
+    assert "parentSession" not in json.loads(next(export_session(log, "s", "pi")))

@@ -24,14 +24,14 @@ def written(gaps: list[bytes], numbers: list[int] | None = None) -> tuple[Segmen
         writer.between(gap)
         writer.record()
     writer.between(gaps[-1])
-    for number in range(1, len(gaps)) if numbers is None else numbers:
-        writer.number(number)
+    for slot, number in enumerate(range(1, len(gaps)) if numbers is None else numbers):
+        writer.number(slot, number)
     return writer.finish()
 
 
 def put_together(log: EventLog, segment: Segment) -> bytes:
     with log.snapshot() as snapshot:
-        return b"".join(map(bytes, segment_bytes(snapshot, "s", segment)))
+        return b"".join(map(bytes, segment_bytes(snapshot, ["s"], segment)))
 
 
 def with_bodies(count: int, payloads: list[bytes]) -> EventLog:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from eventstore import Appended, EventLog, NewEvent, SessionWriter
-from eventstore.files.exporting import export_pi
+from eventstore.files.exporting import export_session
 from eventstore.files.sources import Comparison, earlier_generation, generations, observed_rewrites
 from eventstore.formats.pi.entry import is_reserved
 from eventstore.memory import MemoryLog
@@ -183,7 +183,7 @@ class TestContextsAndExports:
         names: list[tuple[Any, ...]] = [(), ()] if number == 1 else [("a", None), ("b", "a")]
         bring(log, tmp_path, header(number) + said("one", *names[0]) + said("two", *names[1]))
         own = SessionWriter(log, SESSION).append(CustomMessage(custom_type="note", content="ours"))[0]
-        exported = b"".join(export_pi(log, SESSION)) + said("more", "z", own)
+        exported = b"".join(export_session(log, SESSION, "pi")) + said("more", "z", own)
         found = bring(log, tmp_path, exported)
         assert (found.id, found.added, found.rewritten, found.diverged) == (SESSION, 1, 0, False)
         assert self.texts(log) == ["one", "two", "ours", "more"]
@@ -428,7 +428,7 @@ class TestReservedIds:
     def test_an_export_goes_back_under_the_ids_that_it_has(self, log: EventLog, tmp_path: Path) -> None:
         content = H + A + said("mine", "observed-a-1", "a")
         bring(log, tmp_path, content + entry("l", "a", "label", targetId="observed-a-1", label="x"))
-        again = bring(log, tmp_path, b"".join(export_pi(log, SESSION)) + said("new", "n", "l"))
+        again = bring(log, tmp_path, b"".join(export_session(log, SESSION, "pi")) + said("new", "n", "l"))
         assert (again.id, again.added, again.rewritten) == (SESSION, 1, 0)
 
     def test_a_record_without_an_id_stands_beside_one_that_has_what_it_would_get(

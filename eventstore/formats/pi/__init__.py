@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
-from eventstore.event import Facts
-from eventstore.formats.base import Format, Tools, View
+from eventstore.event import Event, Facts, NewEvent
+from eventstore.formats.base import Certainty, Export, Format, Tools, View
 from eventstore.formats.pi.entry import entry_of, facts_of
+from eventstore.formats.pi.export import export_file, is_exported, losses
 from eventstore.formats.pi.message import message_view, payloads
+from eventstore.formats.pi.session_file import PiFile
 from eventstore.formats.pi.view import continues, view
+from eventstore.formats.source import Contents, Growth, Place, Source
+from eventstore.log import Snapshot
 from eventstore.views import Message, Payload
+
+_HEADER: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"session"')
 
 
 class PiFormat(Format):
@@ -20,6 +29,15 @@ class PiFormat(Format):
     name: str = "pi"
     versions: tuple[str, ...] = ("pi/1", "pi/2", "pi/3")
     tools = Tools(reads={}, modifies={})
+    places: tuple[Place, ...] = (
+        Place(
+            environment={"PI_CODING_AGENT_SESSION_DIR": ".", "PI_CODING_AGENT_DIR": "sessions"},
+            default="~/.pi/agent/sessions",
+            pattern="*/*.jsonl",
+            growth=Growth.APPENDED,
+        ),
+    )
+    exports: Mapping[str, Export] = {"pi": Export(losses=losses, pieces=export_file)}
 
     def view(self, version: str, kind: str, record: bytes) -> View:  # noqa: ARG002  all versions say it alike
         return view(kind, record)
@@ -39,6 +57,16 @@ class PiFormat(Format):
         # A compaction of version 1 names what it keeps by a place in its file.
         is_by_place = version == "pi/1" and kind == "compaction"
         return msgspec.structs.replace(facts, target=None, needs_source=True) if is_by_place else facts
+
+    def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
+        # Of a damaged file, nothing may be left to tell it by: pi takes what nobody else claims.
+        return Certainty.SURE if _HEADER.match(beginning) else Certainty.POSSIBLE
+
+    def open(self, source: Source) -> Contents:
+        return PiFile(source)
+
+    def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:
+        return is_exported(snapshot, event, stored)
 
 
 FORMAT: Final = PiFormat()

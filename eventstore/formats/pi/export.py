@@ -1,22 +1,97 @@
-"""Entries as pi's version 3 has them, whatever they came as."""
+"""Sessions as files of pi's version 3, whatever their entries came as."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Final
 
-from eventstore.event import Event, Flag
+from eventstore.errors import NotFoundError
+from eventstore.event import Event, Flag, NewEvent
+from eventstore.files.sources import newest_import
 from eventstore.formats.pi.entry import KINDS
+from eventstore.formats.pi.file import NEWEST_VERSION
 from eventstore.frame import decode
 from eventstore.javascript import iso_time, stringify, tolerant_json
-from eventstore.log import Snapshot
-from eventstore.records import FORMAT
+from eventstore.log import Head, Snapshot
+from eventstore.records import FORMAT, Link, embedded, record_of
 
 CUSTOM_TYPE_PREFIX: Final = "refold."
 """Kinds that pi does not have become its `custom` entries, of this type and the kind's name."""
+_OURS: Final = ("pi/1", "pi/2", "pi/3")
+
+
+def export_file(snapshot: Snapshot, session: str) -> Iterator[bytes]:
+    """Yield a session as a file of version 3, line by line: what has grown in the store goes with it.
+
+    Off-path events stay behind. Entries of kinds that pi does not know become `custom` entries, so that
+    the newest entry, which pi takes for the leaf, stays the newest.
+    """
+    head = snapshot.head(session)
+    yield stringify(_header(snapshot, head)).encode() + b"\n"
+    for frame in snapshot.frames(session):
+        event = decode(frame, session)
+        if event.is_entry:
+            yield pi_line(snapshot, event) + b"\n"
+
+
+def losses(snapshot: Snapshot, session: str) -> list[str]:
+    """Return what such a file does not say of a session, a sentence for each."""
+    left, custom = Counter[str](), Counter[str]()
+    for frame in snapshot.frames(session):
+        event = decode(frame, session)
+        if not event.is_entry:
+            left[event.kind] += 1
+        elif event.format not in _OURS and (event.format != FORMAT or event.kind not in KINDS):
+            custom[event.kind] += 1
+    return [
+        *(f"{count:,} of kind {kind!r} left out: no entries" for kind, count in sorted(left.items())),
+        *(f"{count:,} of kind {kind!r} turned into custom entries" for kind, count in sorted(custom.items())),
+    ]
+
+
+def is_exported(snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:
+    """Return True if a file's record is what an export makes of the event with its id."""
+    return stored.is_entry and stringify(tolerant_json(event.body)).encode() == pi_line(snapshot, stored)
+
+
+def _header(snapshot: Snapshot, head: Head) -> dict[str, Any]:
+    newest = newest_import(snapshot, head)
+    if newest is not None and newest.source_format in _OURS:
+        named = {"type": "session", "id": head.name, **tolerant_json(embedded(newest.header))}
+        return {**named, "version": NEWEST_VERSION}
+    cwd = ""
+    if head.info_seq:
+        cwd = tolerant_json(decode(snapshot.frame(head.name, head.info_seq), head.name).body).get("cwd", "")
+    parent = _forked_from(snapshot, head)
+    if isinstance(parent, Head):
+        cwd = cwd or _header(snapshot, parent).get("cwd", "")
+    # pi names a parent's file; what has none goes by its name.
+    named = {"parentSession": parent.source or parent.name if isinstance(parent, Head) else parent}
+    return {
+        "type": "session",
+        "version": NEWEST_VERSION,
+        "id": head.name,
+        "timestamp": iso_time(head.first_time) or iso_time(0),
+        "cwd": cwd,
+        **(named if parent else {}),
+    }
+
+
+def _forked_from(snapshot: Snapshot, head: Head) -> Head | str:
+    """Return the session that a fork was made of, by name where it is not in the store; "" for what is no fork."""
+    first = decode(snapshot.frame(head.name, 1), head.name)
+    link = record_of("link", first.body) if first.kind == "link" and first.format == FORMAT else None
+    if not isinstance(link, Link) or link.relation != "fork":
+        return ""
+    try:
+        return snapshot.head(link.session)
+    except NotFoundError:
+        return link.session
 
 
 def pi_line(snapshot: Snapshot, event: Event) -> bytes:
-    """An entry's line in a file of version 3, without the line end."""
+    """Return an entry's line in a file of version 3, without the line end."""
     target = snapshot.frame(event.session, event.target_seq) if event.target_seq else None
     return stringify(_entry(event, decode(target, event.session).id if target is not None else None)).encode()
 
@@ -24,10 +99,12 @@ def pi_line(snapshot: Snapshot, event: Event) -> bytes:
 def _entry(event: Event, target: str | None) -> dict[str, Any]:
     record = tolerant_json(event.body)
     node = {"id": event.id, "parentId": event.parent}
-    if event.format != FORMAT:
+    if event.format in _OURS:
         return {**_migrated(event, record, target), **node}
-    kind = record.pop("type")
     stamp = {**node, "timestamp": iso_time(event.time) or iso_time(event.recorded)}
+    if event.format != FORMAT:
+        return {"type": "custom", **stamp, "customType": f"{event.format}.{event.kind}", "data": record}
+    kind = record.pop("type")
     if kind in KINDS:
         return {"type": kind, **stamp, **_as_pi_writes(kind, record)}
     return {"type": "custom", **stamp, "customType": CUSTOM_TYPE_PREFIX + kind, "data": record}

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from hashlib import sha256
 from json import JSONDecodeError
 from typing import Any, Final
 
 import msgspec
 
-from eventstore.errors import BadInputError
 from eventstore.event import Facts, Flag, NewEvent
 from eventstore.formats.pi.entry import KINDS, Entry, entry_of, facts_of, is_name, stored_id
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError, epoch_ms, is_deeper, parse_at
 from eventstore.kinds import CODE_OF_KIND
 
+NEWEST_VERSION: Final = 3
 REPEAT: Final = "the same record as before: it counts once"
 _SPREAD: Final = 0x9E3779B1
 """Odd, so that multiplying by it permutes the 32-bit numbers: minted ids cannot meet."""
@@ -34,6 +32,19 @@ class Line(msgspec.Struct, frozen=True):
     records: list[tuple[int, int, NewEvent]]
     skipped: list[str]
     differs: list[tuple[int, str]]
+
+
+class PiHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file says of itself: `raw` is the header as it came ("{}": there is none), `line` its line (0: none).
+
+    `differs` is what pi makes of a file whose header is not as it should be.
+    """
+
+    raw: bytes
+    session: str
+    version: int
+    line: int
+    differs: str = ""
 
 
 class PiReader:
@@ -348,117 +359,3 @@ def _read_by(error: ValueError, text: str) -> int:
 
 def _size(text: str) -> int:
     return len(text.encode("utf-8", "surrogateescape"))
-
-
-NEWEST_VERSION: Final = 3
-_NUL_WITHIN: Final = 4096
-_UTF_16: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
-
-
-class PiHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says of itself: `raw` is the header as it came ("{}": there is none), `line` its line (0: none).
-
-    `differs` is what pi makes of a file whose header is not as it should be.
-    """
-
-    raw: bytes
-    session: str
-    version: int
-    line: int
-    differs: str = ""
-
-
-def find_header(lines: Iterable[bytes], source: str) -> PiHeader:
-    """Return the header of a file's lines; where none is whole, one that follows from the first record.
-
-    A file is a session by a header with nothing but records before it, or if more than half of its lines hold
-    records; blank lines and damaged records do not count. A text that quotes some is none. Raises BadInputError
-    for what is no session file, and for a version that is not known.
-    """
-    header: tuple[bytes, dict[str, Any], int, bool] | tuple[()] = ()
-    first: tuple[bytes, dict[str, Any]] | tuple[()] = ()
-    line, filled, held = b"", 0, 0
-    for number, line in enumerate(lines, 1):
-        _check_text(line, number, source)
-        text = line.removeprefix(BOM).strip(BLANK)
-        objects = [
-            (text[start:stop], each) for start, stop, each in objects_in(text)[0] if _can_be_typed(each)
-        ]
-        entries = [(raw, each) for raw, each in objects if is_entry_type(each.get("type"))]
-        if not (header or first) and entries[:1] != objects[:1]:
-            problem = "not a session file that refold knows (a pi session begins with a line of type session)"
-            raise BadInputError(source, problem, "name a session file of pi", line=number)
-        for raw, decoded in entries:
-            if decoded["type"] == "session":
-                header = header or (raw, decoded, number, not first)
-            else:
-                first = first or (raw, decoded)
-        held += bool(entries)
-        filled += bool(objects) or (text != b"" and not text.startswith(b"{"))
-        if header and held == filled:
-            return _header(source, *header)
-    if 2 * held > filled:
-        return _header(source, *header) if header else _headless(*first)
-    if held:
-        problem = (
-            f"is no session file: {held:,} of {filled:,} lines hold records, and it begins with no header"
-        )
-        raise BadInputError(source, problem, "name a session file of pi")
-    if line:
-        raise BadInputError(source, "holds no record that can be read", "name a session file of pi")
-    raise BadInputError(source, "is empty", "there is nothing to import")
-
-
-def _can_be_typed(decoded: dict[str, Any]) -> bool:
-    """Return True unless the object's type is no text: a record with such a type is damaged."""
-    return isinstance(decoded.get("type", ""), str)
-
-
-def _check_text(line: bytes, number: int, source: str) -> None:
-    if line.startswith(_UTF_16) or (line[:1] == b"{" and line[1:2] == b"\0") or line[:2] == b"\0{":
-        raise BadInputError(source, "is in UTF-16", "save it as UTF-8, as pi writes it", line=number)
-    if b"\0" in line[:_NUL_WITHIN]:
-        raise BadInputError(source, "is no text", "name a session file of pi", line=number)
-
-
-def _headless(raw: bytes, decoded: dict[str, Any]) -> PiHeader:
-    """Return what stands for the header of a file without one, by its first record."""
-    return PiHeader(
-        raw=b"{}",
-        session=f"headless-{sha256(raw).hexdigest()[:16]}",
-        version=NEWEST_VERSION if "parentId" in decoded else 1,
-        line=0,
-        differs="there is no session header: pi takes the file for empty, and replaces it",
-    )
-
-
-def _header(source: str, raw: bytes, decoded: dict[str, Any], number: int, is_first: bool) -> PiHeader:  # noqa: FBT001
-    session, differs = decoded.get("id"), ""
-    if not isinstance(session, str) or not is_name(session):
-        session = f"noid-{sha256(raw).hexdigest()[:16]}"
-        differs = "the session header has no id: pi takes the file for empty, and replaces it"
-    elif not is_first:
-        differs = "an entry stands before the session header: pi takes the file for empty, and replaces it"
-    return PiHeader(
-        raw=raw,
-        session=session,
-        version=_version(decoded.get("version"), source, number),
-        line=number,
-        differs=differs,
-    )
-
-
-def _version(version: Any, source: str, number: int) -> int:
-    """1 where it is missing; what is no number migrates nothing, which is how the newest version is read."""
-    if version is None:
-        return 1
-    if isinstance(version, bool) or not isinstance(version, int | float):
-        return NEWEST_VERSION
-    if version > NEWEST_VERSION:
-        raise BadInputError(
-            source,
-            f"pi session version {json.dumps(version)} is unknown",
-            f"this refold reads versions 1 to {NEWEST_VERSION}",
-            line=number,
-        )
-    return int(max(version, 1))

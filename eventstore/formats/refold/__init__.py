@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from typing import Final
 
 from eventstore.event import Facts
+from eventstore.formats.base import Certainty, Export
 from eventstore.formats.pi import PiFormat
 from eventstore.formats.pi.entry import entry_of, facts_of
 from eventstore.records import FORMAT as VERSION
@@ -15,9 +18,14 @@ class RefoldFormat(PiFormat):
 
     name = "refold"
     versions = (VERSION,)
+    places = ()
+    exports: Mapping[str, Export] = {}
 
     def facts(self, version: str, kind: str, record: bytes) -> Facts:  # noqa: ARG002  there is one version
         return facts_of(kind, record, entry_of(record))
+
+    def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
+        return Certainty.NONE
 
 
 FORMAT: Final = RefoldFormat()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from eventstore import export_pi
+from eventstore import export_session
 from eventstore.memory import MemoryLog
 from eventstore.records import (
     record_of,
@@ -35,7 +35,7 @@ class TestExport:
         name = session.store_in(store, tmp_path)
         forked(store, name)
         elsewhere = MemoryLog()
-        imported = bring(elsewhere, tmp_path, b"".join(export_pi(store, "f")), name="fork.jsonl")
+        imported = bring(elsewhere, tmp_path, b"".join(export_session(store, "f", "pi")), name="fork.jsonl")
         assert (imported.id, imported.differs_from_harness, imported.orphans) == ("f", [], [])
         assert context_json(elsewhere, "f") == context_json(store, name)
 
@@ -93,5 +93,5 @@ def test_a_fork_of_a_pi_session_is_the_same_here_and_in_pi(tmp_path_factory, ent
     forked(log, name, leaf=leaf)
     assert context_json(log, "f") == context_json(log, name, leaf=leaf)
     assert verify(log).findings == []
-    bring(elsewhere, folder, b"".join(export_pi(log, "f")), name="fork.jsonl")
+    bring(elsewhere, folder, b"".join(export_session(log, "f", "pi")), name="fork.jsonl")
     assert javascript(context_json(elsewhere, "f")) == javascript(context_json(log, "f"))

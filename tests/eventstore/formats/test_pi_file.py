@@ -15,7 +15,8 @@ from eventstore.event import Facts, Flag
 from eventstore.files.importing import Imported, import_file
 from eventstore.formats.pi import file as pi_file
 from eventstore.formats.pi.entry import KINDS
-from eventstore.formats.pi.file import PiReader, find_header, objects_in
+from eventstore.formats.pi.file import PiReader, objects_in
+from eventstore.formats.pi.session_file import find_header
 from eventstore.lmdb.store import LmdbLog
 from eventstore.records import Remark
 from tests.support.events import events

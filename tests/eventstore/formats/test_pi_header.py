@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from eventstore.errors import BadInputError
-from eventstore.formats.pi.file import find_header
+from eventstore.formats.pi.session_file import find_header
 from tests.support.pi_files import SESSION, header, line, said
 
 

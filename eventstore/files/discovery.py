@@ -1,0 +1,82 @@
+"""Whose session a file is, told by its contents alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.errors import BadInputError
+from eventstore.formats import harnesses
+from eventstore.formats.base import Format
+from eventstore.formats.source import BEGINNING, Contents, Source
+from eventstore.javascript import tolerant_json
+
+_LINES: Final = 8
+_OPENCODE: Final = re.compile(rb'(?:Exporting session: [^\n]*\n)?\s*\{\s*"info"\s*:\s*\{')
+_CODEX: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+_OF_CLAUDE_CODE: Final = ("sessionId", "leafUuid")
+
+
+class ForeignSessionError(BadInputError):
+    """A file that looks like a session of a harness whose sessions cannot be imported."""
+
+    def __init__(self, source: str, harness: str) -> None:
+        names = " and ".join(f"{each.name}'s" for each in harnesses())
+        super().__init__(source, f"looks like a session of {harness}", f"only {names} can be imported yet")
+        self.harness = harness
+
+
+def open_source(source: Source) -> Contents:
+    """Open a source by the format that is surest of it. Raises BadInputError for what is no session's."""
+    refused: BadInputError | None = None
+    for each in _claims(source):
+        try:
+            return each.open(source)
+        except BadInputError as error:
+            refused = refused or error
+    raise refused or BadInputError(source.name, "is no session file that refold knows", "name a session file")
+
+
+def _claims(source: Source) -> list[Format]:
+    """Return the formats that a source may be of, the surest first."""
+    beginning = source.beginning()
+    sure = [(each.recognize(beginning, source.path), each) for each in harnesses()]
+    return [each for certainty, each in sorted(sure, key=lambda pair: -pair[0]) if certainty]
+
+
+def unreadable_harness(path: str) -> str:
+    """Return the harness whose session a file looks like that no format reads.
+
+    "" for none that is known, and for what cannot be read.
+    """
+    # Reading a pipe that nobody writes to would take for ever.
+    if not Path(path).is_file():
+        return ""
+    try:
+        with Path(path).open("rb") as file:
+            beginning = file.read(BEGINNING)
+    except OSError:
+        return ""
+    if _OPENCODE.match(beginning):
+        return "opencode"
+    return next(filter(None, map(_harness_of_line, beginning.split(b"\n")[:_LINES])), "")
+
+
+def _harness_of_line(line: bytes) -> str:
+    try:
+        record: Any = tolerant_json(line)
+    except msgspec.DecodeError:
+        return ""
+    if not isinstance(record, dict):
+        return ""
+    kind = record.get("type")
+    if not isinstance(kind, str):
+        return ""
+    if kind in _CODEX and isinstance(record.get("payload"), dict):
+        return "Codex"
+    if any(isinstance(record.get(name), str) for name in _OF_CLAUDE_CODE):
+        return "Claude Code"
+    return ""

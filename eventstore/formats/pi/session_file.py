@@ -1,0 +1,208 @@
+"""pi's session files as sources: the header, and the pieces between and around the records."""
+
+from __future__ import annotations
+
+import json
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from typing import Any, Final
+
+from eventstore.errors import BadInputError
+from eventstore.formats.pi.entry import is_name
+from eventstore.formats.pi.file import (
+    BLANK,
+    BOM,
+    NEWEST_VERSION,
+    PiHeader,
+    PiReader,
+    is_entry_type,
+    objects_in,
+)
+from eventstore.formats.source import (
+    Contents,
+    Glue,
+    Growth,
+    Known,
+    Piece,
+    Reader,
+    Record,
+    Remarked,
+    Source,
+    SourceSession,
+    Tail,
+)
+from eventstore.records import Resume
+
+_GOES_ON: Final = "the file ends with a repeat of an older record: pi goes on from there"
+
+
+class PiFile(Contents):
+    """An open session file of pi."""
+
+    growth = Growth.APPENDED
+    is_mutable = False
+    passing = frozenset({_GOES_ON})
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        source.file.seek(0)
+        self._header = find_header(source.file, source.name)
+        self.sessions = (
+            SourceSession(
+                name=self._header.session, format=f"pi/{self._header.version}", header=self._header.raw
+            ),
+        )
+
+    def read(self, resume: Resume, known: Known) -> Reader:
+        return _Reading(self._source, self._header, resume, known)
+
+
+class _Reading(Reader):
+    def __init__(self, source: Source, header: PiHeader, resume: Resume, known: Known) -> None:
+        self._source, self._header, self._offset, self._line = source, header, resume.offset, resume.line
+        self._lines = PiReader(
+            header,
+            state=resume.state,
+            is_known=lambda event_id: known.has(0, event_id),
+            earlier=lambda event_id: known.body(0, event_id),
+        )
+
+    def pieces(self) -> Iterator[Piece]:
+        if not self._offset and self._header.differs:
+            yield Remarked("differs", max(self._header.line, 1), self._header.differs)
+        self._source.file.seek(self._offset)
+        for raw in self._source.file:
+            is_whole = raw.endswith(b"\n")
+            if not is_whole:
+                yield Tail()
+            line = self._lines.line(self._line, raw)
+            at = 0
+            for start, stop, event in line.records:
+                if at < start:
+                    yield Glue(raw[at:start])
+                yield Record(event, line=line.number)
+                at = stop
+            if at < len(raw):
+                yield Glue(raw[at:])
+            for reason in line.skipped:
+                yield Remarked("skipped", line.number, reason)
+            for number, reason in line.differs:
+                yield Remarked("differs", number, reason)
+            self._line += is_whole
+        if self._lines.repeated:
+            yield Remarked("differs", self._lines.repeated, _GOES_ON)
+
+    @property
+    def line(self) -> int:
+        return self._line
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return self._lines.state
+
+    def records(self, session: int) -> int:  # noqa: ARG002  a file holds one
+        return self._lines.records
+
+    def orphans(self, session: int) -> Sequence[tuple[int, str]]:  # noqa: ARG002
+        return self._lines.orphans
+
+
+_NUL_WITHIN: Final = 4096
+_UTF_16: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
+
+
+def find_header(lines: Iterable[bytes], source: str) -> PiHeader:
+    """Return the header of a file's lines; where none is whole, one that follows from the first record.
+
+    A file is a session by a header with nothing but records before it, or if more than half of its lines hold
+    records; blank lines and damaged records do not count. A text that quotes some is none. Raises BadInputError
+    for what is no session file, and for a version that is not known.
+    """
+    header: tuple[bytes, dict[str, Any], int, bool] | tuple[()] = ()
+    first: tuple[bytes, dict[str, Any]] | tuple[()] = ()
+    line, filled, held = b"", 0, 0
+    for number, line in enumerate(lines, 1):
+        _check_text(line, number, source)
+        text = line.removeprefix(BOM).strip(BLANK)
+        objects = [
+            (text[start:stop], each) for start, stop, each in objects_in(text)[0] if _can_be_typed(each)
+        ]
+        entries = [(raw, each) for raw, each in objects if is_entry_type(each.get("type"))]
+        if not (header or first) and entries[:1] != objects[:1]:
+            problem = "not a session file that refold knows (a pi session begins with a line of type session)"
+            raise BadInputError(source, problem, "name a session file of pi", line=number)
+        for raw, decoded in entries:
+            if decoded["type"] == "session":
+                header = header or (raw, decoded, number, not first)
+            else:
+                first = first or (raw, decoded)
+        held += bool(entries)
+        filled += bool(objects) or (text != b"" and not text.startswith(b"{"))
+        if header and held == filled:
+            return _header(source, *header)
+    if 2 * held > filled:
+        return _header(source, *header) if header else _headless(*first)
+    if held:
+        problem = (
+            f"is no session file: {held:,} of {filled:,} lines hold records, and it begins with no header"
+        )
+        raise BadInputError(source, problem, "name a session file of pi")
+    if line:
+        raise BadInputError(source, "holds no record that can be read", "name a session file of pi")
+    raise BadInputError(source, "is empty", "there is nothing to import")
+
+
+def _can_be_typed(decoded: dict[str, Any]) -> bool:
+    """Return True unless the object's type is no text: a record with such a type is damaged."""
+    return isinstance(decoded.get("type", ""), str)
+
+
+def _check_text(line: bytes, number: int, source: str) -> None:
+    if line.startswith(_UTF_16) or (line[:1] == b"{" and line[1:2] == b"\0") or line[:2] == b"\0{":
+        raise BadInputError(source, "is in UTF-16", "save it as UTF-8, as pi writes it", line=number)
+    if b"\0" in line[:_NUL_WITHIN]:
+        raise BadInputError(source, "is no text", "name a session file of pi", line=number)
+
+
+def _headless(raw: bytes, decoded: dict[str, Any]) -> PiHeader:
+    """Return what stands for the header of a file without one, by its first record."""
+    return PiHeader(
+        raw=b"{}",
+        session=f"headless-{sha256(raw).hexdigest()[:16]}",
+        version=NEWEST_VERSION if "parentId" in decoded else 1,
+        line=0,
+        differs="there is no session header: pi takes the file for empty, and replaces it",
+    )
+
+
+def _header(source: str, raw: bytes, decoded: dict[str, Any], number: int, is_first: bool) -> PiHeader:  # noqa: FBT001
+    session, differs = decoded.get("id"), ""
+    if not isinstance(session, str) or not is_name(session):
+        session = f"noid-{sha256(raw).hexdigest()[:16]}"
+        differs = "the session header has no id: pi takes the file for empty, and replaces it"
+    elif not is_first:
+        differs = "an entry stands before the session header: pi takes the file for empty, and replaces it"
+    return PiHeader(
+        raw=raw,
+        session=session,
+        version=_version(decoded.get("version"), source, number),
+        line=number,
+        differs=differs,
+    )
+
+
+def _version(version: Any, source: str, number: int) -> int:
+    """1 where it is missing; what is no number migrates nothing, which is how the newest version is read."""
+    if version is None:
+        return 1
+    if isinstance(version, bool) or not isinstance(version, int | float):
+        return NEWEST_VERSION
+    if version > NEWEST_VERSION:
+        raise BadInputError(
+            source,
+            f"pi session version {json.dumps(version)} is unknown",
+            f"this refold reads versions 1 to {NEWEST_VERSION}",
+            line=number,
+        )
+    return int(max(version, 1))
