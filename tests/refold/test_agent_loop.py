@@ -1,0 +1,142 @@
+"""The agent loop of the documentation: it runs, it is short, and its types hold for who installs the wheel."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import refold
+from tests.conftest import PROJECT
+from tests.support.local_http import Exchange, answers
+from tests.support.messages_api import MessagesApi, complete, says
+
+PAGES: Final = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+LOOPS: Final = [
+    pytest.param(block, id=f"{page.name}:{number}")
+    for page in PAGES
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL))
+    if "import anthropic" in block
+]
+MY_TOOLS: Final = """
+from anthropic.types import ToolParam, ToolResultBlockParam, ToolUseBlock
+
+TOOLS: list[ToolParam] = [{"name": "read", "input_schema": {"type": "object"}}]
+
+def run(call: ToolUseBlock) -> ToolResultBlockParam:
+    return {"type": "tool_result", "tool_use_id": call.id, "content": f"{call.input['path']}: " + "a line\\n" * 9000}
+"""
+MOST_LINES: Final = 15
+CALLS: Final = 4
+
+
+def answer(exchange: Exchange) -> None:
+    """Answer a summarizer with a summary, and the loop with calls of a tool until it has had some."""
+    request = exchange.request.json
+    if request.get("stream"):
+        says(complete)(exchange)
+        return
+    number = sum(message["role"] == "assistant" for message in request["messages"])
+    seen = json.dumps(request["messages"]).count("part_")
+    is_over = "The conversation history before" in json.dumps(request["messages"]) or seen > CALLS
+    blocks: list[dict[str, Any]] = [{"type": "thinking", "thinking": "hm", "signature": "seal"}]
+    if is_over:
+        blocks.append({"type": "text", "text": "None of them fails."})
+    else:
+        path = f"part_{number}.py"
+        blocks.append({"type": "tool_use", "id": f"toolu_{number}", "name": "read", "input": {"path": path}})
+    answers(
+        {
+            "id": f"msg_{number}",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-opus-4-5",
+            "content": blocks,
+            "stop_reason": "end_turn" if is_over else "tool_use",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 60_000 * (number + 1), "output_tokens": 9},
+        }
+    )(exchange)
+
+
+def test_there_is_a_loop_in_the_documentation() -> None:
+    assert LOOPS
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_loop_is_short(loop: str) -> None:
+    assert sum(bool(line.strip()) for line in loop.splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_loop_talks_calls_tools_and_compacts(loop: str, tmp_path: Path) -> None:
+    (tmp_path / "my_tools.py").write_text(MY_TOOLS)
+    with MessagesApi(answer) as server:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": f"{PROJECT}{os.pathsep}{tmp_path}",
+            "ANTHROPIC_BASE_URL": server.url,
+            "ANTHROPIC_API_KEY": "of-a-test",
+        }
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", loop],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.stderr == ""
+    with refold.open(tmp_path / "store", create=False) as store:
+        (name,) = store
+        session = store[name]
+        context = session.context()
+        last: Any = context.messages()[-1]
+        assert last["content"][-1] == {"type": "text", "text": "None of them fails."}
+        assert last["content"][0]["signature"] == "seal"
+        (compaction,) = session.audit().compactions
+        assert compaction.by.policy == "pi"
+        assert context.parts[0].id == compaction.id
+
+
+@pytest.mark.slow
+def test_the_loop_is_typed_for_who_installs_the_wheel(tmp_path: Path) -> None:
+    wheels, place = tmp_path / "wheels", tmp_path / "venv"
+    build = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        str(wheels),
+        str(PROJECT),
+    ]
+    subprocess.run(build, check=True)
+    # The libraries are those of this environment: what is installed anew is refold.
+    venv.create(place, system_site_packages=False, with_pip=True)
+    python = place / "bin" / "python"
+    (wheel,) = wheels.glob("refold-*.whl")
+    subprocess.run([python, "-m", "pip", "install", "--quiet", wheel, "mypy"], check=True)
+    (tmp_path / "my_tools.py").write_text(MY_TOOLS)
+    for number, loop in enumerate(LOOPS):
+        (tmp_path / f"loop_{number}.py").write_text(str(loop.values[0]))
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    checked = subprocess.run(
+        [python, "-m", "mypy", "--strict", *(f"loop_{number}.py" for number in range(len(LOOPS)))],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.stdout.startswith("Success"), checked.stdout
+    assert f" in {len(LOOPS)} source file" in checked.stdout
