@@ -16,16 +16,15 @@ from compaction.summarizers.asking import Asker, never
 from compaction.summary import summarize
 from compaction.templates import built_in
 from eventstore.event import Event
-from eventstore.formats import view_of_message
 from eventstore.formats.refold.events import compose
 from eventstore.frame import decode
 from eventstore.log import Snapshot
+from eventstore.preview import Prospect
 from eventstore.records import Compaction
 from eventstore.views import Message, Text
 from projections.audit.losses import future_use
 from projections.context.cursor import Standpoint, path, stand
-from projections.context.parts import Part
-from projections.context.preview import Prospect
+from projections.context.parts import Part, view_of_part
 from projections.mentions import Kind
 from projections.mentions.message_facts import Holdings, holding
 from projections.mentions.path_names import Paths
@@ -94,7 +93,7 @@ def _recorded(
     snapshot: Snapshot, at: Standpoint, entries: Sequence[Event], place: int, summarizer: Summarizer
 ) -> Boundary:
     replacement = replacement_of(entries[place], snapshot, at)
-    before = [view_of_message(part.raw).text for part in replacement.removed if part.kind == "compaction"]
+    before = [view_of_part(part).text for part in replacement.removed if part.kind == "compaction"]
     parts = tuple(part for part in replacement.removed if part.kind != "compaction")
     template = built_in("compaction-update" if before else "compaction")
     assert template is not None
@@ -109,7 +108,7 @@ def _recorded(
         parts=parts,
         later=entries[place + 1 :],
         summary=summarizer.summarize(prompt, is_cancelled=never).text,
-        recorded=view_of_message(replacement.summary.raw).text,
+        recorded=view_of_part(replacement.summary).text,
     )
 
 

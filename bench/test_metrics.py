@@ -44,7 +44,7 @@ def extracted(texts):
 def texts_of(replacement):
     """The texts of every message that the metrics look at."""
     shown = {(part.seq, part.raw) for part in (*replacement.before.parts, *replacement.after.parts)}
-    messages = [view_of_message(raw) for _, raw in sorted(shown)]
+    messages = [view_of_message(raw, "pi/3") for _, raw in sorted(shown)]
     messages += [view for event in replacement.later if (view := view_of_event(event)) is not None]
     return [text for message in messages for text in holding(0, "", message).texts]
 

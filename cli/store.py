@@ -206,13 +206,12 @@ def resolve_leaf(snapshot: Snapshot, session: str, name: str | None) -> Leaf:
 def resolve_event(snapshot: Snapshot, session: str, name: str) -> str:
     """The id of an event by its id, a unique beginning of one, or its number as `#N`."""
     from eventstore.errors import AmbiguousError, no_event
-    from eventstore.frame import header_of, names_of
+    from eventstore.paths import event
 
     if snapshot.locate(session, name):
         return name
     if name.startswith("#") and name[1:].isascii() and name[1:].isdecimal() and len(name) <= _LONGEST_NUMBER:
-        frame = snapshot.frame(session, int(name[1:]))
-        return names_of(frame, header_of(frame))[0]
+        return event(snapshot, session, int(name[1:])).id
     found = list(snapshot.ids(session, name)) if name else []
     if len(found) == 1:
         return found[0]

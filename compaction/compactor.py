@@ -22,9 +22,10 @@ from eventstore.checked import checked
 from eventstore.event import Event, Parent
 from eventstore.javascript import tolerant_json
 from eventstore.log import Snapshot
+from eventstore.paths import entry_id
 from eventstore.records import Attempt, Decision, DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
-from projections.context.cursor import Leaf, Standpoint, entry_id, newest_first, stand
+from projections.context.cursor import Leaf, Standpoint, newest_first, stand
 from projections.harness_prompt import HarnessPrompt, harness_prompt
 from projections.tokens import Counter
 

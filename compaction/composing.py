@@ -24,13 +24,13 @@ from eventstore.formats import view_of_event
 from eventstore.formats.refold.events import compose
 from eventstore.javascript import tolerant_json
 from eventstore.log import Snapshot
+from eventstore.preview import Prospect
 from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, Shown
 from eventstore.views import Message
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at
 from projections.context.cursor import Standpoint, newest_first, path, stand
 from projections.context.parts import Fate, Part
-from projections.context.preview import Prospect
 from projections.files import files_of
 from projections.tokens import Counter, counter
 

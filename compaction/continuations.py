@@ -13,11 +13,10 @@ import msgspec
 
 from compaction.part import Reason
 from eventstore.event import Event
-from eventstore.formats import view_of_message
 from eventstore.javascript import stringify
 from eventstore.records import CustomMessage, MessageRecord
 from eventstore.views import Image, Message, Opaque
-from projections.context.parts import Part
+from projections.context.parts import Part, view_of_part
 from projections.continuation import MARK, WORD, is_continuation
 
 
@@ -120,7 +119,7 @@ def has_media(message: Message) -> bool:
 
 
 def _asks(part: Part) -> bool:
-    message = view_of_message(part.raw)
+    message = view_of_part(part)
     return bool(message.text.strip()) or has_media(message)
 
 
@@ -139,7 +138,7 @@ def _replayed(situation: Situation) -> Continued:
     request = unanswered_request(situation.before, situation.entries)
     if request is None:
         return Continued(branch="mid-task", reason="the newest request was answered", record=_said(WORD))
-    message = view_of_message(request.raw)
+    message = view_of_part(request)
     if has_media(message):
         text = f"{_WITH_TEXT}{message.text}" if message.text.strip() else _NO_TEXT
         return Continued(

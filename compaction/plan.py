@@ -14,9 +14,10 @@ from compaction.policy.model import MessageSource, Policy, Prompting
 from compaction.prompts import output_budget, turn_prefix_budget
 from compaction.rewrites import Offload, shown_after, sized
 from compaction.window import Window, window
+from eventstore import paths
 from eventstore.event import Event
-from eventstore.frame import decode, header_of
 from eventstore.log import Snapshot
+from eventstore.paths import LazyEvent
 from eventstore.records import FileOperations, Shown
 from projections.audit.coverage import bears_message
 from projections.context.build import context_at, parts_from
@@ -116,7 +117,7 @@ def plan_of(
     first_of_window = snapshot.locate(at.session, found.items[0].id)
     parts = {part.id: part for part in parts_from(snapshot, at, first_of_window)}
     kept = tuple(parts[name] for name in chosen.kept)
-    before_kept = header_of(snapshot.frame(at.session, kept[0].seq)).parent_seq if kept else at.leaf
+    before_kept = paths.event(snapshot, at.session, kept[0].seq).parent_seq if kept else at.leaf
     context = context_at(snapshot, at).parts
     to_summarize, prefix = (
         [parts[name] for name in ids] for ids in (chosen.to_summarize, chosen.turn_prefix)
@@ -237,10 +238,10 @@ def overtaken(snapshot: Snapshot, at: Standpoint, *, since: int, is_elsewhere: b
         kinds = {entry.kind for entry in _come_below(snapshot, at, since)}
         return COMPACTED if "compaction" in kinds else WENT_ON if kinds else ""
     here = stand(snapshot, at.session)
-    frames = {head.seq: head for head in map(header_of, snapshot.path(here.session, here.leaf))}
-    if at.leaf not in frames:
+    entries = {entry.seq: entry for entry in paths.path(snapshot, here.session, here.leaf)}
+    if at.leaf not in entries:
         return LEFT
-    return "" if frames[at.leaf].compaction_seq == frames[here.leaf].compaction_seq else COMPACTED
+    return "" if entries[at.leaf].compaction_seq == entries[here.leaf].compaction_seq else COMPACTED
 
 
 def went_on(snapshot: Snapshot, at: Standpoint, since: int) -> bool:
@@ -248,10 +249,9 @@ def went_on(snapshot: Snapshot, at: Standpoint, since: int) -> bool:
     return next(_come_below(snapshot, at, since), None) is not None
 
 
-def _come_below(snapshot: Snapshot, at: Standpoint, since: int) -> Iterator[Event]:
-    for frame in snapshot.frames(at.session, first=since + 1):
-        entry = decode(frame, at.session)
+def _come_below(snapshot: Snapshot, at: Standpoint, since: int) -> Iterator[LazyEvent]:
+    for entry in paths.events(snapshot, at.session, first=since + 1):
         if entry.kind == "compaction" or bears_message(entry):
-            above = next(iter(snapshot.path(at.session, entry.seq, first=at.leaf)), None)
-            if above is not None and header_of(above).seq == at.leaf:
+            above = next(paths.path(snapshot, at.session, entry.seq, first=at.leaf), None)
+            if above is not None and above.seq == at.leaf:
                 yield entry

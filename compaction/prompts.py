@@ -13,10 +13,9 @@ from typing import Final
 import msgspec
 
 from compaction.templates import Template
-from eventstore.formats import view_of_message
 from eventstore.javascript import compact_json, cut_utf16, key_order, stringify, utf16_length
 from eventstore.views import Message, ToolCall, shell_text
-from projections.context.parts import Part
+from projections.context.parts import Part, view_of_part
 from projections.harness_prompt import HarnessPrompt
 from projections.tokens import Counter
 from projections.transcript import CONTINUATION, assistant_lines
@@ -71,7 +70,7 @@ def escaped(text: str) -> str:
 
 
 def _lines_of(part: Part) -> Iterator[str]:
-    lines = _lines(view_of_message(part.raw))
+    lines = _lines(view_of_part(part))
     return (line.replace(_USER, CONTINUATION, 1) for line in lines) if part.continues else lines
 
 

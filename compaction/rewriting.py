@@ -11,15 +11,14 @@ from compaction.rewrites import AnyRewrite, SizedContext, shown_after, sized
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Parent
-from eventstore.formats import view_of_message
-from eventstore.frame import decode
 from eventstore.log import Snapshot
+from eventstore.paths import entry_id, event
 from eventstore.records import Link, Rewrite, Shown, record_of
 from eventstore.writing import SessionWriter, until_ours
 from projections.context.build import context_at
-from projections.context.cursor import Leaf, entry_id, stand
+from projections.context.cursor import Leaf, stand
 from projections.context.overlay import overlaid
-from projections.context.parts import Part
+from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
 
 
@@ -139,7 +138,7 @@ def record_rewrite(writer: SessionWriter, *, targets: Sequence[Shown], reason: s
     places = {part.id: place for place, part in enumerate(before.parts)}
     for shown in targets:
         _check_target(parts, places, shown)
-    after = overlaid(before.parts, targets, rules=before.rules)
+    after = overlaid(before.parts, targets)
     saved = sum(part.utf16 for part in before.parts) - sum(part.utf16 for part in after)
     record = Rewrite(reason=reason, targets=list(targets), tokens_saved=saved)
     return writer.append(record, expected=version)[0]
@@ -170,7 +169,7 @@ def _is_subagent(snapshot: Snapshot, session: str) -> bool:
     """Whether another session started this one: it says so in its first event."""
     if not snapshot.head(session).version:
         return False
-    first = decode(snapshot.frame(session, 1), session)
+    first = event(snapshot, session, 1)
     record = record_of("link", first.body) if first.kind == "link" else None
     return isinstance(record, Link) and record.relation == "subagent"
 
@@ -182,7 +181,7 @@ def _check_target(parts: Mapping[str, Part], places: Mapping[str, int], shown: S
             problem = f"{shown.through!r} is no message of the context at or behind it"
             raise BadInputError(where, problem, "name the last message that it is to stand for")
         return
-    message = view_of_message(parts[shown.target].raw)
+    message = view_of_part(parts[shown.target])
     role = parts[shown.target].role
     if role in ("compactionSummary", "branchSummary"):
         raise BadInputError(where, f"a {role} has no content to rewrite", "name another message")

@@ -27,8 +27,7 @@ from compaction.summarizers import CancelledError
 from compaction.summarizers.asking import Asker, AskingError, Reply, ask, request_record
 from compaction.summarizers.folding import Folded, Group, fold, grouped, last_fitting
 from compaction.templates import SYSTEM, Source, Template, find, with_text
-from eventstore.formats import view_of_message
-from projections.context.parts import Part
+from projections.context.parts import Part, view_of_part
 from projections.harness_prompt import HarnessPrompt
 from projections.tokens import Counter
 
@@ -159,7 +158,7 @@ def _requests(job: Future[Folded]) -> list[dict[str, Any]]:
 def _quoted(plan: Plan) -> str:
     """The messages that go into the summary word for word."""
     gone = (*plan.to_summarize, *plan.turn_prefix)
-    texts = [view_of_message(part.raw).text for part in gone if part.id in plan.cut.quoted]
+    texts = [view_of_part(part).text for part in gone if part.id in plan.cut.quoted]
     return "".join(f"{text}\n\n" for text in texts if text)
 
 

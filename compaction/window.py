@@ -8,16 +8,16 @@ from typing import Final
 
 import msgspec
 
+from eventstore import paths
 from eventstore.event import Event
-from eventstore.formats import view_of_event, view_of_message
-from eventstore.frame import decode, header_of
+from eventstore.formats import view_of_event
 from eventstore.log import Snapshot
-from eventstore.undo import append_at, append_of
+from eventstore.paths import append_with, event
 from eventstore.views import answered
 from projections.audit.coverage import bears_message
 from projections.context.build import part_of, parts_from
 from projections.context.cursor import Standpoint, path
-from projections.context.parts import Part
+from projections.context.parts import Part, view_of_part
 from projections.continuation import repeats_nothing
 from projections.tokens import Counter
 from projections.usage import FAILED, measured
@@ -71,13 +71,14 @@ def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
     """
     if not at.leaf:
         return Window(items=())
-    in_effect = header_of(snapshot.frame(at.session, at.leaf)).compaction_seq
+    in_effect = event(snapshot, at.session, at.leaf).compaction_seq
     if not in_effect:
         first, summary = 1, None
     else:
-        compaction = decode(snapshot.frame(at.session, in_effect), at.session)
+        compaction = event(snapshot, at.session, in_effect)
         first = compaction.target_seq or compaction.seq + 1
-        summary = _summary(snapshot, at, compaction)
+        part = part_of(compaction)
+        summary = view_of_part(part).text if part else ""
     entries = path(snapshot, at, first=first)
     parts = parts_from(snapshot, at, first)
     open_until = _open_until(parts)
@@ -101,14 +102,12 @@ def has_open_calls(parts: Sequence[Part]) -> bool:
 
 def is_compacted(snapshot: Snapshot, at: Standpoint) -> bool:
     """Whether nothing that bears a message follows the compaction in effect but what was appended with it."""
-    compaction = header_of(snapshot.frame(at.session, at.leaf)).compaction_seq if at.leaf else 0
+    compaction = event(snapshot, at.session, at.leaf).compaction_seq if at.leaf else 0
     if not compaction:
         return False
-    own = append_at(compaction, lambda seq: snapshot.frame(at.session, seq))
-    return all(
-        append_of(frame, header_of(frame)) == own or not bears_message(decode(frame, at.session))
-        for frame in snapshot.path(at.session, at.leaf, first=compaction)
-    )
+    own = append_with(snapshot, at.session, compaction)
+    behind = paths.path(snapshot, at.session, at.leaf, first=compaction)
+    return all(entry.append == own or not bears_message(entry) for entry in behind)
 
 
 def _measured(entries: Sequence[Event], compaction: int) -> int | None:
@@ -119,11 +118,6 @@ def _measured(entries: Sequence[Event], compaction: int) -> int | None:
             if usage is not None:
                 return usage.prompt or usage.total
     return None
-
-
-def _summary(snapshot: Snapshot, at: Standpoint, compaction: Event) -> str:
-    part = part_of(snapshot.frame(at.session, compaction.seq))
-    return view_of_message(part.raw).text if part else ""
 
 
 def _items(
@@ -154,7 +148,7 @@ def _open_until(parts: Sequence[Part]) -> list[int]:
     A call of the newest answer that has no result yet may still get one: it is open to the end and beyond,
     unless the answer failed.
     """
-    views = [view_of_message(part.raw) for part in parts]
+    views = [view_of_part(part) for part in parts]
     until = [-1] * len(views)
     results = answered(views)
     for result, caller in results.items():

@@ -6,7 +6,7 @@ from typing import Final
 
 # A kind's place in this tuple is its code on disk: append only, never reorder.
 # Code 0 stands for every kind that is not listed; such a frame carries the kind's own tag.
-_CODED: Final = (
+KINDS: Final = (
     "",
     "message",
     "model_change",
@@ -32,7 +32,7 @@ _CODED: Final = (
 )
 """Nothing writes `reset_boundary` and `repair` any more: their codes stay theirs, stored ones are read as they are."""
 
-CODE_OF_KIND: Final = {kind: code for code, kind in enumerate(_CODED) if kind}
+CODE_OF_KIND: Final = {kind: code for code, kind in enumerate(KINDS) if kind}
 
 MESSAGE: Final = CODE_OF_KIND["message"]
 MODEL_CHANGE: Final = CODE_OF_KIND["model_change"]
@@ -53,7 +53,7 @@ OFF_PATH: Final = frozenset(
 
 def kind_of_code(code: int) -> str:
     """The kind that a code on disk stands for; "" for 0, whose tag is in the frame."""
-    return _CODED[code]
+    return KINDS[code]
 
 
 def is_entry(kind: str) -> bool:

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
-from eventstore.frame import decode
 from eventstore.log import EventLog, Snapshot
+from eventstore.paths import event
 from projections.audit.coverage import covered
 from projections.context.build import context_at
 from projections.context.cursor import Leaf, Standpoint, path, stand
@@ -131,6 +131,6 @@ def _summarized(snapshot: Snapshot, at: Standpoint, context: Context) -> set[int
             found |= each.summarized | {each.compaction.seq}
     for part in context.parts:
         if part.kind == "branch_summary":
-            event = decode(snapshot.frame(at.session, part.seq), at.session)
-            found |= {entry.seq for entry in left_entries(event, snapshot)}
+            summary = event(snapshot, at.session, part.seq).decode()
+            found |= {entry.seq for entry in left_entries(summary, snapshot)}
     return found

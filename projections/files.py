@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import msgspec
 
+from eventstore import paths
 from eventstore.event import Event
 from eventstore.formats import view_of, view_of_event
-from eventstore.frame import Buffer, decode, role_of
 from eventstore.javascript import utf16_order
-from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE
 from eventstore.log import EventLog, Snapshot
+from eventstore.paths import LazyEvent
 from eventstore.records import FileOperations
 from eventstore.views import ToolCall
 from projections.context.cursor import Leaf, Standpoint, stand
@@ -43,7 +43,7 @@ PATCHES: Final = frozenset({"apply_patch", "patch"})
 
 PATH_ARGUMENTS: Final = ("path", "file_path", "filePath", "notebook_path")
 _EDITED: Final = ("path", "old_path", "new_path")
-_SUMMARIES: Final = (COMPACTION, BRANCH_SUMMARY)
+_SUMMARIES: Final = ("compaction", "branch_summary")
 _PATCH: Final = b"*** Begin Patch"
 _PATCH_HEADER: Final = re.compile(
     r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE
@@ -85,12 +85,12 @@ def file_operations(
 
 def files_at(snapshot: Snapshot, at: Standpoint) -> FileSets:
     """The files that the path to a leaf touched; what can touch none is not decoded."""
-    frames = snapshot.path(at.session, at.leaf)
-    return files_of((decode(frame, at.session) for frame in frames if _may_touch(frame)), snapshot)
+    entries = paths.path(snapshot, at.session, at.leaf)
+    return files_of((entry.decode() for entry in entries if _may_touch(entry)), snapshot)
 
 
-def _may_touch(frame: Buffer) -> bool:
-    return frame[1] in _SUMMARIES or (frame[1] == MESSAGE and role_of(frame) == "assistant")
+def _may_touch(entry: LazyEvent) -> bool:
+    return entry.kind in _SUMMARIES or (entry.kind == "message" and entry.role == "assistant")
 
 
 def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
@@ -124,7 +124,7 @@ def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
 
 
 def _has_messages_above(event: Event, snapshot: Snapshot) -> bool:
-    return any(frame[1] == MESSAGE for frame in snapshot.path(event.session, event.parent_seq))
+    return any(paths.path_of_kinds(snapshot, event.session, event.parent_seq, {"message"}))
 
 
 def called_files(call: ToolCall) -> tuple[list[str], list[str]]:
@@ -188,10 +188,10 @@ def left_entries(event: Event, snapshot: Snapshot) -> list[Event]:
     seq = snapshot.locate(event.session, said.left) if said and said.left else event.seq - 1
     if seq > event.seq:
         return []
-    while seq and not (entry := decode(snapshot.frame(event.session, seq), event.session)).is_entry:
+    while seq and not (entry := paths.event(snapshot, event.session, seq)).is_entry:
         seq = entry.parent_seq
     if not seq:
         return []
-    own = {decode(frame, event.session).seq for frame in snapshot.path(event.session, event.parent_seq)}
-    away = [decode(frame, event.session) for frame in snapshot.path(event.session, seq)]
-    return [entry for entry in away if entry.seq not in own]
+    own = {entry.seq for entry in paths.path(snapshot, event.session, event.parent_seq)}
+    branch = paths.path(snapshot, event.session, seq)
+    return [entry.decode() for entry in branch if entry.seq not in own]

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from eventstore.frame import body_of, header_of, kind_of
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
+from eventstore.paths import path_of_kinds
 from projections.context.cursor import Standpoint
 
 _KIND: Final = "session_init"
@@ -32,9 +32,8 @@ def harness_prompt(snapshot: Snapshot, at: Standpoint) -> HarnessPrompt:
     names, of which no request can be made; a list of definitions, each with `name` and `input_schema`, counts.
     """
     found = b""
-    for frame in snapshot.path(at.session, at.leaf):
-        if kind_of(frame, header_of(frame)) == _KIND:
-            found = bytes(body_of(frame))
+    for entry in path_of_kinds(snapshot, at.session, at.leaf, {_KIND}):
+        found = entry.body
     record = tolerant_json(found) if found else {}
     if not isinstance(record, dict):
         return HarnessPrompt()

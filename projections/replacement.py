@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from eventstore.event import Event
-from eventstore.frame import decode
 from eventstore.log import Snapshot
+from eventstore.paths import events
 from projections.context.build import context_at
 from projections.context.cursor import Standpoint
 from projections.context.parts import Context, Part
@@ -76,8 +76,7 @@ def end_of_change(event: Event, snapshot: Snapshot, at: Standpoint) -> int:
     end = event.seq
     if event.kind != "compaction" or not event.cause:
         return end
-    for frame in snapshot.frames(event.session, first=event.seq + 1, last=at.as_of):
-        entry = decode(frame, event.session)
+    for entry in events(snapshot, event.session, first=event.seq + 1, last=at.as_of):
         if entry.cause != event.cause or entry.kind == "compaction" or entry.role == "assistant":
             break
         if entry.is_entry:

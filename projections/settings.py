@@ -7,10 +7,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from eventstore.frame import Buffer, body_of, digest_of, pointers_of, span_of
 from eventstore.javascript import TooDeepError, stringify, tolerant_json
-from eventstore.kinds import MODEL_CHANGE
 from eventstore.log import EventLog, Snapshot
+from eventstore.paths import LazyEvent, event
 from projections.context.cursor import Leaf, stand
 from projections.memo import Memo
 
@@ -58,14 +57,13 @@ def settings(
 
 def settings_at(snapshot: Snapshot, session: str, leaf: int) -> Settings:
     """The settings at an entry by its number; 0 is the root."""
-    model, thinking = _frames(snapshot, session, snapshot.frame(session, leaf) if leaf else None)
-    return _read(model, thinking)
+    return _read(*_entries(snapshot, event(snapshot, session, leaf) if leaf else None))
 
 
-def settings_json(snapshot: Snapshot, session: str, leaf: Buffer | None) -> bytes:
-    """The settings at an entry, by its frame (None: the root), as the JSON object that stands in a pi context."""
-    model, thinking = _frames(snapshot, session, leaf)
-    key = (model and digest_of(model), thinking and digest_of(thinking))
+def settings_json(snapshot: Snapshot, leaf: LazyEvent | None) -> bytes:
+    """The settings at an entry (None: the root), as the JSON object that stands in a context."""
+    model, thinking = _entries(snapshot, leaf)
+    key = (model and model.digest, thinking and thinking.digest)
     return _JSON.get(key, lambda: encoded(_read(model, thinking)))
 
 
@@ -81,42 +79,41 @@ def encoded(settings: Settings) -> bytes:
         return stringify(msgspec.to_builtins(settings)).encode()
 
 
-def _frames(snapshot: Snapshot, session: str, leaf: Buffer | None) -> tuple[Buffer | None, Buffer | None]:
-    """The frames of the entries that name model and thinking level, None where none does."""
+def _entries(snapshot: Snapshot, leaf: LazyEvent | None) -> tuple[LazyEvent | None, LazyEvent | None]:
+    """The entries that name model and thinking level, None where none does."""
     if leaf is None:
         return None, None
-    _, _, _, _, _, model, thinking, _ = pointers_of(leaf)
+    model, thinking = leaf.model_seq, leaf.thinking_seq
     return (
-        snapshot.frame(session, model) if model else None,
-        snapshot.frame(session, thinking) if thinking else None,
+        event(snapshot, leaf.session, model) if model else None,
+        event(snapshot, leaf.session, thinking) if thinking else None,
     )
 
 
-def _read(model: Buffer | None, thinking: Buffer | None) -> Settings:
-    level = "off" if thinking is None else _names(body_of(thinking)).thinkingLevel
+def _read(model: LazyEvent | None, thinking: LazyEvent | None) -> Settings:
+    level = "off" if thinking is None else _names(thinking.body).thinkingLevel
     return Settings(thinking_level=level, model=None if model is None else _model(model))
 
 
-def _model(frame: Buffer) -> Model:
-    if frame[1] == MODEL_CHANGE:
-        names = _names(body_of(frame))
+def _model(entry: LazyEvent) -> Model:
+    if entry.kind == "model_change":
+        names = _names(entry.body)
         return Model(provider=names.provider, model_id=names.modelId)
-    names = _message_names(frame)
+    names = _message_names(entry)
     return Model(provider=names.provider, model_id=names.model)
 
 
-def _names(record: Buffer) -> _Names:
+def _names(record: bytes) -> _Names:
     try:
         return _decode_names(record)
     except RecursionError:
         raise TooDeepError from None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.convert(tolerant_json(bytes(record)), _Names)
+        return msgspec.convert(tolerant_json(record), _Names)
 
 
-def _message_names(frame: Buffer) -> _Names:
-    start, stop = span_of(frame)
-    if stop:
-        return _names(frame[start:stop])
-    message = tolerant_json(bytes(body_of(frame))).get("message")
-    return msgspec.convert(message, _Names) if isinstance(message, dict) else _Names()
+def _message_names(entry: LazyEvent) -> _Names:
+    if message := entry.message:
+        return _names(message)
+    decoded = tolerant_json(entry.body).get("message")
+    return msgspec.convert(decoded, _Names) if isinstance(decoded, dict) else _Names()

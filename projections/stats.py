@@ -6,8 +6,8 @@ from collections import Counter
 
 import msgspec
 
-from eventstore.frame import body_of, header_of, kind_of
 from eventstore.log import EventLog, Snapshot
+from eventstore.paths import events
 
 
 class KindStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,19 +28,18 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def stats(log: EventLog | Snapshot) -> Stats:
-    """Count what a log holds. Reads every frame."""
-    events: Counter[str] = Counter()
+    """Count what a log holds. Reads every event."""
+    counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     with log.snapshot() as snapshot:
         heads = list(snapshot.heads())
         for head in heads:
-            for frame in snapshot.frames(head.name):
-                kind = kind_of(frame, header_of(frame))
-                events[kind] += 1
-                sizes[kind] += len(body_of(frame))
+            for event in events(snapshot, head.name):
+                counts[event.kind] += 1
+                sizes[event.kind] += event.body_size
     return Stats(
         sessions=len(heads),
-        events=events.total(),
+        events=counts.total(),
         body_bytes=sizes.total(),
-        kinds=[KindStats(kind=kind, events=events[kind], bytes=size) for kind, size in sizes.most_common()],
+        kinds=[KindStats(kind=kind, events=counts[kind], bytes=size) for kind, size in sizes.most_common()],
     )

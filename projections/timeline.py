@@ -69,8 +69,7 @@ def timeline(
         parts = [
             part
             for event in entries
-            if bears_message(event)
-            and (part := part_of(snapshot.frame(session, event.seq), changed=observed.get(event.seq, ())))
+            if bears_message(event) and (part := part_of(event, changed=observed.get(event.seq, ())))
         ]
         # All at once: what a counter makes, it keeps in the log.
         counts = dict(zip((part.seq for part in parts), tokens.count(parts), strict=True))

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from eventstore.event import ROLES
 from eventstore.formats import view_of_event
-from eventstore.frame import body_of, decode, header_of
 from eventstore.javascript import tolerant_json, trim
-from eventstore.kinds import SESSION_INFO
 from eventstore.log import EventLog, Snapshot
+from eventstore.paths import event, events, events_of_kinds
 from projections.continuation import is_continuation
-
-_USER: Final = ROLES.index("user")
 
 
 def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
@@ -24,17 +18,11 @@ def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -
         head = snapshot.head(session)
         seq = head.info_seq
         if as_of is not None and seq > as_of:
-            seq = next(
-                (
-                    header_of(frame).seq
-                    for frame in snapshot.frames(session, last=as_of, backward=True)
-                    if frame[1] == SESSION_INFO
-                ),
-                0,
-            )
+            newest_first = events_of_kinds(snapshot, session, {"session_info"}, last=as_of, backward=True)
+            seq = next((info.seq for info in newest_first), 0)
         if not seq:
             return ""
-        name = tolerant_json(bytes(body_of(snapshot.frame(session, seq)))).get("name")
+        name = tolerant_json(event(snapshot, session, seq).body).get("name")
         return trim(name) if isinstance(name, str) else ""
 
 
@@ -47,9 +35,8 @@ def first_request(log: EventLog | Snapshot, session: str, *, as_of: int | None =
         head = snapshot.head(session)
         if not head.user_seq or (as_of is not None and head.user_seq > as_of):
             return ""
-        for frame in snapshot.frames(session, first=head.user_seq, last=as_of):
-            event = decode(frame, session) if header_of(frame).role == _USER else None
-            if event and event.is_entry and not is_continuation(event):
-                message = view_of_event(event)
+        for each in events(snapshot, session, first=head.user_seq, last=as_of):
+            if each.role == "user" and each.is_entry and not is_continuation(request := each.decode()):
+                message = view_of_event(request)
                 return " ".join(message.text.split()) if message else ""
         return ""

@@ -15,11 +15,10 @@ import msgspec
 from eventstore.chain import payload_digest
 from eventstore.errors import NotFoundError
 from eventstore.estimates import IMAGE_TOKENS, fragments
-from eventstore.formats import view_of_message
 from eventstore.javascript import utf8_length, utf16_length
 from eventstore.log import EventLog
-from eventstore.views import Image
-from projections.context.parts import Part
+from eventstore.views import Image, Message
+from projections.context.parts import Part, view_of_part
 from projections.settings import Model
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def _counts(parts: Iterable[Part], vocabulary: tiktoken.Encoding, log: EventLog 
     for part, key in zip(parts, keys, strict=True):
         count = kept.get(key, fresh.get(key))
         if count is None:
-            count = fresh[key] = count_message(part.raw, vocabulary)
+            count = fresh[key] = count_message(view_of_part(part), vocabulary)
         counts.append(count)
     if log is not None and fresh:
         log.keep((key, count.to_bytes(4, "big")) for key, count in fresh.items())
@@ -127,9 +126,8 @@ def _kept(keys: list[bytes], log: EventLog | None) -> dict[bytes, int]:
         return {key: int.from_bytes(value, "big") for key, value in found if value is not None}
 
 
-def count_message(raw: bytes, vocabulary: tiktoken.Encoding) -> int:
+def count_message(view: Message, vocabulary: tiktoken.Encoding) -> int:
     """Tokens of a message: each text, thought, tool name and argument object by itself, an image as 1,200."""
-    view = view_of_message(raw)
     # encode_ordinary: session text may hold what looks like a special token, and is text.
     texts = sum(len(vocabulary.encode_ordinary(text)) for text in fragments(view))
     return texts + IMAGE_TOKENS * sum(isinstance(block, Image) for block in view.blocks)

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from eventstore.formats import view_of_message
 from eventstore.javascript import cut_utf16, key_order, stringify, utf16_length
 from eventstore.views import Image, Message, Opaque, Text, Thinking, ToolCall, shell_text
-from projections.context.parts import Context, Part
+from projections.context.parts import Context, Part, view_of_part
 from projections.placements import stand_in
 
 
@@ -53,7 +52,7 @@ def transcript(context: Context) -> str:
 
 
 def _blocks_of(part: Part) -> Iterator[str]:
-    blocks = _blocks(view_of_message(part.raw))
+    blocks = _blocks(view_of_part(part))
     return (block.replace(_USER, CONTINUATION, 1) for block in blocks) if part.continues else blocks
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from eventstore.event import Event
-from eventstore.frame import decode
 from eventstore.javascript import tolerant_json
 from eventstore.log import EventLog, Snapshot
+from eventstore.paths import events
 from projections.context.cursor import stand
 
 
@@ -100,6 +100,6 @@ def tree(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) ->
     with log.snapshot() as snapshot:
         at = stand(snapshot, session, as_of=as_of)
         fold = TreeFold()
-        for frame in snapshot.frames(session, last=at.as_of):
-            fold.apply(decode(frame, session))
+        for event in events(snapshot, session, last=at.as_of):
+            fold.apply(event.decode())
         return fold.view()

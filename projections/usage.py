@@ -7,19 +7,16 @@ from typing import Final
 
 import msgspec
 
-from eventstore.event import ROLES, Event
-from eventstore.formats import view_of_event, view_of_message
-from eventstore.frame import decode, header_of
-from eventstore.kinds import REWRITE
+from eventstore.event import Event
+from eventstore.formats import view_of_event
 from eventstore.log import Snapshot
-from eventstore.undo import in_effect
+from eventstore.paths import event, events, in_effect_on
 from eventstore.views import Message, Usage
 from projections.context.build import context_at
 from projections.context.cursor import Standpoint
-from projections.context.parts import Context
+from projections.context.parts import Context, view_of_part
 from projections.tokens import Counter
 
-_ASSISTANT: Final = ROLES.index("assistant")
 FAILED: Final = frozenset({"aborted", "error"})
 """Stop reasons of calls that did not go through."""
 CUT_OFF: Final = "length"
@@ -43,12 +40,12 @@ def paid(message: Message) -> Usage | None:
 
 def assistant_messages(snapshot: Snapshot, at: Standpoint) -> Iterator[tuple[Event, Message]]:
     """The assistant's messages of every branch, in order of the log, each once."""
-    for frame in snapshot.frames(at.session, last=at.as_of):
-        if header_of(frame).role == _ASSISTANT:
-            event = decode(frame, at.session)
-            view = view_of_event(event)
+    for each in events(snapshot, at.session, last=at.as_of):
+        if each.role == "assistant":
+            entry = each.decode()
+            view = view_of_event(entry)
             if view is not None:
-                yield event, view
+                yield entry, view
 
 
 class ContextSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -100,23 +97,23 @@ def context_size(
 
 
 def _newest_measured(snapshot: Snapshot, at: Standpoint, context: Context) -> tuple[int | None, int]:
-    in_effect_here = header_of(snapshot.frame(at.session, at.leaf)).compaction_seq if at.leaf else 0
+    in_effect_here = event(snapshot, at.session, at.leaf).compaction_seq if at.leaf else 0
     for place in range(len(context.parts) - 1, -1, -1):
         part = context.parts[place]
         if part.role != "assistant":
             continue
-        event = decode(snapshot.frame(at.session, part.seq), at.session)
-        usage = measured(view_of_message(part.raw))
-        if usage is not None and event.compaction_seq == in_effect_here:
+        usage = measured(view_of_part(part))
+        if usage is None or part.session != at.session:
+            continue
+        if event(snapshot, at.session, part.seq).compaction_seq == in_effect_here:
             return place, usage.total
     return None, 0
 
 
 def _saved(snapshot: Snapshot, at: Standpoint, measured_at: int, now: int, tokens: Counter) -> int:
     """What rewrites since a measured call took away of what it measured, which is `now` so many tokens."""
-    frames = list(snapshot.path(at.session, at.leaf, first=measured_at + 1))
-    effective = in_effect(reversed(frames), lambda seq: snapshot.frame(at.session, seq))
-    if not any(head.kind == REWRITE for _, head in effective):
+    effective = in_effect_on(snapshot, at.session, at.leaf, first=measured_at + 1)
+    if not any(entry.kind == "rewrite" for entry in effective):
         return 0
     then = sum(tokens.count(context_at(snapshot, at.at(measured_at)).parts))
     return max(then - now, 0)

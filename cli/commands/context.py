@@ -71,10 +71,10 @@ def print_context(out: Console, context: Context, tokens: Counter, *, is_full: b
 
 
 def _body(part: Part, *, is_full: bool) -> str:
-    from eventstore.formats import view_of_message
+    from projections.context.parts import view_of_part
     from projections.transcript import message_text
 
-    lines = message_text(view_of_message(part.raw)).splitlines()
+    lines = message_text(view_of_part(part)).splitlines()
     if is_full or len(lines) <= _LINES:
         return "\n".join(line if is_full else _cut(line) for line in lines)
     return "\n".join(map(_cut, lines[:_LINES])) + f"\n… {counted(len(lines) - _LINES, 'more line')} (--full)"
@@ -199,7 +199,7 @@ def command(
     from cli.options import text_of
     from cli.output import console, echo_json, echo_json_bytes, echo_transcript, paged
     from cli.store import opened_session, resolve_leaf
-    from projections.context.build import build_context
+    from projections.context.build import build_context, harness_json
     from projections.requests import request
     from projections.tokens import counter as counter_named
     from projections.transcript import transcript
@@ -225,7 +225,7 @@ def command(
         elif as_json:
             echo_json(context_json(context, counter_named(counter, log=log)))
         elif form == "pi":
-            echo_json_bytes(context.pi_json())
+            echo_json_bytes(harness_json(context))
         elif form == "transcript":
             echo_transcript(transcript(context))
         else:

@@ -55,12 +55,10 @@ def command(
 
 def _label(snapshot: Snapshot, session: str, target: str) -> str | None:
     """The label that an entry has."""
-    from eventstore.frame import decode, header_of
-    from eventstore.kinds import CODE_OF_KIND
+    from eventstore.paths import events_of_kinds
     from projections.tree import LabelFold
 
-    fold, code = LabelFold(), CODE_OF_KIND["label"]
-    for frame in snapshot.frames(session):
-        if header_of(frame).kind == code:
-            fold.apply(decode(frame, session))
+    fold = LabelFold()
+    for event in events_of_kinds(snapshot, session, {"label"}):
+        fold.apply(event.decode())
     return fold.labels.get(target)

@@ -83,13 +83,12 @@ def _check_named(snapshot: Snapshot, session: str, *, kind: tuple[str, ...], rol
     """Raise NotFoundError for a kind or a role that nobody knows and the session does not have."""
     from eventstore.errors import NotFoundError
     from eventstore.event import ROLES
-    from eventstore.frame import decode
+    from eventstore.paths import events
 
     for what, names, known in (("kind", kind, set(CODE_OF_KIND)), ("role", role, set(ROLES))):
         if set(names) <= known:
             continue
-        events = (decode(frame, session) for frame in snapshot.frames(session))
-        there = {getattr(event, what) for event in events} - {""}
+        there = {getattr(event, what) for event in events(snapshot, session)} - {""}
         for name in names:
             if name not in known | there:
                 raise NotFoundError(f"{what} of events", name, f"the session has {', '.join(sorted(there))}")
@@ -106,10 +105,10 @@ def _chosen(
     last: int | None,
     reverse: bool,
 ) -> Iterator[Event]:
-    from eventstore.frame import decode
+    from eventstore.paths import events
 
-    for frame in snapshot.frames(session, first=first, last=last, backward=reverse):
-        event = decode(frame, session)
+    for found in events(snapshot, session, first=first, last=last, backward=reverse):
+        event = found.decode()
         if (
             (not kind or event.kind in kind)
             and (not role or event.role in role)

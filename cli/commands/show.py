@@ -52,12 +52,12 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
     from cli.commands.log import event_json
     from cli.output import console, echo_bytes, echo_json, paged, unbroken, yes_or_no
     from cli.store import opened_session, resolve_event
-    from eventstore.frame import decode
+    from eventstore import paths
     from eventstore.javascript import tolerant_json
 
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
         event_id = resolve_event(snapshot, name, event)
-        found = decode(snapshot.frame(name, snapshot.locate(name, event_id)), name)
+        found = paths.event(snapshot, name, snapshot.locate(name, event_id)).decode()
         record = None if raw else tolerant_json(found.body)
     if raw:
         echo_bytes(found.body + b"\n")

@@ -162,12 +162,12 @@ def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Co
 
 def _made_by(log: EventLog, session: str, done: Compacted) -> str:
     """Policy, template and who answered, by the compaction's own record; less where nobody was asked."""
-    from eventstore.frame import body_of
     from eventstore.javascript import tolerant_json
+    from eventstore.paths import event
 
     with log.snapshot() as snapshot:
-        found = snapshot.frame(session, snapshot.locate(session, done.events[0]))
-        record = tolerant_json(bytes(body_of(found)))
+        found = event(snapshot, session, snapshot.locate(session, done.events[0]))
+        record = tolerant_json(found.body)
     requests = record.get("request", {}).get("requests", [])
     answered = dict.fromkeys(_who(each) for each in requests if "answer" in each)
     return made_by(record["policy"], record.get("template", "").partition("@")[0], list(answered))

@@ -209,11 +209,10 @@ class _Drawing:
         return sorted(ids, key=self._main.__contains__)
 
     def _event(self, node_id: str) -> Event:
-        from eventstore.frame import decode
+        from eventstore.paths import event
 
-        return decode(
-            self._snapshot.frame(self._session, self._snapshot.locate(self._session, node_id)), self._session
-        )
+        seq = self._snapshot.locate(self._session, node_id)
+        return event(self._snapshot, self._session, seq).decode()
 
     def _is_worth_a_line(self, node: Node, event: Event) -> bool:
         return (

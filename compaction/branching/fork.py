@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
 
 import msgspec
 
+from eventstore import paths
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent, epoch_milliseconds, random_id
 from eventstore.formats.refold.events import compose
-from eventstore.frame import Buffer, decode, header_of
 from eventstore.javascript import tolerant_json
-from eventstore.kinds import CODE_OF_KIND, OBSERVED_REWRITE, UNDONE, is_entry
+from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Snapshot
+from eventstore.paths import entry_id
 from eventstore.records import Link
-from eventstore.undo import append_at
-from projections.context.cursor import Leaf, Standpoint, entry_id, stand
-
-_LABEL: Final = CODE_OF_KIND["label"]
+from projections.context.cursor import Leaf, Standpoint, stand
 
 
 class Forked(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,9 +93,8 @@ def _taken(name: str) -> BadInputError:
 def _entries(snapshot: Snapshot, at: Standpoint, *, is_whole: bool) -> set[int]:
     """The numbers of the entries of a path, or of the whole tree."""
     if not is_whole:
-        return {header_of(frame).seq for frame in snapshot.path(at.session, at.leaf)}
-    heads = map(header_of, snapshot.frames(at.session))
-    return {head.seq for head in heads if not head.flags & Flag.OFF_PATH}
+        return {entry.seq for entry in paths.path(snapshot, at.session, at.leaf)}
+    return {each.seq for each in paths.events(snapshot, at.session) if each.is_entry}
 
 
 def _with_what_undos_reach(snapshot: Snapshot, session: str, kept: set[int]) -> set[int]:
@@ -107,28 +103,23 @@ def _with_what_undos_reach(snapshot: Snapshot, session: str, kept: set[int]) -> 
     An undo names one event of an append and undoes all of it. Where the one that it names lies on another
     branch, it comes along, or the undo would reach nothing.
     """
-
-    def read(seq: int) -> Buffer:
-        return snapshot.frame(session, seq)
-
-    heads = (header_of(read(seq)) for seq in kept)
-    named = {head.target_seq for head in heads if head.kind == UNDONE} - kept - {0}
+    entries = [paths.event(snapshot, session, seq) for seq in kept]
+    named = {entry.target_seq for entry in entries if entry.kind == "undone"} - kept - {0}
     if not named:
         return kept
-    appends = {append_at(seq, read) for seq in kept}
-    reached = {seq for seq in named if append_at(seq, read) in appends}
-    above = {header_of(frame).seq for seq in reached for frame in snapshot.path(session, seq)}
+    appends = {entry.append for entry in entries}
+    reached = {seq for seq in named if paths.append_with(snapshot, session, seq) in appends}
+    above = {entry.seq for seq in reached for entry in paths.path(snapshot, session, seq)}
     return kept | reached | above
 
 
 def _copies(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator[NewEvent]:
     """The kept entries, and what their harness changed of them later, in order."""
-    for frame in snapshot.frames(session):
-        head = header_of(frame)
-        is_of_kept = head.kind == OBSERVED_REWRITE and head.target_seq in kept
-        if head.seq in kept or is_of_kept:
-            event = decode(frame, session)
-            target = entry_id(snapshot, session, head.target_seq) if head.target_seq in kept else None
+    for each in paths.events(snapshot, session):
+        is_of_kept = each.target_seq in kept
+        if each.seq in kept or (is_of_kept and each.kind == "observed_rewrite"):
+            event = each.decode()
+            target = entry_id(snapshot, session, event.target_seq) if is_of_kept else None
             yield _copy(event, parent=event.parent, target=target)
 
 
@@ -139,10 +130,8 @@ def _set_elsewhere(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator
     """
     newest: dict[str, Event] = {}
     labelled_within: set[str] = set()
-    for frame in snapshot.frames(session):
-        if header_of(frame).kind != _LABEL:
-            continue
-        event = decode(frame, session)
+    for label in paths.events_of_kinds(snapshot, session, {"label"}):
+        event = label.decode()
         target = tolerant_json(event.body).get("targetId")
         if isinstance(target, str) and snapshot.locate(session, target) in kept:
             newest[target] = event
@@ -155,7 +144,7 @@ def _set_elsewhere(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator
     ]
     info_seq = snapshot.head(session).info_seq
     if info_seq and info_seq not in kept:
-        event = decode(snapshot.frame(session, info_seq), session)
+        event = paths.event(snapshot, session, info_seq).decode()
         found.append((info_seq, _copy(event, parent=Parent.LEAF, target=None)))
     return (copy for _, copy in sorted(found, key=lambda each: each[0]))
 

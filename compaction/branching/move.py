@@ -18,18 +18,16 @@ from eventstore.errors import BadInputError, RefoldError
 from eventstore.event import Parent
 from eventstore.files.sources import observed_rewrites
 from eventstore.formats import view_of_event
-from eventstore.frame import decode, header_of
-from eventstore.kinds import CODE_OF_KIND
 from eventstore.log import EventLog, Snapshot
+from eventstore.paths import entry_id, event, path
 from eventstore.records import Attempt, Decision, DecisionOutcome, Label, LeafMoved, Record
 from eventstore.writing import SessionWriter, until_ours
 from projections.audit.coverage import bears_message
-from projections.context.cursor import Leaf, Standpoint, entry_id, stand
+from projections.context.cursor import Leaf, Standpoint, stand
 from projections.files import files_of
 from projections.tokens import Counter
 
 GREW: Final = "the branch has grown meanwhile"
-_SAYS_NOTHING: Final = frozenset(CODE_OF_KIND[kind] for kind in SAYS_NOTHING)
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,14 +63,13 @@ def plan_move(log: EventLog | Snapshot, session: str, target: Leaf) -> Move:
     """
     with checked(log) as snapshot:
         here, there = stand(snapshot, session), stand(snapshot, session, leaf=target)
-        shared = {header_of(frame).seq for frame in snapshot.path(session, there.leaf)}
+        shared = {entry.seq for entry in path(snapshot, session, there.leaf)}
         ancestor, left = 0, []
-        for frame in snapshot.path(session, here.leaf):
-            seq = header_of(frame).seq
-            if seq in shared:
-                ancestor = seq
+        for entry in path(snapshot, session, here.leaf):
+            if entry.seq in shared:
+                ancestor = entry.seq
             else:
-                left.append(decode(frame, session))
+                left.append(entry.decode())
         new_leaf, editor_text = there.leaf, None
         if there.leaf and there.leaf != here.leaf:
             new_leaf, editor_text = _landing(snapshot, there)
@@ -90,7 +87,7 @@ def plan_move(log: EventLog | Snapshot, session: str, target: Leaf) -> Move:
 
 def _landing(snapshot: Snapshot, there: Standpoint) -> tuple[int, str | None]:
     """The leaf, by its number, of one who goes to an entry, and the text that is handed back."""
-    entry = decode(snapshot.frame(there.session, there.leaf), there.session)
+    entry = event(snapshot, there.session, there.leaf).decode()
     if not (entry.kind == "custom_message" or (entry.kind == "message" and entry.role == "user")):
         return entry.seq, None
     if there.has_observed:
@@ -102,8 +99,8 @@ def _landing(snapshot: Snapshot, there: Standpoint) -> tuple[int, str | None]:
 
 def _place(snapshot: Snapshot, session: str, seq: int) -> int:
     """The entry, by its number, that one stands at who stands at this one."""
-    while seq and (head := header_of(snapshot.frame(session, seq))).kind in _SAYS_NOTHING:
-        seq = head.parent_seq
+    while seq and (entry := event(snapshot, session, seq)).kind in SAYS_NOTHING:
+        seq = entry.parent_seq
     return seq
 
 

@@ -20,10 +20,11 @@ from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Event
 from eventstore.files.sources import observed_rewrites
 from eventstore.log import Snapshot
+from eventstore.paths import entry_id
 from eventstore.records import BranchSummary
 from eventstore.writing import SessionWriter
 from projections.context.build import part_of
-from projections.context.cursor import Leaf, entry_id, path, stand
+from projections.context.cursor import Leaf, path, stand
 from projections.context.parts import Part
 from projections.files import files_of
 from projections.tokens import Counter
@@ -165,8 +166,7 @@ def summarize_branch(
         observed = observed_rewrites(snapshot, writer.session)
         parts: dict[int, Part] = {}
         for entry in left:
-            frame = snapshot.frame(writer.session, entry.seq)
-            part = part_of(frame, changed=observed.get(entry.seq, ()))
+            part = part_of(entry, changed=observed.get(entry.seq, ()))
             if part is not None:
                 parts[entry.seq] = part
         places = with_session(sources, snapshot, stand(snapshot, writer.session))

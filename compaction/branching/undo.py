@@ -10,17 +10,15 @@ import msgspec
 from eventstore.errors import BadInputError, NotFoundError, no_event, shell_command
 from eventstore.event import Event, Parent
 from eventstore.formats.refold.events import compose
-from eventstore.frame import Buffer, decode, header_of
 from eventstore.javascript import tolerant_json
-from eventstore.kinds import CODE_OF_KIND, COMPACTION, UNDONE, kind_of_code
 from eventstore.log import EventLog, Snapshot
+from eventstore.paths import LazyEvent, append_with, entry_id, event, events_of_kinds, in_effect_on, path
+from eventstore.preview import Prospect
 from eventstore.records import FORMAT, Label, Undone
-from eventstore.undo import append_at, append_of, in_effect
 from eventstore.writing import SessionWriter, until_ours
 from projections.context.build import context_at
-from projections.context.cursor import entry_id, stand
+from projections.context.cursor import stand
 from projections.context.parts import Context
-from projections.context.preview import Prospect
 from projections.tree import LabelFold
 
 PRODUCED: Final = frozenset({"compaction", "rewrite", "branch_summary", "leaf_moved"})
@@ -32,7 +30,6 @@ _MOVES_ALONE: Final = _MOVES | {_UNDONE}
 """Kinds of entries of which nothing is left to undo once the session has gone on from where they led."""
 _NOTHING_BUILT: Final = frozenset({"label", "session_info", _UNDONE})
 """Kinds of entries that may follow a move which is undone: nobody has gone on from where it led."""
-_LABEL: Final = CODE_OF_KIND["label"]
 
 
 class Undo(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,25 +108,23 @@ class _Branch:
 
     def __init__(self, snapshot: Snapshot, session: str) -> None:
         self._snapshot, self._session = snapshot, session
-        self._frames = list(snapshot.path(session, stand(snapshot, session).leaf))
-        self._newest_first = [head for _, head in in_effect(reversed(self._frames), self._read)]
-
-    def _read(self, seq: int) -> Buffer:
-        return self._snapshot.frame(self._session, seq)
+        leaf = stand(snapshot, session).leaf
+        self._path = list(path(snapshot, session, leaf))
+        self._newest_first = list(in_effect_on(snapshot, session, leaf))
 
     def _event(self, seq: int) -> Event:
-        return decode(self._read(seq), self._session)
+        return event(self._snapshot, self._session, seq).decode()
 
     def newest(self) -> tuple[Event, ...]:
         """The newest append that refold wrote and that can be undone."""
         imported: Event | None = None
-        for head in self._newest_first:
-            if kind_of_code(head.kind) in PRODUCED:
-                entries = self._append_with(head.seq)
+        for entry in self._newest_first:
+            if entry.kind in PRODUCED:
+                entries = self._append_with(entry.seq)
                 if self._objection(entries) is None:
                     if entries[0].format == FORMAT:
                         return entries
-                    imported = imported or self._event(head.seq)
+                    imported = imported or entry.decode()
         if imported is not None:
             raise NotFoundError(
                 "compaction, rewrite or move to undo in session",
@@ -154,7 +149,7 @@ class _Branch:
         undo_of_it = self._undo_of(seq)
         if undo_of_it is not None:
             raise BadInputError(where, "is undone already", f"undo {undo_of_it!r} to have it back")
-        if all(header_of(frame).seq != seq for frame in self._frames):
+        if all(entry.seq != seq for entry in self._path):
             remedy = f"go there first: {shell_command('go', self._session, target)}"
             raise BadInputError(where, "lies on another branch", remedy)
         entries = self._append_with(seq)
@@ -165,18 +160,15 @@ class _Branch:
 
     def _append_with(self, seq: int) -> tuple[Event, ...]:
         """The entries of the path that came with one of them, oldest first."""
-        append = append_at(seq, self._read)
-        of_it = (frame for frame in self._frames if append_of(frame, header_of(frame)) == append)
-        return tuple(decode(frame, self._session) for frame in of_it)
+        append = append_with(self._snapshot, self._session, seq)
+        return tuple(entry.decode() for entry in self._path if entry.append == append)
 
     def _undo_of(self, seq: int) -> str | None:
         """The id of the undo in effect that has put an entry out of effect, of a move also from where it led away."""
-        append = append_at(seq, self._read)
-        undos = (head for head in self._newest_first if head.kind == UNDONE)
+        append = append_with(self._snapshot, self._session, seq)
+        undos = (entry for entry in self._newest_first if entry.kind == _UNDONE and entry.target_seq)
         found = (
-            self._event(head.seq).id
-            for head in undos
-            if head.target_seq and append_at(head.target_seq, self._read) == append
+            undo.id for undo in undos if append_with(self._snapshot, self._session, undo.target_seq) == append
         )
         return next(found, None)
 
@@ -191,7 +183,7 @@ class _Branch:
             )
         where = f"{main.kind} {main.id!r}"
         compactions = {entry.seq for entry in entries if entry.kind == "compaction"}
-        newest = next((head.seq for head in self._newest_first if head.kind == COMPACTION), 0)
+        newest = next((entry.seq for entry in self._newest_first if entry.kind == "compaction"), 0)
         if compactions and newest not in compactions:
             problem = "a newer compaction is in effect"
             return BadInputError(where, problem, f"undo {self._event(newest).id!r} first")
@@ -215,8 +207,8 @@ class _Branch:
     def _is_followed(self, entries: tuple[Event, ...]) -> bool:
         """Whether anybody has built on an append."""
         own = {entry.seq for entry in entries}
-        later = (head for head in self._newest_first if head.seq > entries[0].seq and head.seq not in own)
-        return any(kind_of_code(head.kind) not in _NOTHING_BUILT for head in later)
+        later = (entry for entry in self._newest_first if entry.seq > entries[0].seq and entry.seq not in own)
+        return any(entry.kind not in _NOTHING_BUILT for entry in later)
 
     def undo_of(self, entries: tuple[Event, ...]) -> Undo:
         """The undo of an append that can be undone."""
@@ -245,19 +237,17 @@ def _labels_before(snapshot: Snapshot, entries: tuple[Event, ...]) -> Iterator[L
     before = LabelFold()
     if not labelled:
         return
-    for frame in snapshot.frames(entries[0].session):
-        seq = header_of(frame).seq
-        if frame[1] != _LABEL or seq in own:
+    for label in events_of_kinds(snapshot, entries[0].session, {"label"}):
+        if label.seq in own:
             continue
-        event = decode(frame, entries[0].session)
-        if seq < entries[0].seq:
-            before.apply(event)
+        if label.seq < entries[0].seq:
+            before.apply(label.decode())
         else:
-            labelled.discard(_labelled(event))
+            labelled.discard(_labelled(label))
     for target in sorted(labelled):
         yield Label(target_id=target, label=before.labels.get(target, ""))
 
 
-def _labelled(entry: Event) -> str:
+def _labelled(entry: Event | LazyEvent) -> str:
     target = tolerant_json(entry.body).get("targetId")
     return target if isinstance(target, str) else ""

@@ -12,17 +12,17 @@ from compaction.window import is_compacted
 from eventstore.checked import checked
 from eventstore.errors import NotFoundError, VersionConflictError
 from eventstore.event import Event
-from eventstore.formats import view_of_event, view_of_message
-from eventstore.frame import decode, header_of
+from eventstore.formats import view_of_event
 from eventstore.javascript import stringify
 from eventstore.log import Snapshot
+from eventstore.paths import event, events
 from eventstore.records import MessageRecord, Shown
 from eventstore.views import Message, ToolCall
 from eventstore.writing import SessionWriter, until_ours
 from projections.audit.coverage import bears_message
 from projections.context.build import build_context
 from projections.context.cursor import stand
-from projections.context.parts import Part
+from projections.context.parts import Part, view_of_part
 from projections.settings import settings_at
 from projections.usage import CUT_OFF, FAILED
 
@@ -104,10 +104,10 @@ def failed_before_compaction(snapshot: Snapshot, session: str) -> bool:
     at = stand(snapshot, session)
     if not is_compacted(snapshot, at):
         return False
-    compaction = header_of(snapshot.frame(session, at.leaf)).compaction_seq
-    earlier = snapshot.frames(session, last=compaction - 1, backward=True)
-    messages = filter(bears_message, (decode(frame, session) for frame in earlier))
-    answer = _answer(next(messages, None))
+    compaction = event(snapshot, session, at.leaf).compaction_seq
+    earlier = events(snapshot, session, last=compaction - 1, backward=True)
+    newest = next(filter(bears_message, earlier), None)
+    answer = _answer(newest.decode() if newest else None)
     return answer is not None and answer.stop_reason == _FAILED
 
 
@@ -121,7 +121,7 @@ def _telling(snapshot: Snapshot, session: str, seq: int) -> Event | None:
 
 
 def _entry(snapshot: Snapshot, session: str, seq: int) -> Event | None:
-    return decode(snapshot.frame(session, seq), session) if seq else None
+    return event(snapshot, session, seq).decode() if seq else None
 
 
 def _answer(entry: Event | None) -> Message | None:
@@ -152,7 +152,7 @@ def compact_calls(parts: Sequence[Part]) -> Asked | None:
     """
     answered: set[str] = set()
     for part in reversed(parts):
-        message = view_of_message(part.raw)
+        message = view_of_part(part)
         if message.role == "toolResult":
             answered.add(message.tool_call_id)
             continue

@@ -8,10 +8,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from eventstore.event import Flag
-from eventstore.frame import Buffer, body_of, header_of, kind_of
-from eventstore.kinds import COMPACTION
 from eventstore.log import Snapshot
+from eventstore.paths import LazyEvent, event, events
 from eventstore.records import Attempt, Decision, DecisionOutcome, record_of
 from eventstore.writing import SessionWriter
 
@@ -87,31 +85,31 @@ def decisions(snapshot: Snapshot, session: str) -> Iterator[tuple[int, Decision]
     head = snapshot.head(session)
     seq, behind = head.leaf, head.version + 1
     while True:
-        for frame in reversed(_asides(snapshot, session, seq, behind)):
-            decision = _decided(frame)
+        for aside in reversed(_asides(snapshot, session, seq, behind)):
+            decision = _decided(aside)
             if decision is not None:
-                yield header_of(frame).seq, decision
+                yield aside.seq, decision
         if not seq:
             return
-        entry = header_of(snapshot.frame(session, seq))
-        if entry.kind == COMPACTION:
+        entry = event(snapshot, session, seq)
+        if entry.kind == "compaction":
             return
         seq, behind = entry.parent_seq, seq
 
 
-def _asides(snapshot: Snapshot, session: str, seq: int, behind: int) -> list[Buffer]:
+def _asides(snapshot: Snapshot, session: str, seq: int, behind: int) -> list[LazyEvent]:
     """What was put down, beside the tree, while the session stood at an entry; the next of its branch is `behind`."""
     if seq + 1 == behind:
         return []
-    frames = snapshot.frames(session, first=seq + 1, last=behind - 1)
-    return list(takewhile(lambda frame: header_of(frame).flags & Flag.OFF_PATH, frames))
+    behind_it = events(snapshot, session, first=seq + 1, last=behind - 1)
+    return list(takewhile(lambda each: not each.is_entry, behind_it))
 
 
-def _decided(frame: Buffer) -> Decision | None:
-    kind = kind_of(frame, header_of(frame))
+def _decided(event: LazyEvent) -> Decision | None:
+    kind = event.kind
     if kind not in ("decision", "attempt"):
         return None
-    record = record_of(kind, bytes(body_of(frame)))
+    record = record_of(kind, event.body)
     if isinstance(record, Attempt) and record.request.get("reason") == _MANUAL:
         return Decision(outcome=DecisionOutcome.FAILED, reason=record.error, numbers={"reason": _MANUAL})
     return record if isinstance(record, Decision) else None

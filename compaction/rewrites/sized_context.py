@@ -8,11 +8,10 @@ from typing import Final
 import msgspec
 
 from eventstore.estimates import fragments
-from eventstore.formats import view_of_message
 from eventstore.records import Shown
 from eventstore.views import Message, ToolCall
 from projections.context.overlay import overlaid
-from projections.context.parts import Fate, Part
+from projections.context.parts import Fate, Part, view_of_part
 from projections.files import PATH_ARGUMENTS
 from projections.tokens import Counter
 
@@ -118,7 +117,7 @@ def _with_sizes(parts: Sequence[Part], counts: Sequence[int]) -> Iterator[SizedM
     behind = sum(counts)
     calls: dict[str, ToolCall] = {}
     for part, count in zip(parts, counts, strict=True):
-        message = view_of_message(part.raw)
+        message = view_of_part(part)
         behind -= count
         calls.update((call.id, call) for call in message.tool_calls)
         call = calls.get(message.tool_call_id) if message.role == "toolResult" else None

@@ -23,13 +23,14 @@ from compaction.summarizers.refusals import (
 from compaction.summarizers.transport import Line, cancellable
 from eventstore.errors import BadInputError
 from eventstore.event import epoch_milliseconds
-from eventstore.formats import view_of_message
 from eventstore.javascript import stringify
+from eventstore.records import FORMAT
 from eventstore.views import Message, Thinking, Usage
-from projections.context.parts import Context, Fate, Part
+from projections.context.parts import Context, Fate, Part, view_of_part
 from projections.requests import Request, request
 from projections.requests.anthropic.validator.schema import Rule
 from projections.requests.base import Violation
+from projections.rules import rules_of_format
 from projections.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> 
             session="",
             leaf=None,
             as_of=0,
-            rules="pi",
+            rules=rules_of_format(FORMAT).name,
             parts=(*prompt.prefix, _said(prompt.text)),
             settings=Settings(),
         ),
@@ -87,7 +88,17 @@ def _refusal(violations: Sequence[Violation]) -> str:
 
 def _said(text: str) -> Part:
     raw = stringify({"role": "user", "content": text}).encode()
-    return Part(seq=0, id="prompt", kind="message", role="user", fate=Fate.INJECTED, raw=raw, utf16=0, utf8=0)
+    return Part(
+        seq=0,
+        id="prompt",
+        kind="message",
+        role="user",
+        fate=Fate.INJECTED,
+        raw=raw,
+        format=FORMAT,
+        utf16=0,
+        utf8=0,
+    )
 
 
 _CUT: Final = ("max_tokens", "model_context_window_exceeded")
@@ -167,7 +178,7 @@ def may_be_cached(prompt: Prompt, *, model: str, now: int) -> bool:
     """
     if not prompt.is_live or not prompt.tools or prompt.forbids_tools:
         return False
-    said = ((part, view_of_message(part.raw)) for part in reversed(prompt.prefix))
+    said = ((part, view_of_part(part)) for part in reversed(prompt.prefix))
     newest = next(((part, message) for part, message in said if message.role == "assistant"), None)
     if newest is None:
         return False

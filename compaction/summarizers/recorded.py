@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation, SummarizerError
-from eventstore.frame import body_of, header_of, kind_of
 from eventstore.javascript import tolerant_json
 from eventstore.log import EventLog, Head, Snapshot
+from eventstore.paths import events_of_kinds
 
 _HOLDERS: Final = {
     "compaction": "request",
@@ -74,9 +74,7 @@ class _Answers:
 
 
 def _requests(snapshot: Snapshot, session: str, *, first: int) -> Iterator[dict[str, Any]]:
-    for frame in snapshot.frames(session, first=first):
-        kind = kind_of(frame, header_of(frame))
-        if kind in _HOLDERS:
-            told = tolerant_json(bytes(body_of(frame))).get(_HOLDERS[kind])
-            made = told.get("requests") if isinstance(told, dict) else None
-            yield from (each for each in made if isinstance(each, dict)) if isinstance(made, list) else ()
+    for event in events_of_kinds(snapshot, session, _HOLDERS, first=first):
+        told = tolerant_json(event.body).get(_HOLDERS[event.kind])
+        made = told.get("requests") if isinstance(told, dict) else None
+        yield from (each for each in made if isinstance(each, dict)) if isinstance(made, list) else ()

@@ -21,9 +21,9 @@ from compaction.part import Positive
 from compaction.validation import FaultyInputError, check
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.javascript import tolerant_json
-from eventstore.kinds import CUSTOM
 from eventstore.log import Snapshot
-from projections.context.cursor import Standpoint, entries_of
+from eventstore.paths import path_of_kinds
+from projections.context.cursor import Standpoint
 
 FENCE: Final = "+++"
 _FRONT_MATTER: Final = re.compile(
@@ -226,7 +226,7 @@ def from_plugins() -> list[Source]:
 def from_session(snapshot: Snapshot, at: Standpoint) -> Source:
     """Templates of a session's own: the newest `custom` entry of the path that names each."""
     texts: dict[str, tuple[str, Any]] = {}
-    for entry in entries_of(snapshot, at, CUSTOM):
+    for entry in path_of_kinds(snapshot, at.session, at.leaf, {"custom"}):
         record = tolerant_json(entry.body)
         data = record.get("data")
         if record.get("customType") == IN_SESSION and isinstance(data, dict):

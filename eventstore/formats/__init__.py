@@ -53,11 +53,11 @@ def facts_of_body(format: str, kind: str, body: bytes) -> Facts:
     return format_of(format).facts(format, kind, body)
 
 
-def view_of_message(message: bytes) -> Message:
-    """The view of a message as it stands in a context: its JSON in its harness's shape."""
-    return pi.FORMAT.message(message)
+def view_of_message(message: bytes, format: str) -> Message:
+    """The view of a message as it stands in a context: its JSON in the shape of a format, as "pi/3"."""
+    return format_of(format).message(message)
 
 
-def payloads_of_message(message: bytes) -> list[Payload]:
+def payloads_of_message(message: bytes, format: str) -> list[Payload]:
     """What the view of a message in a context leaves out, block for block; nothing where its content is a text."""
-    return pi.FORMAT.payloads(message)
+    return format_of(format).payloads(message)

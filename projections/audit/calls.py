@@ -160,11 +160,7 @@ def _own_parts(
 ) -> dict[int, tuple[Part, int]]:
     """What each entry shows where nothing but itself has a say in it, with its tokens."""
     observed = observed_rewrites(snapshot, at.session, as_of=at.as_of)
-    shown = (
-        part_of(snapshot.frame(at.session, entry.seq), changed=observed.get(entry.seq, ()))
-        for entry in entries
-        if bears_message(entry)
-    )
+    shown = (part_of(entry, changed=observed.get(entry.seq, ())) for entry in entries if bears_message(entry))
     parts = [part for part in shown if part is not None]
     # All at once: what a counter makes, it keeps in the log.
     return {part.seq: (part, size) for part, size in zip(parts, tokens.count(parts), strict=True)}

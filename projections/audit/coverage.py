@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from eventstore.event import Event
-from eventstore.javascript import tolerant_json
+from eventstore.paths import LazyEvent
+from projections.rules import rules_of_format
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,17 +27,15 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 def covered(entries: Sequence[Event]) -> Iterator[Coverage]:
     """The coverage of each compaction on a path, oldest first.
 
-    A window ends before the first kept entry, or at the compaction where it kept nothing. It begins at the
-    root, or where the compaction in effect before it left off, for which harnesses had two rules: at that one's first
-    kept entry (pi 0.73, oh-my-pi 18, refold), or behind that compaction itself, so that what it had kept
-    went into no summary (pi before it tracked files, oh-my-pi 17; told by records without `details`).
+    A window ends before the first kept entry, or at the compaction where it kept nothing. Where it begins, the rules
+    of its harness say.
     """
     compactions: dict[int, Event] = {}
     in_effect = 0
     messages = [entry.seq for entry in entries if bears_message(entry)]
     for event in entries:
         if event.kind == "compaction":
-            start = _window_start(event, compactions.get(in_effect))
+            start = rules_of_format(event.format).window_start(event, compactions.get(in_effect))
             end = event.target_seq or event.seq
             yield Coverage(
                 compaction=event,
@@ -48,14 +47,6 @@ def covered(entries: Sequence[Event]) -> Iterator[Coverage]:
         in_effect = event.compaction_seq
 
 
-def _window_start(event: Event, previous: Event | None) -> int:
-    if previous is None:
-        return 0
-    if "details" in tolerant_json(event.body) or event.format == "refold/1":
-        return previous.target_seq or previous.seq
-    return previous.seq
-
-
-def bears_message(entry: Event) -> bool:
+def bears_message(entry: Event | LazyEvent) -> bool:
     """Whether an entry is a message to the model, or becomes one. Compactions are summaries, not messages."""
     return entry.role != "" and entry.kind != "compaction"

@@ -12,9 +12,9 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from eventstore.estimates import fragments
-from eventstore.formats import view_of_event, view_of_message
+from eventstore.formats import view_of_event
 from projections.audit.measure import Shape, share_of
-from projections.context.parts import Part
+from projections.context.parts import Part, view_of_part
 from projections.mentions.instructions import instructions_in, is_instruction
 from projections.mentions.prose import sentences
 from projections.replacement import Replacement
@@ -239,7 +239,7 @@ class _Said(NamedTuple):
 def _said(parts: Iterable[Part]) -> Iterator[_Said]:
     for part in parts:
         if part.role == "user":
-            yield _Said(part.id, part.seq, view_of_message(part.raw).text)
+            yield _Said(part.id, part.seq, view_of_part(part).text)
 
 
 def _said_before(replacement: Replacement) -> Iterator[_Said]:
@@ -282,6 +282,6 @@ def _compared(sentence: str) -> frozenset[str]:
 def _sentences(parts: Iterable[Part]) -> Iterator[str]:
     """The sentences of all that a model reads in messages, code and output, too."""
     for part in parts:
-        view = view_of_message(part.raw)
+        view = view_of_part(part)
         for text in () if view.shell and view.shell.excluded else fragments(view):
             yield from sentences(_LINE_END.split(text))

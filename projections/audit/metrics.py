@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from eventstore.event import Event
-from eventstore.formats import view_of, view_of_message
+from eventstore.formats import view_of
 from projections.audit.cache import Cache, cache
 from projections.audit.calls import Request
 from projections.audit.cost import Cost, cost
@@ -19,7 +19,7 @@ from projections.audit.measure import Shape, Size, size
 from projections.audit.prices import Prices
 from projections.audit.rework import Regret, regret
 from projections.audit.summary_text import TURN_PREFIX, Growth, Sections, growth, sections
-from projections.context.parts import Part
+from projections.context.parts import Part, view_of_part
 from projections.mentions.message_facts import Holdings
 from projections.replacement import Replacement
 from projections.tokens import Counter
@@ -84,7 +84,7 @@ def _sections(summary: str, event: Event) -> Sections:
 
 
 def _text(part: Part | None) -> str | None:
-    return None if part is None else view_of_message(part.raw).text
+    return None if part is None else view_of_part(part).text
 
 
 class Measured(Protocol):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from eventstore.event import Event, Flag
+from eventstore.event import Event
 from eventstore.files.sources import earlier_generation
 from eventstore.formats import view_of, view_of_event
 from eventstore.formats.base import BranchView, CompactionView
-from eventstore.frame import decode, header_of
 from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
+from eventstore.paths import event as event_at
+from eventstore.paths import events, in_effect_on
 from eventstore.records import FileOperations, Rewrite, record_of
-from eventstore.undo import in_effect
 from eventstore.views import Usage
 from projections.audit.cache import CacheHistory, cache_history
 from projections.audit.calls import Request, requests
@@ -24,7 +24,7 @@ from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
 from projections.context.along import ContextsAlong
 from projections.context.build import context_at
-from projections.context.cursor import Leaf, Standpoint, stand
+from projections.context.cursor import Leaf, Standpoint, path, stand
 from projections.context.parts import Context
 from projections.files import FileSets, claimed_files, files_of, left_entries
 from projections.mentions.message_facts import Holdings
@@ -232,18 +232,16 @@ def audit(
 
 def _entries(snapshot: Snapshot, at: Standpoint) -> int:
     head = snapshot.head(at.session)
-    later = snapshot.frames(at.session, first=at.as_of + 1)
-    return head.entries - sum(not header_of(frame).flags & Flag.OFF_PATH for frame in later)
+    return head.entries - sum(event.is_entry for event in events(snapshot, at.session, first=at.as_of + 1))
 
 
 def _other_tips(snapshot: Snapshot, at: Standpoint) -> list[int]:
     """Entries without children, newest first."""
     tips: set[int] = set()
-    for frame in snapshot.frames(at.session, last=at.as_of):
-        head = header_of(frame)
-        if not head.flags & Flag.OFF_PATH:
-            tips.discard(head.parent_seq)
-            tips.add(head.seq)
+    for each in events(snapshot, at.session, last=at.as_of):
+        if each.is_entry:
+            tips.discard(each.parent_seq)
+            tips.add(each.seq)
     return sorted(tips - {at.leaf}, reverse=True)
 
 
@@ -256,11 +254,9 @@ class _Branch:
         self._snapshot, self._at, self._tokens = snapshot, at, tokens
         self._holdings, self._prices = holdings, prices
         self.calls = requests(snapshot, at, tokens)
-        frames = list(snapshot.path(at.session, at.leaf))
-        self.entries = [decode(frame, at.session) for frame in frames]
+        self.entries = path(snapshot, at)
         self._contexts = ContextsAlong(snapshot, at, self.entries)
-        effective = in_effect(reversed(frames), lambda seq: snapshot.frame(at.session, seq))
-        self._effective = {head.seq for _, head in effective}
+        self._effective = {entry.seq for entry in in_effect_on(snapshot, at.session, at.leaf)}
         self._coverage = {each.compaction.seq: each for each in covered(self.entries)}
         self._appended_with: dict[int, str] = {}
         self._files_before = dict(self._fold_files({each.end for each in self._coverage.values()}))
@@ -365,7 +361,7 @@ class _Branch:
 
     def _usage(self, seq: int, *, under: int) -> Usage | None:
         """The usage of a call; None where another compaction was in effect: that call measured another context."""
-        event = decode(self._snapshot.frame(self._at.session, seq), self._at.session)
+        event = event_at(self._snapshot, self._at.session, seq).decode()
         is_of_context = event.role == "assistant" and event.compaction_seq == under
         view = view_of_event(event) if is_of_context else None
         return measured(view) if view else None

@@ -8,23 +8,26 @@ from itertools import chain
 from eventstore.event import Event
 from eventstore.files.sources import observed_rewrites
 from eventstore.log import Snapshot
+from eventstore.paths import event
 from eventstore.records import Rewrite, Shown, record_of
 from projections.audit.coverage import bears_message
-from projections.context.build import context_at, part_of
+from projections.context.build import context_at, parts_of
 from projections.context.cursor import Standpoint
+from projections.context.overlay import overlaid
 from projections.context.parts import Context, Part
-from projections.rules import rules_named
+from projections.rules import rules_at
 from projections.settings import settings_at
 
 _FOLDED_ANEW = frozenset({"compaction", "undone"})
 
 
 class ContextsAlong:
-    """The contexts at the entries of a path, by pi's rules.
+    """The contexts at the entries of a path.
 
     Asked for in order, each is what stands above with what its entry adds or shows otherwise, so that all of them
     together cost little more than the longest. A compaction and an undo begin anew, and so does a rewrite that has
-    one message stand for several; what is not ahead on the path is folded by itself.
+    one message stand for several; what is not ahead on the path is folded by itself, as everything is
+    where the harness's rules arrange parts.
     """
 
     def __init__(self, snapshot: Snapshot, at: Standpoint, entries: Sequence[Event]) -> None:
@@ -32,14 +35,27 @@ class ContextsAlong:
         self._snapshot, self._at, self._entries = snapshot, at, entries
         self._observed = observed_rewrites(snapshot, at.session, as_of=at.as_of) if at.has_observed else {}
         self._seqs = frozenset(entry.seq for entry in entries)
+        self._rules = rules_at(snapshot, event(snapshot, at.session, at.leaf) if at.leaf else None)
+        self._is_incremental = not self._rules.arranges and not self._has_prefix()
         self._places: dict[str, int] = {}
         self._not_yet: set[str] = set()
         self._parts: list[Part] = []
         self._next = 0
 
+    def _has_prefix(self) -> bool:
+        """Return True if the path goes on from an entry of another session."""
+        if not self._entries:
+            return False
+        root = event(self._snapshot, self._at.session, self._entries[0].seq)
+        return self._rules.select(self._snapshot, root).prefix is not None
+
     def at(self, seq: int) -> Context:
         """The context at an entry of the session, by its number; 0 is the root."""
-        if seq not in self._seqs or (self._next and seq < self._entries[self._next - 1].seq):
+        if (
+            not self._is_incremental
+            or seq not in self._seqs
+            or (self._next and seq < self._entries[self._next - 1].seq)
+        ):
             return context_at(self._snapshot, self._at.at(seq))
         while not self._next or self._entries[self._next - 1].seq < seq:
             self._add(self._entries[self._next])
@@ -49,7 +65,7 @@ class ContextsAlong:
             session=entry.session,
             leaf=entry.id,
             as_of=self._at.as_of,
-            rules="pi",
+            rules=self._rules.name,
             parts=tuple(self._parts),
             settings=settings_at(self._snapshot, entry.session, entry.seq),
         )
@@ -60,18 +76,18 @@ class ContextsAlong:
         elif entry.kind == "rewrite":
             self._rewrite(entry)
         elif bears_message(entry):
-            frame = self._snapshot.frame(entry.session, entry.seq)
-            part = part_of(frame, changed=self._observed.get(entry.seq, ()))
+            parts = parts_of(entry, changed=self._observed.get(entry.seq, ()))
             if entry.id in self._not_yet:
                 self._fold(entry)
-            elif part is not None:
-                self._places[part.id] = len(self._parts)
-                self._parts.append(part)
+            elif parts:
+                self._places[entry.id] = len(self._parts)
+                self._parts += parts
 
     def _fold(self, entry: Event) -> None:
         self._parts = list(context_at(self._snapshot, self._at.at(entry.seq)).parts)
         # No rewrite shows a summary otherwise.
-        self._places = {part.id: place for place, part in enumerate(self._parts) if part.kind != "compaction"}
+        places = reversed(list(enumerate(self._parts)))
+        self._places = {part.id: place for place, part in places if part.kind != "compaction"}
 
     def _rewrite(self, entry: Event) -> None:
         record = record_of("rewrite", entry.body)
@@ -88,5 +104,10 @@ class ContextsAlong:
             else:
                 self._not_yet.add(shown.target)
         for place, changed in changes.items():
-            part = self._parts[place]
-            self._parts[place] = part.shown_otherwise(rules_named("pi").rewrite(part.raw, changed))
+            after = overlaid(self._parts[place : place + 1], changed)
+            if len(after) != 1 or self._parts[place].id in {
+                part.id for part in self._parts[place + 1 : place + 2]
+            }:
+                self._fold(entry)
+                return
+            self._parts[place] = after[0]

@@ -4,44 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import Final
 
+import msgspec
+
 from eventstore.checked import checked
-from eventstore.event import Flag
+from eventstore.errors import CorruptionError
+from eventstore.event import Event, Flag
 from eventstore.files.sources import observed_rewrites
-from eventstore.frame import (
-    Buffer,
-    Header,
-    body_of,
-    digest_of,
-    header_of,
-    kind_of,
-    names_of,
-    pointers_of,
-    role_of,
-    span_of,
-    time_of,
-)
-from eventstore.kinds import BRANCH_SUMMARY, COMPACTION, MESSAGE, REWRITE
 from eventstore.log import EventLog, Snapshot
-from eventstore.records import Rewrite, Shown, record_of
-from eventstore.undo import in_effect
+from eventstore.paths import LazyEvent, event, in_effect_on, messages_of_path, path
+from eventstore.records import FORMAT, Rewrite, Shown, record_of
 from projections.context.cursor import Leaf, Standpoint, stand
 from projections.context.overlay import NO_REWRITES, Rewrites
-from projections.context.parts import Context, Fate, Part, pi_json, told_of
+from projections.context.parts import Context, Fate, Part, told_of
 from projections.continuation import continues
 from projections.memo import Memo
-from projections.rules import rules_named
-from projections.rules.base import HarnessRules, ShowEntry
-from projections.settings import settings_at, settings_json
-
-_NOTHING: Final = b""
-"""In place of the message of an entry that after all shows none."""
-
-
-def _nothing(frame: Buffer, empty: list[Buffer]) -> bytes:
-    empty.append(frame)
-    return _NOTHING
+from projections.rules import rules_at, rules_named, rules_of_format
+from projections.rules.base import Rules, Selection
+from projections.settings import encoded, settings_at, settings_json
 
 
 def build_context(
@@ -50,236 +32,274 @@ def build_context(
     *,
     leaf: Leaf = None,
     as_of: int | None = None,
-    rules: str = "pi",
+    rules: str | None = None,
     verify: bool = True,
 ) -> Context:
     """Return the context at a leaf, as its harness built it, faults and all.
 
-    Its cost follows the context's size, not the history's. Every event that it is made of is checked; without
-    `verify` none is, which is for looking at a damaged store, not for a request or a summary. Raises NotFoundError,
-    and CorruptionError for an event that is not as it was appended.
+    `rules` are those of the session's harness unless others are named. The cost follows the context's size, not the
+    history's. Every event that it is made of is checked; without `verify` none is, which is for looking at a damaged
+    store, not for a request or a summary. Raises NotFoundError, and CorruptionError for an event that is not as it was
+    appended.
     """
     with checked(log) if verify else log.snapshot() as snapshot:
         return context_at(snapshot, stand(snapshot, session, leaf=leaf, as_of=as_of), rules=rules)
 
 
-def context_at(snapshot: Snapshot, at: Standpoint, *, rules: str = "pi") -> Context:
-    """The context at a standpoint. Raises NotFoundError for rules that are not there."""
-    parts = tuple(_part(frame, raw, fate) for frame, raw, fate in _shown(snapshot, at, rules_named(rules)))
-    leaf = snapshot.frame(at.session, at.leaf) if at.leaf else None
+def context_at(snapshot: Snapshot, at: Standpoint, *, rules: str | None = None) -> Context:
+    """Return the context at a standpoint. Raises NotFoundError for rules that are not there."""
+    leaf = _leaf(snapshot, at)
+    harness = _rules(snapshot, leaf, rules)
     return Context(
         session=at.session,
-        leaf=names_of(leaf, header_of(leaf))[0] if leaf is not None else None,
+        leaf=leaf.id if leaf else None,
         as_of=at.as_of,
-        rules=rules,
-        parts=parts,
+        rules=harness.name,
+        parts=_parts(snapshot, at, leaf, harness) if leaf else (),
         settings=settings_at(snapshot, at.session, at.leaf),
     )
 
 
+def harness_json(context: Context) -> bytes:
+    """Return a context as its harness gives it to itself, as JSON: messages and settings."""
+    return rules_named(context.rules).document(
+        [part.raw for part in context.parts], encoded(context.settings)
+    )
+
+
 def context_json(
-    log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None, rules: str = "pi"
+    log: EventLog | Snapshot,
+    session: str,
+    *,
+    leaf: Leaf = None,
+    as_of: int | None = None,
+    rules: str | None = None,
 ) -> bytes:
-    """`build_context(…).pi_json()` without the parts in between: stored bytes, sliced and joined once."""
-    harness = rules_named(rules)
+    """Return `harness_json(build_context(…))` without the parts in between: stored bytes, sliced and joined once."""
     with log.snapshot() as snapshot:
         at = stand(snapshot, session, leaf=leaf, as_of=as_of)
-        leaf_frame = snapshot.frame(session, at.leaf) if at.leaf else None
-        settings = settings_json(snapshot, session, leaf_frame)
-        compaction, frames, is_overlaid = _selected(snapshot, at, leaf_frame)
-        if is_overlaid:
-            return pi_json([raw for _, raw, _ in _shown(snapshot, at, harness)], settings)
-        # The loop that a rebuild's cost is made of: one unpacking and one slice a message, nothing else.
-        shown, empty = harness.shown, list[Buffer]()
-        messages = [
-            frame[start:stop] if stop else _shown_of_entry(frame, harness) or _nothing(frame, empty)
-            for frame in frames
-            for start, stop in (span_of(frame),)
-            if stop or frame[1] in shown
-        ]
-        if empty:
-            messages = [message for message in messages if message is not _NOTHING]
-        if compaction is not None:
-            messages.insert(0, _summary(compaction, harness))
-        return pi_json(messages, settings)
+        entry = _leaf(snapshot, at)
+        harness = _rules(snapshot, entry, rules)
+        settings = settings_json(snapshot, entry)
+        if entry is None:
+            return harness.document([], settings)
+        selected = harness.select(snapshot, entry)
+        if harness.arranges or selected.kept is not None or selected.prefix or _is_overlaid(at, entry):
+            return harness.document([part.raw for part in _parts(snapshot, at, entry, harness)], settings)
+        messages = messages_of_path(
+            snapshot, session, at.leaf, first=selected.first, kinds=_kinds(harness), show=_shown_of
+        )
+        if selected.compaction:
+            messages[:0] = _summary(selected.compaction)
+        return harness.document(messages, settings)
 
 
-def part_of(frame: Buffer, *, changed: Sequence[bytes] = (), rules: str = "pi") -> Part | None:
-    """What one entry shows by itself, were it the newest of a context; None for one that shows nothing.
+def parts_of(entry: Event | LazyEvent, *, changed: Sequence[bytes] = ()) -> list[Part]:
+    """Return what one entry shows by itself, were it the newest of a context.
 
     A compaction shows its summary. `changed` are the entry's observed rewrites.
     """
-    harness = rules_named(rules)
-    head = header_of(frame)
-    if head.kind == COMPACTION:
-        return _part(frame, _summary(frame, harness), Fate.SUMMARY)
-    message = _message_of(frame, head, changed, harness)
-    fate = Fate.REWRITTEN if changed else _fate(frame, head)
-    return None if message is None else _part(frame, message, fate)
+    if entry.kind == "compaction":
+        return _made(entry, _summary(entry), Fate.SUMMARY)
+    return _shown(entry, changed, (), Fate.REWRITTEN if changed else _fate(entry))
 
 
-def parts_from(
-    snapshot: Snapshot, at: Standpoint, first: int, *, rules: str = "pi", rewritten: bool = True
-) -> tuple[Part, ...]:
+def part_of(entry: Event | LazyEvent, *, changed: Sequence[bytes] = ()) -> Part | None:
+    """Return the first of `parts_of`, None for an entry that shows nothing."""
+    return next(iter(parts_of(entry, changed=changed)), None)
+
+
+def parts_from(snapshot: Snapshot, at: Standpoint, first: int, *, rewritten: bool = True) -> tuple[Part, ...]:
     """Return what a path shows from entry `first` on, whatever a compaction hides: what one from there keeps.
 
     Without `rewritten`, the messages are as the log has them: no rewrite is in effect.
     """
-    shown = _shown(snapshot, at, rules_named(rules), first=first, rewritten=rewritten)
-    return tuple(_part(frame, raw, fate) for frame, raw, fate in shown)
+    leaf = _leaf(snapshot, at)
+    if leaf is None:
+        return ()
+    harness = rules_at(snapshot, leaf)
+    parts = list(_selected(snapshot, at, leaf, Selection(first=first), rewritten=rewritten))
+    return tuple(harness.arrange(parts) if harness.arranges else parts)
+
+
+def _leaf(snapshot: Snapshot, at: Standpoint) -> LazyEvent | None:
+    return event(snapshot, at.session, at.leaf) if at.leaf else None
+
+
+def _rules(snapshot: Snapshot, leaf: LazyEvent | None, name: str | None) -> Rules:
+    return rules_at(snapshot, leaf) if name is None else rules_named(name)
+
+
+def _kinds(rules: Rules) -> frozenset[str]:
+    """Return the kinds that may show otherwise than stored in a session of these rules, refold's own among them."""
+    return rules.kinds | rules_of_format(FORMAT).kinds
+
+
+def _is_overlaid(at: Standpoint, leaf: LazyEvent) -> bool:
+    """Return True if a rewrite, an undo or a record that its harness changed may have a say in a context."""
+    return at.has_observed or Flag.OVERLAID in leaf.flags
+
+
+def _parts(
+    snapshot: Snapshot, at: Standpoint, leaf: LazyEvent, rules: Rules, behind: tuple[str, ...] = ()
+) -> tuple[Part, ...]:
+    """Return the parts of a context; `behind` are the sessions whose prefix it is."""
+    selected = rules.select(snapshot, leaf)
+    parts = list(_selected(snapshot, at, leaf, selected))
+    if selected.prefix:
+        session, entry = selected.prefix
+        behind = (*behind, at.session)
+        if session in behind:
+            raise CorruptionError(
+                at.session, at.leaf, f"its context begins in {session!r}, which begins in it"
+            )
+        there = stand(snapshot, session, leaf=entry)
+        end = _leaf(snapshot, there)
+        assert end is not None  # noqa: S101  an entry was named
+        parts[:0] = _parts(snapshot, there, end, rules_at(snapshot, end), behind)
+    return tuple(rules.arrange(parts) if rules.arranges else parts)
 
 
 def _selected(
-    snapshot: Snapshot, at: Standpoint, leaf: Buffer | None, first: int = 0
-) -> tuple[Buffer | None, Iterator[Buffer], bool]:
-    """The compaction in effect, the entries that may show, and whether anything else has a say in them.
+    snapshot: Snapshot, at: Standpoint, leaf: LazyEvent, selected: Selection, *, rewritten: bool = True
+) -> Iterator[Part]:
+    """Iterate over the parts of a session's own entries, as they come."""
+    compaction, kept = selected.compaction, selected.kept
+    rewrites, observed = NO_REWRITES, dict[int, list[bytes]]()
+    entries: Iterable[LazyEvent]
+    if _is_overlaid(at, leaf):
+        if at.has_observed:
+            observed = observed_rewrites(snapshot, at.session, as_of=at.as_of)
+        in_effect, entries = _rewrites_among(
+            in_effect_on(snapshot, at.session, at.leaf, first=selected.first)
+        )
+        rewrites = in_effect if rewritten else NO_REWRITES
+    else:
+        entries = path(snapshot, at.session, at.leaf, first=selected.first)
+    if compaction and kept is not None:
+        entries = [entry for entry in entries if entry.seq > compaction.seq or entry.id in kept]
+    due = compaction
+    for entry, span in rewrites.visible(entries, attrgetter("id")):
+        if due and (not selected.keeps_before or entry.seq > due.seq):
+            yield from _summarized(due, observed)
+            due = None
+        if span:
+            rules = rules_of_format(entry.format)
+            yield from _made(entry, span.messages(rules, entry.time), Fate.REWRITTEN)
+            continue
+        changed = observed.get(entry.seq, ())
+        changes = rewrites.changes.get(entry.id, ()) if rewrites.changes else ()
+        yield from _shown(entry, changed, changes, Fate.REWRITTEN if changed or changes else _fate(entry))
+    if due:
+        yield from _summarized(due, observed)
 
-    pi §buildSessionContext: the newest compaction's summary, then the path from its first kept entry on,
-    or only what follows it where that entry is not above it on the path. With `first`, the path from there
-    on, and no compaction.
-    """
-    if leaf is None:
-        return None, iter(()), False
-    _, flags, _, _, compaction_seq, _, _, _ = pointers_of(leaf)
-    is_overlaid = at.has_observed or flags & Flag.OVERLAID.value != 0
-    if first:
-        return None, snapshot.path(at.session, at.leaf, first=first), is_overlaid
-    if not compaction_seq:
-        return None, snapshot.path(at.session, at.leaf), is_overlaid
-    compaction = snapshot.frame(at.session, compaction_seq)
-    first = pointers_of(compaction)[-1] or compaction_seq + 1
-    return compaction, snapshot.path(at.session, at.leaf, first=first), is_overlaid
+
+def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterator[LazyEvent]]:
+    """Return the rewrites in effect on a path, and its other entries that are, from the root."""
+    rewrites: list[list[Shown]] = []
+    others: list[LazyEvent] = []
+    for entry in newest_first:
+        if entry.kind == "rewrite":
+            record = record_of("rewrite", entry.body)
+            assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
+            rewrites.append(record.targets)
+        else:
+            others.append(entry)
+    return Rewrites(chain.from_iterable(reversed(rewrites))), reversed(others)
+
+
+def _fate(entry: Event | LazyEvent) -> Fate:
+    """Return how an entry stands in a context whose message nothing changed."""
+    if entry.kind == "branch_summary":
+        return Fate.SUMMARY
+    return Fate.KEPT if entry.kind == "message" and not _continues(entry) else Fate.INJECTED
+
+
+def _continues(entry: Event | LazyEvent) -> bool:
+    return continues(entry.kind, entry.role, lambda: entry.body)
 
 
 def _shown(
-    snapshot: Snapshot, at: Standpoint, harness: HarnessRules, first: int = 0, *, rewritten: bool = True
-) -> Iterator[tuple[Buffer, bytes, Fate]]:
-    """The messages of a context with the frames they come from and their fates."""
-    leaf = snapshot.frame(at.session, at.leaf) if at.leaf else None
-    compaction, frames, is_overlaid = _selected(snapshot, at, leaf, first)
-    rewrites, observed = NO_REWRITES, dict[int, list[bytes]]()
-    if is_overlaid:
-        if at.has_observed:
-            observed = observed_rewrites(snapshot, at.session, as_of=at.as_of)
-        in_effect_there, frames = _rewrites_among(snapshot, at, frames)
-        rewrites = in_effect_there if rewritten else NO_REWRITES
-    if compaction is not None:
-        changed = observed.get(header_of(compaction).seq)
-        summary = harness.summary(changed[-1], time_of(compaction)) if changed else None
-        yield (
-            compaction,
-            summary or _summary(compaction, harness),
-            Fate.REWRITTEN if summary else Fate.SUMMARY,
-        )
-    for frame, span in rewrites.visible(frames, _id_of):
-        if span:
-            yield frame, span.message(harness, time_of(frame)), Fate.REWRITTEN
-            continue
-        head = header_of(frame)
-        changed = observed.get(head.seq)
-        message = _message_of(frame, head, changed or (), harness)
-        if message is None:
-            continue
-        changes = rewrites.changes.get(names_of(frame, head)[0]) if rewrites.changes else None
-        if changes and changed:
-            yield frame, harness.rewrite(message, changes), Fate.REWRITTEN
-        elif changes:
-            yield frame, _rewritten(frame, message, changes, harness), Fate.REWRITTEN
-        else:
-            yield frame, message, Fate.REWRITTEN if changed else _fate(frame, head)
-
-
-def _rewrites_among(
-    snapshot: Snapshot, at: Standpoint, path: Iterable[Buffer]
-) -> tuple[Rewrites, Iterator[Buffer]]:
-    """The rewrites in effect on a path, and its other entries that are."""
-    newest_first: list[list[Shown]] = []
-    others: list[Buffer] = []
-    for frame, head in in_effect(reversed(list(path)), lambda seq: snapshot.frame(at.session, seq)):
-        if head.kind == REWRITE:
-            record = record_of("rewrite", body_of(frame))
-            assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
-            newest_first.append(record.targets)
-        else:
-            others.append(frame)
-    return Rewrites(chain.from_iterable(reversed(newest_first))), reversed(others)
-
-
-def _id_of(frame: Buffer) -> str:
-    return names_of(frame, header_of(frame))[0]
-
-
-def _fate(frame: Buffer, head: Header) -> Fate:
-    """How an entry stands in a context whose message nothing changed."""
-    if head.kind == BRANCH_SUMMARY:
-        return Fate.SUMMARY
-    return Fate.KEPT if head.kind == MESSAGE and not _continues(frame, head) else Fate.INJECTED
-
-
-def _continues(frame: Buffer, head: Header) -> bool:
-    return continues(kind_of(frame, head), role_of(frame), lambda: bytes(body_of(frame)))
-
-
-def _rewritten(frame: Buffer, message: bytes, changes: list[Shown], harness: HarnessRules) -> bytes:
-    """A message as rewrites show it; contexts of one session ask for the same ones again and again."""
-    key = (harness.name, digest_of(frame), *((shown.shown, shown.block) for shown in changes))
-    return _REWRITTEN.get(key, lambda: harness.rewrite(message, changes))
-
-
-_REWRITTEN: Final = Memo[bytes]()
-
-
-def _summary(compaction: Buffer, harness: HarnessRules) -> bytes:
-    message = _SUMMARIES.get(
-        (harness.name, digest_of(compaction)), lambda: _from_record(compaction, harness.summary)
+    entry: Event | LazyEvent, changed: Sequence[bytes], changes: Sequence[Shown], fate: Fate
+) -> list[Part]:
+    """Return what an entry shows, as its harness changed it last, and as rewrites show it."""
+    rules = rules_of_format(entry.format)
+    stored = b"" if changed else entry.message
+    if stored:
+        messages: Sequence[bytes] = (stored,)
+    elif entry.kind in rules.kinds:
+        messages = rules.show(entry, changed[-1] if changed else entry.body)
+    else:
+        return []
+    if changes and not changed:
+        # Contexts of one session ask for the same ones again and again.
+        key = (entry.digest, *((change.shown, change.block) for change in changes))
+        messages = _REWRITTEN.get(key, lambda: rules.rewrite(messages, changes))
+    elif changes:
+        messages = rules.rewrite(messages, changes)
+    return (
+        [_part(entry, raw, fate, entry.format) for raw in messages]
+        if stored
+        else _made(entry, messages, fate)
     )
-    assert message is not None  # noqa: S101  a compaction in effect always shows
-    return message
 
 
-_SUMMARIES: Final = Memo[bytes | None]()
+_REWRITTEN: Final = Memo[Sequence[bytes]]()
 
 
-def _message_of(frame: Buffer, head: Header, changed: Sequence[bytes], harness: HarnessRules) -> bytes | None:
-    """What an entry shows, as its harness changed it last."""
-    if changed:
-        show = _show_of(frame, harness)
-        return show(changed[-1], time_of(frame)) if show else None
-    return bytes(frame[head.start : head.stop]) if head.stop else _shown_of_entry(frame, harness)
+def _shown_of(entry: LazyEvent) -> Sequence[bytes]:
+    """Return the messages of an entry whose record holds none that is shown as it is stored."""
+    rules = rules_of_format(entry.format)
+    return rules.show(entry, entry.body) if entry.kind in rules.kinds else ()
 
 
-def _shown_of_entry(frame: Buffer, harness: HarnessRules) -> bytes | None:
-    """The message of an entry that is not shown as it is stored."""
-    show = _show_of(frame, harness)
-    return _from_record(frame, show) if show else None
+def _summarized(compaction: LazyEvent, observed: dict[int, list[bytes]]) -> list[Part]:
+    """Return the summary of the compaction in effect, as its harness changed it last."""
+    changed = observed.get(compaction.seq)
+    if changed and (messages := rules_of_format(compaction.format).summary(compaction, changed[-1])):
+        return _made(compaction, messages, Fate.REWRITTEN)
+    return _made(compaction, _summary(compaction), Fate.SUMMARY)
 
 
-def _show_of(frame: Buffer, harness: HarnessRules) -> ShowEntry | None:
-    _, flags, *_ = pointers_of(frame)
-    is_migrated = flags & Flag.MIGRATED_ROLE.value
-    return harness.migrated if is_migrated else harness.shown.get(frame[1])
+def _summary(compaction: Event | LazyEvent) -> Sequence[bytes]:
+    rules = rules_of_format(compaction.format)
+    return _SUMMARIES.get(compaction.digest, lambda: rules.summary(compaction, compaction.body))
 
 
-def _from_record(frame: Buffer, show: ShowEntry) -> bytes | None:
-    return show(bytes(body_of(frame)), time_of(frame))
+_SUMMARIES: Final = Memo[Sequence[bytes]]()
 
 
-def _part(frame: Buffer, raw: bytes, fate: Fate) -> Part:
-    head = header_of(frame)
-    event_id, _ = names_of(frame, head)
-    role, utf16, utf8 = role_of(frame), head.utf16, head.utf8
-    if head.kind == COMPACTION:
+def _made(entry: Event | LazyEvent, messages: Sequence[bytes], fate: Fate) -> list[Part]:
+    """Return the parts of messages that the rules of an entry's format made of it."""
+    shape = rules_of_format(entry.format).format
+    parts = [_part(entry, raw, fate, shape) for raw in messages]
+    if len(parts) > 1:
+        return [_measured(part) for part in parts]
+    return parts
+
+
+def _measured(part: Part) -> Part:
+    """Return a part with the role and the estimates of its message, which are not those of its event."""
+    role, utf16, utf8 = told_of(part.raw, part.role, part.format)
+    return msgspec.structs.replace(part, role=role, utf16=utf16, utf8=utf8)
+
+
+def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate, format: str) -> Part:
+    kind, role, utf16, utf8 = entry.kind, entry.role, entry.utf16, entry.utf8
+    if kind == "compaction":
         role = "compactionSummary"
     if fate is Fate.REWRITTEN:
-        role, utf16, utf8 = told_of(raw, role)
+        role, utf16, utf8 = told_of(raw, role, format)
     return Part(
-        seq=head.seq,
-        id=event_id,
-        kind=kind_of(frame, head),
+        session=entry.session,
+        seq=entry.seq,
+        id=entry.id,
+        kind=kind,
         role=role,
         fate=fate,
         raw=raw,
+        format=format,
         utf16=utf16,
         utf8=utf8,
-        continues=_continues(frame, head),
+        continues=_continues(entry),
     )

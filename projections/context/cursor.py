@@ -8,10 +8,11 @@ from typing import Final, Literal
 
 import msgspec
 
-from eventstore.errors import CorruptionError, NotFoundError, no_event
-from eventstore.event import Event, Flag
-from eventstore.frame import decode, header_of, names_of
+from eventstore import paths
+from eventstore.errors import no_event
+from eventstore.event import Event
 from eventstore.log import Snapshot
+from eventstore.paths import entry_named
 
 
 class _Root(Enum):
@@ -58,46 +59,21 @@ def stand(snapshot: Snapshot, session: str, *, leaf: Leaf = None, as_of: int | N
         return at
     if leaf is ROOT:
         return at.at(0)
-    seq = snapshot.locate(session, leaf)
-    if not seq or seq > as_of:
-        raise no_event(session, leaf)
-    if header_of(snapshot.frame(session, seq)).flags & Flag.OFF_PATH:
-        raise NotFoundError("entry", leaf, "this event is no node of the tree: name an entry")
-    return at.at(seq)
+    return at.at(entry_named(snapshot, session, leaf, as_of=as_of))
 
 
 def _leaf_as_of(snapshot: Snapshot, session: str, as_of: int) -> int:
     if not as_of:
         return 0
-    head = header_of(snapshot.frame(session, as_of))
-    return head.parent_seq if head.flags & Flag.OFF_PATH else as_of
+    newest = paths.event(snapshot, session, as_of)
+    return as_of if newest.is_entry else newest.parent_seq
 
 
 def path(snapshot: Snapshot, at: Standpoint, *, first: int = 1) -> list[Event]:
     """The entries from the root to the leaf, those before number `first` left out."""
-    return [decode(frame, at.session) for frame in snapshot.path(at.session, at.leaf, first=first)]
+    return [entry.decode() for entry in paths.path(snapshot, at.session, at.leaf, first=first)]
 
 
 def newest_first(snapshot: Snapshot, at: Standpoint) -> Iterator[Event]:
     """The entries from the leaf to the root, each read when it is asked for. Raises CorruptionError."""
-    seq = at.leaf
-    while seq:
-        entry = decode(snapshot.frame(at.session, seq), at.session)
-        if entry.parent_seq >= seq:
-            raise CorruptionError(at.session, seq, "its parent comes behind it")
-        yield entry
-        seq = entry.parent_seq
-
-
-def entries_of(snapshot: Snapshot, at: Standpoint, kind: int) -> list[Event]:
-    """The entries of one kind, by its code, from the root to the leaf; the others are not decoded."""
-    frames = snapshot.path(at.session, at.leaf)
-    return [decode(frame, at.session) for frame in frames if frame[1] == kind]
-
-
-def entry_id(snapshot: Snapshot, session: str, seq: int) -> str | None:
-    """The id of an entry by its number, None for 0, the root."""
-    if not seq:
-        return None
-    frame = snapshot.frame(session, seq)
-    return names_of(frame, header_of(frame))[0]
+    return (entry.decode() for entry in paths.upward(snapshot, at.session, at.leaf))

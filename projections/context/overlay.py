@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import cycle, groupby, repeat
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from eventstore.records import Shown
 from projections.context.parts import Part
-from projections.rules import rules_named
-from projections.rules.base import HarnessRules
+from projections.rules import rules_of_format
+from projections.rules.base import Rules
 
 Item = TypeVar("Item")
 
@@ -21,10 +21,10 @@ class Span(NamedTuple):
     shown: Shown
     changes: list[Shown]
 
-    def message(self, harness: HarnessRules, time: int | None) -> bytes:
-        """The message that stands for the several; `time` in epoch milliseconds."""
-        message = harness.placeholder(self.shown.shown, time)
-        return harness.rewrite(message, self.changes) if self.changes else message
+    def messages(self, rules: Rules, time: int | None) -> Sequence[bytes]:
+        """Return what stands for the several; `time` in epoch milliseconds."""
+        messages = (rules.placeholder(self.shown.shown, time),)
+        return rules.rewrite(messages, self.changes) if self.changes else messages
 
 
 class Rewrites:
@@ -73,19 +73,22 @@ class Rewrites:
 NO_REWRITES = Rewrites()
 
 
-def overlaid(parts: Sequence[Part], targets: Iterable[Shown], *, rules: str = "pi") -> tuple[Part, ...]:
-    """The messages of a context with those targets shown otherwise, as the context after such a rewrite has them.
+def overlaid(parts: Sequence[Part], targets: Iterable[Shown]) -> tuple[Part, ...]:
+    """Return the messages of a context with those targets shown otherwise, as they are after such a rewrite.
 
     A message that stands for several has no time here: it is not known which entry's it gets.
     """
-    return tuple(_overlaid(parts, Rewrites(targets), rules_named(rules)))
+    return tuple(_overlaid(parts, Rewrites(targets)))
 
 
-def _overlaid(parts: Sequence[Part], rewrites: Rewrites, harness: HarnessRules) -> Iterator[Part]:
-    for part, span in rewrites.visible(parts, attrgetter("id")):
+def _overlaid(parts: Sequence[Part], rewrites: Rewrites) -> Iterator[Part]:
+    by_entry = [list(entry) for _, entry in groupby(parts, key=attrgetter("id"))]
+    for entry, span in rewrites.visible(by_entry, lambda entry: entry[0].id):
+        first, rules = entry[0], rules_of_format(entry[0].format)
         if span:
-            yield part.shown_otherwise(span.message(harness, None))
-        elif part.id in rewrites.changes:
-            yield part.shown_otherwise(harness.rewrite(part.raw, rewrites.changes[part.id]))
+            yield from (first.shown_otherwise(raw, rules.format) for raw in span.messages(rules, None))
+        elif first.id in rewrites.changes:
+            messages = rules.rewrite([part.raw for part in entry], rewrites.changes[first.id])
+            yield from (part.shown_otherwise(raw) for part, raw in zip(cycle(entry), messages, strict=False))
         else:
-            yield part
+            yield from entry

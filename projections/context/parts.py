@@ -9,8 +9,8 @@ import msgspec
 from eventstore.estimates import estimates
 from eventstore.event import ROLES
 from eventstore.formats import view_of_message
-from eventstore.frame import Buffer
-from projections.settings import Settings, encoded
+from eventstore.views import Message
+from projections.settings import Settings
 
 
 class Fate(StrEnum):
@@ -29,30 +29,42 @@ class Fate(StrEnum):
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One message of a context and the event it comes from.
 
-    `raw` is the message's JSON in its harness's shape. `utf16` and `utf8` are token estimates of it. `continues`: its
+    `raw` is the message's JSON in the shape of `format`. `utf16` and `utf8` are token estimates of it. `continues`: its
     event goes on after a compaction (`is_continuation`), so that no person said it, however it is shown.
+    `session` is the one that the event is in; `merged` are the numbers of further events whose content it holds.
     """
 
+    session: str = ""
     seq: int
     id: str
     kind: str
     role: str
     fate: Fate
     raw: bytes
+    format: str
     utf16: int
     utf8: int
     continues: bool = False
+    merged: tuple[int, ...] = ()
 
-    def shown_otherwise(self, raw: bytes) -> Part:
-        """The same entry's part with what a rewrite makes of its message."""
-        role, utf16, utf8 = told_of(raw, self.role)
-        return msgspec.structs.replace(self, raw=raw, role=role, fate=Fate.REWRITTEN, utf16=utf16, utf8=utf8)
+    def shown_otherwise(self, raw: bytes, format: str | None = None) -> Part:
+        """Return the same entry's part with what a rewrite makes of its message."""
+        shape = format or self.format
+        role, utf16, utf8 = told_of(raw, self.role, shape)
+        return msgspec.structs.replace(
+            self, raw=raw, format=shape, role=role, fate=Fate.REWRITTEN, utf16=utf16, utf8=utf8
+        )
 
 
-def told_of(raw: bytes, role: str) -> tuple[str, int, int]:
-    """The role of a message that is not the event's own, and its estimates; `role` where its own is unknown."""
-    view = view_of_message(raw)
+def told_of(raw: bytes, role: str, format: str) -> tuple[str, int, int]:
+    """Return the role of a message that is not the event's own, and its estimates; `role` if its own is unknown."""
+    view = view_of_message(raw, format)
     return (view.role if view.role in ROLES else role, *estimates(view))
+
+
+def view_of_part(part: Part) -> Message:
+    """Return the view of a part's message."""
+    return view_of_message(part.raw, part.format)
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,19 +76,3 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     rules: str
     parts: tuple[Part, ...]
     settings: Settings
-
-    def pi_json(self) -> bytes:
-        """What pi's `buildSessionContext` gives, as JSON: `messages`, `thinkingLevel`, `model`."""
-        return pi_json([part.raw for part in self.parts], encoded(self.settings))
-
-
-def pi_json(messages: list[Buffer], settings: bytes) -> bytes:
-    """The JSON of a pi context: messages and the settings' JSON, spliced together as they are. Uses the list up."""
-    opened = b'{"messages":['
-    closed = b"]," + settings[1:]
-    if not messages:
-        return opened + closed
-    # One join, so that the bytes of the messages are copied once.
-    messages[0] = opened + messages[0]
-    messages[-1] = bytes(messages[-1]) + closed
-    return b",".join(messages)

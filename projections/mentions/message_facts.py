@@ -12,9 +12,9 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of_event, view_of_message
+from eventstore.formats import view_of_event
 from eventstore.views import Message, Text, Thinking, ToolCall
-from projections.context.parts import Part
+from projections.context.parts import Part, view_of_part
 from projections.files import called_files
 from projections.mentions import Kind, Mention, commands, mentions
 from projections.mentions.path_names import Names, names_of
@@ -214,7 +214,7 @@ class Holdings:
     def of_part(self, part: Part) -> Holding:
         """What a message of a context holds, as the context shows it."""
         held = self._held.get((part.seq, part.raw))
-        return held or self._keep(part.seq, part.raw, part.id, view_of_message(part.raw))
+        return held or self._keep(part.seq, part.raw, part.id, view_of_part(part))
 
     def of_parts(self, parts: Sequence[Part]) -> Sequence[Holding]:
         """What the messages of a context hold, in order."""

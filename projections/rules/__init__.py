@@ -1,6 +1,6 @@
-"""How each harness folds entries into a context: its rules, as data.
+"""How each harness makes a request of a path.
 
-Adding a harness: a module with a `RULES`, a line here, its tests, its docs.
+Adding a harness: a module with its `Rules`, a line here, its tests, its docs.
 """
 
 from __future__ import annotations
@@ -8,14 +8,47 @@ from __future__ import annotations
 from typing import Final
 
 from eventstore.errors import NotFoundError
+from eventstore.log import Snapshot
+from eventstore.paths import LazyEvent, event
+from eventstore.records import FORMAT, Import, record_of
 from projections.rules import pi
-from projections.rules.base import HarnessRules
+from projections.rules.base import Rules
 
-HARNESS_RULES: Final[dict[str, HarnessRules]] = {rules.name: rules for rules in (pi.RULES,)}
+# refold's own records have the shape of pi's.
+HARNESS_RULES: Final[dict[str, Rules]] = {
+    "refold": pi.RULES,
+    "pi": pi.RULES,
+}
+"""The rules by harness."""
 
 
-def rules_named(name: str) -> HarnessRules:
-    """The rules of a harness. Raises NotFoundError."""
-    if name not in HARNESS_RULES:
-        raise NotFoundError("harness rules", name, f"there are: {', '.join(sorted(HARNESS_RULES))}")
-    return HARNESS_RULES[name]
+def rules_named(name: str) -> Rules:
+    """Return the rules of a name. Raises NotFoundError."""
+    for rules in HARNESS_RULES.values():
+        if rules.name == name:
+            return rules
+    names = sorted({rules.name for rules in HARNESS_RULES.values()})
+    raise NotFoundError("harness rules", name, f"there are: {', '.join(names)}")
+
+
+def rules_of_format(format: str) -> Rules:
+    """Return the rules of the harness that writes a format, as "pi/3"."""
+    return HARNESS_RULES[format.partition("/")[0]]
+
+
+def rules_at(snapshot: Snapshot, leaf: LazyEvent | None) -> Rules:
+    """Return the rules of the harness whose session a leaf is in, refold's own where it is nobody else's.
+
+    Where the leaf is refold's own record, the entries that a context needs anyway tell, before the import does.
+    """
+    if leaf is None or leaf.format != FORMAT:
+        return rules_of_format(FORMAT if leaf is None else leaf.format)
+    for seq in (leaf.model_seq, leaf.compaction_seq):
+        if seq and (written_as := event(snapshot, leaf.session, seq).format) != FORMAT:
+            return rules_of_format(written_as)
+    imported = snapshot.head(leaf.session).import_seq
+    if not imported:
+        return rules_of_format(FORMAT)
+    entry = event(snapshot, leaf.session, imported)
+    record = record_of("import", entry.body) if entry.format == FORMAT else None
+    return rules_of_format(record.source_format if isinstance(record, Import) else entry.format)

@@ -1,29 +1,97 @@
-"""What a harness's rules consist of."""
+"""What the rules of a harness decide: how it makes a request of a path.
+
+The defaults suit a harness whose records hold a message each, and whose compactions keep a run of the path.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
+from eventstore.event import Event
+from eventstore.log import Snapshot
+from eventstore.paths import LazyEvent, event
 from eventstore.records import Shown
 
-ShowEntry = Callable[[bytes, int | None], "bytes | None"]
-"""From a record and its time in epoch milliseconds to the message that stands for it, None for none."""
+if TYPE_CHECKING:
+    from projections.context.parts import Part
 
 
-class HarnessRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How a harness folds a path into messages.
+class Place(NamedTuple):
+    """An entry of a session of the store."""
 
-    `summary` makes the message of the compaction in effect, `shown` those of entries that are no messages
-    themselves, or not as they stand in their record, by kind code; kinds in neither show nothing. `migrated`
-    makes those of records whose role the harness renames when it opens an older file. `rewrite` is a message
-    with blocks shown otherwise, `placeholder` the one that stands for several, from a text and a time.
+    session: str
+    entry: str
+
+
+class Selection(NamedTuple):
+    """Which entries of a path a context shows, and in what order.
+
+    The path counts from entry `first` on. `compaction` is the one in effect: its summary stands first, or behind
+    what it keeps (`keeps_before`). `kept` are the ids of the entries above it that stay, None for all from `first` on.
+    `prefix` is an entry of another session whose context stands before all that.
     """
 
+    first: int = 1
+    compaction: LazyEvent | None = None
+    kept: frozenset[str] | None = None
+    keeps_before: bool = False
+    prefix: Place | None = None
+
+
+class Rules:
+    """The rules of one harness. `select` and `arrange` work on a session's path, the others on single records."""
+
     name: str
-    summary: ShowEntry
-    shown: Mapping[int, ShowEntry]
-    migrated: ShowEntry
-    rewrite: Callable[[bytes, Sequence[Shown]], bytes]
-    placeholder: Callable[[str, int | None], bytes]
+    format: str
+    """The format of the messages that these rules make."""
+    kinds: frozenset[str] = frozenset()
+    """Kinds of entries that show messages other than the one stored in their record."""
+    arranges: bool = False
+    """True if `arrange` changes anything; where it does not, a context is spliced of stored bytes."""
+
+    def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
+        """Return what a context at a leaf shows of its path: by default from what the newest compaction keeps on."""
+        if not leaf.compaction_seq:
+            return Selection()
+        compaction = event(snapshot, leaf.session, leaf.compaction_seq)
+        return Selection(first=compaction.target_seq or compaction.seq + 1, compaction=compaction)
+
+    def arrange(self, parts: Sequence[Part]) -> Sequence[Part]:
+        """Return the parts as the harness sends them: groups joined, parallel results together, some left out."""
+        return parts
+
+    def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
+        """Return what a compaction in effect shows; `record` is its own, or what its harness made of it later."""
+        raise NotImplementedError
+
+    def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
+        """Return the messages of an entry of `kinds`; `record` is its own, or what its harness made of it later."""
+        raise NotImplementedError
+
+    def rewrite(self, messages: Sequence[bytes], shown: Sequence[Shown]) -> Sequence[bytes]:
+        """Return the messages of one entry with content shown otherwise; empty if nothing of it shows."""
+        raise NotImplementedError
+
+    def placeholder(self, text: str, time: int | None) -> bytes:
+        """Return a message that stands for several; `time` in epoch milliseconds."""
+        raise NotImplementedError
+
+    def window_start(self, compaction: Event, previous: Event | None) -> int:  # noqa: ARG002  others ask it
+        """Return the number of the first entry that went into a compaction's summary; 0 for the root.
+
+        `previous` is the compaction that was in effect above it. By default its window begins where that one left off:
+        at its first kept entry.
+        """
+        return (previous.target_seq or previous.seq) if previous else 0
+
+    def document(self, messages: list[bytes | memoryview], settings: bytes) -> bytes:
+        """Return a context as JSON: the messages, then the settings' JSON, spliced as they are. Uses the list up."""
+        opened = b'{"messages":['
+        closed = b"]," + settings[1:]
+        if not messages:
+            return opened + closed
+        # One join, so that the bytes of the messages are copied once.
+        messages[0] = opened + messages[0]
+        messages[-1] = bytes(messages[-1]) + closed
+        return b",".join(messages)

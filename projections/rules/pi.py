@@ -8,10 +8,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from eventstore.event import Event, Flag
 from eventstore.javascript import stringify, tolerant_json
-from eventstore.kinds import BRANCH_SUMMARY, CUSTOM_MESSAGE, MESSAGE
-from eventstore.records import Shown
-from projections.rules.base import HarnessRules
+from eventstore.paths import LazyEvent
+from eventstore.records import FORMAT, Shown
+from projections.rules.base import Rules
 
 
 class _Fields(msgspec.Struct, frozen=True):
@@ -116,15 +117,42 @@ def _encode(value: Any) -> bytes:
     return stringify(value).encode()
 
 
-RULES: Final = HarnessRules(
-    name="pi",
-    summary=show_compaction,
-    shown={
-        MESSAGE: show_mended,
-        BRANCH_SUMMARY: show_branch_summary,
-        CUSTOM_MESSAGE: show_custom_message,
-    },
-    migrated=show_migrated,
-    rewrite=rewrite,
-    placeholder=placeholder,
-)
+class PiRules(Rules):
+    """The rules of pi, and of refold's own records, which have the shape of pi's."""
+
+    name = "pi"
+    format = "pi/3"
+    kinds = frozenset({"message", "branch_summary", "custom_message"})
+
+    def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
+        return (show_compaction(record, compaction.time),)
+
+    def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
+        is_migrated = Flag.MIGRATED_ROLE in entry.flags
+        message = (show_migrated if is_migrated else _SHOW[entry.kind])(record, entry.time)
+        return () if message is None else (message,)
+
+    def rewrite(self, messages: Sequence[bytes], shown: Sequence[Shown]) -> Sequence[bytes]:
+        return [rewrite(message, shown) for message in messages]
+
+    def placeholder(self, text: str, time: int | None) -> bytes:
+        return placeholder(text, time)
+
+    def window_start(self, compaction: Event, previous: Event | None) -> int:
+        """Return where a window begins.
+
+        It is where the compaction above left off (pi 0.73, oh-my-pi 18, refold), or behind that compaction itself, so
+        that what it had kept went into no summary (pi before it tracked files, oh-my-pi 17: records without `details`).
+        """
+        if previous and compaction.format != FORMAT and "details" not in tolerant_json(compaction.body):
+            return previous.seq
+        return super().window_start(compaction, previous)
+
+
+_SHOW: Final = {
+    "message": show_mended,
+    "branch_summary": show_branch_summary,
+    "custom_message": show_custom_message,
+}
+
+RULES: Final = PiRules()

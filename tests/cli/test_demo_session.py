@@ -21,7 +21,7 @@ from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from eventstore.views import Message
 from projections.audit.session import Audit, audit
-from projections.context.build import build_context, context_json
+from projections.context.build import build_context, context_json, harness_json
 from projections.context.parts import Context, Fate
 from projections.title import title
 from projections.tree import tree
@@ -187,7 +187,7 @@ def test_the_context_at_every_leaf_builds(played: EventLog) -> None:
     for leaf in leaves(played):
         context = build_context(played, SESSION, leaf=leaf)
         assert context.parts
-        assert context.pi_json() == context_json(played, SESSION, leaf=leaf)
+        assert harness_json(context) == context_json(played, SESSION, leaf=leaf)
 
 
 def test_the_rewrite_clears_results_of_turns_that_are_over(played: EventLog) -> None:

@@ -9,8 +9,8 @@ from compaction.plan import ALL_KEPT, ALL_TOGETHER, NO_MESSAGES, NOTHING_SAID
 from compaction.rewrites import Mask, Snip
 from compaction.rewrites.mask import MASKED
 from compaction.rewriting import record_rewrites
-from eventstore.formats import view_of_message
 from eventstore.records import Compaction, Custom
+from projections.context.parts import view_of_part
 from projections.tokens import counter
 from tests.compaction.scripted import compactor, policy, prompting, turns
 from tests.support import told
@@ -90,9 +90,7 @@ def read_by_a_summarizer(story, source, cut):
     compacts = compactor(policy=policy(cut=cut, prompting=prompting(source=source)))
     with story.log.snapshot() as snapshot:
         plan = compacts.plan(snapshot, "s")
-    return [
-        [view_of_message(part.raw).text for part in parts] for parts in (plan.to_summarize, plan.turn_prefix)
-    ]
+    return [[view_of_part(part).text for part in parts] for parts in (plan.to_summarize, plan.turn_prefix)]
 
 
 @pytest.fixture
@@ -125,4 +123,4 @@ def test_what_is_kept_stays_as_the_context_shows_it(masked):
     compacts = compactor(policy=policy(cut=LastMessages(messages=3), prompting=prompting(source="log")))
     with masked.log.snapshot() as snapshot:
         plan = compacts.plan(snapshot, "s")
-    assert [view_of_message(part.raw).text for part in plan.kept] == ["", MASKED, "e"]
+    assert [view_of_part(part).text for part in plan.kept] == ["", MASKED, "e"]

@@ -21,12 +21,12 @@ from compaction.policy.model import Prompting
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.anthropic import messages_request
 from compaction.summarizers.asking import Asker
-from eventstore.formats import view_of_message
 from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, record_of
 from eventstore.views import answered
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
+from projections.context.parts import view_of_part
 from projections.requests.anthropic.renderer import render
 from projections.requests.anthropic.validator import validate
 from projections.tokens import counter
@@ -287,7 +287,7 @@ def test_no_call_is_parted_from_its_results(policies, data, appended):
     roles = {part.id: part.role for part in before}
     made_small(policy, writer)
     shown = {part.id for part in build_context(log, "s").parts if roles.get(part.id) == part.role}
-    pairs = answered([view_of_message(part.raw) for part in before])
+    pairs = answered([view_of_part(part) for part in before])
     parted = [
         (before[call].id, before[result].id)
         for result, call in pairs.items()

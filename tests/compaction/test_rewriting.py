@@ -12,11 +12,11 @@ from compaction.prompts import serialized
 from compaction.rewrites import Mask, Micro, Snip
 from compaction.rewriting import record_rewrite, record_rewrites
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
-from eventstore.formats import view_of_message
 from eventstore.records import CustomMessage, Link, Shown, Undone, record_of
 from eventstore.views import shell_text
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
+from projections.context.parts import view_of_part
 from projections.requests import request
 from projections.tokens import counter
 from projections.transcript import transcript
@@ -248,7 +248,7 @@ def test_of_a_command_that_the_person_ran_the_output_is_rewritten(story):
     (target,) = story.says(shell("ls", long(10)))
     record = rewrite(story, Shown(target=target, shown="short"))
     (part,) = build_context(story.log, "s").parts
-    assert shell_text(view_of_message(part.raw).shell) == "Ran `ls`\n```\nshort\n```"
+    assert shell_text(view_of_part(part).shell) == "Ran `ls`\n```\nshort\n```"
     assert (part.fate, part.role) == ("rewritten", "bashExecution")
     assert (record.tokens_saved, size(story)) == (9, 2)
 

@@ -13,7 +13,7 @@ from tests.support.talk import assistant, call, result, user
 
 
 def pairs(*said):
-    return answered([view_of_message(json.dumps(message).encode()) for message in said])
+    return answered([view_of_message(json.dumps(message).encode(), "pi/3") for message in said])
 
 
 def test_a_result_belongs_to_the_message_with_its_call():

@@ -19,7 +19,7 @@ from eventstore.frame import body_of, decode, encode, header_of, names_of
 from eventstore.lmdb.snapshot import LmdbSnapshot
 from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
-from projections.context.build import build_context
+from projections.context.build import build_context, harness_json
 from tests.support.events import compaction, decision, event, message, model_change, thinking_change
 from tests.support.tampering import event_key
 
@@ -71,7 +71,7 @@ class Damaged:
     def context(self) -> bytes | None:
         """What a checked read gives, None where it finds damage."""
         try:
-            return build_context(self.snapshot(), self.session).pi_json()
+            return harness_json(build_context(self.snapshot(), self.session))
         except CorruptionError:
             return None
 

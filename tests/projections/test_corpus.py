@@ -9,7 +9,7 @@ import pytest
 from eventstore import open_store
 from eventstore.files.importing import import_file
 from projections.audit.session import audit
-from projections.context.build import build_context, context_json
+from projections.context.build import build_context, context_json, harness_json
 from projections.diff import Change, diff
 from projections.files import file_operations
 from projections.timeline import timeline
@@ -74,7 +74,7 @@ def test_contexts_of_real_sessions_are_pis(opened, name):
 @pytest.mark.parametrize("name", EVERY)
 def test_parts_and_bytes_of_real_contexts_agree(opened, name):
     log, session, _ = opened(name)
-    assert build_context(log, session).pi_json() == context_json(log, session)
+    assert harness_json(build_context(log, session)) == context_json(log, session)
 
 
 def test_files_of_a_real_session_are_those_that_its_calls_name(opened):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from eventstore import open_store
 from eventstore.memory import MemoryLog
-from projections.context.build import build_context, context_json
+from projections.context.build import build_context, context_json, harness_json
 from projections.context.cursor import ROOT
 from projections.files import file_operations
 from projections.timeline import timeline
@@ -100,7 +100,7 @@ def test_a_timeline_has_the_size_of_the_context_at_every_entry(appended):
 def test_a_context_is_the_same_as_bytes_and_as_parts(appended):
     with log_of(appended) as log:
         for leaf in (ROOT, *nodes(appended)):
-            assert build_context(log, "s", leaf=leaf).pi_json() == context_json(log, "s", leaf=leaf)
+            assert harness_json(build_context(log, "s", leaf=leaf)) == context_json(log, "s", leaf=leaf)
 
 
 @bounded

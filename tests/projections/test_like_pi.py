@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from eventstore import open_store
 from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
-from projections.context.build import build_context, context_json
+from projections.context.build import build_context, context_json, harness_json
 from projections.context.cursor import ROOT
 from projections.title import title
 from projections.tree import LabelFold, tree
@@ -48,8 +48,8 @@ def test_a_context_is_pis_at_every_leaf_and_as_of_every_event(entries):
             for leaf in [None, *(entry["id"] for entry in had)]:
                 expected = reference_pi.context(had, *([leaf] if leaf else []))
                 built = build_context(log, SESSION, leaf=leaf, as_of=count)
-                assert expected == javascript(built.pi_json())
-                assert built.pi_json() == context_json(log, SESSION, leaf=leaf, as_of=count)
+                assert expected == javascript(harness_json(built))
+                assert harness_json(built) == context_json(log, SESSION, leaf=leaf, as_of=count)
 
 
 @bounded

@@ -12,7 +12,7 @@ from tests.support.talk import assistant, result, shell, user
 
 
 def told(message):
-    return stand_in(view_of_message(json.dumps(message).encode()))
+    return stand_in(view_of_message(json.dumps(message).encode(), "pi/3"))
 
 
 @pytest.mark.parametrize("role", ["compactionSummary", "branchSummary"])

@@ -12,7 +12,7 @@ from tests.support.talk import assistant, call, image, result, shell, text, thin
 
 
 def read(message):
-    return message_text(view_of_message(json.dumps(message).encode()))
+    return message_text(view_of_message(json.dumps(message).encode(), "pi/3"))
 
 
 @pytest.mark.parametrize(

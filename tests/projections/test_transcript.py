@@ -14,7 +14,7 @@ from tests.support.talk import assistant, call, image, result, shell, text, thin
 
 
 def lines(*messages):
-    return serialize(view_of_message(json.dumps(message).encode()) for message in messages)
+    return serialize(view_of_message(json.dumps(message).encode(), "pi/3") for message in messages)
 
 
 @pytest.mark.parametrize(
@@ -108,12 +108,14 @@ def test_arguments_stand_in_javascripts_order_of_keys():
 
 def test_a_number_beyond_all_doubles_is_null_as_in_javascript():
     message = b'{"role":"assistant","content":[{"type":"toolCall","name":"t","arguments":{"n":1e999}}]}'
-    assert serialize([view_of_message(message)]) == "[Assistant tool calls]: t(n=null)"
+    assert serialize([view_of_message(message, "pi/3")]) == "[Assistant tool calls]: t(n=null)"
 
 
 def test_a_number_of_thousands_of_digits_is_printed():
     call_of = b'{"role":"assistant","content":[{"type":"toolCall","name":"t","arguments":{"n":%s}}]}'
-    assert serialize([view_of_message(call_of % (b"1" * 5000))]) == "[Assistant tool calls]: t(n=null)"
+    assert (
+        serialize([view_of_message(call_of % (b"1" * 5000), "pi/3")]) == "[Assistant tool calls]: t(n=null)"
+    )
 
 
 @pytest.mark.parametrize("arguments", [None, "text", 7])

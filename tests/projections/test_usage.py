@@ -15,7 +15,7 @@ from tests.support.talk import assistant, user
 
 
 def view(message):
-    return view_of_message(json.dumps(message).encode())
+    return view_of_message(json.dumps(message).encode(), "pi/3")
 
 
 def usage(message):

@@ -25,6 +25,7 @@ def context_of(*messages: Json | bytes, model: Model | None = MODEL) -> Context:
             role="",
             fate=Fate.KEPT,
             raw=message if isinstance(message, bytes) else json.dumps(message).encode(),
+            format="pi/3",
             utf16=0,
             utf8=0,
         )

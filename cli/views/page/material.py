@@ -9,17 +9,17 @@ from enum import StrEnum
 import msgspec
 
 from cli.views.model import replacements, undone
+from eventstore import paths
 from eventstore.estimates import fragments
 from eventstore.event import Event
-from eventstore.formats import view_of_event, view_of_message
-from eventstore.frame import decode
+from eventstore.formats import view_of_event
 from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message, Usage
 from projections.audit.prices import Prices
 from projections.audit.session import Audit, audit
 from projections.context.build import context_at, part_of
 from projections.context.cursor import Leaf, Standpoint, path, stand
-from projections.context.parts import Fate, Part
+from projections.context.parts import Fate, Part, view_of_part
 from projections.diff import Change
 from projections.mentions import Kind, mentions
 from projections.replacement import Replacement, replacement_of
@@ -130,7 +130,7 @@ def _shown(part: Part, count: int, change: Change, *, is_after: bool = False) ->
         seq=part.seq,
         tokens=count,
         change=change,
-        message=view_of_message(part.raw) if is_other else None,
+        message=view_of_part(part) if is_other else None,
     )
 
 
@@ -138,9 +138,9 @@ def _named(replacement: Replacement) -> dict[str, Kind]:
     summary = replacement.summary
     if summary is None:
         return {}
-    text = view_of_message(summary.raw).text
+    text = view_of_part(summary).text
     words = {text[mention.start : mention.stop]: mention.kind for mention in mentions(text)}
-    removed = (view_of_message(part.raw) for part in replacement.removed) if words else ()
+    removed = (view_of_part(part) for part in replacement.removed) if words else ()
     texts = [text for message in removed for text in fragments(message)]
     return {word: kind for word, kind in words.items() if any(_stands_in(text, word) for text in texts)}
 
@@ -193,7 +193,7 @@ def read_material(
     with log.snapshot() as snapshot:
         at = stand(snapshot, session, leaf=leaf, as_of=as_of)
         found = audit(snapshot, session, leaf=leaf, as_of=as_of, tokens=tokens, prices=prices)
-        events = [decode(frame, session) for frame in snapshot.frames(session, last=at.as_of)]
+        events = [event.decode() for event in paths.events(snapshot, session, last=at.as_of)]
         views = {event.seq: view for event in events if (view := view_of_event(event)) is not None}
         return Material(
             audit=found,
@@ -203,7 +203,7 @@ def read_material(
             path=frozenset(entry.seq for entry in path(snapshot, at)),
             fates={part.seq: part.fate for part in context_at(snapshot, at).parts},
             views=views,
-            tokens=_tokens(snapshot, events, tokens),
+            tokens=_tokens(events, tokens),
             exchanges=dict(_exchanges(snapshot, at, found, tokens)),
             calls=[
                 call
@@ -213,8 +213,8 @@ def read_material(
         )
 
 
-def _tokens(snapshot: Snapshot, events: Sequence[Event], tokens: Counter) -> dict[int, int]:
-    found = (part_of(snapshot.frame(event.session, event.seq)) for event in events if event.role)
+def _tokens(events: Sequence[Event], tokens: Counter) -> dict[int, int]:
+    found = (part_of(event) for event in events if event.role)
     parts = [part for part in found if part is not None]
     return dict(zip((part.seq for part in parts), tokens.count(parts), strict=True))
 
@@ -224,7 +224,7 @@ def _exchanges(
 ) -> Iterator[tuple[int, Exchange]]:
     dropped = {each.seq: each.dropped for each in found.compactions}
     for each in replacements(found):
-        event = decode(snapshot.frame(at.session, each.seq), at.session)
+        event = paths.event(snapshot, at.session, each.seq).decode()
         replacement = replacement_of(event, snapshot, at)
         yield (
             each.seq,

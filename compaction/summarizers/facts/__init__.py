@@ -36,10 +36,9 @@ from compaction.summarizers.facts.lines import (
     told_root,
 )
 from compaction.summarizers.facts.talk import Run, counted, ranked, runs
-from eventstore.formats import view_of_message
 from eventstore.javascript import utf8_length
 from eventstore.views import Message, Text
-from projections.context.parts import Part
+from projections.context.parts import Part, view_of_part
 from projections.continuation import WORD
 from projections.mentions import Kind
 from projections.mentions.instructions import instructions_in
@@ -63,7 +62,7 @@ def read(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator[Read]:
     for part in parts:
         if is_cancelled():
             raise CancelledError
-        view = view_of_message(part.raw)
+        view = view_of_part(part)
         if part.continues and view.text == WORD:
             continue
         yield Read(view, holding(part.seq, part.id, view, lines))

@@ -21,7 +21,7 @@ from eventstore.records import (
     record_of,
 )
 from eventstore.writing import SessionWriter
-from projections.context.build import build_context, context_json
+from projections.context.build import build_context, context_json, harness_json
 from projections.context.cursor import ROOT
 from projections.tree import tree
 from tests.support.events import NOW, events, version
@@ -456,7 +456,7 @@ def test_after_an_undo_the_context_is_byte_for_byte_what_it_was_before_the_appen
     after = context_json(log, "s")
     with log.snapshot() as snapshot:
         plan = plan_undo(snapshot, "s", produced[0].id)
-        foreseen = context_after(snapshot, "s", plan).pi_json()
+        foreseen = harness_json(context_after(snapshot, "s", plan))
     undone = undo(writer).events
     assert context_json(log, "s") == before == foreseen
     assert labels(log) == labelled
@@ -473,7 +473,7 @@ def test_any_undo_of_any_history_is_foreseen_and_can_be_undone(appended, data):
         plan = plan_undo(log, "s", target)
     except (BadInputError, NotFoundError):
         return
-    foreseen = context_after(log, "s", plan).pi_json()
+    foreseen = harness_json(context_after(log, "s", plan))
     writer = writer_to(log)
     undone = undo(writer, target).events
     assert context_json(log, "s") == foreseen

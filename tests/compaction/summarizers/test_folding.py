@@ -11,7 +11,9 @@ from projections.context.parts import Fate, Part
 
 
 def part(name, role="user"):
-    return Part(seq=1, id=name, kind="message", role=role, fate=Fate.KEPT, raw=b"{}", utf16=0, utf8=0)
+    return Part(
+        seq=1, id=name, kind="message", role=role, fate=Fate.KEPT, raw=b"{}", format="pi/3", utf16=0, utf8=0
+    )
 
 
 def groups(*sizes):

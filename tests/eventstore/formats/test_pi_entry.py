@@ -331,4 +331,4 @@ class TestFormats:
         ]
 
     def test_the_view_of_a_message_is_that_of_its_json(self) -> None:
-        assert view_of_message(b'{"role":"user","content":"x"}').text == "x"
+        assert view_of_message(b'{"role":"user","content":"x"}', "pi/3").text == "x"

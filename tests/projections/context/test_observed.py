@@ -9,7 +9,7 @@ import pytest
 
 from eventstore.formats.refold.events import compose
 from eventstore.records import BranchSummary, Compaction, CustomMessage, ObservedRewrite, Rewrite, Shown
-from projections.context.build import build_context, context_json
+from projections.context.build import build_context, context_json, harness_json
 from projections.context.parts import Fate
 from projections.timeline import timeline
 from tests.support.talk import PiSession, assistant, texts_of, user
@@ -96,7 +96,7 @@ def test_a_changed_hook_message_of_an_older_version_is_still_a_custom_one(store,
 def test_bytes_and_parts_of_a_changed_context_agree(story):
     said, _ = story.says(user("before"), assistant("an answer"))
     story.observes(changed_to(said, user("after")))
-    assert build_context(story.log, "s").pi_json() == context_json(story.log, "s")
+    assert harness_json(build_context(story.log, "s")) == context_json(story.log, "s")
 
 
 def test_a_timeline_has_the_size_of_a_changed_message(story):

@@ -61,9 +61,13 @@ def test_of_spans_with_the_same_target_the_newest_counts():
 def test_what_comes_after_a_span_changes_its_text_and_what_came_before_does_not():
     rewrites = Rewrites([shown("a", "before"), span("a", "b"), shown("a", "after")])
     ((_, stands),) = rewrites.visible("ab", str)
-    assert json.loads(stands.message(PI, 5)) == {"role": "user", "content": "after", "timestamp": 5}
+    assert json.loads(stands.messages(PI, 5)[0]) == {"role": "user", "content": "after", "timestamp": 5}
 
 
 def test_the_text_of_a_span_that_nothing_changes_is_its_own():
     ((_, stands),) = Rewrites([shown("a", "before"), span("a", "b")]).visible("ab", str)
-    assert json.loads(stands.message(PI, None)) == {"role": "user", "content": "several", "timestamp": None}
+    assert json.loads(stands.messages(PI, None)[0]) == {
+        "role": "user",
+        "content": "several",
+        "timestamp": None,
+    }

@@ -22,7 +22,7 @@ from tests.support.talk import assistant, call, image, result, shell, text, thin
 
 
 def held(message):
-    return holding(1, "e1", view_of_message(json.dumps(message).encode()))
+    return holding(1, "e1", view_of_message(json.dumps(message).encode(), "pi/3"))
 
 
 def test_a_messages_texts_are_its_blocks_each_by_itself():

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from eventstore.errors import NotFoundError
+from eventstore.frame import FORMATS
 from eventstore.records import Shown
-from projections.rules import HARNESS_RULES, pi, rules_named
+from projections.rules import HARNESS_RULES, pi, rules_named, rules_of_format
 from projections.rules.pi import (
     rewrite,
     show_branch_summary,
@@ -153,5 +154,5 @@ def test_rules_that_are_not_there_are_refused_by_name():
     assert (refused.value.name, told.names(refused.value.remedy, HARNESS_RULES)) == ("emacs", ["pi"])
 
 
-def test_rules_are_listed_by_their_own_names():
-    assert all(rules.name == name for name, rules in HARNESS_RULES.items())
+def test_rules_are_found_by_the_format_that_their_harness_writes():
+    assert {rules_of_format(name) for name in FORMATS} == {pi.RULES}

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from eventstore.formats import payloads_of_message, view_of_message
+from eventstore.formats import payloads_of_message
 from eventstore.views import Block as RecordedBlock
 from eventstore.views import Message, Opaque, Payload, Text, ToolCall
-from projections.context.parts import Part
+from projections.context.parts import Part, view_of_part
 from projections.requests.anthropic.renderer.blocks import Block
 from projections.requests.anthropic.renderer.repairs import Note, Rule
 from projections.requests.anthropic.renderer.tool_calls import is_too_deep
@@ -206,9 +206,9 @@ _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 
 def said(part: Part) -> Said:
     """A part of a context, read."""
-    view = view_of_message(part.raw)
+    view = view_of_part(part)
     is_read_only = _READ_ONLY.issuperset(map(type, view.blocks)) and CITATIONS not in part.raw
-    return Said(part.id, view, [] if is_read_only else payloads_of_message(part.raw))
+    return Said(part.id, view, [] if is_read_only else payloads_of_message(part.raw, part.format))
 
 
 def since_compaction(messages: list[Said]) -> tuple[list[Said], list[Repair]]:

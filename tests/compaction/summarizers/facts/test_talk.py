@@ -12,7 +12,7 @@ from tests.support.talk import assistant, call, result, shell, user
 
 
 def told(*messages):
-    return turns(view_of_message(json.dumps(message).encode()) for message in messages)
+    return turns(view_of_message(json.dumps(message).encode(), "pi/3") for message in messages)
 
 
 def over(said):

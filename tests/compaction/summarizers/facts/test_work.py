@@ -13,7 +13,7 @@ from tests.support.talk import assistant, call, result, shell, user
 
 
 def run(*messages):
-    views = [view_of_message(json.dumps(message).encode()) for message in messages]
+    views = [view_of_message(json.dumps(message).encode(), "pi/3") for message in messages]
     return runs([(view, holding(0, "", view)) for view in views])
 
 

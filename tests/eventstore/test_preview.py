@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from eventstore.chain import payload_digest
 from eventstore.errors import NotFoundError
 from eventstore.memory import MemoryLog
-from projections.context.preview import Prospect
+from eventstore.preview import Prospect
 from tests.support.asked import Asked
 from tests.support.events import NOW, compaction, decision, message, undone, version
 from tests.support.native import native_events

@@ -11,8 +11,7 @@ from eventstore.event import Event, NewEvent, Parent
 from eventstore.frame import Buffer, encode, header_of
 from eventstore.kinds import is_entry
 from eventstore.log import FeedItem, Head, Snapshot, advance
-from projections.context import cursor
-from projections.context.cursor import entry_id
+from eventstore.paths import entry_id, entry_named
 
 
 class Prospect:
@@ -115,4 +114,6 @@ class Prospect:
         """The number of the entry that the new event would stand below."""
         if new.parent is Parent.LEAF or not is_entry(new.kind):
             return self._head.leaf
-        return cursor.stand(self, self._head.name, leaf=new.parent or cursor.ROOT).leaf
+        if not new.parent:
+            return 0
+        return entry_named(self, self._head.name, new.parent, as_of=self._head.version)

@@ -1,0 +1,268 @@
+"""Events as folds read them: a whole path or a run of them, decoded no further than what is asked for.
+
+Frames, spans and offsets end here; what stands above the store sees `Event` and `LazyEvent`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Final
+
+from eventstore.errors import CorruptionError, NotFoundError, no_event
+from eventstore.event import Event, Flag
+from eventstore.frame import (
+    FORMATS,
+    Buffer,
+    Header,
+    body_of,
+    decode,
+    digest_of,
+    header_of,
+    kind_of,
+    names_of,
+    role_of,
+    span_of,
+    time_of,
+)
+from eventstore.kinds import CODE_OF_KIND, KINDS
+from eventstore.log import Snapshot
+from eventstore.undo import append_at, append_of, in_effect
+
+
+class LazyEvent:
+    """An event of a snapshot. Each field is read when it is asked for; valid until the snapshot closes.
+
+    Names follow `Event`. A field that cannot be read raises CorruptionError.
+    """
+
+    __slots__ = ("_frame", "_header", "session")
+
+    def __init__(self, frame: Buffer, session: str) -> None:
+        self.session = session
+        self._frame = frame
+        self._header: Header | None = None
+
+    @property
+    def _head(self) -> Header:
+        if self._header is None:
+            self._header = header_of(self._frame)
+        return self._header
+
+    def decode(self) -> Event:
+        """Return the event itself, owning its bytes. Raises CorruptionError."""
+        return decode(self._frame, self.session)
+
+    @property
+    def seq(self) -> int:
+        return self._head.seq
+
+    @property
+    def id(self) -> str:
+        return names_of(self._frame, self._head)[0]
+
+    @property
+    def cause(self) -> str:
+        return names_of(self._frame, self._head)[1]
+
+    @property
+    def append(self) -> str:
+        """What is undone as a whole: the cause that the events of an append share, else the event's own id."""
+        return append_of(self._frame, self._head)
+
+    @property
+    def kind(self) -> str:
+        code = self._frame[1]
+        return KINDS[code] if 0 < code < len(KINDS) else kind_of(self._frame, self._head)
+
+    @property
+    def role(self) -> str:
+        return role_of(self._frame)
+
+    @property
+    def format(self) -> str:
+        try:
+            return FORMATS[self._frame[3]]
+        except IndexError as error:
+            raise CorruptionError(self.session, self.seq, "has an unknown format") from error
+
+    @property
+    def flags(self) -> Flag:
+        return Flag(self._head.flags)
+
+    @property
+    def is_entry(self) -> bool:
+        return not self._head.flags & Flag.OFF_PATH.value
+
+    @property
+    def time(self) -> int | None:
+        return time_of(self._frame)
+
+    @property
+    def utf16(self) -> int:
+        return self._head.utf16
+
+    @property
+    def utf8(self) -> int:
+        return self._head.utf8
+
+    @property
+    def parent_seq(self) -> int:
+        return self._head.parent_seq
+
+    @property
+    def compaction_seq(self) -> int:
+        return self._head.compaction_seq
+
+    @property
+    def model_seq(self) -> int:
+        return self._head.model_seq
+
+    @property
+    def thinking_seq(self) -> int:
+        return self._head.thinking_seq
+
+    @property
+    def target_seq(self) -> int:
+        return self._head.target_seq
+
+    @property
+    def digest(self) -> bytes:
+        return digest_of(self._frame)
+
+    @property
+    def message(self) -> bytes:
+        """The message's JSON as it came, b"" where the event holds none that a context shows as it is."""
+        start, stop = span_of(self._frame)
+        return bytes(self._frame[start:stop])
+
+    @property
+    def body(self) -> bytes:
+        return bytes(body_of(self._frame))
+
+    @property
+    def body_size(self) -> int:
+        return len(body_of(self._frame))
+
+
+def event(snapshot: Snapshot, session: str, seq: int) -> LazyEvent:
+    """Return an event by its number. Raises NotFoundError."""
+    return LazyEvent(snapshot.frame(session, seq), session)
+
+
+def entry_named(snapshot: Snapshot, session: str, event_id: str, *, as_of: int) -> int:
+    """Return the number of an entry by its id. Raises NotFoundError for one that is not there, or behind `as_of`."""
+    seq = snapshot.locate(session, event_id)
+    if not seq or seq > as_of:
+        raise no_event(session, event_id)
+    if not event(snapshot, session, seq).is_entry:
+        raise NotFoundError("entry", event_id, "this event is no node of the tree: name an entry")
+    return seq
+
+
+def entry_id(snapshot: Snapshot, session: str, seq: int) -> str | None:
+    """Return the id of an entry by its number, None for 0, the root."""
+    return event(snapshot, session, seq).id if seq else None
+
+
+def events(
+    snapshot: Snapshot, session: str, *, first: int = 1, last: int | None = None, backward: bool = False
+) -> Iterator[LazyEvent]:
+    """Iterate over events `first` to `last` (None: the newest), oldest first unless `backward`."""
+    frames = snapshot.frames(session, first=first, last=last, backward=backward)
+    return (LazyEvent(frame, session) for frame in frames)
+
+
+def events_of_kinds(
+    snapshot: Snapshot,
+    session: str,
+    kinds: Collection[str],
+    *,
+    first: int = 1,
+    last: int | None = None,
+    backward: bool = False,
+) -> Iterator[LazyEvent]:
+    """Iterate over the events of some kinds, of all branches; of others only the kind is read."""
+    frames = snapshot.frames(session, first=first, last=last, backward=backward)
+    return _of_kinds(frames, session, kinds)
+
+
+def path(snapshot: Snapshot, session: str, leaf: int, *, first: int = 1) -> Iterator[LazyEvent]:
+    """Iterate over the entries from the root to entry `leaf`, those before number `first` left out."""
+    return (LazyEvent(frame, session) for frame in snapshot.path(session, leaf, first=first))
+
+
+def path_of_kinds(
+    snapshot: Snapshot, session: str, leaf: int, kinds: Collection[str], *, first: int = 1
+) -> Iterator[LazyEvent]:
+    """Iterate over the entries of some kinds on a path; of others only the kind is read."""
+    return _of_kinds(snapshot.path(session, leaf, first=first), session, kinds)
+
+
+def upward(snapshot: Snapshot, session: str, leaf: int) -> Iterator[LazyEvent]:
+    """Iterate from a leaf to the root, reading each entry when it is asked for. Raises CorruptionError."""
+    while leaf:
+        entry = event(snapshot, session, leaf)
+        if entry.parent_seq >= leaf:
+            raise CorruptionError(session, leaf, "its parent comes behind it")
+        yield entry
+        leaf = entry.parent_seq
+
+
+def in_effect_on(snapshot: Snapshot, session: str, leaf: int, *, first: int = 1) -> Iterator[LazyEvent]:
+    """Iterate over the entries of a path that no undo on it has put out of effect, newest first."""
+    newest_first = reversed(list(snapshot.path(session, leaf, first=first)))
+    found = in_effect(newest_first, lambda seq: snapshot.frame(session, seq))
+    return (LazyEvent(frame, session) for frame, _ in found)
+
+
+def append_with(snapshot: Snapshot, session: str, seq: int) -> str:
+    """Return the append that an event belongs to; see `LazyEvent.append`."""
+    return append_at(seq, lambda number: snapshot.frame(session, number))
+
+
+def _of_kinds(frames: Iterable[Buffer], session: str, kinds: Collection[str]) -> Iterator[LazyEvent]:
+    codes = _codes(kinds)
+    found = (LazyEvent(frame, session) for frame in frames if frame[1] in codes)
+    return found if 0 not in codes else (each for each in found if each.kind in kinds)
+
+
+def _codes(kinds: Iterable[str]) -> frozenset[int]:
+    """Return the codes on disk; 0 stands for every kind that has none."""
+    return frozenset(CODE_OF_KIND.get(kind, 0) for kind in kinds)
+
+
+def messages_of_path(
+    snapshot: Snapshot,
+    session: str,
+    leaf: int,
+    *,
+    first: int,
+    kinds: Collection[str],
+    show: Callable[[LazyEvent], Sequence[bytes]],
+) -> list[Buffer]:
+    """Return the messages of a path as slices of the store, which nothing decodes or copies.
+
+    The cost of rebuilding a context is this loop: one unpacking and one slice a message, nothing else. So it works
+    on frames, and lies here. Entries of `kinds` that are not shown as they are stored go through `show`, by which
+    one may have no message or several.
+    """
+    codes, others = _codes(kinds), list[LazyEvent]()
+
+    def aside(frame: Buffer) -> bytes:
+        others.append(LazyEvent(frame, session))
+        return _ASIDE
+
+    found = [
+        frame[start:stop] if stop else aside(frame)
+        for frame in snapshot.path(session, leaf, first=first)
+        for start, stop in (span_of(frame),)
+        if stop or frame[1] in codes
+    ]
+    if not others:
+        return found
+    shown = iter(others)
+    return [raw for message in found for raw in (show(next(shown)) if message is _ASIDE else (message,))]
+
+
+_ASIDE: Final = b""
+"""In place of what an entry shows that is not stored as it is shown."""
