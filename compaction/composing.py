@@ -282,20 +282,8 @@ def compaction_record(
     )
 
 
-def size_after(
-    snapshot: Snapshot,
-    session: str,
-    records: Sequence[Record],
-    *,
-    parent: str | Parent | None = Parent.LEAF,
-    tokens: Counter,
-) -> int:
-    """The size of the context with records that are not there yet, the first of them below `parent`."""
-    return sum(tokens.count(parts_after(snapshot, session, records, parent=parent)))
-
-
 def parts_after(
-    snapshot: Snapshot, session: str, records: Sequence[Record], *, parent: str | Parent | None
+    snapshot: Snapshot, session: str, records: Sequence[Record], *, parent: str | Parent | None = Parent.LEAF
 ) -> tuple[Part, ...]:
     """Return the context with records that are not there yet, the first of them below `parent`."""
     events, above = [], parent
@@ -355,5 +343,5 @@ def record_compaction(
             reason=reason,
             policy=policy,
         )
-        after = size_after(snapshot, writer.session, [record], tokens=tokens)
+        after = sum(tokens.count(parts_after(snapshot, writer.session, [record])))
     return writer.append(msgspec.structs.replace(record, tokens_after=after), expected=version)[0]

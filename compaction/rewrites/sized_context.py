@@ -151,8 +151,6 @@ def path_of(call: ToolCall | None) -> str:
     return ""
 
 
-def spares_cache(
-    context: SizedContext, each: SizedMessage, *, warm: int = WARM_TOKENS, lifetime: int = CACHE_LIFETIME
-) -> bool:
-    """Whether rewriting a message costs no more of a prompt cache than is lost anyhow, or very little."""
-    return context.is_compacting or each.behind <= warm or context.idle > lifetime
+def spares_cache(context: SizedContext, each: SizedMessage) -> bool:
+    """Return True if rewriting a message costs no more of a prompt cache than is lost anyhow, or very little."""
+    return context.is_compacting or each.behind <= WARM_TOKENS or context.idle > CACHE_LIFETIME

@@ -124,8 +124,6 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Callable[[], float] = time.monotonic
     wait: Callable[[float], None] = time.sleep
     retries: int = RETRIES
-    long_wait: float = LONG_WAIT
-    longest_wait: float = LONGEST_WAIT
     deadline: float = DEADLINE
     end: float = math.inf
     onlooker: Onlooker = Nobody()
@@ -209,7 +207,7 @@ def _answer(prompt: Prompt, asker: Asker, requests: list[dict[str, Any]], *, end
             if isinstance(said, Answer):
                 return said
             delay = said.retry_after if said.retry_after is not None else 2.0 ** (attempt - 1)
-            longest = asker.long_wait if has_next else asker.longest_wait
+            longest = LONG_WAIT if has_next else LONGEST_WAIT
             is_too_late = delay > longest or asker.seconds() + delay >= until
             if not said.is_transient or attempt > asker.retries or is_too_late:
                 failures.append(said)

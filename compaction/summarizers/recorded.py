@@ -27,13 +27,13 @@ class RecordedSummarizer:
 
     Where the same prompt was answered several times, the newest answer of `session` counts, else that of the session
     that was written to last. Other sessions are read only for a prompt that the ones before do not answer; what was
-    read once is not read again. `is_alone`: the others are never read.
+    read once is not read again.
     """
 
     name = "recorded"
 
-    def __init__(self, log: EventLog | Snapshot, *, session: str = "", is_alone: bool = False) -> None:
-        self._log, self._session, self._is_alone = log, session, is_alone
+    def __init__(self, log: EventLog | Snapshot, *, session: str = "") -> None:
+        self._log, self._session = log, session
         self._read: dict[str, _Answers] = {}
         self._lock = Lock()
 
@@ -52,9 +52,8 @@ class RecordedSummarizer:
         """The sessions to look in, in order."""
         if self._session:
             yield snapshot.head(self._session)
-        if not self._is_alone:
-            others = [head for head in snapshot.heads() if head.name != self._session]
-            yield from sorted(others, key=lambda head: head.position, reverse=True)
+        others = [head for head in snapshot.heads() if head.name != self._session]
+        yield from sorted(others, key=lambda head: head.position, reverse=True)
 
 
 class _Answers:

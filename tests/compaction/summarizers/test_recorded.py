@@ -129,7 +129,7 @@ def test_a_handoff_is_made_again_without_a_server(story, messages_api):
     again = hand_off(
         story.writer,
         SessionWriter(story.log, "again"),
-        asker(RecordedSummarizer(story.log, session="next", is_alone=True)),
+        asker(RecordedSummarizer(story.log, session="next")),
     )
     assert again.document == first.document
 
@@ -144,13 +144,6 @@ def test_the_newest_answer_to_a_prompt_counts(store):
     for text in ("First.", "Second."):
         story.add(Attempt(request={"requests": [asked(text)]}, error="x"))
     assert RecordedSummarizer(store).summarize(prompt(), is_cancelled=never).text == "Second."
-
-
-def test_answers_may_be_those_of_one_session_only(store):
-    Story(store, "a").add(Attempt(request={"requests": [asked()]}, error="x"))
-    Story(store, "b").says(user("hello"))
-    with pytest.raises(SummarizerError):
-        RecordedSummarizer(store, session="b", is_alone=True).summarize(prompt(), is_cancelled=never)
 
 
 def keep(log, session, text):
