@@ -148,7 +148,7 @@ def resolve_session(log: LmdbLog, name: str) -> str:
     Raises NotFoundError, AmbiguousError, and for a file what an import raises.
     """
     from cli.output import echo_note
-    from eventstore.errors import AmbiguousError, NotFoundError
+    from eventstore.errors import AmbiguousError, BadInputError, NotFoundError
     from projections.title import title
 
     with log.snapshot() as snapshot:
@@ -171,7 +171,13 @@ def resolve_session(log: LmdbLog, name: str) -> str:
             if found:
                 raise AmbiguousError("session", name, found)
     if is_file:
-        imported = import_with_progress(log, name)
+        found_in_file = import_with_progress(log, name)
+        if len(found_in_file) > 1:
+            ids = ", ".join(each.id for each in found_in_file[:_NAMED]) + ", …" * (
+                len(found_in_file) > _NAMED
+            )
+            raise BadInputError(name, f"holds {len(found_in_file):,} sessions ({ids})", "name one of them")
+        imported = found_in_file[0]
         note_remarks(name, imported)
         note_more_in_store(log, name, imported)
         return imported.id
@@ -221,10 +227,12 @@ def resolve_event(snapshot: Snapshot, session: str, name: str) -> str:
 
 
 _WORTH_A_BAR = 4 << 20
+_NAMED = 5
+"""Sessions of a file that are named."""
 
 
-def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) -> Imported:
-    """Import a file; on a terminal, a large one with a bar that says how far it is.
+def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) -> list[Imported]:
+    """Import the sessions of a file; on a terminal, a large one with a bar that says how far it is.
 
     Raises BadInputError, and of it ForeignSessionError for a session of another harness.
     """
@@ -243,12 +251,12 @@ def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) ->
         raise
 
 
-def _import(log: LmdbLog, path: str, name: str | None) -> Imported:
-    from eventstore.files.importing import import_file
+def _import(log: LmdbLog, path: str, name: str | None) -> list[Imported]:
+    from eventstore.files.importing import import_sessions
 
     file = Path(path)
     if not sys.stderr.isatty() or not file.is_file() or file.stat().st_size < _WORTH_A_BAR:
-        return import_file(log, path, name=name)
+        return import_sessions(log, path, name=name)
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     from cli.output import error_console, one_line
@@ -257,7 +265,9 @@ def _import(log: LmdbLog, path: str, name: str | None) -> Imported:
     columns = (text, BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=error_console(), transient=True) as bar:
         task = bar.add_task(f"importing {one_line(file.name, 40)}", total=file.stat().st_size)
-        return import_file(log, path, name=name, progress=lambda done, _: bar.update(task, completed=done))
+        return import_sessions(
+            log, path, name=name, progress=lambda done, _: bar.update(task, completed=done)
+        )
 
 
 def note_remarks(path: str, imported: Imported) -> None:

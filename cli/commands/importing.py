@@ -43,14 +43,15 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_
     with opened(ctx, create=True) as log:
         for path, folder in files:
             try:
-                imported.append(import_with_progress(log, path, name=name))
+                found = import_with_progress(log, path, name=name)
             except BadInputError as error:
                 failed.append((folder, error))
                 if not _is_one_of_many(folder, error):
                     echo_problem(str(error))
             else:
-                if not as_json:
-                    print_imported(path, imported[-1])
+                imported += found
+                for each in () if as_json else found:
+                    print_imported(path, each)
     for line in _of_folders(failed):
         echo_problem(line)
     if as_json:

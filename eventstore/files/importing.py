@@ -168,6 +168,7 @@ class _Target:
         self.differs: list[Remark] = []
         self.not_utf8: list[Remark] = []
         self.waiting: dict[str, list[tuple[SegmentWriter, int, Record]]] = {}
+        self.held = set[str]()
 
     def go_on(self, head: Head, snapshot: Snapshot, shared: Comparison, before: str | None) -> None:
         """Take the session of a head for the source's."""
@@ -282,16 +283,18 @@ class _Importing:
                 if newest is not None and self._begins_as(newest):
                     self._continue(snapshot, head, newest, known)
                     return
-        elif self._has_bytes:
+        elif self._contents.growth is Growth.ROWS:
+            self._resumed = self._watermark(snapshot, known[0])
+            self._keep(snapshot, known)
+            return
+        else:
             # What is written anew may be as it was.
             for head in reversed(known[0]):
                 newest = newest_import(snapshot, head)
                 if newest is not None and self._is_read(newest):
                     self._stay(snapshot, head, known)
                     return
-        else:
-            self._resumed = self._watermark(snapshot, known[0])
-        shared = self._compare(snapshot, self._resumed, known)
+        shared = self._compare(snapshot, _BEGINNING, known)
         for each, heads in zip(self._targets, known, strict=True):
             self._choose(snapshot, each, heads, shared)
 
@@ -311,11 +314,23 @@ class _Importing:
         """Go on from an import of the first session, and of the others with it."""
         self._continued = newest
         self._stay(snapshot, head, known)
+        self._compare_chosen(snapshot, newest.resume, known)
+
+    def _keep(self, snapshot: Snapshot, known: list[list[Head]]) -> None:
+        """Take the newest generation of each session: rows change in place, and never make another."""
+        for each, heads in zip(self._targets, known, strict=True):
+            if heads:
+                before = earlier_generation(snapshot, heads[-1].name)
+                each.go_on(heads[-1], snapshot, _NOTHING_SHARED, before)
+        self._compare_chosen(snapshot, self._resumed, known)
+
+    def _compare_chosen(self, snapshot: Snapshot, resume: Resume, known: list[list[Head]]) -> None:
+        """Compare the records from a place on with the sessions that have been taken."""
         chosen = [
             [each for each in heads if each.name == target.session]
             for target, heads in zip(self._targets, known, strict=True)
         ]
-        shared = self._compare(snapshot, newest.resume, chosen)
+        shared = self._compare(snapshot, resume, chosen)
         for each in self._targets:
             each.shared = shared.get((each.place, each.session), _NOTHING_SHARED)
 
@@ -342,7 +357,7 @@ class _Importing:
         whole = [head.name for head in heads if head.name == target.base or head.import_seq]
         for head in reversed(heads):
             found = shared[target.place, head.name]
-            if self._contents.is_mutable or not self._has_bytes or found.is_of_session:
+            if self._contents.is_mutable or found.is_of_session:
                 before = earlier_generation(snapshot, head.name) or whole[-1]
                 target.go_on(head, snapshot, found, before)
                 return
@@ -365,7 +380,8 @@ class _Importing:
         }
 
     def _reader(self, resume: Resume) -> Reader:
-        return self._contents.read(resume, _KnownParts(self._log, self._targets, self._continued))
+        continued = self._continued if self._has_bytes else self._main.newest
+        return self._contents.read(resume, _KnownParts(self._log, self._targets, continued))
 
     def _read(self, resume: Resume, *, continues: int) -> list[Imported]:
         """Read the source from where the import before it ended, append what is new, and record what was read."""
@@ -462,14 +478,17 @@ class _Importing:
         """Return remarks on records without a parent; those whose parent has not come after all are stored now."""
         orphans = [*reader.orphans(target.place)]
         while target.waiting:
-            parent = next(iter(target.waiting))
-            for segment, slot, record in target.waiting.pop(parent):
-                orphans.append((record.line, parent))
-                facts = msgspec.structs.replace(
-                    record.event.facts, flags=record.event.facts.flags | Flag.ORPHAN
-                )
-                event = msgspec.structs.replace(record.event, parent=None, facts=facts)
-                self._add(target, segment, slot, event)
+            parent, waiting = next(iter(target.waiting.items()))
+            # One by one: of records that wait for each other, the others have their parents then.
+            segment, slot, record = waiting.pop(0)
+            if not waiting:
+                del target.waiting[parent]
+            orphans.append((record.line, parent))
+            flags = record.event.facts.flags | Flag.ORPHAN
+            facts = msgspec.structs.replace(record.event.facts, flags=flags)
+            target.held.discard(record.event.id)
+            self._add(target, segment, slot, msgspec.structs.replace(record.event, parent=None, facts=facts))
+            self._release(target, record.event.id)
         return [
             Remark(at, f"its parent {parent!r} is not in the file: contexts below it begin there")
             for at, parent in orphans
@@ -485,8 +504,10 @@ class _Importing:
             segment.between(event.body)
         elif event.id in target.shared.exported:
             segment.between(event.body)
-        elif record.waits_for:
-            target.waiting.setdefault(record.waits_for, []).append((segment, segment.record(), record))
+        elif record.waits_for or event.parent in target.held:
+            parent = record.waits_for or str(event.parent)
+            target.waiting.setdefault(parent, []).append((segment, segment.record(), record))
+            target.held.add(event.id)
             return
         else:
             self._add(target, segment, segment.record(), event)
@@ -497,6 +518,7 @@ class _Importing:
         ready = target.waiting.pop(parent, [])
         while ready:
             segment, slot, record = ready.pop(0)
+            target.held.discard(record.event.id)
             self._add(target, segment, slot, record.event)
             ready[:0] = target.waiting.pop(record.event.id, [])
 

@@ -1,0 +1,365 @@
+"""How the made-up harness writes its sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from eventstore import append, formats, frame, paths
+from eventstore.errors import BadInputError
+from eventstore.event import Event, Facts, Flag, NewEvent
+from eventstore.formats.base import (
+    Certainty,
+    CompactionView,
+    Export,
+    Format,
+    Tools,
+    UsageView,
+    View,
+)
+from eventstore.formats.refold.events import compose
+from eventstore.formats.source import (
+    Contents,
+    Derived,
+    Glue,
+    Growth,
+    Known,
+    Piece,
+    Place,
+    Reader,
+    Record,
+    Remarked,
+    Source,
+    SourceSession,
+    Tail,
+)
+from eventstore.log import Snapshot
+from eventstore.records import Link, Resume
+from eventstore.views import Message, Payload, Text, Usage
+
+VERSION: Final = "madeup/1"
+HEADER: Final = b'{"madeup":1}\n'
+_DATABASE: Final = b"SQLite format 3\0"
+_KINDS: Final = {"say": "message", "exchange": "message", "summary": "compaction"}
+"""What else there is has no place in the tree."""
+_ROLES: Final = {"person": "user", "model": "assistant", "tool": "toolResult"}
+
+
+class MadeUp(Format):
+    name = "madeup"
+    versions = (VERSION,)
+    tools = Tools(reads={"look": ("at",)}, modifies={"put": ("into",)})
+    places = (
+        Place(environment={"MADEUP_HOME": "kept"}, default="~/.madeup", pattern="*", growth=Growth.APPENDED),
+    )
+    exports: Mapping[str, Export] = {}
+
+    def view(self, version: str, kind: str, record: bytes) -> View:  # noqa: ARG002
+        fields = json.loads(record)
+        if kind == "compaction":
+            text = fields["text"]
+            return View(
+                messages=(Message(role="compactionSummary", blocks=(Text(text),)),),
+                compaction=CompactionView(
+                    summary=text, kept=tuple(fields["kept"]), keeps_before=fields.get("before", False)
+                ),
+            )
+        if "about" in fields:
+            return View(usage=UsageView(about=fields["about"], usage=_usage(fields["tokens"])))
+        messages = tuple(_message(each) for each in _messages(fields))
+        return View(
+            messages=messages,
+            group=fields.get("group", ""),
+            by_person=any(message.role == "user" for message in messages),
+        )
+
+    def continues(self, kind: str, record: bytes) -> bool:  # noqa: ARG002
+        return False
+
+    def message(self, raw: bytes) -> Message:
+        return _message(json.loads(raw))
+
+    def payloads(self, raw: bytes) -> list[Payload]:
+        return [Payload(raw=raw)]
+
+    def facts(self, version: str, kind: str, record: bytes) -> Facts:
+        view = self.view(version, kind, record)
+        fields = json.loads(record)
+        first = view.messages[0] if view.messages else None
+        raw = json.dumps(fields["message"]).encode() if "message" in fields else b""
+        start = record.find(raw) if raw else -1
+        return Facts(
+            role=first.role if first else "",
+            message=(start, start + len(raw)) if start >= 0 else (0, 0),
+            utf16=sum(len(message.text) for message in view.messages) // 4,
+            target=fields.get("about") or next(iter(fields.get("kept", ())), None),
+        )
+
+    def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
+        is_ours = beginning.startswith(_DATABASE) or b'{"madeup"' in b"".join(beginning[:20].split())
+        return Certainty.SURE if is_ours else Certainty.NONE
+
+    def open(self, source: Source) -> Contents:
+        beginning = source.beginning()
+        if beginning.startswith(_DATABASE):
+            return _Rows(source)
+        return _Lines(source) if beginning.startswith(HEADER) else _Document(source)
+
+    def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:  # noqa: ARG002
+        return False
+
+
+FORMAT: Final = MadeUp()
+
+
+def register(patch: pytest.MonkeyPatch) -> None:
+    """Add the harness's line to the registry of formats, and its format's name to those of frames."""
+    names = (*frame.FORMATS, VERSION)
+    for module in (frame, append, paths):
+        patch.setattr(module, "FORMATS", names)
+    patch.setitem(frame._FORMAT_CODE, VERSION, len(names) - 1)
+    patch.setattr(formats, "_FORMATS", (*formats._FORMATS, FORMAT))
+
+
+def _messages(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    return fields.get("messages") or ([fields["message"]] if "message" in fields else [])
+
+
+def _message(fields: dict[str, Any]) -> Message:
+    tokens = fields.get("tokens")
+    usage = None if tokens is None else _usage(tokens)
+    return Message(role=_ROLES[fields["who"]], blocks=(Text(fields["text"]),), usage=usage)
+
+
+def _usage(tokens: int) -> Usage:
+    return Usage(input=tokens, total=tokens)
+
+
+def _event(raw: bytes, parent: str | None, *, is_orphan: bool = False) -> NewEvent:
+    fields = json.loads(raw)
+    kind = _KINDS.get(fields["kind"], "note")
+    facts = FORMAT.facts(VERSION, kind, raw)
+    return NewEvent(
+        id=fields["id"],
+        kind=kind,
+        body=raw,
+        format=VERSION,
+        parent=parent,
+        time=fields.get("time"),
+        facts=msgspec.structs.replace(facts, flags=Flag.ORPHAN) if is_orphan else facts,
+    )
+
+
+def _derived(fields: dict[str, Any]) -> NewEvent | None:
+    """The link that a record stands for, beside itself."""
+    if fields["kind"] != "born":
+        return None
+    link = Link(relation="fork", session=fields["of"], event=fields["at"])
+    return compose(link, id=f"link-{fields['id']}", time=None)
+
+
+class _Read(Reader):
+    """What is common to the readings: parents are looked for among what has been read and what is to come."""
+
+    def __init__(self, sessions: Sequence[SourceSession], resume: Resume, known: Known) -> None:
+        self._places = {each.name: place for place, each in enumerate(sessions)}
+        self._known = known
+        self._seen: set[tuple[int, str]] = set()
+        self._to_come: set[tuple[int, str]] = set()
+        self._orphans: list[tuple[int, int, str]] = [tuple(each) for each in resume.state.get("orphans", [])]
+        self._counts = Counter({int(k): v for k, v in resume.state.get("counts", {}).items()})
+        self._line = resume.line
+
+    @property
+    def line(self) -> int:
+        return self._line
+
+    @property
+    def state(self) -> dict[str, Any]:
+        counts = {str(place): count for place, count in self._counts.items()}
+        return {"counts": counts, "orphans": [list(each) for each in self._orphans]}
+
+    def records(self, session: int) -> int:
+        return self._counts[session]
+
+    def orphans(self, session: int) -> Sequence[tuple[int, str]]:
+        return [(line, parent) for place, line, parent in self._orphans if place == session]
+
+    def _expect(self, raw: bytes) -> None:
+        fields = json.loads(raw)
+        self._to_come.add((self._places[fields["in"]], fields["id"]))
+
+    def _record(self, raw: bytes) -> Iterator[Piece]:
+        fields = json.loads(raw)
+        place, parent = self._places[fields["in"]], fields.get("after")
+        self._counts[place] += 1
+        self._seen.add((place, fields["id"]))
+        waits, is_orphan = "", False
+        if parent is not None and (place, parent) not in self._seen and not self._known.has(place, parent):
+            if (place, parent) in self._to_come:
+                waits = parent
+            else:
+                self._orphans.append((place, self._line, parent))
+                is_orphan = True
+        event = _event(raw, None if is_orphan else parent, is_orphan=is_orphan)
+        yield Record(event, session=place, line=self._line, waits_for=waits)
+        if (derived := _derived(fields)) is not None:
+            yield Derived(derived, session=place)
+
+
+class _Lines(Contents):
+    """A file of lines that grows at its end, with any number of sessions."""
+
+    growth = Growth.APPENDED
+    is_mutable = False
+    passing: frozenset[str] = frozenset()
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        source.file.seek(len(HEADER))
+        names = dict.fromkeys(fields["in"] for fields in map(_fields, source.file) if fields)
+        self.sessions = [SourceSession(name=name, format=VERSION, header=HEADER.strip()) for name in names]
+        if not names:
+            raise BadInputError(source.name, "holds no session", "name another file")
+
+    def read(self, resume: Resume, known: Known) -> Reader:
+        return _LinesRead(self, resume, known)
+
+
+def _fields(raw: bytes) -> dict[str, Any] | None:
+    try:
+        fields = json.loads(raw)
+    except ValueError:
+        return None
+    return fields if isinstance(fields, dict) and "in" in fields else None
+
+
+class _LinesRead(_Read):
+    def __init__(self, contents: _Lines, resume: Resume, known: Known) -> None:
+        super().__init__(contents.sessions, resume, known)
+        self._source, self._offset = contents.source, resume.offset
+
+    def pieces(self) -> Iterator[Piece]:
+        file = self._source.file
+        file.seek(self._offset)
+        for raw in file:
+            if _fields(raw):
+                self._expect(raw)
+        file.seek(self._offset)
+        for raw in file:
+            is_whole = raw.endswith(b"\n")
+            if not is_whole:
+                yield Tail()
+            if _fields(raw):
+                body = raw.rstrip(b"\n")
+                yield from self._record(body)
+                yield Glue(raw[len(body) :])
+            else:
+                yield Glue(raw)
+                if raw != HEADER:
+                    yield Remarked("skipped", self._line, "no record")
+            self._line += is_whole
+
+
+class _Document(Contents):
+    """One JSON document that is written anew with each change: `{"madeup":1,"records":[…]}`."""
+
+    growth = Growth.REWRITTEN
+    is_mutable = True
+    passing: frozenset[str] = frozenset()
+
+    def __init__(self, source: Source) -> None:
+        source.file.seek(0)
+        self.text = source.file.read()
+        try:
+            records = json.loads(self.text)["records"]
+        except ValueError:
+            raise BadInputError(source.name, "is torn", "write it again") from None
+        names = dict.fromkeys(each["in"] for each in records)
+        self.sessions = [SourceSession(name=name, format=VERSION) for name in names]
+
+    def read(self, resume: Resume, known: Known) -> Reader:
+        return _DocumentRead(self, resume, known)
+
+
+class _DocumentRead(_Read):
+    def __init__(self, contents: _Document, resume: Resume, known: Known) -> None:
+        super().__init__(contents.sessions, resume, known)
+        self._text = contents.text
+
+    def pieces(self) -> Iterator[Piece]:
+        text = self._text.decode()
+        at, decoder, records = 0, json.JSONDecoder(), []
+        start = text.index('"records"')
+        while (start := text.find("{", start)) >= 0:
+            _, stop = decoder.raw_decode(text, start)
+            records.append((len(text[:start].encode()), len(text[:stop].encode())))
+            start = stop
+        for first, last in records:
+            self._expect(self._text[first:last])
+        for first, last in records:
+            yield Glue(self._text[at:first])
+            yield from self._record(self._text[first:last])
+            at = last
+            self._line += 1
+        yield Glue(self._text[at:])
+
+
+class _Rows(Contents):
+    """A database whose rows change in place: `record(id, session, stamp, body)`, `stamp` growing with each change."""
+
+    growth = Growth.ROWS
+    is_mutable = True
+    passing: frozenset[str] = frozenset()
+
+    def __init__(self, source: Source) -> None:
+        self.path = Path(os.fsdecode(source.path))
+        names = [
+            name for (name,) in self.rows("SELECT session FROM record GROUP BY session ORDER BY min(rowid)")
+        ]
+        self.sessions = [SourceSession(name=name, format=VERSION) for name in names]
+
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        database = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
+        try:
+            return database.execute(query, values).fetchall()
+        finally:
+            database.close()
+
+    def read(self, resume: Resume, known: Known) -> Reader:
+        return _RowsRead(self, resume, known)
+
+
+class _RowsRead(_Read):
+    def __init__(self, contents: _Rows, resume: Resume, known: Known) -> None:
+        super().__init__(contents.sessions, resume, known)
+        self._contents = contents
+        self._stamp: int = resume.state.get("stamp", 0)
+        self._changed: set[str] = set()
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return {**super().state, "stamp": self._stamp}
+
+    def records(self, session: int) -> int:
+        name = self._contents.sessions[session].name
+        return int(self._contents.rows("SELECT count(*) FROM record WHERE session = ?", name)[0][0])
+
+    def pieces(self) -> Iterator[Piece]:
+        found = self._contents.rows(
+            "SELECT stamp, body FROM record WHERE stamp > ? ORDER BY rowid", self._stamp
+        )
+        for _, body in found:
+            self._expect(body.encode())
+        for stamp, body in found:
+            yield from self._record(body.encode())
+            self._stamp = max(self._stamp, stamp)
+            self._line += 1
