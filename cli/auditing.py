@@ -13,8 +13,8 @@ import click
 import msgspec
 
 from cli.output import console, echo_problem, json_bytes, json_list, paged, progress_bar, unbroken
-from cli.views.model import names, replacements, undone
-from cli.views.screen import SessionRow, generations_line, row_of, sessions_table
+from cli.views.model import AuditView, SessionRow, audit_view
+from cli.views.screen import generations_line, sessions_table
 from cli.views.texts import print_line
 from cli.workers import WorkerLostError, results
 from eventstore import open_store
@@ -68,18 +68,17 @@ def bound(text: str) -> Bound:
     return Bound(metric, least)
 
 
-def breaches(audit: Audit, bounds: Sequence[Bound]) -> Iterator[str]:
+def breaches(view: AuditView, bounds: Sequence[Bound]) -> Iterator[str]:
     """A line for every replacement and bound that it is under.
 
     What was undone is left out, and where there was nothing to find, there is no share that could be too small.
     """
-    called, without_effect = names(audit), undone(audit)
-    for each in replacements(audit):
-        for limit in () if each.seq in without_effect else bounds:
+    for each in view.replacements:
+        for limit in () if each.is_undone else bounds:
             share = share_of(each.metrics, limit.metric)
             if share is not None and share < limit.least:
                 yield (
-                    f"session {audit.session!r}, {called[each.seq]} ({each.id} #{each.seq}): "
+                    f"session {view.audit.session!r}, {each.name} ({each.result.id} #{each.seq}): "
                     f"{limit.metric} is {share:.4g}, under {limit.least:g}"
                 )
 
@@ -134,16 +133,16 @@ def audited(
 def audited_in(log: LmdbLog, session: str, wanted: Wanted) -> Audited:
     """Audit a session of an open store. What is wrong with the session, or with refold, is told, not raised."""
     try:
-        found = audit_of(log, session, wanted)
+        view = audit_view(audit_of(log, session, wanted))
     except RefoldError as error:
         return _without(session, str(error))
     except Exception as error:  # noqa: BLE001  the other sessions are worth as much
         return _without(session, f"a fault of refold's ({type(error).__name__}: {error}); the others go on")
     return Audited(
         session=session,
-        row=None if wanted.is_json else row_of(found),
-        encoded=json_bytes(found) if wanted.is_json else None,
-        problems=tuple(breaches(found, wanted.bounds)),
+        row=None if wanted.is_json else view.row,
+        encoded=json_bytes(view.audit) if wanted.is_json else None,
+        problems=tuple(breaches(view, wanted.bounds)),
     )
 
 

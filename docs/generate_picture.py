@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from cli.demo.player import play
+from cli.views.model import audit_view
 from cli.views.screen import print_screen
 from eventstore.memory import MemoryLog
 from projections import audit
@@ -34,7 +35,7 @@ def picture() -> str:
         markup=False,
         emoji=False,
     )
-    print_screen(out, found)
+    print_screen(out, audit_view(found))
     return out.export_svg(title="refold audit demo-rate-limiter", unique_id="refold")
 
 

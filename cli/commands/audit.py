@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cli.auditing import Bound, Wanted
-    from projections.audit.session import Audit
+    from cli.views.model import AuditView
 
 
 def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[Bound, ...]:
@@ -96,45 +96,46 @@ def command(
     )
     if is_all:
         ctx.exit(_audit_all(ctx, wanted, jobs))
-    audits = list(_audits(ctx, sessions, wanted, leaf, as_of))
-    _show(audits, is_full=is_full, as_json=as_json)
-    ctx.exit(_check(audits, bounds))
+    views = list(_audits(ctx, sessions, wanted, leaf, as_of))
+    _show(views, is_full=is_full, as_json=as_json)
+    ctx.exit(_check(views, bounds))
 
 
 def _audits(
     ctx: click.Context, sessions: tuple[str, ...], wanted: Wanted, leaf: str | None, as_of: int | None
-) -> Iterator[Audit]:
+) -> Iterator[AuditView]:
     from cli.auditing import audit_of
     from cli.store import looks_like_file, opened, resolve_leaf, resolve_session
+    from cli.views.model import audit_view
 
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
         for session in sessions:
             name = resolve_session(log, session)
             with log.snapshot() as snapshot:
                 at = resolve_leaf(snapshot, name, leaf)
-            yield audit_of(log, name, wanted, leaf=at, as_of=as_of)
+            yield audit_view(audit_of(log, name, wanted, leaf=at, as_of=as_of))
 
 
-def _show(audits: list[Audit], *, is_full: bool, as_json: bool) -> None:
+def _show(views: list[AuditView], *, is_full: bool, as_json: bool) -> None:
     from cli.output import console, echo_json, paged
     from cli.views.full import print_full
     from cli.views.screen import print_screen
 
     if as_json:
-        echo_json({"sessions": audits})
+        echo_json({"sessions": [each.audit for each in views]})
         return
     out = console()
     with paged(out):
-        for each in audits:
+        for each in views:
             (print_full if is_full else print_screen)(out, each)
 
 
-def _check(audits: list[Audit], bounds: tuple[Bound, ...]) -> int:
+def _check(views: list[AuditView], bounds: tuple[Bound, ...]) -> int:
     """Say what is under a bound; the exit code."""
     from cli.auditing import breaches
     from cli.output import echo_problem
 
-    found = [line for each in audits for line in breaches(each, bounds)]
+    found = [line for each in views for line in breaches(each, bounds)]
     for line in found:
         echo_problem(line)
     return 1 if found else 0

@@ -27,6 +27,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
 
     from cli.demo.player import play
     from cli.output import STORE, console, echo_json, echo_text
+    from cli.views.model import audit_view
     from cli.views.screen import print_screen
     from cli.views.session_tree import print_tree
     from eventstore import open_store
@@ -48,7 +49,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
         with log.snapshot() as snapshot:
             print_tree(out, tree(snapshot, session), snapshot, session, is_full=False)
         out.print()
-        print_screen(out, found)
+        print_screen(out, audit_view(found))
     echo_text(f"The store is {store}. To go on:")
     for line in ("audit @last --full", "context @last", "timeline @last", "tree @last --full"):
         echo_text(f"  refold --store {shlex.quote(store)} {line}")

@@ -68,7 +68,7 @@ def command(
         return
     size = write_whole(target, [content])
     if as_json:
-        found = material.audit
+        found = material.view.audit
         echo_json(
             {
                 "session": name,

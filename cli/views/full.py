@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from cli.output import counted, one_line, thousands, unbroken
-from cli.views.model import remarks
 from cli.views.screen import print_glance
 from cli.views.texts import INDENT, dollars, part_of, percent, print_field, print_rule, print_summary
+from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cli.views.model import Replaced
+    from cli.views.model import AuditView, ReplacementView
     from projections.audit.cache import Cache
     from projections.audit.cost import Cost
     from projections.audit.instruction_fates import Instructions
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from projections.audit.measure import Size
     from projections.audit.metrics import Metrics
     from projections.audit.rework import Regret
-    from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, Files, RewriteAudit
+    from projections.audit.session import Audit, Files
     from projections.audit.summary_text import Growth, Sections
 
 
@@ -174,21 +174,49 @@ def _cost(cost: Cost) -> Iterator[str]:
 _BAR: Final = 40
 
 
-def print_full(out: Console, audit: Audit) -> None:
+def print_full(out: Console, view: AuditView) -> None:
     """One session, replacement for replacement, in order of the log within each kind."""
-    print_glance(out, audit)
+    print_glance(out, view.audit)
     out.print()
-    for number, compaction in enumerate(audit.compactions, 1):
-        _compaction(out, compaction, f"Compaction {number} of {len(audit.compactions)}", audit)
-    for summary in audit.branch_summaries:
-        _branch_summary(out, summary, audit)
-    for rewrite in audit.rewrites:
-        _rewrite(out, rewrite)
+    for kind in ("compaction", "branch_summary", "rewrite"):
+        for each in view.replacements:
+            if each.kind == kind:
+                _replacement(out, each, view.audit)
 
 
-def _compaction(out: Console, each: CompactionAudit, heading: str, audit: Audit) -> None:
-    print_rule(out, heading, each.id, each.seq, each.time, is_undone=each.undone)
-    _remarks(out, each)
+def _replacement(out: Console, each: ReplacementView, audit: Audit) -> None:
+    result = each.result
+    headings = {
+        "compaction": f"{each.name.capitalize()} of {len(audit.compactions)}",
+        "branch_summary": "Branch summary",
+        "rewrite": "Rewrite",
+    }
+    print_rule(out, headings[each.kind], result.id, result.seq, result.time, is_undone=each.is_undone)
+    for remark in each.remarks:
+        print_field(out, "!", remark, style="bold red")
+    match result:
+        case CompactionAudit(summary_tokens=summary_tokens):
+            _of_compaction(out, result)
+        case BranchSummaryAudit():
+            summary_tokens = each.metrics.size.added
+            entries = counted(result.entries, "entry", "entries")
+            left = result.left or "an entry that the log does not name"
+            print_field(out, "left", f"{entries} up to {left}")
+            print_field(out, "at", result.attached_to or "the root")
+        case RewriteAudit(targets=targets):
+            print_field(out, "reason", result.reason)
+            print_field(out, "targets", f"{counted(len(targets), 'message')}: {', '.join(targets)}")
+            print_field(out, "saved", f"{counted(result.tokens_saved, 'token')}, by its own count")
+    if each.files is not None:
+        _files(out, each.files)
+    print_metrics(out, each.metrics)
+    if not isinstance(result, RewriteAudit):
+        print_field(out, "summary", f"{counted(summary_tokens, 'token')} ({audit.counter})")
+        print_summary(out, result.summary)
+    out.print()
+
+
+def _of_compaction(out: Console, each: CompactionAudit) -> None:
     by = [each.by.model or "no model", each.by.format]
     by += [
         f"{name} {value}" for name, value in (("reason", each.by.reason), ("policy", each.by.policy)) if value
@@ -205,11 +233,6 @@ def _compaction(out: Console, each: CompactionAudit, heading: str, audit: Audit)
         + f" · {counts.dropped:,} dropped with no summary covering them",
         style="bold red" if counts.dropped else "",
     )
-    _files(out, each.files)
-    print_metrics(out, each.metrics)
-    print_field(out, "summary", f"{counted(each.summary_tokens, 'token')} ({audit.counter})")
-    print_summary(out, each.summary)
-    out.print()
 
 
 def _tokens(out: Console, each: CompactionAudit) -> None:
@@ -248,31 +271,3 @@ def _files(out: Console, files: Files) -> None:
     for name, paths in (("missing", files.missing), ("unfounded", files.unfounded)):
         for path in paths:
             print_field(out, "", f"{name}: {unbroken(path)}", style="red")
-
-
-def _branch_summary(out: Console, each: BranchSummaryAudit, audit: Audit) -> None:
-    print_rule(out, "Branch summary", each.id, each.seq, each.time)
-    _remarks(out, each)
-    entries = counted(each.entries, "entry", "entries")
-    print_field(out, "left", f"{entries} up to {each.left or 'an entry that the log does not name'}")
-    print_field(out, "at", each.attached_to or "the root")
-    _files(out, each.files)
-    print_metrics(out, each.metrics)
-    print_field(out, "summary", f"{counted(each.metrics.size.added, 'token')} ({audit.counter})")
-    print_summary(out, each.summary)
-    out.print()
-
-
-def _rewrite(out: Console, each: RewriteAudit) -> None:
-    print_rule(out, "Rewrite", each.id, each.seq, each.time, is_undone=each.undone)
-    _remarks(out, each)
-    print_field(out, "reason", each.reason)
-    print_field(out, "targets", f"{counted(len(each.targets), 'message')}: {', '.join(each.targets)}")
-    print_field(out, "saved", f"{counted(each.tokens_saved, 'token')}, by its own count")
-    print_metrics(out, each.metrics)
-    out.print()
-
-
-def _remarks(out: Console, replaced: Replaced) -> None:
-    for remark in remarks(replaced):
-        print_field(out, "!", remark, style="bold red")

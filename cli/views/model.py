@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from cli.output import counted, unbroken
-from cli.views.texts import line_of
-from projections.audit.metrics import Metrics
+from cli.output import counted, one_line, unbroken
+from projections.audit.metrics import Metrics, worst_first
 from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, Files, RewriteAudit
 
 if TYPE_CHECKING:
@@ -17,68 +16,157 @@ if TYPE_CHECKING:
 
 Replaced = CompactionAudit | BranchSummaryAudit | RewriteAudit
 
+SIGNS: Final = {
+    "compaction": "∑",
+    "branch_summary": "⤷",
+    "rewrite": "✂",
+    "leaf_moved": "↷",
+    "undone": "↶",
+    "model_change": "⚙",
+    "session_info": "✎",
+    "custom_message": "+",
+}
+"""From the kinds of events that turn a session to their signs."""
 
-def replacements(audit: Audit) -> list[Replaced]:
-    """Compactions, branch summaries and rewrites, in order of the log."""
-    found: list[Replaced] = [*audit.compactions, *audit.branch_summaries, *audit.rewrites]
-    return sorted(found, key=lambda each: each.seq)
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of everything that is shown."""
 
 
-def counted_once(audit: Audit) -> list[Replaced]:
-    """Those whose losses can be summed: in effect, and no rewrites that came with a compaction, which lost the same."""
-    without_effect = undone(audit)
-    return [
-        each
-        for each in replacements(audit)
-        if each.seq not in without_effect and not came_with_compaction(each)
+class ReplacementView(View, frozen=True):
+    """A compaction, a branch summary or a rewrite, with everything that is said of it.
+
+    `name` counts by kind: "compaction 2", "branch summary 1". `losses` are what was lost by it, in a few words each;
+    `remarks` are what else is not as it should be, the worst first. `grew`: the context should have got smaller, and
+    did not; a branch summary adds to the branch that was gone to. A rewrite that `came_with_compaction` lost the same
+    as the compaction did.
+    """
+
+    result: Replaced
+    kind: Literal["compaction", "branch_summary", "rewrite"]
+    name: str
+    grew: bool
+    is_undone: bool
+    came_with_compaction: bool
+    losses: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+    @property
+    def seq(self) -> int:
+        """The number of its event."""
+        return self.result.seq
+
+    @property
+    def metrics(self) -> Metrics:
+        """Everything that was measured of it."""
+        return self.result.metrics
+
+    @property
+    def files(self) -> Files | None:
+        """The files that it lists and those of the log; None for a rewrite, which lists none."""
+        return None if isinstance(self.result, RewriteAudit) else self.result.files
+
+    @property
+    def sign(self) -> str:
+        """The sign of its kind."""
+        return SIGNS[self.kind]
+
+
+class SessionRow(View, frozen=True, kw_only=True):
+    """A session in a line.
+
+    `future_use` is the smallest share that a replacement has, `losses` and `gone` count those of all; what was
+    undone is left out, and so is in the sums what a rewrite lost that came with a compaction: that lost the same.
+    `earlier` is the session's generation before this one. `cost` is in dollars, as recorded, or else by the table.
+    """
+
+    session: str
+    earlier: str | None = None
+    title: str
+    compactions: int
+    future_use: float | None
+    losses: int
+    gone: int
+    cost: float | None
+
+
+class AuditView(View, frozen=True):
+    """An audit as a terminal, a page and a gate show it; its JSON is `audit` itself.
+
+    `replacements` are in order of the log, `worst` has them the worst first.
+    """
+
+    audit: Audit
+    replacements: tuple[ReplacementView, ...]
+    worst: tuple[ReplacementView, ...]
+
+    @property
+    def row(self) -> SessionRow:
+        """The session in a line."""
+        measured = [each for each in self.replacements if not each.is_undone]
+        shares = [each.metrics.future_use.share for each in measured]
+        once = [each.metrics for each in measured if not each.came_with_compaction]
+        spent = self.audit.cost.spent
+        return SessionRow(
+            session=self.audit.session,
+            earlier=self.audit.earlier,
+            title=one_line(self.audit.title, _LONGEST_TITLE),
+            compactions=len(self.audit.compactions),
+            future_use=min((share for share in shares if share is not None), default=None),
+            losses=sum(len(each.future_use.losses) for each in once),
+            gone=sum(each.instructions.gone for each in once),
+            cost=spent.priced if spent.recorded is None else spent.recorded,
+        )
+
+
+def audit_view(audit: Audit) -> AuditView:
+    """Return what is shown of an audit."""
+    found = [
+        *(_replacement(each, "compaction", at) for at, each in enumerate(audit.compactions, 1)),
+        *(_replacement(each, "branch_summary", at) for at, each in enumerate(audit.branch_summaries, 1)),
+        *(_replacement(each, "rewrite", at) for at, each in enumerate(audit.rewrites, 1)),
     ]
-
-
-def came_with_compaction(replaced: Replaced) -> bool:
-    """Whether it is a rewrite that was appended with a compaction."""
-    return isinstance(replaced, RewriteAudit) and replaced.compaction is not None
-
-
-def names(audit: Audit) -> dict[int, str]:
-    """From the number of a replacement's event to its name: `compaction 2`, `branch summary 1`, `rewrite 3`."""
-    kinds: tuple[tuple[str, Sequence[Replaced]], ...] = (
-        ("compaction", audit.compactions),
-        ("branch summary", audit.branch_summaries),
-        ("rewrite", audit.rewrites),
+    return AuditView(
+        audit=audit,
+        replacements=tuple(sorted(found, key=lambda each: each.seq)),
+        worst=tuple(worst_first(found)),
     )
-    return {each.seq: f"{kind} {number}" for kind, found in kinds for number, each in enumerate(found, 1)}
 
 
-def grew(replaced: Replaced) -> bool:
-    """Whether a context did not get smaller that should have; a branch summary adds to the branch that is gone to."""
-    return replaced.metrics.size.grew and not isinstance(replaced, BranchSummaryAudit)
+def _replacement(
+    result: Replaced, kind: Literal["compaction", "branch_summary", "rewrite"], number: int
+) -> ReplacementView:
+    grew = result.metrics.size.grew and kind != "branch_summary"
+    return ReplacementView(
+        result=result,
+        kind=kind,
+        name=f"{kind.replace('_', ' ')} {number}",
+        grew=grew,
+        # A branch summary never is.
+        is_undone=not isinstance(result, BranchSummaryAudit) and result.undone,
+        came_with_compaction=isinstance(result, RewriteAudit) and result.compaction is not None,
+        losses=tuple(_losses(result.metrics)),
+        remarks=tuple(_remarks(result, grew=grew)),
+    )
 
 
-def undone(audit: Audit) -> set[int]:
-    """The numbers of the replacements that are without effect at the leaf; a branch summary never is."""
-    undoable: list[CompactionAudit | RewriteAudit] = [*audit.compactions, *audit.rewrites]
-    return {each.seq for each in undoable if each.undone}
-
-
+_LONGEST_TITLE: Final = 60
 _TOLERANCE: Final = 0.1
 """How far a claim may be from a count: no two counters agree."""
 
 
-def remarks(replaced: Replaced) -> list[str]:
-    """What a reader has to know, the worst first."""
-    found: list[str] = []
-    if isinstance(replaced, CompactionAudit) and replaced.messages.dropped:
-        dropped = counted(replaced.messages.dropped, "message")
-        found.append(f"{dropped} left the context with no summary covering them")
-    if grew(replaced):
-        found.append("the context did not get smaller")
-    if not isinstance(replaced, RewriteAudit):
-        found += ["its summary is empty"] if not replaced.summary.strip() else []
-        found += _of_sections(replaced.metrics)
-        found += _of_files(replaced.files)
-    if isinstance(replaced, CompactionAudit):
-        found += _of_claim(replaced)
-    return found
+def _remarks(result: Replaced, *, grew: bool) -> Iterator[str]:
+    if isinstance(result, CompactionAudit) and result.messages.dropped:
+        yield f"{counted(result.messages.dropped, 'message')} left the context with no summary covering them"
+    if grew:
+        yield "the context did not get smaller"
+    if not isinstance(result, RewriteAudit):
+        if not result.summary.strip():
+            yield "its summary is empty"
+        yield from _of_sections(result.metrics)
+        yield from _of_files(result.files)
+    if isinstance(result, CompactionAudit):
+        yield from _of_claim(result)
 
 
 def _of_sections(metrics: Metrics) -> Iterator[str]:
@@ -113,19 +201,7 @@ def _listed(headings: list[str]) -> str:
     return ", ".join(map(unbroken, headings))
 
 
-_LONGEST: Final = 90
-
-
-def findings(replaced: Replaced, *, is_undone: bool) -> list[Finding]:
-    """What a reader should know before anything else: what was lost by it, or that nothing was."""
-    texts = (*_losses(replaced), *remarks(replaced))
-    bad = [Finding(text=line_of(text, _LONGEST), is_bad=True) for text in texts]
-    undone = [Finding(text="undone", is_bad=False)] if is_undone else []
-    return [*undone, *(bad or [Finding(text="nothing lost that was needed", is_bad=False)])]
-
-
-def _losses(replaced: Replaced) -> Iterator[str]:
-    metrics = replaced.metrics
+def _losses(metrics: Metrics) -> Iterator[str]:
     if metrics.future_use.losses:
         use = metrics.future_use
         yield f"{len(use.losses):,} needed later and lost, {use.never_regained:,} never given back"
@@ -135,10 +211,6 @@ def _losses(replaced: Replaced) -> Iterator[str]:
         yield f"{counted(metrics.regret.repeated, 'call')} repeated"
     if metrics.regret.errors:
         yield f"{counted(len(metrics.regret.errors), 'error')} met again"
-
-
-class View(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of what a page is made of."""
 
 
 class Figure(View, frozen=True):
@@ -187,27 +259,18 @@ class Finding(View, frozen=True):
     is_bad: bool
 
 
-class ReplacementView(View, frozen=True):
-    """A compaction, a branch summary or a rewrite.
+class Section(View, frozen=True):
+    """A replacement as a section of the page.
 
-    `sign` tells the three apart. `before` and `after` are the messages of both contexts, the bars what these are
-    made of. `summary` is HTML, None where the event has none. `files` is None for rewrites. `grew`: the context should
-    have got smaller, and did not; a branch summary adds to the branch that was gone to.
+    `before` and `after` are the messages of both contexts, the bars what these are made of. `summary` is HTML, None
+    where the event has none.
     """
 
-    seq: int
-    id: str
-    kind: str
-    sign: str
-    name: str
+    replacement: ReplacementView
     time: str
-    is_undone: bool
     is_open: bool
     findings: list[Finding]
     facts: list[Fact]
-    metrics: Metrics
-    grew: bool
-    files: Files | None
     bar_before: list[Segment]
     bar_after: list[Segment]
     before: list[Row]
@@ -315,8 +378,8 @@ class Page(View, frozen=True):
     note: str
     is_full: bool
     figures: list[Figure]
-    replacements: list[ReplacementView]
-    worst: list[ReplacementView]
+    replacements: list[Section]
+    worst: list[Section]
     context: Chart | None
     cost: Chart | None
     tree: list[TreeLine]

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from cli.output import counted, one_line, pasted, table, thousands, unbroken
 from cli.store import short_names
-from cli.views.model import came_with_compaction, counted_once, grew, names, remarks, replacements, undone
 from cli.views.texts import dollars, part_of, percent, print_line
 
 if TYPE_CHECKING:
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from cli.views.model import Replaced
+    from cli.views.model import AuditView, ReplacementView, SessionRow
     from projections.audit.cost import SessionCost
     from projections.audit.session import Audit
 
@@ -79,34 +76,29 @@ _LEGEND: Final = (
 )
 
 
-def print_screen(out: Console, audit: Audit) -> None:
+def print_screen(out: Console, view: AuditView) -> None:
     """One session: at a glance, what its replacements kept and lost, and how to see more."""
-    from projections.audit.metrics import worst_first
-
+    audit, worst = view.audit, view.worst
     print_glance(out, audit)
-    worst = worst_first(replacements(audit))
     if not worst:
         print_line(out, "Nothing of the context was replaced.")
         out.print()
         return
-    called = names(audit)
     out.print()
-    out.print(_table(worst[:ROWS], called, undone(audit), is_wide=out.width >= _WIDE), crop=False)
+    out.print(_table(worst[:ROWS], is_wide=out.width >= _WIDE), crop=False)
     _print_rest(out, len(worst) - ROWS, "replacement")
     for line in _LEGEND:
         print_line(out, line, style="dim")
-    _print_remarks(out, worst, called)
-    _print_losses(out, worst[0], called)
-    _print_gone(out, [each for each in worst if not came_with_compaction(each)], called)
+    _print_remarks(out, worst)
+    _print_losses(out, worst[0])
+    _print_gone(out, worst)
     for what, command in (("all of each", "audit --full"), ("on a page", "report")):
         # A line end within a command would be pasted, too.
         out.print(f"{what}: {pasted(command, audit.session)}", style="dim", soft_wrap=True)
     out.print()
 
 
-def _table(
-    worst: Sequence[Replaced], called: dict[int, str], without_effect: set[int], *, is_wide: bool
-) -> Table:
+def _table(worst: Sequence[ReplacementView], *, is_wide: bool) -> Table:
     from rich.text import Text
 
     numbers = ("BEFORE", "AFTER", "NEEDED", "RECALL", "RULES", "AGAIN", "NET")
@@ -115,40 +107,39 @@ def _table(
     for each in worst:
         metrics = each.metrics
         use, rules = metrics.future_use, metrics.instructions
-        is_undone = each.seq in without_effect
-        name = called[each.seq] + (" ↶" if is_undone else "")
+        name = each.name + (" ↶" if each.is_undone else "")
         listing.add_row(
             Text(name if is_wide else name.replace("branch summary", "branch")),
             f"#{each.seq}",
-            *([(each.time or "-")[:16].replace("T", " ")] if is_wide else []),
+            *([(each.result.time or "-")[:16].replace("T", " ")] if is_wide else []),
             thousands(metrics.size.before),
-            Text(thousands(metrics.size.after), style="bold red" if grew(each) else ""),
+            Text(thousands(metrics.size.after), style="bold red" if each.grew else ""),
             Text(part_of(use.found, use.total), style="bold red" if use.losses else ""),
             percent(metrics.recall.share),
             Text(part_of(rules.total - rules.gone, rules.total), style="bold red" if rules.gone else ""),
             thousands(metrics.regret.repeated),
             dollars(metrics.cost.net, is_signed=True),
-            style="dim" if is_undone else "",
+            style="dim" if each.is_undone else "",
         )
     return listing
 
 
-def _print_remarks(out: Console, worst: Sequence[Replaced], called: dict[int, str]) -> None:
-    found = [f"! {called[each.seq]}: {remark}" for each in worst for remark in remarks(each)]
+def _print_remarks(out: Console, worst: Sequence[ReplacementView]) -> None:
+    found = [f"! {each.name}: {remark}" for each in worst for remark in each.remarks]
     for line in found[:REMARKS]:
         print_line(out, one_line(line, out.width), style="bold red")
     _print_rest(out, len(found) - REMARKS, "remark")
 
 
-def _print_losses(out: Console, replaced: Replaced, called: dict[int, str]) -> None:
-    use = replaced.metrics.future_use
+def _print_losses(out: Console, replacement: ReplacementView) -> None:
+    use = replacement.metrics.future_use
     if not use.losses:
         return
     from cli.terminal import CutLine
 
     out.print()
     lost = counted(len(use.losses), "thing")
-    line = f"{called[replaced.seq]} lost {lost} needed later, {use.never_regained:,} never given back:"
+    line = f"{replacement.name} lost {lost} needed later, {use.never_regained:,} never given back:"
     print_line(out, line, style="bold")
     listing = table("KIND", "LOST", "HAD", "NEEDED", "REGAINED", shrinks="LOST")
     for loss in use.losses[:LOSSES]:
@@ -159,8 +150,8 @@ def _print_losses(out: Console, replaced: Replaced, called: dict[int, str]) -> N
     _print_rest(out, len(use.losses) - LOSSES, "loss", "losses")
 
 
-def _print_gone(out: Console, worst: Sequence[Replaced], called: dict[int, str]) -> None:
-    found = list(_gone(worst, called, out.width))
+def _print_gone(out: Console, worst: Sequence[ReplacementView]) -> None:
+    found = list(_gone(worst, out.width))
     if not found:
         return
     out.print()
@@ -170,14 +161,14 @@ def _print_gone(out: Console, worst: Sequence[Replaced], called: dict[int, str])
     _print_rest(out, len(found) - GONE, "instruction")
 
 
-def _gone(worst: Sequence[Replaced], called: dict[int, str], width: int) -> Iterator[Text]:
+def _gone(worst: Sequence[ReplacementView], width: int) -> Iterator[Text]:
     from rich.text import Text
 
     for each in worst:
-        for fate in each.metrics.instructions.sentences:
+        for fate in () if each.came_with_compaction else each.metrics.instructions.sentences:
             if fate.fate == "gone":
                 line = Text(f"{f'#{fate.seq}':<6}")
-                after = Text(f"  {called[each.seq]}", style="dim")
+                after = Text(f"  {each.name}", style="dim")
                 room = min(width, _WIDE) - line.cell_len - after.cell_len
                 line.append(one_line(fate.sentence, max(room, 20)))
                 yield line + after
@@ -186,46 +177,6 @@ def _gone(worst: Sequence[Replaced], called: dict[int, str], width: int) -> Iter
 def _print_rest(out: Console, count: int, one: str, many: str = "") -> None:
     if count > 0:
         print_line(out, f"… {counted(count, 'more ' + one, 'more ' + (many or one + 's'))}", style="dim")
-
-
-_TITLE_sessions: Final = 60
-
-
-class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a line tells of a session.
-
-    `future_use` is the smallest share that a replacement has, `losses` and `gone` count those of all; what was
-    undone is left out, and so is in the sums what a rewrite lost that came with a compaction: that lost the same.
-    `earlier` is the session's generation before this one. `cost` is in dollars, as recorded, or else by the table.
-    """
-
-    session: str
-    earlier: str | None = None
-    title: str
-    compactions: int
-    future_use: float | None
-    losses: int
-    gone: int
-    cost: float | None
-
-
-def row_of(audit: Audit) -> SessionRow:
-    """The line of a session."""
-    without_effect = undone(audit)
-    measured = [each.metrics for each in replacements(audit) if each.seq not in without_effect]
-    shares = [each.future_use.share for each in measured if each.future_use.share is not None]
-    once = [each.metrics for each in counted_once(audit)]
-    spent = audit.cost.spent
-    return SessionRow(
-        session=audit.session,
-        earlier=audit.earlier,
-        title=one_line(audit.title, _TITLE_sessions),
-        compactions=len(audit.compactions),
-        future_use=min(shares, default=None),
-        losses=sum(len(each.future_use.losses) for each in once),
-        gone=sum(each.instructions.gone for each in once),
-        cost=spent.priced if spent.recorded is None else spent.recorded,
-    )
 
 
 def sessions_table(rows: Iterable[SessionRow]) -> Table:

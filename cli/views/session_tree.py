@@ -92,7 +92,7 @@ def tree_lines(material: Material, lines: Lines, target: Callable[[int], str]) -
                 name=lines[event.seq].name,
                 text=line_of(lines[event.seq].text, _LONGEST),
                 label=node.label or "",
-                is_leaf=node.id == material.audit.leaf,
+                is_leaf=node.id == material.view.audit.leaf,
                 is_aside=event.seq not in path,
                 target=target(event.seq),
                 hidden=0,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.auditing import Audited, Wanted, audit_of, audited, bound, cores
-from cli.views.screen import row_of
+from cli.views.model import audit_view
 from eventstore import open_store
 from eventstore.errors import CorruptionError, NotFoundError
 from projections.audit.prices import Price
@@ -44,7 +44,7 @@ def test_what_is_wanted_is_a_row_or_else_the_audit_as_json(store: str) -> None:
     with open_store(store) as log:
         expected = audit(log, SESSIONS[0])
     (as_row, *_), (as_json, *_) = (of_all(store, Wanted(is_json=each), jobs=1) for each in (False, True))
-    assert (as_row.row, as_row.encoded) == (row_of(expected), None)
+    assert (as_row.row, as_row.encoded) == (audit_view(expected).row, None)
     assert as_json.row is None
     assert as_json.encoded is not None
     assert json.loads(as_json.encoded)["contextTokens"] == expected.context_tokens

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cli.auditing import KINDS, METRICS, Bound, bound, breaches, share_of
+from cli.views.model import audit_view
 from eventstore.lmdb.store import LmdbLog
 from projections.audit.losses import recall as recall_of
 from projections.context.cursor import stand
@@ -26,7 +27,7 @@ from tests.support.talk import Story, user
 
 
 def broken(replaced: Any, *bounds: str) -> list[str]:
-    return list(breaches(audit(replaced), [bound(text) for text in bounds]))
+    return list(breaches(audit_view(audit(replaced)), [bound(text) for text in bounds]))
 
 
 def test_a_share_under_its_bound_is_told_with_session_event_metric_value_and_bound() -> None:

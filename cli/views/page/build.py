@@ -13,28 +13,24 @@ from cli.views.model import (
     EventView,
     Fact,
     Figure,
+    Finding,
     Page,
     Replaced,
     ReplacementView,
     Row,
+    Section,
     Segment,
-    findings,
-    grew,
-    names,
-    replacements,
-    undone,
 )
 from cli.views.page.charts import context_chart, cost_chart, places
 from cli.views.page.html import summary_html
 from cli.views.page.material import Call, Exchange, Material, Outcome, Shown, outcomes, spent
-from cli.views.session_tree import SIGNS, Line, Lines, lines_of, tree_lines
+from cli.views.session_tree import Line, Lines, lines_of, tree_lines
 from cli.views.texts import LONGEST_TEXT, cut, dollars, line_of, percent
 from eventstore.errors import shell_command
 from eventstore.event import Event
 from eventstore.javascript import epoch_ms
 from eventstore.views import Message
 from projections.audit.measure import Size
-from projections.audit.metrics import worst_first
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 from projections.transcript import message_text
 
@@ -138,7 +134,7 @@ def _facts(event: Event, view: Message | None) -> Iterator[str]:
 
 def figures(material: Material) -> Iterator[Figure]:
     """The totals of a session: what it holds, what its context is now, what was sent and what that cost."""
-    audit, nodes = material.audit, material.tree.nodes
+    audit, nodes = material.view.audit, material.tree.nodes
     others = [
         counted(len(found), *names)
         for found, names in (
@@ -205,64 +201,48 @@ def models(material: Material) -> list[str]:
     return [name for name, _ in names.most_common() if name]
 
 
-_KINDS: Final[dict[type[Replaced], str]] = {
-    CompactionAudit: "compaction",
-    BranchSummaryAudit: "branch_summary",
-    RewriteAudit: "rewrite",
-}
+_LONGEST_FINDING: Final = 90
 
 
-def replacement_views(material: Material, lines: Lines) -> list[ReplacementView]:
+def sections_of(material: Material, lines: Lines) -> list[Section]:
     """The sections, the worst first and open; `lines` are what messages say, by their numbers."""
-    called, without_effect = names(material.audit), undone(material.audit)
     seq_of: dict[str | None, int] = {event.id: event.seq for event in material.events}
     return [
-        _view(
-            each,
-            material.exchanges[each.seq],
-            lines,
-            seq_of,
-            name=called[each.seq].capitalize(),
-            is_undone=each.seq in without_effect,
-            is_open=place == 0,
-        )
-        for place, each in enumerate(worst_first(replacements(material.audit)))
+        _section(each, material.exchanges[each.seq], lines, seq_of, is_open=place == 0)
+        for place, each in enumerate(material.view.worst)
     ]
 
 
-def _view(
-    each: Replaced,
+def _section(
+    each: ReplacementView,
     exchange: Exchange,
     lines: Lines,
     seq_of: Mapping[str | None, int],
     *,
-    name: str,
-    is_undone: bool,
     is_open: bool,
-) -> ReplacementView:
-    kind = _KINDS[type(each)]
-    size = each.metrics.size
+) -> Section:
+    result, size = each.result, each.metrics.size
     losses = Counter(loss.had_seq for loss in each.metrics.future_use.losses)
-    return ReplacementView(
-        seq=each.seq,
-        id=each.id,
-        kind=kind,
-        sign=SIGNS[kind],
-        name=name,
-        time=when(epoch_ms(each.time)),
-        is_undone=is_undone,
+    return Section(
+        replacement=each,
+        time=when(epoch_ms(result.time)),
         is_open=is_open,
-        findings=findings(each, is_undone=is_undone),
-        facts=list(_facts_replacements(each, seq_of)),
-        metrics=each.metrics,
-        grew=grew(each),
-        files=None if isinstance(each, RewriteAudit) else each.files,
+        findings=findings(each),
+        facts=list(_facts_of_result(result, seq_of)),
         bar_before=_bar(size, ("removed", size.removed), ("kept", size.kept)),
         bar_after=_bar(size, ("added", size.added), ("returned", size.returned), ("kept", size.kept)),
         before=[_row(shown, lines, losses[shown.seq]) for shown in exchange.before],
         after=[_row(shown, lines, 0) for shown in exchange.after],
-        summary=None if isinstance(each, RewriteAudit) else summary_html(each.summary, exchange.named),
+        summary=None if isinstance(result, RewriteAudit) else summary_html(result.summary, exchange.named),
     )
+
+
+def findings(each: ReplacementView) -> list[Finding]:
+    """What a reader should know before anything else: what was lost by it, or that nothing was."""
+    texts = (*each.losses, *each.remarks)
+    bad = [Finding(text=line_of(text, _LONGEST_FINDING), is_bad=True) for text in texts]
+    undone = [Finding(text="undone", is_bad=False)] if each.is_undone else []
+    return [*undone, *(bad or [Finding(text="nothing lost that was needed", is_bad=False)])]
 
 
 def _bar(size: Size, *parts: tuple[str, int]) -> list[Segment]:
@@ -285,7 +265,7 @@ def _row(shown: Shown, lines: Lines, losses: int) -> Row:
     )
 
 
-def _facts_replacements(each: Replaced, seq_of: Mapping[str | None, int]) -> Iterator[Fact]:
+def _facts_of_result(each: Replaced, seq_of: Mapping[str | None, int]) -> Iterator[Fact]:
     if isinstance(each, CompactionAudit):
         yield from _of_compaction(each, seq_of)
     elif isinstance(each, BranchSummaryAudit):
@@ -333,11 +313,11 @@ _LONGEST_TITLE: Final = 120
 
 def build_page(material: Material, *, is_full: bool = False) -> Page:
     """The page; texts are cut unless `is_full`, but for those that a loss leads to."""
-    audit = material.audit
+    audit = material.view.audit
     lines = lines_of(material.events)
-    worst = replacement_views(material, lines)
-    sections = {view.seq for view in worst}
-    losses = [loss for view in worst for loss in view.metrics.future_use.losses]
+    worst = sections_of(material, lines)
+    sections = {view.replacement.seq for view in worst}
+    losses = [loss for view in worst for loss in view.replacement.metrics.future_use.losses]
     followed = {seq for loss in losses for seq in (loss.had_seq, loss.needed_seq, loss.regained_seq)}
 
     def target(seq: int) -> str:
@@ -352,7 +332,7 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
         note=f"{how}; {audit.note}" if audit.note else how,
         is_full=is_full,
         figures=list(figures(material)),
-        replacements=sorted(worst, key=lambda view: view.seq),
+        replacements=sorted(worst, key=lambda view: view.replacement.seq),
         worst=worst,
         context=context_chart(material, places(material, lines, worst, target)),
         cost=cost_chart(material),

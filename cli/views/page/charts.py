@@ -9,7 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from cli.output import counted, thousands
-from cli.views.model import Chart, Mark, ReplacementView, Tick
+from cli.views.model import Chart, Mark, Section, Tick
 from cli.views.page.material import Material, spent, spent_at
 from cli.views.session_tree import Lines
 from cli.views.texts import dollars, line_of
@@ -183,30 +183,30 @@ _NAMED: Final = 3
 
 
 def places(
-    material: Material, lines: Lines, views: Sequence[ReplacementView], target: Callable[[int], str]
+    material: Material, lines: Lines, views: Sequence[Section], target: Callable[[int], str]
 ) -> list[Place]:
     """Replacements, needs that were not met, forks and changes of the model, in order of the path."""
     found = [*_replaced(views, target), *_needed(views), *_forks(material), *_models(material, lines)]
     return sorted((place for place in found if place.seq in material.path), key=lambda place: place.seq)
 
 
-def _replaced(views: Sequence[ReplacementView], target: Callable[[int], str]) -> Iterator[Place]:
-    for view in views:
+def _replaced(views: Sequence[Section], target: Callable[[int], str]) -> Iterator[Place]:
+    for view in (each.replacement for each in views):
         size = view.metrics.size
         yield Place(
             seq=view.seq,
             kind=view.kind,
             sign=view.sign,
-            title=f"{view.name} at #{view.seq}: {size.before:,} to {size.after:,} tokens",
+            title=f"{view.name.capitalize()} at #{view.seq}: {size.before:,} to {size.after:,} tokens",
             target=target(view.seq),
         )
 
 
-def _needed(views: Sequence[ReplacementView]) -> Iterator[Place]:
+def _needed(views: Sequence[Section]) -> Iterator[Place]:
     """Events that needed what had been lost, each once."""
     values: dict[int, dict[str, None]] = {}
     for view in views:
-        for loss in view.metrics.future_use.losses:
+        for loss in view.replacement.metrics.future_use.losses:
             values.setdefault(loss.needed_seq, {})[line_of(loss.value, _LONGEST)] = None
     for seq, needed in values.items():
         named = ", ".join(list(needed)[:_NAMED])

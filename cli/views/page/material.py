@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
-from cli.views.model import replacements, undone
+from cli.views.model import AuditView, audit_view
 from eventstore import paths
 from eventstore.estimates import fragments
 from eventstore.event import Event
@@ -16,7 +16,7 @@ from eventstore.formats import view_of_event
 from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message, Usage
 from projections.audit.prices import Prices
-from projections.audit.session import Audit, audit
+from projections.audit.session import audit
 from projections.context.build import context_at, part_of
 from projections.context.cursor import Leaf, Standpoint, path, stand
 from projections.context.parts import Fate, Part, view_of_part
@@ -168,7 +168,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     `calls` are all model calls in order of the log.
     """
 
-    audit: Audit
+    view: AuditView
     timeline: Timeline
     tree: Tree
     events: Sequence[Event]
@@ -192,11 +192,11 @@ def read_material(
     """Read a session as of one moment. Raises NotFoundError."""
     with log.snapshot() as snapshot:
         at = stand(snapshot, session, leaf=leaf, as_of=as_of)
-        found = audit(snapshot, session, leaf=leaf, as_of=as_of, tokens=tokens, prices=prices)
+        audited = audit_view(audit(snapshot, session, leaf=leaf, as_of=as_of, tokens=tokens, prices=prices))
         events = [event.decode() for event in paths.events(snapshot, session, last=at.as_of)]
         views = {event.seq: view for event in events if (view := view_of_event(event)) is not None}
         return Material(
-            audit=found,
+            view=audited,
             timeline=timeline(snapshot, session, leaf=leaf, as_of=as_of, tokens=tokens),
             tree=tree(snapshot, session, as_of=as_of),
             events=events,
@@ -204,7 +204,7 @@ def read_material(
             fates={part.seq: part.fate for part in context_at(snapshot, at).parts},
             views=views,
             tokens=_tokens(events, tokens),
-            exchanges=dict(_exchanges(snapshot, at, found, tokens)),
+            exchanges=dict(_exchanges(snapshot, at, audited, tokens)),
             calls=[
                 call
                 for event in events
@@ -220,10 +220,10 @@ def _tokens(events: Sequence[Event], tokens: Counter) -> dict[int, int]:
 
 
 def _exchanges(
-    snapshot: Snapshot, at: Standpoint, found: Audit, tokens: Counter
+    snapshot: Snapshot, at: Standpoint, view: AuditView, tokens: Counter
 ) -> Iterator[tuple[int, Exchange]]:
-    dropped = {each.seq: each.dropped for each in found.compactions}
-    for each in replacements(found):
+    dropped = {each.seq: each.dropped for each in view.audit.compactions}
+    for each in view.replacements:
         event = paths.event(snapshot, at.session, each.seq).decode()
         replacement = replacement_of(event, snapshot, at)
         yield (
@@ -262,7 +262,7 @@ _OF_CHANGE = {Change.SUMMARIZED: Standing.SUMMARIZED, Change.GONE: Standing.GONE
 
 def outcomes(material: Material) -> dict[int, Outcome]:
     """The outcome of every event by its number."""
-    without_effect = undone(material.audit)
+    without_effect = {each.seq for each in material.view.replacements if each.is_undone}
     taken: dict[int, Outcome] = {}
     changed: dict[int, int] = {}
     for seq, exchange in sorted(material.exchanges.items()):

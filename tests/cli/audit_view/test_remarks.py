@@ -4,12 +4,17 @@ from typing import Any
 
 import pytest
 
-from cli.views.model import remarks
+from cli.views.model import Replaced, audit_view
 from eventstore.records import FileOperations
 from projections.audit.session import Counts, Files, TokensBefore
 from projections.audit.summary_text import Sections
 from tests.cli.audit_view.printing import figures
-from tests.support.measured import branch_summary, compaction, rewrite, size
+from tests.support.measured import audit, branch_summary, compaction, rewrite, size
+
+
+def remarks(replaced: Replaced) -> tuple[str, ...]:
+    (view,) = audit_view(audit(replaced)).replacements
+    return view.remarks
 
 
 def before(claimed: int | None, measured: int | None, recomputed: int) -> TokensBefore:
@@ -29,7 +34,7 @@ def files(missing: list[str], unfounded: list[str]) -> Files:
 
 @pytest.mark.parametrize("make", [compaction, branch_summary, rewrite])
 def test_of_what_is_sound_there_is_nothing_to_say(make: Any) -> None:
-    assert remarks(make(3)) == []
+    assert remarks(make(3)) == ()
 
 
 def test_messages_that_no_summary_covers_come_first() -> None:
@@ -43,7 +48,7 @@ def test_a_context_that_grew_is_told(make: Any) -> None:
 
 
 def test_a_move_to_a_branch_with_more_is_no_fault() -> None:
-    assert remarks(branch_summary(3, size=size(10, 11))) == []
+    assert remarks(branch_summary(3, size=size(10, 11))) == ()
 
 
 @pytest.mark.parametrize("make", [compaction, branch_summary])
@@ -70,4 +75,4 @@ def test_a_claim_of_tokens_that_is_far_from_every_count_is_told() -> None:
 
 @pytest.mark.parametrize("claimed", [None, 1000, 1100, 900, 800, 720, 880])
 def test_a_claim_of_tokens_near_one_of_the_counts_is_not(claimed: int | None) -> None:
-    assert remarks(compaction(3, before=before(claimed, 1000, 800))) == []
+    assert remarks(compaction(3, before=before(claimed, 1000, 800))) == ()

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 from msgspec import structs
+from rich.console import Console
 
+from cli.views.model import audit_view
 from cli.views.screen import GONE, LOSSES, REMARKS, ROWS, print_screen
 from projections.audit.session import Audit
 from projections.audit.summary_text import Sections
@@ -34,8 +36,12 @@ WORST = compaction(
 BETTER = branch_summary(20, future_use=future_use(9, 10))
 
 
+def screen(out: Console, shown: Audit) -> None:
+    print_screen(out, audit_view(shown))
+
+
 def test_replacements_are_listed_the_worst_first_with_what_they_kept() -> None:
-    lines = printed(print_screen, audit(WORST, BETTER))
+    lines = printed(screen, audit(WORST, BETTER))
     head = next(number for number, line in enumerate(lines) if line.startswith("WORST FIRST"))
     assert lines[head : head + 3] == [
         "WORST FIRST        AT  WHEN              BEFORE  AFTER  NEEDED  RECALL  RULES  AGAIN  NET",
@@ -46,35 +52,33 @@ def test_replacements_are_listed_the_worst_first_with_what_they_kept() -> None:
 
 def test_repeats_and_net_cost_have_their_columns() -> None:
     regret, cost = structs.replace(NO_REGRET, repeated=7), structs.replace(NO_COST, net=-0.5)
-    assert "     7  -$0.50" in "\n".join(
-        printed(print_screen, audit(compaction(1, regret=regret, cost=cost)))
-    )
+    assert "     7  -$0.50" in "\n".join(printed(screen, audit(compaction(1, regret=regret, cost=cost))))
 
 
 def test_below_the_table_its_columns_are_explained() -> None:
-    text = "\n".join(printed(print_screen, audit(WORST)))
+    text = "\n".join(printed(screen, audit(WORST)))
     for column in ("NEEDED", "RECALL", "RULES", "AGAIN", "NET"):
         assert text.count(column) >= 2
 
 
 def test_on_a_terminal_of_80_columns_times_and_long_names_give_way() -> None:
-    lines = printed(print_screen, audit(WORST, BETTER), width=80)
+    lines = printed(screen, audit(WORST, BETTER), width=80)
     assert "compaction 1  #12  20,857  1,682    8/10     25%    4/5      0    -" in lines
     assert "branch 1      #20   1,000    100    9/10       -      -      0    -" in lines
 
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_no_line_is_longer_than_the_terminal(width: int) -> None:
-    assert max(map(len, printed(print_screen, full_screen(), width=width))) <= width
+    assert max(map(len, printed(screen, full_screen(), width=width))) <= width
 
 
 def test_what_was_undone_has_a_mark() -> None:
-    lines = printed(print_screen, audit(compaction(3, undone=True)))
+    lines = printed(screen, audit(compaction(3, undone=True)))
     assert any(line.startswith("compaction 1 ↶  #3") for line in lines)
 
 
 def test_of_the_worst_its_losses_are_told_those_never_regained_first() -> None:
-    lines = printed(print_screen, audit(BETTER, WORST))
+    lines = printed(screen, audit(BETTER, WORST))
     place = next(at for at, line in enumerate(lines) if line.startswith("compaction 1 lost "))
     assert figures(lines[place]) == [["1", "2", "1"]]
     rows = [line.split()[:4] for line in lines[place + 2 : place + 4]]
@@ -84,7 +88,7 @@ def test_of_the_worst_its_losses_are_told_those_never_regained_first() -> None:
 
 def test_instructions_that_are_gone_are_told_wherever_it_happened() -> None:
     other = rewrite(30, instructions=instructions(2, gone("Ask before you push.", seq=9)))
-    lines = printed(print_screen, audit(WORST, other))
+    lines = printed(screen, audit(WORST, other))
     place = next(at for at, line in enumerate(lines) if line.startswith("2 instructions "))
     assert lines[place + 1 : place + 3] == [
         "#2    Never touch the migrations.  compaction 1",
@@ -93,13 +97,13 @@ def test_instructions_that_are_gone_are_told_wherever_it_happened() -> None:
 
 
 def test_where_nothing_was_lost_nothing_is_said_of_losses() -> None:
-    text = "\n".join(printed(print_screen, audit(BETTER)))
+    text = "\n".join(printed(screen, audit(BETTER)))
     assert "lost" not in text
     assert "gone" not in text
 
 
 def test_remarks_are_told_with_the_replacement_that_they_are_about() -> None:
-    lines = printed(print_screen, audit(compaction(3, size=size(10, 10))))
+    lines = printed(screen, audit(compaction(3, size=size(10, 10))))
     assert [line.partition(": ")[0] for line in lines if line.startswith("!")] == ["! compaction 1"]
 
 
@@ -107,7 +111,7 @@ def test_a_remark_is_cut_where_the_terminal_ends() -> None:
     headings = [f"Section {number}" for number in range(40)]
     sections = Sections(template="pi", headings=[], present=headings, missing=headings, duplicated=[])
     (remark,) = [
-        line for line in printed(print_screen, audit(compaction(3, sections=sections))) if line[0:1] == "!"
+        line for line in printed(screen, audit(compaction(3, sections=sections))) if line[0:1] == "!"
     ]
     assert (len(remark), remark[-1]) == (100, "…")
 
@@ -133,21 +137,21 @@ def full_screen() -> Audit:
 
 
 def test_a_session_with_much_to_say_fits_one_screen() -> None:
-    assert 24 <= len(printed(print_screen, full_screen(), width=80)) <= 40
+    assert 24 <= len(printed(screen, full_screen(), width=80)) <= 40
 
 
 def test_of_what_has_no_room_the_number_is_told() -> None:
-    lines = printed(print_screen, full_screen())
+    lines = printed(screen, full_screen())
     left_out = [int(line.split()[1]) for line in lines if line.startswith("…")]
     assert left_out == [30 - ROWS, 30 - REMARKS, 20 - LOSSES, 30 * 20 - GONE]
 
 
 def test_a_session_without_replacements_is_said_to_have_none() -> None:
-    assert len(printed(print_screen, audit())[4:]) == 2
+    assert len(printed(screen, audit())[4:]) == 2
 
 
 def test_it_ends_with_how_to_see_more() -> None:
-    full, page = printed(print_screen, audit(WORST))[-3:-1]
+    full, page = printed(screen, audit(WORST))[-3:-1]
     assert full.endswith(": refold audit --full s")
     assert page.endswith(": refold report s")
 
@@ -155,5 +159,5 @@ def test_it_ends_with_how_to_see_more() -> None:
 def test_texts_of_a_session_command_no_terminal() -> None:
     evil = "\x1b[31mred\nforged"
     hostile = compaction(3, future_use=future_use(0, 1, loss(evil)), instructions=instructions(1, gone(evil)))
-    lines = printed(print_screen, audit(hostile, session=evil, title=evil))
+    lines = printed(screen, audit(hostile, session=evil, title=evil))
     assert not [line for line in lines if "\x1b" in line or line.startswith("forged")]

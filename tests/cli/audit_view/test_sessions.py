@@ -4,8 +4,9 @@ from typing import Any
 
 from rich.console import Console
 
-from cli.views.screen import SessionRow as Row
-from cli.views.screen import generations_line, row_of, sessions_table
+from cli.views.model import SessionRow as Row
+from cli.views.model import audit_view
+from cli.views.screen import generations_line, sessions_table
 from tests.cli.audit_view.printing import printed
 from tests.support.measured import (
     audit,
@@ -35,19 +36,19 @@ def listed(*rows: Row, width: int = 100) -> list[str]:
 
 
 def test_a_row_has_the_worst_share_and_the_sums_of_what_was_lost() -> None:
-    assert row_of(
+    assert audit_view(
         audit(
             compaction(1, future_use=future_use(1, 2, loss("a"))),
             branch_summary(2, future_use=future_use(1, 4, loss("a"), loss("b"), loss("c"))),
             rewrite(3, instructions=instructions(3, gone("Never."), gone("Always."))),
             cost=spent(9, 1.5, 1.25),
         )
-    ) == row("s", 0.25, 4, 2, cost=1.5)
+    ).row == row("s", 0.25, 4, 2, cost=1.5)
 
 
 def test_what_was_undone_does_not_count() -> None:
     undone = compaction(1, undone=True, future_use=future_use(0, 2, loss("a")))
-    assert row_of(audit(undone)) == row("s")
+    assert audit_view(audit(undone)).row == row("s")
 
 
 def test_what_a_rewrite_lost_that_came_with_a_compaction_counts_once() -> None:
@@ -56,8 +57,8 @@ def test_what_a_rewrite_lost_that_came_with_a_compaction_counts_once() -> None:
         "instructions": instructions(1, gone("Never.")),
     }
     together = audit(compaction(1, **lost), rewrite(2, compaction="c1", **lost))
-    assert row_of(together) == row("s", 0.5, 1, 1)
-    assert row_of(audit(compaction(1, **lost), rewrite(2, **lost))) == row("s", 0.5, 2, 2)
+    assert audit_view(together).row == row("s", 0.5, 1, 1)
+    assert audit_view(audit(compaction(1, **lost), rewrite(2, **lost))).row == row("s", 0.5, 2, 2)
 
 
 def test_a_later_generation_of_a_session_is_told_below_the_table() -> None:
@@ -67,11 +68,11 @@ def test_a_later_generation_of_a_session_is_told_below_the_table() -> None:
 
 
 def test_where_no_cost_was_recorded_the_price_table_tells_it() -> None:
-    assert row_of(audit(cost=spent(9, None, 1.25))).cost == 1.25
+    assert audit_view(audit(cost=spent(9, None, 1.25))).row.cost == 1.25
 
 
 def test_a_row_is_small_however_long_a_title_is() -> None:
-    assert len(row_of(audit(title="word " * 100_000)).title) <= 60
+    assert len(audit_view(audit(title="word " * 100_000)).row.title) <= 60
 
 
 def test_the_worst_sessions_come_first_and_those_without_losses_last() -> None:
@@ -107,7 +108,7 @@ def test_a_title_gives_way_on_a_narrow_terminal() -> None:
 
 def test_texts_of_a_session_command_no_terminal() -> None:
     evil = "\x1b[31mred\nforged"
-    lines = listed(row_of(audit(session=evil, title=evil)))
+    lines = listed(audit_view(audit(session=evil, title=evil)).row)
     assert not [line for line in lines if "\x1b" in line or line.startswith("forged")]
 
 

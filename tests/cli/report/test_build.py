@@ -56,8 +56,8 @@ def test_how_tokens_were_counted_is_told(story: Story) -> None:
 
 
 def test_replacements_stand_in_order_of_the_log_and_once_more_the_worst_first(demo_page: Page) -> None:
-    assert [view.seq for view in demo_page.replacements] == [28, 69, 103, 131, 166]
-    assert sorted(view.seq for view in demo_page.worst) == [28, 69, 103, 131, 166]
+    assert [each.replacement.seq for each in demo_page.replacements] == [28, 69, 103, 131, 166]
+    assert sorted(each.replacement.seq for each in demo_page.worst) == [28, 69, 103, 131, 166]
 
 
 def test_marks_and_tree_lines_of_replacements_lead_to_their_sections(demo_page: Page) -> None:

@@ -5,14 +5,20 @@ from typing import Any
 
 import pytest
 
-from cli.views.model import findings
+from cli.views.model import Finding, Replaced, audit_view
+from cli.views.page.build import findings
 from projections.audit.rework import Regret, Repeat, Rereads, SameError
 from projections.audit.session import Counts
-from tests.support.measured import compaction, future_use, gone, instructions, loss, size
+from tests.support.measured import audit, compaction, future_use, gone, instructions, loss, size
+
+
+def found_in(replaced: Replaced) -> list[Finding]:
+    (view,) = audit_view(audit(replaced)).replacements
+    return findings(view)
 
 
 def bad(**given: Any) -> list[str]:
-    return [each.text for each in findings(compaction(9, **given), is_undone=False) if each.is_bad]
+    return [each.text for each in found_in(compaction(9, **given)) if each.is_bad]
 
 
 def regret(repeated: int, errors: int) -> Regret:
@@ -29,7 +35,7 @@ def regret(repeated: int, errors: int) -> Regret:
 
 
 def test_where_nothing_is_wrong_that_is_said() -> None:
-    assert [each.is_bad for each in findings(compaction(9), is_undone=False)] == [False]
+    assert [each.is_bad for each in found_in(compaction(9))] == [False]
 
 
 @pytest.mark.parametrize(
@@ -55,5 +61,5 @@ def test_what_was_needed_comes_first() -> None:
 
 
 def test_what_was_undone_is_said_and_is_nothing_bad() -> None:
-    found = findings(compaction(9, summary=""), is_undone=True)
+    found = found_in(compaction(9, summary="", undone=True))
     assert [each.is_bad for each in found] == [False, True]

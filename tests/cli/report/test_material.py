@@ -29,7 +29,7 @@ def test_all_events_are_read_and_those_of_the_path_told_from_the_others(story: S
 def test_as_of_an_event_later_ones_have_not_happened(story: Story) -> None:
     record_compaction(story.writer, summary="s", first_kept="e3")
     found = material_of(story.log, as_of=2)
-    assert (len(found.events), found.exchanges, found.audit.compactions) == (2, {}, [])
+    assert (len(found.events), found.exchanges, found.view.audit.compactions) == (2, {}, [])
 
 
 def test_at_another_leaf_the_context_there_counts(story: Story) -> None:
@@ -49,7 +49,7 @@ def test_calls_are_the_messages_that_a_provider_counted(story: Story) -> None:
 def test_every_replacement_of_the_audit_has_its_exchange(story: Story) -> None:
     record_compaction(story.writer, summary="s", first_kept="e3")
     found = material_of(story.log)
-    assert list(found.exchanges) == [each.seq for each in found.audit.compactions]
+    assert list(found.exchanges) == [each.seq for each in found.view.audit.compactions]
 
 
 def test_a_session_that_is_not_there_is_an_error(store: EventLog) -> None:

@@ -5,7 +5,8 @@ import re
 import msgspec
 import pytest
 
-from cli.views.page.build import replacement_views
+from cli.views.model import audit_view
+from cli.views.page.build import sections_of
 from cli.views.page.charts import Place, places
 from cli.views.page.material import Material
 from compaction import move_to, record_compaction
@@ -23,7 +24,7 @@ def story(store: EventLog) -> Story:
 
 def marked(material: Material) -> list[Place]:
     lines = lines_in(material)
-    return places(material, lines, replacement_views(material, lines), target)
+    return places(material, lines, sections_of(material, lines), target)
 
 
 def titles(story: Story, **where: str) -> list[str]:
@@ -64,12 +65,12 @@ def test_an_event_that_needed_what_was_lost_is_marked_once(story: Story) -> None
     story.says(assistant("c"))
     material = material_of(story.log)
     lost = [loss(name, needed=4) for name in ("one", "two", "three", "four", "two")]
-    (compaction,) = material.audit.compactions
+    (compaction,) = material.view.audit.compactions
     metrics = msgspec.structs.replace(compaction.metrics, future_use=future_use(0, 5, *lost))
     audit = msgspec.structs.replace(
-        material.audit, compactions=[msgspec.structs.replace(compaction, metrics=metrics)]
+        material.view.audit, compactions=[msgspec.structs.replace(compaction, metrics=metrics)]
     )
-    found = marked(msgspec.structs.replace(material, audit=audit))
+    found = marked(msgspec.structs.replace(material, view=audit_view(audit)))
     assert [(place.seq, place.kind, place.where) for place in found] == [
         (3, "compaction", "above"),
         (4, "need", "curve"),

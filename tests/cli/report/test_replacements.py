@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from cli.views.model import Fact, ReplacementView, Row, Segment
-from cli.views.page.build import replacement_views
+from cli.views.model import Fact, Row, Section, Segment
+from cli.views.page.build import sections_of
 from cli.views.page.material import Material
 from compaction import record_branch_summary, record_compaction, record_rewrite
 from eventstore import EventLog
@@ -21,9 +21,9 @@ def story(store: EventLog) -> Story:
     return told
 
 
-def views(story: Story) -> list[ReplacementView]:
+def views(story: Story) -> list[Section]:
     material = material_of(story.log)
-    return replacement_views(material, lines_in(material))
+    return sections_of(material, lines_in(material))
 
 
 def test_a_session_without_replacements_has_none(story: Story) -> None:
@@ -88,36 +88,39 @@ def test_a_branch_summary_tells_where_it_stands_and_what_it_is_about(story: Stor
 
 def test_a_compaction_that_makes_the_context_larger_is_marked(story: Story) -> None:
     record_compaction(story.writer, summary="x" * 800, first_kept="e3")
-    assert [view.grew for view in views(story)] == [True]
+    assert [view.replacement.grew for view in views(story)] == [True]
 
 
 def test_a_branch_summary_adds_to_the_context_by_its_nature(story: Story) -> None:
     record_branch_summary(story.writer, summary="Tried." * 200, target="e1")
     (view,) = views(story)
-    assert view.metrics.size.grew
-    assert not view.grew
+    assert view.replacement.metrics.size.grew
+    assert not view.replacement.grew
 
 
 def test_a_rewrite_has_neither_files_nor_a_summary(story: Story) -> None:
     record_rewrite(story.writer, targets=[Shown(target="e2", shown="")], reason="prune")
     (view,) = views(story)
-    assert (view.files, view.summary) == (None, None)
+    assert (view.replacement.files, view.summary) == (None, None)
 
 
 def test_a_message_that_held_what_was_lost_tells_how_many_things(demo: Material) -> None:
-    for view in replacement_views(demo, lines_in(demo)):
-        held = {loss.had_seq for loss in view.metrics.future_use.losses}
+    for view in sections_of(demo, lines_in(demo)):
+        held = {loss.had_seq for loss in view.replacement.metrics.future_use.losses}
         assert {row.seq for row in view.before if row.losses} == held & {row.seq for row in view.before}
 
 
 def test_the_worst_comes_first_and_is_open(demo: Material) -> None:
-    found = replacement_views(demo, lines_in(demo))
-    shares = [view.metrics.future_use.share or 0 for view in found]
+    found = sections_of(demo, lines_in(demo))
+    shares = [view.replacement.metrics.future_use.share or 0 for view in found]
     assert shares == sorted(shares)
     assert [view.is_open for view in found] == [True, False, False, False, False]
 
 
 def test_names_are_those_of_the_audit(demo: Material) -> None:
-    names = {view.name: view.sign for view in replacement_views(demo, lines_in(demo))}
+    names = {
+        view.replacement.name.capitalize(): view.replacement.sign
+        for view in sections_of(demo, lines_in(demo))
+    }
     compactions = {f"Compaction {number}": "∑" for number in (1, 2, 3)}
     assert names == {**compactions, "Branch summary 1": "⤷", "Rewrite 1": "✂"}

@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from cli.views.full import print_metrics
+from cli.views.model import audit_view
 from cli.views.screen import print_glance, print_screen
 from projections.audit.cost import Cost
 from projections.audit.session import TokensBefore
@@ -73,7 +74,7 @@ def views_of_made_up_audits(refold: Refold) -> str:
             (print_metrics, measured.metrics(**found)),
             (print_metrics, measured.metrics(regret=structs.replace(regret, rounds_to_new_action=None))),
             (print_glance, measured.audit(counter="o200k", exact=True, estimate=False, cost=nothing_known)),
-            (print_screen, seen),
+            (print_screen, audit_view(seen)),
         )
         for line in printed(view, shown, width=200)
     )
