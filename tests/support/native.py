@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from eventstore import NewEvent
 from eventstore.formats.refold.events import compose
+from eventstore.kinds import is_entry
 from eventstore.records import (
     BranchSummary,
     Compaction,
@@ -125,7 +126,7 @@ def native_events(draw: st.DrawFn) -> list[NewEvent]:
         causes = {"": "", "the same": events[-1].cause if events else "", "its own": f"cause-{number}"}
         written = LeafMoved(from_id=nodes[-1]) if moves and nodes else _named(record, list(_ids(events)))
         events.append(compose(written, id=event_id, time=1000 * number, parent=parent, cause=causes[cause]))
-        if written.kind != "decision":
+        if is_entry(written.kind):
             nodes.append(event_id)
     return events
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from eventstore import NewEvent
+from eventstore.kinds import is_entry
 from tests.support import reference_pi
 from tests.support.reference_pi import Entry
 
@@ -158,7 +159,7 @@ def _left(entry: Entry, before: list[NewEvent]) -> list[NewEvent]:
 
 
 def _is_node(event: NewEvent) -> bool:
-    return event.kind != "decision"
+    return is_entry(event.kind)
 
 
 def _claimed(entry: Entry) -> set[str]:
