@@ -185,6 +185,14 @@ def role_of(frame: Buffer) -> str:
         raise CorruptionError("", header_of(frame).seq, f"has no role {frame[2]}") from error
 
 
+def id_of(frame: Buffer, head: Header) -> str:
+    """Return the id of a frame's event, without decoding the rest. Raises CorruptionError."""
+    try:
+        return str(frame[HEADER_SIZE : HEADER_SIZE + head.id_size], "utf-8")
+    except UnicodeDecodeError as error:
+        raise CorruptionError("", head.seq, f"its id cannot be read ({error})") from error
+
+
 def names_of(frame: Buffer, head: Header) -> tuple[str, str]:
     """Return id and cause of a frame, without decoding the rest. Raises CorruptionError."""
     at = HEADER_SIZE + head.id_size

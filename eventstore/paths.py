@@ -6,6 +6,7 @@ Frames, spans and offsets end here; what stands above the store sees `Event` and
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Final
 
 from eventstore.errors import CorruptionError, NotFoundError, no_event
@@ -18,6 +19,7 @@ from eventstore.frame import (
     decode,
     digest_of,
     header_of,
+    id_of,
     kind_of,
     names_of,
     role_of,
@@ -58,7 +60,7 @@ class LazyEvent:
 
     @property
     def id(self) -> str:
-        return names_of(self._frame, self._head)[0]
+        return id_of(self._frame, self._head)
 
     @property
     def cause(self) -> str:
@@ -88,6 +90,11 @@ class LazyEvent:
     @property
     def flags(self) -> Flag:
         return Flag(self._head.flags)
+
+    @property
+    def is_overlaid(self) -> bool:
+        """True if a rewrite or an undo lies on the path to this entry."""
+        return self._head.flags & Flag.OVERLAID.value != 0
 
     @property
     def is_entry(self) -> bool:
@@ -221,12 +228,13 @@ def append_with(snapshot: Snapshot, session: str, seq: int) -> str:
 
 
 def _of_kinds(frames: Iterable[Buffer], session: str, kinds: Collection[str]) -> Iterator[LazyEvent]:
-    codes = _codes(kinds)
+    codes = _codes(frozenset(kinds))
     found = (LazyEvent(frame, session) for frame in frames if frame[1] in codes)
     return found if 0 not in codes else (each for each in found if each.kind in kinds)
 
 
-def _codes(kinds: Iterable[str]) -> frozenset[int]:
+@cache
+def _codes(kinds: frozenset[str]) -> frozenset[int]:
     """Return the codes on disk; 0 stands for every kind that has none."""
     return frozenset(CODE_OF_KIND.get(kind, 0) for kind in kinds)
 
@@ -237,7 +245,7 @@ def messages_of_path(
     leaf: int,
     *,
     first: int,
-    kinds: Collection[str],
+    kinds: frozenset[str],
     show: Callable[[LazyEvent], Sequence[bytes]],
 ) -> list[Buffer]:
     """Return the messages of a path as slices of the store, which nothing decodes or copies.

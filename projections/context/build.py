@@ -11,7 +11,7 @@ import msgspec
 
 from eventstore.checked import checked
 from eventstore.errors import CorruptionError
-from eventstore.event import Event, Flag
+from eventstore.event import Event
 from eventstore.files.sources import observed_rewrites
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, event, in_effect_on, messages_of_path, path
@@ -101,7 +101,7 @@ def parts_of(entry: Event | LazyEvent, *, changed: Sequence[bytes] = ()) -> list
     """
     if entry.kind == "compaction":
         return _made(entry, _summary(entry), Fate.SUMMARY)
-    return _shown(entry, changed, (), Fate.REWRITTEN if changed else _fate(entry))
+    return _shown(entry, changed)
 
 
 def part_of(entry: Event | LazyEvent, *, changed: Sequence[bytes] = ()) -> Part | None:
@@ -137,7 +137,7 @@ def _kinds(rules: Rules) -> frozenset[str]:
 
 def _is_overlaid(at: Standpoint, leaf: LazyEvent) -> bool:
     """Return True if a rewrite, an undo or a record that its harness changed may have a say in a context."""
-    return at.has_observed or Flag.OVERLAID in leaf.flags
+    return at.has_observed or leaf.is_overlaid
 
 
 def _parts(
@@ -187,9 +187,8 @@ def _selected(
             rules = rules_of_format(entry.format)
             yield from _made(entry, span.messages(rules, entry.time), Fate.REWRITTEN)
             continue
-        changed = observed.get(entry.seq, ())
-        changes = rewrites.changes.get(entry.id, ()) if rewrites.changes else ()
-        yield from _shown(entry, changed, changes, Fate.REWRITTEN if changed or changes else _fate(entry))
+        changed = observed.get(entry.seq, ()) if observed else ()
+        yield from _shown(entry, changed, rewrites.changes.get(entry.id, ()) if rewrites.changes else ())
     if due:
         yield from _summarized(due, observed)
 
@@ -208,29 +207,22 @@ def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterat
     return Rewrites(chain.from_iterable(reversed(rewrites))), reversed(others)
 
 
-def _fate(entry: Event | LazyEvent) -> Fate:
-    """Return how an entry stands in a context whose message nothing changed."""
-    if entry.kind == "branch_summary":
-        return Fate.SUMMARY
-    return Fate.KEPT if entry.kind == "message" and not _continues(entry) else Fate.INJECTED
-
-
-def _continues(entry: Event | LazyEvent) -> bool:
-    return continues(entry.kind, entry.role, lambda: entry.body)
-
-
 def _shown(
-    entry: Event | LazyEvent, changed: Sequence[bytes], changes: Sequence[Shown], fate: Fate
+    entry: Event | LazyEvent, changed: Sequence[bytes] = (), changes: Sequence[Shown] = ()
 ) -> list[Part]:
     """Return what an entry shows, as its harness changed it last, and as rewrites show it."""
-    rules = rules_of_format(entry.format)
     stored = b"" if changed else entry.message
+    if stored and not changes:
+        return [_part(entry, stored, None, entry.format)]
+    rules = rules_of_format(entry.format)
+    messages: Sequence[bytes]
     if stored:
-        messages: Sequence[bytes] = (stored,)
+        messages = (stored,)
     elif entry.kind in rules.kinds:
         messages = rules.show(entry, changed[-1] if changed else entry.body)
     else:
         return []
+    fate = Fate.REWRITTEN if changed or changes else None
     if changes and not changed:
         # Contexts of one session ask for the same ones again and again.
         key = (entry.digest, *((change.shown, change.block) for change in changes))
@@ -269,7 +261,7 @@ def _summary(compaction: Event | LazyEvent) -> Sequence[bytes]:
 _SUMMARIES: Final = Memo[Sequence[bytes]]()
 
 
-def _made(entry: Event | LazyEvent, messages: Sequence[bytes], fate: Fate) -> list[Part]:
+def _made(entry: Event | LazyEvent, messages: Sequence[bytes], fate: Fate | None) -> list[Part]:
     """Return the parts of messages that the rules of an entry's format made of it."""
     shape = rules_of_format(entry.format).format
     parts = [_part(entry, raw, fate, shape) for raw in messages]
@@ -284,12 +276,18 @@ def _measured(part: Part) -> Part:
     return msgspec.structs.replace(part, role=role, utf16=utf16, utf8=utf8)
 
 
-def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate, format: str) -> Part:
+def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate | None, format: str) -> Part:
+    """Return the part of a message; without a fate, of one that nothing changed."""
     kind, role, utf16, utf8 = entry.kind, entry.role, entry.utf16, entry.utf8
+    goes_on = continues(kind, role, lambda: entry.body)
     if kind == "compaction":
         role = "compactionSummary"
     if fate is Fate.REWRITTEN:
         role, utf16, utf8 = told_of(raw, role, format)
+    elif fate is None and kind == "branch_summary":
+        fate = Fate.SUMMARY
+    elif fate is None:
+        fate = Fate.KEPT if kind == "message" and not goes_on else Fate.INJECTED
     return Part(
         session=entry.session,
         seq=entry.seq,
@@ -301,5 +299,5 @@ def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate, format: str) -> Part
         format=format,
         utf16=utf16,
         utf8=utf8,
-        continues=_continues(entry),
+        continues=goes_on,
     )
