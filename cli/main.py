@@ -40,6 +40,7 @@ COMMANDS: Final = {
     "label": ("label", "Name an entry."),
     "rename": ("rename", "Give a session a title."),
     "stats": ("stats", "Show what the store holds."),
+    "bench": ("bench", "Measure rebuilds, imports and appends here."),
     "backup": ("backup", "Copy the store while it is in use."),
     "verify": ("verify", "Check the whole store."),
     "policies": ("policies", "List, show, begin or check policies."),

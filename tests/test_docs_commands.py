@@ -238,6 +238,7 @@ JSON_CALLS: Final = {
     "label": ["label", SESSION, "u1", "x", "--json"],
     "rename": ["rename", SESSION, "x", "--json"],
     "stats": ["stats", "--json"],
+    "bench": ["bench", SESSION, "--json"],
     "backup": ["backup", "copy", "--json"],
     "verify": ["verify", "--json"],
     "policies": ["policies", "--json"],

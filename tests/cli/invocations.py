@@ -41,6 +41,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "label": ["label", session, "#1", "a label"],
         "rename": ["rename", session, "a title"],
         "stats": ["stats"],
+        "bench": ["bench", session],
         "backup": ["backup", "copy"],
         "verify": ["verify"],
     }

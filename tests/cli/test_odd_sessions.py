@@ -175,6 +175,7 @@ SHOWING = {
     "diff": [""],
     "files": [""],
     "stats": [""],
+    "bench": [""],
     "verify": [""],
     "import": [""],
 }

@@ -1,0 +1,311 @@
+"""refold bench."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from cli.options import json_option
+
+if TYPE_CHECKING:
+    from eventstore.lmdb.store import LmdbLog
+
+_SESSIONS: Final = 10
+"""Sessions that are measured where none is named."""
+_FEWEST: Final = 3
+_MOST: Final = 15
+"""Rounds of a measurement: between these two, as many as fit into the seconds that are enough."""
+_ENOUGH: Final = 0.3
+_APPENDS: Final = 50
+_TEXT: Final = "x" * 2_000
+"""What an appended message says: as much as a message of real sessions on average."""
+_MILLISECOND: Final = 0.001
+
+_clock = time.perf_counter
+
+
+@click.command("bench", epilog="Example:  refold bench @last")
+@click.argument("names", metavar="[SESSION]...", nargs=-1)
+@json_option
+@click.pass_context
+def command(ctx: click.Context, names: tuple[str, ...], *, as_json: bool) -> None:
+    """Measure how fast contexts are rebuilt, on your own sessions.
+
+    Each session is rebuilt from the closed store and from an open one, beside a fold of the same session's file by
+    Python's json, and imported into a new store. Then messages are appended, each flushed to the disk that the store
+    is on. Without a SESSION, the ten with the most events are measured. Nothing is added to the store.
+    """
+    from cli.output import echo_json, progress_bar
+    from cli.store import looks_like_file, opened, resolve_session
+
+    with opened(ctx, create=any(map(looks_like_file, names))) as log:
+        store = log.path
+        sessions = list(dict.fromkeys(resolve_session(log, name) for name in names)) or _largest(log)
+        with _folder_beside(store) as folder:
+            files = {
+                session: _exported(log, session, folder / f"{n}.jsonl") for n, session in enumerate(sessions)
+            }
+            log.close()
+            with progress_bar("measuring") as report:
+                measured = []
+                for number, (session, file) in enumerate(files.items()):
+                    report(number, len(files) + 1)
+                    measured.append(_measured(store, session, file, folder))
+                appends = _appends(folder)
+    found = {"store": store, "sessions": measured, "append": appends}
+    if as_json:
+        echo_json(found)
+    else:
+        _print(found)
+
+
+def _largest(log: LmdbLog) -> list[str]:
+    with log.snapshot() as snapshot:
+        heads = sorted(snapshot.heads(), key=lambda head: -head.version)
+    return [head.name for head in heads[:_SESSIONS]]
+
+
+@contextmanager
+def _folder_beside(store: str) -> Iterator[Path]:
+    """Make a folder on the store's disk, or where that cannot be written, among temporary files."""
+    from cli.output import echo_note
+
+    parent = Path(store).absolute().parent
+    try:
+        folder = tempfile.mkdtemp(prefix="refold-bench-", dir=parent)
+    except OSError:
+        folder = tempfile.mkdtemp(prefix="refold-bench-")
+        echo_note(f"{parent} cannot be written: imports and appends are measured on the disk of {folder}")
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _exported(log: LmdbLog, session: str, file: Path) -> Path:
+    from eventstore import export_session
+
+    with file.open("wb") as out:
+        out.writelines(export_session(log, session, "pi"))
+    return file
+
+
+def _measured(store: str, session: str, file: Path, folder: Path) -> dict[str, Any]:
+    """Measure a session; its file is what a harness without a store would have."""
+    from eventstore import import_file, open_store
+    from projections.context.build import context_json
+
+    def rebuild() -> bytes:
+        with open_store(store, create=False) as log:
+            return context_json(log, session)
+
+    def import_anew() -> None:
+        with open_store(folder / "imported") as log:
+            import_file(log, file)
+
+    with open_store(store, create=False) as log:
+        events = _events(log, session)
+        open_rebuild = _median(lambda: context_json(log, session))
+    from_closed, fold = _median(rebuild), _median(lambda: _folded(file))
+    parse = _median(lambda: _parsed(file))
+    imported = _median(import_anew, after=lambda: shutil.rmtree(folder / "imported"))
+    given, folded = (_messages(each) for each in (rebuild(), _folded(file)))
+    return {
+        "session": session,
+        "events": events,
+        "messages": len(given),
+        "fileBytes": file.stat().st_size,
+        "rebuildSeconds": from_closed,
+        "openRebuildSeconds": open_rebuild,
+        "foldSeconds": fold,
+        "foldRatio": fold / from_closed,
+        "sameMessages": given == folded,
+        "importSeconds": imported,
+        "parseSeconds": parse,
+        "importRatio": imported / parse,
+    }
+
+
+def _events(log: LmdbLog, session: str) -> int:
+    with log.snapshot() as snapshot:
+        return snapshot.head(session).version
+
+
+def _messages(context: bytes) -> list[Any]:
+    messages = json.loads(context)["messages"]
+    assert isinstance(messages, list)  # noqa: S101  both folds give one
+    return messages
+
+
+def _median(run: Callable[[], object], *, after: Callable[[], object] = lambda: None) -> float:
+    """Return the median of the seconds that a run takes; what comes after each is not counted."""
+    times: list[float] = []
+    while len(times) < _FEWEST or (len(times) < _MOST and sum(times) < _ENOUGH):
+        begun = _clock()
+        run()
+        times.append(_clock() - begun)
+        after()
+    return round(median(times), 9)
+
+
+def _parsed(file: Path) -> list[dict[str, Any]]:
+    """Decode a session file as a plain harness does: every line, by the standard library."""
+    entries = []
+    with file.open("rb") as lines:
+        for line in lines:
+            # A harness passes over what it cannot read.
+            with suppress(ValueError, RecursionError):
+                entries.append(json.loads(line))
+    return [entry for entry in entries if isinstance(entry, dict)]
+
+
+def _folded(file: Path) -> bytes:
+    """Fold a session file into the context at its leaf, as a harness does without a store."""
+    _header, *entries = _parsed(file)
+    by_id = {entry["id"]: entry for entry in entries}
+    way: list[dict[str, Any]] = []
+    above = entries[-1] if entries else None
+    while above is not None:
+        way.append(above)
+        # Taken out, so that a circle of parents comes to an end.
+        parent = above["parentId"]
+        above = by_id.pop(parent, None) if isinstance(parent, str) else None
+    way.reverse()
+    newest = max((at for at, entry in enumerate(way) if entry["type"] == "compaction"), default=-1)
+    messages = []
+    if newest >= 0:
+        messages.append(_shown(way[newest]))
+        first = way[newest].get("firstKeptEntryId")
+        kept = next((at for at in range(newest) if way[at]["id"] == first), newest)
+        way = [*way[kept:newest], *way[newest + 1 :]]
+    messages += [_shown(entry) for entry in way if entry["type"] in _SHOWN]
+    shown = [message for message in messages if message is not None]
+    return json.dumps({"messages": shown}, ensure_ascii=False, separators=(",", ":")).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+_SHOWN: Final = {
+    "compaction": ("compactionSummary", ("summary", "tokensBefore", "placement")),
+    "branch_summary": ("branchSummary", ("summary", "fromId")),
+    "custom_message": ("custom", ("customType", "content", "display", "details")),
+    "message": ("", ()),
+}
+"""Kinds of entries in a context: the role of their message, and the fields that it takes."""
+
+
+def _shown(entry: dict[str, Any]) -> Any:
+    role, names = _SHOWN[entry["type"]]
+    if not role:
+        return entry.get("message")
+    fields = {name: entry[name] for name in names if name in entry}
+    return {"role": role, **fields, "timestamp": _epoch_milliseconds(entry.get("timestamp"))}
+
+
+def _epoch_milliseconds(time: object) -> int | None:
+    from datetime import datetime
+
+    try:
+        return round(datetime.fromisoformat(str(time)).timestamp() * 1000)
+    except ValueError:
+        return None
+
+
+def _appends(folder: Path) -> dict[str, Any]:
+    """Measure an append to a store beside a line at the end of a file, each flushed to the disk, in turns."""
+    from eventstore import SessionWriter, open_store
+
+    message = {"role": "user", "content": _TEXT}
+    line = json.dumps(message).encode() + b"\n"
+    appends: list[float] = []
+    writes: list[float] = []
+    with open_store(folder / "appended") as log, (folder / "appended.jsonl").open("ab") as file:
+        writer = SessionWriter(log, "bench")
+        for _ in range(_APPENDS):
+            begun = _clock()
+            writer.message(message)
+            between = _clock()
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+            appends.append(between - begun)
+            writes.append(_clock() - between)
+    seconds, of_file = round(median(appends), 9), round(median(writes), 9)
+    return {
+        "events": _APPENDS,
+        "bytes": len(line),
+        "seconds": seconds,
+        "fileSeconds": of_file,
+        "ratio": seconds / of_file,
+    }
+
+
+_LEGEND: Final = """\
+REBUILD    from the closed store to the messages of the next request
+OPEN       the same from a store that is open
+JSON FOLD  the same from the session's file, so many times slower than REBUILD
+IMPORT     the file into a new store"""
+
+
+def _print(found: dict[str, Any]) -> None:
+    from cli.output import console, counted, echo_note, table, thousands, unbroken
+    from cli.store import short_names
+
+    out = console()
+    sessions = found["sessions"]
+    if sessions:
+        columns = ("EVENTS", "MESSAGES", "REBUILD", "OPEN", "JSON FOLD", "SLOWER", "IMPORT", "MB/S")
+        rows = table("SESSION", *columns, right=columns, drops=("MB/S", "OPEN", "MESSAGES"))
+        names = short_names([each["session"] for each in sessions])
+        for each in sessions:
+            rows.add_row(
+                unbroken(names[each["session"]]),
+                thousands(each["events"]),
+                thousands(each["messages"]),
+                _time(each["rebuildSeconds"]),
+                _time(each["openRebuildSeconds"]),
+                _time(each["foldSeconds"]),
+                _times(each["foldRatio"]),
+                _time(each["importSeconds"]),
+                f"{each['fileBytes'] / each['importSeconds'] / 1e6:,.1f}",
+            )
+        out.print(rows)
+        out.print()
+        out.print(_LEGEND, soft_wrap=True)
+        out.print()
+    append = found["append"]
+    out.print(
+        f"append, flushed to disk: {_time(append['seconds'])} for a message of {append['bytes']:,} bytes, "
+        f"{_times(append['ratio'])} a line of a file ({_time(append['fileSeconds'])})",
+        soft_wrap=True,
+    )
+    if others := sum(not each["sameMessages"] for each in sessions):
+        echo_note(
+            f"of {counted(others, 'session')} the fold gives another context: "
+            "it reads files of pi, and knows neither rewrites nor undos"
+        )
+
+
+def _time(seconds: float) -> str:
+    """Show a time by three digits."""
+    value, unit = (seconds * 1e6, "µs") if seconds < _MILLISECOND else (seconds * 1e3, "ms")
+    value, unit = (seconds, "s") if seconds >= 1 else (value, unit)
+    return f"{value:,.{_decimals(value)}f} {unit}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.{_decimals(ratio)}f} ×"  # noqa: RUF001  the sign that the tables have
+
+
+def _decimals(value: float) -> int:
+    return 2 if value < 10 else 1 if value < 100 else 0  # noqa: PLR2004  three digits in all

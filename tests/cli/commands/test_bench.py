@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli import long_talk
+from tests.cli.running import Refold
+from tests.cli.tale import SESSION
+
+TIMES = ("rebuildSeconds", "openRebuildSeconds", "foldSeconds", "importSeconds", "parseSeconds")
+
+
+def test_a_session_is_measured_and_its_fold_gives_the_same_messages(told: Refold) -> None:
+    (found,) = told("bench", "--json").json["sessions"]
+    context = told("context", SESSION, "--format", "pi").json
+    assert found["messages"] == len(context["messages"])
+    assert (found["session"], found["sameMessages"]) == (SESSION, True)
+    assert all(found[name] > 0 for name in TIMES)
+    assert found["foldRatio"] == pytest.approx(found["foldSeconds"] / found["rebuildSeconds"])
+    assert found["importRatio"] == pytest.approx(found["importSeconds"] / found["parseSeconds"])
+
+
+def test_where_something_was_undone_the_fold_is_said_to_give_other_messages(told: Refold) -> None:
+    told("undo", SESSION, "c1")
+    (found,) = told("bench", "--json").json["sessions"]
+    assert not found["sameMessages"]
+
+
+def test_the_sessions_that_are_named_are_measured_each_once(told: Refold, tmp_path: Path) -> None:
+    told("import", long_talk.write(tmp_path / "talk.jsonl"), "--as", "talk")
+    sessions = told("bench", "talk", SESSION, "talk", "--json").json["sessions"]
+    assert [each["session"] for each in sessions] == ["talk", SESSION]
+
+
+def test_nothing_is_left_of_it_and_the_store_is_as_it_was(told: Refold) -> None:
+    before = told("sessions", "--json").out, sorted(told.store.parent.iterdir())
+    told("bench")
+    assert (told("sessions", "--json").out, sorted(told.store.parent.iterdir())) == before
+
+
+def test_in_an_empty_store_appends_are_measured(refold: Refold) -> None:
+    refold("append", "s")
+    found = refold("bench", "--json").json
+    assert (found["sessions"], found["append"]["seconds"] > 0) == ([], True)
+    assert refold("bench").out
