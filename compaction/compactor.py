@@ -20,7 +20,7 @@ from compaction.summary import NO_WISHES, Summary, Wishes, summarize
 from compaction.templates import Source, with_session
 from eventstore.checked import checked
 from eventstore.event import Event, Parent
-from eventstore.javascript import tolerant_json
+from eventstore.formats import view_of
 from eventstore.log import Snapshot
 from eventstore.paths import entry_id
 from eventstore.records import Attempt, Decision, DecisionOutcome
@@ -38,13 +38,9 @@ def notes_of(newest_first: Iterable[Event], memory: str) -> str:
     for entry in newest_first if memory else ():
         if entry.kind == "compaction":
             return ""
-        record = tolerant_json(entry.body) if entry.kind == "custom" else {}
-        data = record.get("data")
-        if (
-            record.get("customType") == memory
-            and isinstance(data, dict)
-            and isinstance(data.get("text"), str)
-        ):
+        found = view_of(entry).extension if entry.kind == "custom" else None
+        data = found.data if found and found.type == memory else None
+        if isinstance(data, dict) and isinstance(data.get("text"), str):
             return str(data["text"])
     return ""
 

@@ -22,7 +22,6 @@ from eventstore.errors import NotFoundError
 from eventstore.event import Event, Parent
 from eventstore.formats import view_of_event
 from eventstore.formats.refold.events import compose
-from eventstore.javascript import tolerant_json
 from eventstore.log import Snapshot
 from eventstore.preview import Prospect
 from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, Shown
@@ -30,7 +29,7 @@ from eventstore.views import Message
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at
 from projections.context.cursor import Standpoint, newest_first, path, stand
-from projections.context.parts import Fate, Part
+from projections.context.parts import Fate, Part, view_of_part
 from projections.files import files_of
 from projections.tokens import Counter, counter
 
@@ -99,8 +98,9 @@ def _again(kind: str, content: str, source: str) -> CustomMessage:
 def _shown_whole(shown: Sequence[Part]) -> set[str]:
     """The entries that messages show as they are stored, and those that they show again."""
     whole = {part.id for part in shown if part.fate is not Fate.REWRITTEN}
-    again = (tolerant_json(part.raw) for part in shown if part.id in whole and part.kind == "custom_message")
-    sources = (each.get("details") for each in again if each.get("customType") in (RESTORED, _RESTORED_PLAN))
+    custom = [part for part in shown if part.id in whole and part.kind == "custom_message"]
+    extensions = (view_of_part(part).extension for part in custom)
+    sources = (each.data for each in extensions if each and each.type in (RESTORED, _RESTORED_PLAN))
     return whole | {str(source.get(_SOURCE)) for source in sources if isinstance(source, dict)}
 
 

@@ -13,11 +13,12 @@ import msgspec
 
 from compaction.part import Reason
 from eventstore.event import Event
+from eventstore.formats.base import CONTINUES
 from eventstore.javascript import stringify
 from eventstore.records import CustomMessage, MessageRecord
 from eventstore.views import Image, Message, Opaque
 from projections.context.parts import Part, view_of_part
-from projections.continuation import MARK, WORD, is_continuation
+from projections.continuation import WORD, is_continuation
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +85,7 @@ _AGENT_SAYS: Final = "Go on with the next step of the work, unless all of it is 
 
 def _by_agent(_situation: Situation) -> Continued:
     """Each harness tells its model what an extension says in its own role."""
-    record = CustomMessage(custom_type=MARK, content=_AGENT_SAYS, display=False)
+    record = CustomMessage(custom_type=CONTINUES, content=_AGENT_SAYS, display=False)
     return Continued(branch="auto-continue", reason="the policy says so", record=record)
 
 
@@ -150,7 +151,7 @@ def _replayed(situation: Situation) -> Continued:
         )
     if request.id in situation.kept:
         return Continued(branch="unanswered", reason=f"request {request.id} is unanswered, and kept")
-    record = MessageRecord(message=msgspec.Raw(request.raw), metadata={MARK: True})
+    record = MessageRecord(message=msgspec.Raw(request.raw), metadata={CONTINUES: True})
     return Continued(
         branch="unanswered",
         reason=f"request {request.id} is unanswered and gone",
@@ -160,7 +161,7 @@ def _replayed(situation: Situation) -> Continued:
 
 
 def _said(text: str, *, had_media: bool = False) -> MessageRecord:
-    metadata: dict[str, Any] = {MARK: True} | ({HAD_MEDIA: True} if had_media else {})
+    metadata: dict[str, Any] = {CONTINUES: True} | ({HAD_MEDIA: True} if had_media else {})
     message = {"role": "user", "content": text}
     return MessageRecord(message=msgspec.Raw(stringify(message).encode()), metadata=metadata)
 

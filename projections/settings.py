@@ -7,7 +7,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from eventstore.javascript import TooDeepError, stringify, tolerant_json
+from eventstore.formats import view_of
+from eventstore.formats.base import SettingsView
+from eventstore.javascript import stringify
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, event
 from projections.context.cursor import Leaf, stand
@@ -31,15 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     model: Model | None = None
 
 
-class _Names(msgspec.Struct, frozen=True):
-    provider: Any = UNSET
-    model: Any = UNSET
-    modelId: Any = UNSET  # noqa: N815  pi's names
-    thinkingLevel: Any = UNSET  # noqa: N815
-
-
 _encode: Final = msgspec.json.Encoder().encode
-_decode_names: Final = msgspec.json.Decoder(_Names).decode
 
 
 def settings(
@@ -91,29 +85,15 @@ def _entries(snapshot: Snapshot, leaf: LazyEvent | None) -> tuple[LazyEvent | No
 
 
 def _read(model: LazyEvent | None, thinking: LazyEvent | None) -> Settings:
-    level = "off" if thinking is None else _names(thinking.body).thinkingLevel
-    return Settings(thinking_level=level, model=None if model is None else _model(model))
+    return Settings(
+        thinking_level="off" if thinking is None else _set_by(thinking).thinking_level,
+        model=None if model is None else _model(_set_by(model)),
+    )
 
 
-def _model(entry: LazyEvent) -> Model:
-    if entry.kind == "model_change":
-        names = _names(entry.body)
-        return Model(provider=names.provider, model_id=names.modelId)
-    names = _message_names(entry)
-    return Model(provider=names.provider, model_id=names.model)
+def _set_by(entry: LazyEvent) -> SettingsView:
+    return view_of(entry).settings or SettingsView()
 
 
-def _names(record: bytes) -> _Names:
-    try:
-        return _decode_names(record)
-    except RecursionError:
-        raise TooDeepError from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.convert(tolerant_json(record), _Names)
-
-
-def _message_names(entry: LazyEvent) -> _Names:
-    if message := entry.message:
-        return _names(message)
-    decoded = tolerant_json(entry.body).get("message")
-    return msgspec.convert(decoded, _Names) if isinstance(decoded, dict) else _Names()
+def _model(settings: SettingsView) -> Model:
+    return Model(provider=settings.provider, model_id=settings.model)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from eventstore.event import Event
-from eventstore.formats import view_of_event
-from eventstore.javascript import tolerant_json
+from eventstore.formats import view_of
 from eventstore.views import Image, Message, Text, Thinking, ToolCall
 from projections.continuation import is_continuation
 from projections.usage import FAILED
@@ -27,43 +26,8 @@ def event_name(event: Event) -> str:
 
 def summary_line(event: Event) -> str:
     """A few words that tell a person which event this is; not cut to any width."""
-    view = view_of_event(event)
-    if view is not None:
-        return _of_message(view)
-    record = tolerant_json(event.body)
-    if event.kind == "attempt":
-        return _of_attempt(record)
-    about = {
-        "model_change": ("provider", "modelId"),
-        "thinking_level_change": ("thinkingLevel",),
-        "label": ("targetId", "label"),
-        "session_info": ("name",),
-        "custom": ("customType",),
-        "rewrite": ("reason",),
-        "leaf_moved": ("fromId",),
-        "undone": ("targetId",),
-        "import": ("sourceFormat", "records"),
-        "decision": ("policy", "outcome", "reason"),
-        "link": ("relation", "session"),
-        "redaction": ("targetId", "reason"),
-        "observed_rewrite": ("targetId",),
-        "note": ("targetId",),
-    }.get(event.kind, ())
-    return " ".join(str(record[name]) for name in about if record.get(name) is not None)
-
-
-def _of_attempt(record: dict[str, Any]) -> str:
-    """Who was asked last, and why nothing came of it."""
-    request = record.get("request")
-    asked = request if isinstance(request, dict) else {}
-    made = asked.get("requests")
-    last = (
-        next((each for each in reversed(made) if isinstance(each, dict)), {})
-        if isinstance(made, list)
-        else {}
-    )
-    summarizer, error = {**asked, **last}.get("summarizer"), record.get("error")
-    return ": ".join(each for each in (summarizer, error) if isinstance(each, str) and each)
+    view = view_of(event)
+    return _of_message(view.messages[0]) if view.messages else view.line
 
 
 def _of_message(message: Message) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from eventstore.formats import view_of_event
-from eventstore.javascript import tolerant_json, trim
+from eventstore.formats import view_of, view_of_event
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event, events, events_of_kinds
 from projections.continuation import is_continuation
@@ -22,8 +21,8 @@ def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -
             seq = next((info.seq for info in newest_first), 0)
         if not seq:
             return ""
-        name = tolerant_json(event(snapshot, session, seq).body).get("name")
-        return trim(name) if isinstance(name, str) else ""
+        found = view_of(event(snapshot, session, seq)).title
+        return found.text if found else ""
 
 
 def first_request(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
@@ -36,7 +35,7 @@ def first_request(log: EventLog | Snapshot, session: str, *, as_of: int | None =
         if not head.user_seq or (as_of is not None and head.user_seq > as_of):
             return ""
         for each in events(snapshot, session, first=head.user_seq, last=as_of):
-            if each.role == "user" and each.is_entry and not is_continuation(request := each.decode()):
-                message = view_of_event(request)
+            if each.role == "user" and each.is_entry and not is_continuation(each):
+                message = view_of_event(each)
                 return " ".join(message.text.split()) if message else ""
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from eventstore.event import Event
-from eventstore.javascript import tolerant_json
+from eventstore.formats import view_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import events
 from projections.context.cursor import stand
@@ -25,14 +25,11 @@ class LabelFold:
         """Take one more event into account."""
         if event.kind != "label":
             return
-        record = tolerant_json(event.body)
-        target, label = record.get("targetId"), record.get("label")
-        if not isinstance(target, str):
-            return
-        if isinstance(label, str) and label:
-            self.labels[target] = label
-        else:
-            self.labels.pop(target, None)
+        label = view_of(event).label
+        if label and label.label:
+            self.labels[label.target] = label.label
+        elif label:
+            self.labels.pop(label.target, None)
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from compaction.compactor import Compacted, Compactor
 from compaction.cuts import AnyCut
 from compaction.plan import Estimate, Plan, estimate
 from compaction.policy.model import Policy
+from eventstore.formats.base import RequestView
 from eventstore.log import EventLog
 from eventstore.records import FileOperations
 from projections.context.cursor import Leaf, stand
@@ -162,20 +163,19 @@ def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Co
 
 def _made_by(log: EventLog, session: str, done: Compacted) -> str:
     """Policy, template and who answered, by the compaction's own record; less where nobody was asked."""
-    from eventstore.javascript import tolerant_json
+    from eventstore.formats import view_of
     from eventstore.paths import event
 
     with log.snapshot() as snapshot:
-        found = event(snapshot, session, snapshot.locate(session, done.events[0]))
-        record = tolerant_json(found.body)
-    requests = record.get("request", {}).get("requests", [])
-    answered = dict.fromkeys(_who(each) for each in requests if "answer" in each)
-    return made_by(record["policy"], record.get("template", "").partition("@")[0], list(answered))
+        view = view_of(event(snapshot, session, snapshot.locate(session, done.events[0])))
+    assert view.compaction  # noqa: S101  the first event of a compaction is its record
+    answered = dict.fromkeys(_who(each) for each in view.requests if each.answer is not None)
+    return made_by(view.compaction.policy, view.compaction.template.partition("@")[0], list(answered))
 
 
-def _who(request: dict[str, Any]) -> str:
+def _who(request: RequestView) -> str:
     """A summarizer, and its model where it has one of another name."""
-    return " ".join(dict.fromkeys([request["summarizer"], request.get("model", "")])).rstrip()
+    return " ".join(dict.fromkeys([request.summarizer, request.model or ""])).rstrip()
 
 
 def _sizes(log: EventLog, session: str, compactor: Compactor, done: Compacted) -> str:

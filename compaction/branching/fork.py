@@ -10,8 +10,9 @@ from eventstore import paths
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent, epoch_milliseconds, random_id
+from eventstore.formats import view_of
+from eventstore.formats.base import LabelView
 from eventstore.formats.refold.events import compose
-from eventstore.javascript import tolerant_json
 from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import entry_id
@@ -128,24 +129,23 @@ def _set_elsewhere(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator
 
     pi's rule: whatever the branch, the newest in the log counts.
     """
-    newest: dict[str, Event] = {}
+    newest: dict[str, tuple[paths.LazyEvent, LabelView]] = {}
     labelled_within: set[str] = set()
-    for label in paths.events_of_kinds(snapshot, session, {"label"}):
-        event = label.decode()
-        target = tolerant_json(event.body).get("targetId")
-        if isinstance(target, str) and snapshot.locate(session, target) in kept:
-            newest[target] = event
+    for event in paths.events_of_kinds(snapshot, session, {"label"}):
+        label = view_of(event).label
+        if label and snapshot.locate(session, label.target) in kept:
+            newest[label.target] = event, label
             if event.seq in kept:
-                labelled_within.add(target)
+                labelled_within.add(label.target)
     found = [
-        (event.seq, _copy(event, parent=Parent.LEAF, target=target))
-        for target, event in newest.items()
-        if event.seq not in kept and (tolerant_json(event.body).get("label") or target in labelled_within)
+        (event.seq, _copy(event.decode(), parent=Parent.LEAF, target=target))
+        for target, (event, label) in newest.items()
+        if event.seq not in kept and (label.label or target in labelled_within)
     ]
     info_seq = snapshot.head(session).info_seq
     if info_seq and info_seq not in kept:
-        event = paths.event(snapshot, session, info_seq).decode()
-        found.append((info_seq, _copy(event, parent=Parent.LEAF, target=None)))
+        info = paths.event(snapshot, session, info_seq).decode()
+        found.append((info_seq, _copy(info, parent=Parent.LEAF, target=None)))
     return (copy for _, copy in sorted(found, key=lambda each: each[0]))
 
 

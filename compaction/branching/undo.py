@@ -9,8 +9,8 @@ import msgspec
 
 from eventstore.errors import BadInputError, NotFoundError, no_event, shell_command
 from eventstore.event import Event, Parent
+from eventstore.formats import view_of
 from eventstore.formats.refold.events import compose
-from eventstore.javascript import tolerant_json
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, append_with, entry_id, event, events_of_kinds, in_effect_on, path
 from eventstore.preview import Prospect
@@ -249,5 +249,5 @@ def _labels_before(snapshot: Snapshot, entries: tuple[Event, ...]) -> Iterator[L
 
 
 def _labelled(entry: Event | LazyEvent) -> str:
-    target = tolerant_json(entry.body).get("targetId")
-    return target if isinstance(target, str) else ""
+    label = view_of(entry).label
+    return label.target if label else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from compaction.part import PolicyPart
 from compaction.rewrites.sized_context import WARM, SizedContext, SizedMessage, is_protected, spares_cache
-from eventstore.javascript import tolerant_json
 from eventstore.records import Shown
 
 ELIDED = "[Uneventful result elided]"
@@ -36,8 +35,7 @@ class Useless(PolicyPart, frozen=True, tag="useless"):
         return [
             each
             for each in context.results
-            if b'"useless"' in each.part.raw
-            and tolerant_json(each.part.raw).get("useless") is True
+            if each.message.is_useless
             and not each.message.is_error
             and not each.is_rewritten
             and each.tokens > -(-len(ELIDED) // 4)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation, SummarizerError
-from eventstore.javascript import tolerant_json
+from eventstore.formats import view_of
+from eventstore.formats.base import RequestView
 from eventstore.log import EventLog, Head, Snapshot
 from eventstore.paths import events_of_kinds
 
-_HOLDERS: Final = {
-    "compaction": "request",
-    "branch_summary": "request",
-    "attempt": "request",
-    "decision": "numbers",
-    "custom_message": "details",
-}
-"""Kinds of records that tell of requests, and the field in which they do."""
+_HOLDERS: Final = frozenset({"compaction", "branch_summary", "attempt", "decision", "custom_message"})
+"""The kinds of events whose records may tell of requests."""
 
 
 class RecordedSummarizer:
@@ -65,15 +60,12 @@ class _Answers:
 
     def read_on(self, snapshot: Snapshot, head: Head) -> None:
         for request in _requests(snapshot, head.name, first=self._version + 1):
-            text, digest = request.get("answer"), request.get("promptDigest")
-            if isinstance(text, str) and isinstance(digest, str):
-                model, is_cut = str(request.get("model", "")), request.get("isCut") is True
-                self.by_digest[digest] = Answer(text=text, model=model, is_cut=is_cut)
+            if request.answer is not None and request.prompt_digest:
+                answer = Answer(text=request.answer, model=request.model or "", is_cut=request.is_cut)
+                self.by_digest[request.prompt_digest] = answer
         self._version = head.version
 
 
-def _requests(snapshot: Snapshot, session: str, *, first: int) -> Iterator[dict[str, Any]]:
+def _requests(snapshot: Snapshot, session: str, *, first: int) -> Iterator[RequestView]:
     for event in events_of_kinds(snapshot, session, _HOLDERS, first=first):
-        told = tolerant_json(event.body).get(_HOLDERS[event.kind])
-        made = told.get("requests") if isinstance(told, dict) else None
-        yield from (each for each in made if isinstance(each, dict)) if isinstance(made, list) else ()
+        yield from view_of(event).requests

@@ -20,7 +20,7 @@ import msgspec
 from compaction.part import Positive
 from compaction.validation import FaultyInputError, check
 from eventstore.errors import BadInputError, NotFoundError
-from eventstore.javascript import tolerant_json
+from eventstore.formats import view_of
 from eventstore.log import Snapshot
 from eventstore.paths import path_of_kinds
 from projections.context.cursor import Standpoint
@@ -227,11 +227,10 @@ def from_session(snapshot: Snapshot, at: Standpoint) -> Source:
     """Templates of a session's own: the newest `custom` entry of the path that names each."""
     texts: dict[str, tuple[str, Any]] = {}
     for entry in path_of_kinds(snapshot, at.session, at.leaf, {"custom"}):
-        record = tolerant_json(entry.body)
-        data = record.get("data")
-        if record.get("customType") == IN_SESSION and isinstance(data, dict):
-            name = data.get("name")
-            texts |= {name: (entry.id, data.get("text"))} if isinstance(name, str) else {}
+        found = view_of(entry).extension
+        if found and found.type == IN_SESSION and isinstance(found.data, dict):
+            name = found.data.get("name")
+            texts |= {name: (entry.id, found.data.get("text"))} if isinstance(name, str) else {}
     return _Session(texts)
 
 

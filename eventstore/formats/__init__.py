@@ -6,9 +6,9 @@ records at the end of `eventstore.frame.FORMATS`; and its rules (`projections.ru
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
-from eventstore.event import Event, Facts
+from eventstore.event import Facts
 from eventstore.formats import pi, refold
 from eventstore.formats.base import Format, View
 from eventstore.views import Message, Payload
@@ -37,12 +37,29 @@ def harnesses() -> tuple[Format, ...]:
     return tuple(each for each in _FORMATS if each is not refold.FORMAT)
 
 
-def view_of(event: Event) -> View:
+PROMPT_KINDS: Final = frozenset[str]().union(*(each.prompt_kinds for each in _FORMATS))
+"""The kinds of records that may hold a prompt."""
+
+
+class Recorded(Protocol):
+    """An event, decoded or not, as far as its view needs it."""
+
+    @property
+    def format(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def body(self) -> bytes: ...
+
+
+def view_of(event: Recorded) -> View:
     """Return what the record of an event says, in refold's words."""
     return format_of(event.format).view(event.format, event.kind, event.body)
 
 
-def view_of_event(event: Event) -> Message | None:
+def view_of_event(event: Recorded) -> Message | None:
     """The message that an event holds or stands for, as every fold sees it; None where it tells the model nothing."""
     messages = view_of(event).messages
     return messages[0] if messages else None

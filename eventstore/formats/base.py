@@ -193,6 +193,8 @@ class Format(Protocol):
     versions: tuple[str, ...]
     """The names that its records have in frames, as "pi/3"; each stands in `eventstore.frame.FORMATS`."""
     tools: Tools
+    prompt_kinds: frozenset[str] = frozenset()
+    """The kinds of its records that may hold a prompt."""
     places: tuple[Place, ...]
     """Where the harness keeps its sessions."""
     exports: Mapping[str, Export]

@@ -19,7 +19,7 @@ from eventstore.records import FORMAT, Rewrite, Shown, record_of
 from projections.context.cursor import Leaf, Standpoint, stand
 from projections.context.overlay import NO_REWRITES, Rewrites
 from projections.context.parts import Context, Fate, Part, told_of
-from projections.continuation import continues
+from projections.continuation import is_continuation
 from projections.memo import Memo
 from projections.rules import rules_at, rules_named, rules_of_format
 from projections.rules.base import Rules, Selection
@@ -279,7 +279,7 @@ def _measured(part: Part) -> Part:
 def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate | None, format: str) -> Part:
     """Return the part of a message; without a fate, of one that nothing changed."""
     kind, role, utf16, utf8 = entry.kind, entry.role, entry.utf16, entry.utf8
-    goes_on = continues(kind, role, lambda: entry.body)
+    goes_on = is_continuation(entry)
     if kind == "compaction":
         role = "compactionSummary"
     if fate is Fate.REWRITTEN:

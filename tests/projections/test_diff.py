@@ -6,9 +6,9 @@ import pytest
 from msgspec import Raw
 
 from eventstore.errors import NotFoundError
+from eventstore.formats.base import CONTINUES
 from eventstore.records import BranchSummary, Compaction, CustomMessage, MessageRecord, Rewrite, Shown, Undone
 from projections.context.cursor import ROOT
-from projections.continuation import MARK
 from projections.diff import Change, diff
 from tests.support.talk import shell, user
 
@@ -136,9 +136,9 @@ def test_a_command_that_the_person_ran_is_rewritten_where_its_output_is(story):
 
 def test_what_goes_on_after_a_compaction_says_so(story):
     one = story.add(
-        MessageRecord(message=Raw(b'{"role":"user","content":"continue"}'), metadata={MARK: True})
+        MessageRecord(message=Raw(b'{"role":"user","content":"continue"}'), metadata={CONTINUES: True})
     )
-    two = story.add(CustomMessage(custom_type=MARK, content="go on", display=False))
+    two = story.add(CustomMessage(custom_type=CONTINUES, content="go on", display=False))
     (three,) = story.says(user("continue"))
     found = diff(story.log, "s", ROOT, three).changes
     assert {each.event: each.continues for each in found} == {one: True, two: True, three: False}

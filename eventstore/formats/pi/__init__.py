@@ -29,6 +29,7 @@ class PiFormat(Format):
     name: str = "pi"
     versions: tuple[str, ...] = ("pi/1", "pi/2", "pi/3")
     tools = Tools(reads={}, modifies={})
+    prompt_kinds = frozenset({"session_init"})
     places: tuple[Place, ...] = (
         Place(
             environment={"PI_CODING_AGENT_SESSION_DIR": ".", "PI_CODING_AGENT_DIR": "sessions"},
