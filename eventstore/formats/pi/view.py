@@ -121,7 +121,6 @@ class _Other(msgspec.Struct, frozen=True):
     reason: Any = None
     records: Any = None
     relation: Any = None
-    renderer: Any = None
     request: Any = None
     session: Any = None
     sourceFormat: Any = None  # noqa: N815
@@ -379,7 +378,7 @@ _READERS: Final[dict[str, Callable[[bytes], View]]] = {
     "undone": _line_of("targetId"),
     "import": _line_of("sourceFormat", "records"),
     "link": _line_of("relation", "session"),
-    "repair": _line_of("renderer"),
     "redaction": _line_of("targetId", "reason"),
     "observed_rewrite": _line_of("targetId"),
+    "note": _line_of("targetId"),
 }
