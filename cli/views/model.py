@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from cli.output import counted, one_line, unbroken
+from cli.views.texts import SIGNS
 from projections.audit.metrics import Metrics, worst_first
 from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, Files, RewriteAudit
 
@@ -15,18 +16,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 Replaced = CompactionAudit | BranchSummaryAudit | RewriteAudit
-
-SIGNS: Final = {
-    "compaction": "∑",
-    "branch_summary": "⤷",
-    "rewrite": "✂",
-    "leaf_moved": "↷",
-    "undone": "↶",
-    "model_change": "⚙",
-    "session_info": "✎",
-    "custom_message": "+",
-}
-"""From the kinds of events that turn a session to their signs."""
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+SIGNS: Final = {
+    "compaction": "∑",
+    "branch_summary": "⤷",
+    "rewrite": "✂",
+    "leaf_moved": "↷",
+    "undone": "↶",
+    "model_change": "⚙",
+    "session_info": "✎",
+    "custom_message": "+",
+}
+"""From the kinds of events that turn a session to their signs."""
 LONGEST_TEXT: Final = 4000
 """Characters of an event's text on the page, unless all is asked for."""
 LONGEST_LINE: Final = 240

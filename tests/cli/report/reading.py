@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from cli.views.page.lines import Lines, lines_of
 from cli.views.page.material import Material, read_material
-from cli.views.session_tree import Lines, lines_of
 from eventstore.log import EventLog
 from projections.audit.prices import library_prices
 from projections.tokens import counter

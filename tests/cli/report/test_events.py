@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cli.views.model import EventView
-from cli.views.page.build import GROUP, event_groups
+from cli.views.page.lines import GROUP, event_groups
 from cli.views.page.material import outcomes
 from cli.views.texts import LONGEST_TEXT
 from compaction import record_compaction

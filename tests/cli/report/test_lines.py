@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec import Raw
 
-from cli.views.session_tree import Line, lines_of
+from cli.views.page.lines import Line, lines_of
 from eventstore import EventLog
 from eventstore.records import Custom, CustomMessage, MessageRecord, Record, SessionInfo
 from tests.support.talk import Story, user

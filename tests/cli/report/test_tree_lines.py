@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.views.model import TreeLine
-from cli.views.session_tree import tree_lines
+from cli.views.page.lines import tree_lines
 from compaction import move_to
 from eventstore import EventLog
 from eventstore.records import Label
