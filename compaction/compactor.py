@@ -31,7 +31,7 @@ from projections.tokens import Counter
 
 
 def notes_of(newest_first: Iterable[Event], memory: str) -> str:
-    """The newest notes among entries since their last compaction, "" where there are none.
+    """Return the newest notes among entries since their last compaction, "" where there are none.
 
     Notes are `custom` entries of the type `memory` with a `text`; "" is no type.
     """
@@ -51,7 +51,7 @@ Outcome = Literal["compacted", "nothing", "cancelled", "no-gain"]
 
 
 class Compacted(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a compaction.
+    """The result of a compaction.
 
     `outcome`: it was done, there was nothing to do, a hook called it off, or the context would have got no
     smaller. `events` are the ids of what was appended, the compaction's first; `decisions` those of what was
@@ -114,14 +114,14 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
     def plan(
         self, snapshot: Snapshot, session: str, *, leaf: Leaf = None, cut: AnyCut | None = None
     ) -> Plan | None:
-        """What a compaction would do; None where there is nothing to do. Raises NotFoundError."""
+        """Return what a compaction would do; None where there is nothing to do. Raises NotFoundError."""
         found = self._plan(snapshot, stand(snapshot, session, leaf=leaf), cut)
         return None if isinstance(found, str) else found
 
     def why_nothing(
         self, snapshot: Snapshot, session: str, *, leaf: Leaf = None, cut: AnyCut | None = None
     ) -> str:
-        """Why there is nothing to do where `plan` finds nothing, else "". Raises NotFoundError."""
+        """Return why there is nothing to do where `plan` finds nothing, else "". Raises NotFoundError."""
         found = self._plan(snapshot, stand(snapshot, session, leaf=leaf), cut)
         return found if isinstance(found, str) else ""
 
@@ -157,7 +157,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         leaf: Leaf = None,
         since: int | None = None,
     ) -> Prepared | Compacted:
-        """What there is to do, and what hooks say to it; where there is nothing, why. Nothing is appended.
+        """Return what there is to do, and what hooks say to it; where there is nothing, why. Nothing is appended.
 
         `since` is the version of the session by which another `leaf` was chosen; None: as it is now. Raises
         NotFoundError.

@@ -85,7 +85,7 @@ def restored(
 
 
 def fewer(shown: Sequence[CustomMessage]) -> list[CustomMessage]:
-    """What is shown again, less the file that was read longest ago; without files, less the plan."""
+    """Return what is shown again, less the file that was read longest ago; without files, less the plan."""
     files = [each for each in shown if each.custom_type == RESTORED]
     others = [each for each in shown if each.custom_type != RESTORED]
     return [*files[:-1], *others] if files else others[:-1]
@@ -96,7 +96,7 @@ def _again(kind: str, content: str, source: str) -> CustomMessage:
 
 
 def _shown_whole(shown: Sequence[Part]) -> set[str]:
-    """The entries that messages show as they are stored, and those that they show again."""
+    """Return the entries that messages show as they are stored, and those that they show again."""
     whole = {part.id for part in shown if part.fate is not Fate.REWRITTEN}
     custom = [part for part in shown if part.id in whole and part.kind == "custom_message"]
     extensions = (view_of_part(part).extension for part in custom)
@@ -112,7 +112,7 @@ def _talk(newest_first: Iterable[Event]) -> Iterator[_Said]:
 
 
 def _newest_reads(newest_first: Iterable[_Said]) -> Iterator[_Read]:
-    """The newest whole read of each file, newest first; a result is of the nearest call of its id before it."""
+    """Return the newest whole read of each file, newest first; a result is of the nearest call of its id before it."""
     results: dict[str, list[_Said]] = {}
     seen: set[str] = set()
     for said in newest_first:
@@ -138,7 +138,7 @@ def _cut(text: str, room: int, tokens: Counter) -> str:
 
 
 def _may_plan(entry: Event) -> bool:
-    """Whether an entry may hold a call of such a tool: its name stands in it somewhere."""
+    """Return True if an entry may hold a call of such a tool: its name stands in it somewhere."""
     return entry.role == "assistant" and any(name in entry.body for name in _NAMES_OF_PLANS)
 
 
@@ -183,7 +183,7 @@ class CompactionAppend(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_gain(self) -> bool:
-        """Whether the context gets smaller."""
+        """True if the context gets smaller."""
         return self.tokens_after < self.tokens_before
 
 
@@ -198,7 +198,7 @@ def compose_compaction(
     tokens: Counter,
     parent: str | Parent | None,
 ) -> CompactionAppend:
-    """What is appended below `parent`, `here`, for a plan that was made `at` the same leaf, or one before it.
+    """Return what is appended below `parent`, `here`, for a plan that was made `at` the same leaf, or one before it.
 
     Messages that have come since are kept. While calls of the newest answer are open, no file is shown again and no
     message goes on: either would stand between a call and its result. Files that are shown again are as few as leave a
@@ -269,7 +269,7 @@ def _goes_on_by_itself(draft: Draft, continued: Continued) -> bool:
 def compaction_record(
     summary: Summary, *, files: FileOperations, first_kept: str, tokens_before: int, **more: Any
 ) -> Compaction:
-    """The record of a summary, with the files as tags at its end; the size of the context with it is still to come."""
+    """Return the record of a summary, with the files as tags at its end, and without the size after it."""
     return Compaction(
         summary=with_file_tags(summary.text, files),
         short_summary=summary.short,
@@ -302,7 +302,7 @@ def _placement(draft: Draft, policy: Policy) -> str:
 def _evicted(
     session: str, before: Sequence[Part], kept: set[str], continued: Continued, tokens: Counter
 ) -> list[Shown]:
-    """What to show of the images in what is kept, where the continuation asks for it."""
+    """Return what to show of the images in what is kept, where the continuation asks for it."""
     if not continued.evicts:
         return []
     return Evict().plan(sized(session, [part for part in before if part.id in kept], tokens))

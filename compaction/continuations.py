@@ -60,14 +60,14 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     only_after_turn: bool = False
 
     def following(self, situation: Situation) -> Continued:
-        """What follows; no message while calls are open, for it would stand between a call and its result."""
+        """Return what follows; no message while calls are open, for it would stand between a call and its result."""
         found = self.after(situation)
         if not situation.is_open or found.record is None:
             return found
         return msgspec.structs.replace(found, reason=f"{found.reason}, but calls are open", record=None)
 
     def is_due(self, reason: Reason, *, is_after_turn: bool) -> bool:
-        """Whether it follows a compaction that nobody asked for; `is_after_turn`: a turn has just ended."""
+        """Return True if it follows a compaction that nobody asked for; `is_after_turn`: a turn has just ended."""
         return reason in self.reasons and (is_after_turn or not self.only_after_turn)
 
 
@@ -96,7 +96,7 @@ AUTO_CONTINUE: Final = Continuation(
 
 
 def unanswered_request(messages: Sequence[Part], entries: Sequence[Event]) -> Part | None:
-    """The newest real message of a person, unless an answer of the model's follows it; `entries` are the path's.
+    """Return the newest real message of a person, unless an answer of the model's follows it; `entries` are the path's.
 
     No result, no summary, no extension's message, nothing that went on after a compaction is one; neither is
     what is blank, which could not be sent again.
@@ -115,7 +115,7 @@ def unanswered_request(messages: Sequence[Part], entries: Sequence[Event]) -> Pa
 
 
 def has_media(message: Message) -> bool:
-    """Whether a message holds images or files."""
+    """Return True if a message holds images or files."""
     return any(isinstance(block, Image | Opaque) for block in message.blocks)
 
 

@@ -21,22 +21,22 @@ class CutPart(PolicyPart, frozen=True):
     """
 
     def why_all(self, window: Window) -> str:
-        """Why it keeps all of a window, as far as it knows; "" where it does not."""
+        """Return why it keeps all of a window, as far as it knows; "" where it does not."""
         del window
         return ""
 
     def most_kept(self, limits: Limits) -> int | None:
-        """How many tokens it keeps at most, None where that depends on the messages."""
+        """Return how many tokens it keeps at most, None where that depends on the messages."""
         del limits
         return None
 
     def keeping(self, tokens: int) -> Self | None:
-        """The same cut with so many tokens to keep; None for one that keeps otherwise."""
+        """Return the same cut with so many tokens to keep; None for one that keeps otherwise."""
         del tokens
         return None
 
     def reserving(self, tokens: int) -> Self:
-        """The same cut with so many tokens of the window that stay free, if it heeds them."""
+        """Return the same cut with so many tokens of the window that stay free, if it heeds them."""
         del tokens
         return self
 
@@ -58,12 +58,12 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def splits_turn(self) -> bool:
-        """Whether a turn's beginning goes into the summary and its end stays."""
+        """True if a turn's beginning goes into the summary and its end stays."""
         return bool(self.turn_prefix)
 
 
 def cut_at(window: Window, place: int) -> Cut | None:
-    """The cut before the message at `place`; None where nothing lies before it.
+    """Return the cut before the message at `place`; None where nothing lies before it.
 
     A cut inside a turn parts it: from the turn's start on, the messages before the cut are its prefix. A
     turn starts with a user's message, a shell command, an extension's message or a branch summary.
@@ -123,7 +123,7 @@ class KeepRecent(CutPart, frozen=True, tag="keep-recent"):
         return msgspec.structs.replace(self, tokens=tokens)
 
     def cut(self, window: Window, limits: Limits) -> Cut | None:
-        """The cut of a window; None: nothing to summarize."""
+        """Return the cut of a window; None: nothing to summarize."""
         del limits
         places = [place for place, item in enumerate(window.items) if item.may_start]
         if window.is_compacted or not places:
@@ -136,7 +136,7 @@ class KeepRecent(CutPart, frozen=True, tag="keep-recent"):
 
 
 def adapted(budget: int, *, measured: int, estimate: int) -> int:
-    """A budget in the estimate's tokens, where the provider counts more than the estimate does.
+    """Return a budget in the estimate's tokens, where the provider counts more than the estimate does.
 
     `measured` is what the provider counted as sent, `estimate` what the window is by the counter. oh-my-pi:
     the budget is divided by their ratio when that is over 1, and stays at least 1.
@@ -174,7 +174,7 @@ class TailTurn(CutPart, frozen=True, tag="tail-turn"):
         return msgspec.structs.replace(self, reserved=tokens)
 
     def cut(self, window: Window, limits: Limits) -> Cut | None:
-        """The cut of a window; None: nothing to summarize."""
+        """Return the cut of a window; None: nothing to summarize."""
         items = window.items
         places = [place for place, item in enumerate(items) if item.may_start]
         if window.is_compacted or not places:
@@ -213,7 +213,7 @@ class LastMessages(CutPart, frozen=True, tag="last-messages"):
     messages: Count = 5
 
     def cut(self, window: Window, limits: Limits) -> Cut | None:
-        """The cut of a window; None: nothing to summarize."""
+        """Return the cut of a window; None: nothing to summarize."""
         del limits
         if window.is_compacted or not window.items:
             return None

@@ -76,7 +76,7 @@ class Troubles(list[str]):
     """What went wrong in hooks, one line each; nothing that they do leaves half an append."""
 
     def ask(self, hooks: Hooks, name: str, *arguments: Any) -> Any:
-        """The answer of one function of a hook; None where it has none, raised, or gave something else."""
+        """Return the answer of one function of a hook; None where it has none, raised, or gave something else."""
         function = getattr(hooks, name)
         if function is None:
             return None
@@ -127,7 +127,7 @@ def _misplaced(said: Supplied, plan: Plan) -> str:
 
 
 def prompted(hooks: Sequence[Hooks], plan: Plan, troubles: Troubles) -> Prompted:
-    """What all hooks add to a prompt; of several other prompts and of data by one name, the last counts."""
+    """Return what all hooks add to a prompt; of several other prompts and of data by one name, the last counts."""
     added = Prompted()
     for each in hooks:
         more: Prompted | None = troubles.ask(each, "prompting", plan)
@@ -141,7 +141,7 @@ def prompted(hooks: Sequence[Hooks], plan: Plan, troubles: Troubles) -> Prompted
 
 
 def _checked(said: Any, answers: tuple[type[msgspec.Struct], ...]) -> Any:
-    """An answer whose fields are what they should be, and have JSON; None for whatever nobody asked for."""
+    """Return an answer whose fields are what they should be, and have JSON; None for whatever nobody asked for."""
     if said is None or not answers:
         return None
     if not isinstance(said, answers):
@@ -151,7 +151,7 @@ def _checked(said: Any, answers: tuple[type[msgspec.Struct], ...]) -> Any:
 
 
 def installed_hooks() -> list[Hooks]:
-    """The hooks of installed packages, in order of their names.
+    """Return the hooks of installed packages, in order of their names.
 
     One that cannot be loaded raises what its loading raised whenever it is asked, so that it is told of with
     the troubles of all others, and stops nothing.

@@ -11,11 +11,11 @@ Reason = Literal["manual", "tool", "overflow", "incomplete", "threshold", "idle"
 
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
-"""A number of things or of tokens; there may be none."""
+"""An integer ≥ 0."""
 Positive = Annotated[int, msgspec.Meta(ge=1)]
-"""A number of which there is at least one."""
+"""An integer ≥ 1."""
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
-"""A part of a whole."""
+"""A share of a whole, from 0 to 1."""
 
 
 class PolicyPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="part"):
@@ -23,7 +23,7 @@ class PolicyPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model takes, in tokens: `window` in all, `output` at most in an answer."""
+    """The limits of a model, in tokens: `window` in all, `output` at most in an answer."""
 
     window: Positive
     output: Count = 32_000

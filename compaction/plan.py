@@ -90,7 +90,7 @@ def plan_compaction(
     tokens: Counter,
     cut: AnyCut | None = None,
 ) -> Plan | str:
-    """What a policy would compact at a leaf; where there is nothing to do, or it makes no summaries, why.
+    """Return what a policy would compact at a leaf; where there is nothing to do, or it makes no summaries, why.
 
     `cut` stands in for the policy's.
     """
@@ -161,7 +161,7 @@ _PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)
 
 
 def shrunk(session: str, plan: Plan, tokens: Counter) -> list[Shown]:
-    """What to show of the largest outputs of what is kept, so that it fits its budget if it can."""
+    """Return what to show of the largest outputs of what is kept, so that it fits its budget if it can."""
     budget = plan.cut.shrinks_to
     if budget is None:
         return []
@@ -194,7 +194,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def estimate(plan: Plan, policy: Policy, *, session: str, tokens: Counter) -> Estimate:
-    """What a plan comes to, with summaries as long as they may get, and as long as they mostly are.
+    """Return what a plan comes to, with summaries as long as they may get, and as long as they mostly are.
 
     Files that a policy shows again count for the bound only. A context that would get no smaller stays as it is.
     """
@@ -228,7 +228,7 @@ WENT_ON: Final = "somebody has gone on from there meanwhile"
 
 
 def overtaken(snapshot: Snapshot, at: Standpoint, *, since: int, is_elsewhere: bool) -> str:
-    """Why a summary of the path to a leaf has nothing to stand for any more, "" where it has.
+    """Return why a summary of the path to a leaf has nothing to stand for any more, "" where it has.
 
     `since` is the session's version by which the leaf was chosen. `is_elsewhere`: another leaf than the session's
     own was asked for; who goes on below that one does so from what was there. Else the session may have grown, and
@@ -245,7 +245,7 @@ def overtaken(snapshot: Snapshot, at: Standpoint, *, since: int, is_elsewhere: b
 
 
 def went_on(snapshot: Snapshot, at: Standpoint, since: int) -> bool:
-    """Whether a message or a compaction has come below a leaf since a version of the session."""
+    """Return True if a message or a compaction has come below a leaf since a version of the session."""
     return next(_come_below(snapshot, at, since), None) is not None
 
 

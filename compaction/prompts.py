@@ -60,12 +60,12 @@ def serialized(parts: Iterable[Part]) -> str:
 
 
 def in_tag(tag: str, text: str) -> str:
-    """A text in a tag; what imitates a tag of the prompt inside it is escaped."""
+    """Return a text in a tag; what imitates a tag of the prompt inside it is escaped."""
     return f"<{tag}>\n{escaped(text)}\n</{tag}>"
 
 
 def escaped(text: str) -> str:
-    """A text in which nothing opens or closes a part of the prompt."""
+    """Return a text in which nothing opens or closes a part of the prompt."""
     return _IMITATED.sub("&lt;", text)
 
 
@@ -88,7 +88,7 @@ def _lines(message: Message) -> Iterator[str]:
 
 
 def _call(call: ToolCall) -> str:
-    """A call as pi tells it; arguments that are no object, which pi leaves out, are told as they are."""
+    """Return a call as pi tells it; arguments that are no object, which pi leaves out, are told as they are."""
     arguments = call.decoded
     if not isinstance(arguments, dict):
         return f"{call.name}({compact_json(call.arguments)})"
@@ -96,7 +96,7 @@ def _call(call: ToolCall) -> str:
 
 
 def _cut(text: str) -> str:
-    """The beginning of a long text; unlike pi, no pair of surrogates is parted."""
+    """Return the beginning of a long text; unlike pi, no pair of surrogates is parted."""
     length = utf16_length(text) if len(text) > LONGEST_RESULT // 2 else 0
     if length <= LONGEST_RESULT:
         return text
@@ -148,7 +148,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reminded(prompt: Prompt, answer: str, missing: Sequence[str], *, is_cut: bool = False) -> Prompt:
-    """The same prompt once more, after an answer that lacks some of its sections, or broke off for its length."""
+    """Return a prompt that asks again after an answer that lacks sections, or broke off for its length."""
     pieces = [prompt.text, in_tag("draft", answer)]
     if missing:
         pieces.append("Your draft lacks these sections:\n" + "\n".join(f"## {each}" for each in missing))
@@ -159,7 +159,7 @@ def reminded(prompt: Prompt, answer: str, missing: Sequence[str], *, is_cut: boo
 
 
 def request_text(template: Template, previous: str, context: Sequence[str], instructions: str) -> str:
-    """What is asked, behind the conversation, in any shape.
+    """Return what is asked, behind the conversation, in any shape.
 
     The summary before, lines of context from hooks, the template, a person's own instructions; "" and () for none.
     """
@@ -217,7 +217,7 @@ def serialized_prompt(
     context: Sequence[str] = (),
     instructions: str = "",
 ) -> Prompt:
-    """A prompt that holds the conversation as text.
+    """Return a prompt that holds the conversation as text.
 
     The conversation comes first, then the summary before, then lines of context from hooks, then the
     template, then a person's own instructions. What imitates the tags between them is escaped.
@@ -264,7 +264,7 @@ def live_prompt(
     tools: bytes = b"",
     forbids_tools: bool = False,
 ) -> Prompt:
-    """A prompt behind the real messages, as their newest: a provider that has them cached reads them for less.
+    """Return a prompt behind the real messages, as their newest: a provider that has them cached reads them for less.
 
     For that, system prompt and tools are those of the harness that sent the messages before.
     """
@@ -282,7 +282,7 @@ def live_prompt(
 
 
 def _live_prefix(of: Ingredients) -> Prompt:
-    """The message that shows the summary before is itself the beginning of what the provider has cached."""
+    """Build a prompt behind the real messages; the one that shows the summary before is cached, too."""
     prompt = live_prompt(
         of.template,
         of.parts if of.shown is None else (of.shown, *of.parts),

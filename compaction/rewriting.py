@@ -53,7 +53,7 @@ def plan_rewrites(
     is_compacting: bool = False,
     leaf: Leaf = None,
 ) -> Rewritten:
-    """What rewrites would do to the context at a leaf of a session, each upon what the one before leaves.
+    """Return what rewrites would do to the context at a leaf of a session, each upon what the one before leaves.
 
     `now` in epoch milliseconds says how long nothing has happened; None: a moment. Those that would save
     nothing are none. `tokens_saved` is by the counter. Nothing is appended.
@@ -166,7 +166,7 @@ def _idle(snapshot: Snapshot, session: str, now: int | None) -> int:
 
 
 def _is_subagent(snapshot: Snapshot, session: str) -> bool:
-    """Whether another session started this one: it says so in its first event."""
+    """Return True if another session started this one: it says so in its first event."""
     if not snapshot.head(session).version:
         return False
     first = event(snapshot, session, 1)

@@ -88,7 +88,7 @@ def summarize(
     sources: Sequence[Source] = (),
     wishes: Wishes = NO_WISHES,
 ) -> Summary:
-    """The summary that a plan asks for.
+    """Return the summary that a plan asks for.
 
     What came before a split turn and the turn's own beginning are summarized apart and at the same time. The
     short summary is for people: where there is none to be had, the other stands without it. The asker's deadline
@@ -126,7 +126,7 @@ def _either(one: Callable[[], bool], other: Callable[[], bool]) -> Callable[[], 
 
 
 def _at_once(jobs: Sequence[Callable[[], Folded]], is_over: Event) -> list[Folded]:
-    """What jobs give, of several each in a thread of its own; where one fails, `is_over` tells the others.
+    """Run jobs, of several each in a thread of its own; where one fails, `is_over` tells the others.
 
     One alone needs no thread: a Ctrl-C ends it at once.
     """
@@ -156,7 +156,7 @@ def _requests(job: Future[Folded]) -> list[dict[str, Any]]:
 
 
 def _quoted(plan: Plan) -> str:
-    """The messages that go into the summary word for word."""
+    """Return the messages that go into the summary word for word."""
     gone = (*plan.to_summarize, *plan.turn_prefix)
     texts = [view_of_part(part).text for part in gone if part.id in plan.cut.quoted]
     return "".join(f"{text}\n\n" for text in texts if text)
@@ -186,14 +186,14 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         return with_text(found, self.wishes.prompt, source="hook") if self.wishes.prompt else found
 
     def of_history(self, parts: Sequence[Part]) -> Folded:
-        """The summary of messages; of none, what stands for those before them."""
+        """Return the summary of messages; of none, what stands for those before them."""
         previous = self.plan.previous_summary
         return fold(
             self._groups(parts, self._shape), self._asked, room=self._room(self._answer), previous=previous
         )
 
     def of_turn_prefix(self) -> Folded:
-        """The summary of a turn's beginning."""
+        """Return the summary of a turn's beginning."""
         template = find(self.prompting.turn_prefix, self.sources)
         budget = turn_prefix_budget(self.prompting.reserve)
 
@@ -206,7 +206,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         return fold(self._groups(self.plan.turn_prefix, SERIALIZED), asked, room=self._room(budget))
 
     def of_short(self, requests: list[dict[str, Any]]) -> str:
-        """The summary that is only shown; "" where there is none to be had. Its requests are added to those before."""
+        """Return the summary that is only shown, "" for none; add its requests to those before."""
         if not self.prompting.short:
             return ""
         template = find(self.prompting.short, self.sources)

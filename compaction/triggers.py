@@ -19,19 +19,19 @@ class TriggerPart(PolicyPart, frozen=True):
     """
 
     def threshold(self, limits: Limits) -> int:
-        """The largest context that is still small enough, in tokens."""
+        """Return the largest context that is still small enough, in tokens."""
         raise NotImplementedError
 
     def fires(self, size: int, limits: Limits) -> bool:
-        """Whether a context of so many tokens is too large."""
+        """Return True if a context of so many tokens is too large."""
         return size > self.threshold(limits)
 
     def leaves_nothing(self, limits: Limits) -> bool:
-        """Whether every context is too large."""
+        """Return True if every context is too large."""
         return self.threshold(limits) <= 0
 
     def firing_at(self, tokens: int, percent: int) -> Self | None:
-        """The same trigger with this threshold, in percent of the window if `tokens` are 0 or less.
+        """Return the same trigger with this threshold, in percent of the window if `tokens` are 0 or less.
 
         None for one that decides otherwise.
         """
@@ -39,7 +39,7 @@ class TriggerPart(PolicyPart, frozen=True):
         return None
 
     def reserving(self, tokens: int) -> Self:
-        """The same trigger with so many tokens of the window that stay free, if it heeds them."""
+        """Return the same trigger with so many tokens of the window that stay free, if it heeds them."""
         del tokens
         return self
 
@@ -68,7 +68,7 @@ class Threshold(TriggerPart, frozen=True, tag="threshold"):
     percent: Annotated[int, msgspec.Meta(ge=-1)] = -1
 
     def threshold(self, limits: Limits) -> int:
-        """The largest context that is still small enough; `inclusive`, the smallest that is too large."""
+        """Return the largest context that is still small enough; `inclusive`, the smallest that is too large."""
         window = limits.window
         if self.tokens > 0:
             return max(min(self.tokens, window - 1), 1)
@@ -77,11 +77,11 @@ class Threshold(TriggerPart, frozen=True, tag="threshold"):
         return max(min(window - self._free(limits), window - 1), 1)
 
     def leaves_nothing(self, limits: Limits) -> bool:
-        """Whether so much has to stay free that every context is too large."""
+        """Return True if so much has to stay free that every context is too large."""
         return max(self.tokens, self.percent) <= 0 and self._free(limits) >= limits.window
 
     def fires(self, size: int, limits: Limits) -> bool:
-        """Whether a context of so many tokens is too large."""
+        """Return True if a context of so many tokens is too large."""
         threshold = self.threshold(limits)
         return size >= threshold if self.inclusive else size > threshold
 

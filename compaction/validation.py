@@ -17,7 +17,7 @@ _ONE_OF: Final = "one_of"
 
 
 def one_of(kind: str, names: Collection[str]) -> dict[str, Any]:
-    """What `extra` of a text's `Meta` says that has to be one of the names of a kind of things, as they are by then."""
+    """Return the `extra` of a text's `Meta` that has to be one of the current names of a kind."""
     return {_ONE_OF: (kind, names)}
 
 
@@ -29,7 +29,7 @@ def check_names(struct: msgspec.Struct) -> None:
 
 
 def unknown(value: Any, type_: Any) -> tuple[str, str] | None:
-    """What is wrong with a text that is none of a type's names, and what to do."""
+    """Return what is wrong with a text that is none of a type's names, and what to do."""
     kind, names = choice(type_)
     if not kind or not isinstance(value, str) or value in names:
         return None
@@ -37,7 +37,7 @@ def unknown(value: Any, type_: Any) -> tuple[str, str] | None:
 
 
 def choice(type_: Any) -> tuple[str, Collection[str]]:
-    """What values of a type have to be one of: of what kind that is, and which there are; none for any value."""
+    """Return what values of a type have to be one of: of what kind that is, and which there are; none for any value."""
     for each in members(type_):
         if isinstance(each, msgspec.Meta) and each.extra and _ONE_OF in each.extra:
             kind, names = each.extra[_ONE_OF]
@@ -48,7 +48,7 @@ def choice(type_: Any) -> tuple[str, Collection[str]]:
 
 
 def members(type_: Any) -> Iterator[Any]:
-    """The types that a value may be of, which are several for a union, each followed by its annotations."""
+    """Return the types that a value may be of, which are several for a union, each followed by its annotations."""
     if get_origin(type_) in (Annotated, Union, UnionType):
         for each in get_args(type_):
             yield from members(each)
@@ -57,7 +57,7 @@ def members(type_: Any) -> Iterator[Any]:
 
 
 def hint(name: Any, names: Collection[str]) -> str:
-    """What somebody may have meant by a name that there is not."""
+    """Return what somebody may have meant by a name that there is not."""
     close = difflib.get_close_matches(name, names, 1) if isinstance(name, str) else []
     return f"did you mean {close[0]}?" if close else f"there are: {', '.join(names)}"
 
@@ -151,7 +151,7 @@ def _of_value(value: Any, type_: Any, at: Keys) -> list[Fault]:
 
 
 def _inside(value: Any, type_: Any, at: Keys) -> Iterator[Fault]:
-    """What is wrong inside of a table or a list; nothing where such are not wanted."""
+    """Return what is wrong inside of a table or a list; nothing where such are not wanted."""
     parts: list[type[msgspec.Struct]] = []
     for kind in members(type_):
         origin, args = get_origin(kind), get_args(kind)
@@ -168,7 +168,7 @@ def _inside(value: Any, type_: Any, at: Keys) -> Iterator[Fault]:
 
 
 def _of_part(value: Mapping[str, Any], parts: Sequence[type[msgspec.Struct]], at: Keys) -> Iterator[Fault]:
-    """The faults of a table that is one of several parts, as its tag says; of one part the tag may be left out."""
+    """Yield the faults of a table that is one of several parts; where there is one only, the tag may be missing."""
     tag, only = parts[0].__struct_config__.tag_field, parts[0] if len(parts) == 1 else None
     tags = {str(each.__struct_config__.tag): each for each in parts}
     said = value.get(tag) if tag else None
@@ -181,7 +181,7 @@ def _of_part(value: Mapping[str, Any], parts: Sequence[type[msgspec.Struct]], at
 
 
 def _wanted(type_: Any) -> str:
-    """What values of a type are called: as it describes them, else as msgspec does, in other words."""
+    """Return what values of a type are called: as it describes them, else as msgspec does, in other words."""
     if names := choice(type_)[1]:
         return f"one of {', '.join(names)}"
     metas = [each for each in members(type_) if isinstance(each, msgspec.Meta)]
@@ -196,7 +196,7 @@ def _wanted(type_: Any) -> str:
 
 
 def _complaint(value: Any, type_: Any) -> str:
-    """What msgspec says against a value, "" for nothing."""
+    """Return what msgspec says against a value, "" for nothing."""
     try:
         msgspec.convert(value, type_)
     except msgspec.ValidationError as error:

@@ -64,7 +64,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
-    """The window at a leaf.
+    """Return the window at a leaf.
 
     It starts at the first kept entry of the compaction in effect: what that one kept stands in no summary
     yet. Without such an entry it starts behind the compaction, without a compaction at the root.
@@ -92,7 +92,7 @@ def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
 
 
 def has_open_calls(parts: Sequence[Part]) -> bool:
-    """Whether calls of the newest answer of a context are in flight, so that what comes next has to be their results.
+    """Return True if calls of the newest answer of a context still wait for their results.
 
     They are not where more than results has come since.
     """
@@ -101,7 +101,7 @@ def has_open_calls(parts: Sequence[Part]) -> bool:
 
 
 def is_compacted(snapshot: Snapshot, at: Standpoint) -> bool:
-    """Whether nothing that bears a message follows the compaction in effect but what was appended with it."""
+    """Return True if nothing that bears a message follows the compaction in effect but what was appended with it."""
     compaction = event(snapshot, at.session, at.leaf).compaction_seq if at.leaf else 0
     if not compaction:
         return False
@@ -166,7 +166,7 @@ def _is_open(open_until: Sequence[int]) -> bool:
 
 
 def _first(entries: Sequence[Event], place: int) -> str:
-    """The oldest of the entries right before a message that are neither messages nor compactions."""
+    """Return the oldest of the entries right before a message that are neither messages nor compactions."""
     while place and not bears_message(entries[place - 1]) and entries[place - 1].kind != "compaction":
         place -= 1
     return entries[place].id

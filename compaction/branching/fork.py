@@ -92,7 +92,7 @@ def _taken(name: str) -> BadInputError:
 
 
 def _entries(snapshot: Snapshot, at: Standpoint, *, is_whole: bool) -> set[int]:
-    """The numbers of the entries of a path, or of the whole tree."""
+    """Return the numbers of the entries of a path, or of the whole tree."""
     if not is_whole:
         return {entry.seq for entry in paths.path(snapshot, at.session, at.leaf)}
     return {each.seq for each in paths.events(snapshot, at.session) if each.is_entry}
@@ -115,7 +115,7 @@ def _with_what_undos_reach(snapshot: Snapshot, session: str, kept: set[int]) -> 
 
 
 def _copies(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator[NewEvent]:
-    """The kept entries, and what their harness changed of them later, in order."""
+    """Return the kept entries, and what their harness changed of them later, in order."""
     for each in paths.events(snapshot, session):
         is_of_kept = each.target_seq in kept
         if each.seq in kept or (is_of_kept and each.kind == "observed_rewrite"):
@@ -125,7 +125,7 @@ def _copies(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator[NewEve
 
 
 def _set_elsewhere(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator[NewEvent]:
-    """The labels of kept entries and the title, as far as other branches have set them, in order.
+    """Return the labels of kept entries and the title, as far as other branches have set them, in order.
 
     pi's rule: whatever the branch, the newest in the log counts.
     """
@@ -150,7 +150,7 @@ def _set_elsewhere(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator
 
 
 def _copy(event: Event, *, parent: str | Parent | None, target: str | None) -> NewEvent:
-    """A stored event as one to append below `parent`; `target` is the id that it points at."""
+    """Return a stored event as one to append below `parent`; `target` is the id that it points at."""
     own = OWN_FLAGS if parent is event.parent else OWN_FLAGS & ~Flag.ORPHAN
     return NewEvent(
         id=event.id,

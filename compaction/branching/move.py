@@ -56,7 +56,7 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_move(log: EventLog | Snapshot, session: str, target: Leaf) -> Move:
-    """What going to an entry, or to `ROOT`, would do; nothing is appended. Raises NotFoundError.
+    """Return what going to an entry, or to `ROOT`, would do; nothing is appended. Raises NotFoundError.
 
     The rules are pi's (`navigateTree`). Moves, labels and titles are no places of their own: who stands at
     one of them stands at the entry above.
@@ -86,7 +86,7 @@ def plan_move(log: EventLog | Snapshot, session: str, target: Leaf) -> Move:
 
 
 def _landing(snapshot: Snapshot, there: Standpoint) -> tuple[int, str | None]:
-    """The leaf, by its number, of one who goes to an entry, and the text that is handed back."""
+    """Return the leaf, by its number, of one who goes to an entry, and the text that is handed back."""
     entry = event(snapshot, there.session, there.leaf).decode()
     if not (entry.kind == "custom_message" or (entry.kind == "message" and entry.role == "user")):
         return entry.seq, None
@@ -98,7 +98,7 @@ def _landing(snapshot: Snapshot, there: Standpoint) -> tuple[int, str | None]:
 
 
 def _place(snapshot: Snapshot, session: str, seq: int) -> int:
-    """The entry, by its number, that one stands at who stands at this one."""
+    """Return the entry, by its number, that one stands at who stands at this one."""
     while seq and (entry := event(snapshot, session, seq)).kind in SAYS_NOTHING:
         seq = entry.parent_seq
     return seq
@@ -151,7 +151,7 @@ def _check_same(before: Move, now: Move) -> None:
 
 
 def _told_of(move: Move) -> Iterator[str]:
-    """What a summary of a branch is about: its messages, and what decides which of them count."""
+    """Return what a summary of a branch is about: its messages, and what decides which of them count."""
     return (
         entry.id
         for entry in move.to_summarize
@@ -160,7 +160,7 @@ def _told_of(move: Move) -> Iterator[str]:
 
 
 def _step(snapshot: Snapshot, move: Move, written: Written | None) -> Record | None:
-    """The entry that a move is, None where the session stays where it is."""
+    """Return the entry that a move is, None where the session stays where it is."""
     if written is not None:
         return branch_summary(
             snapshot,
@@ -193,7 +193,7 @@ NOTHING_TO_SUMMARIZE: Final = "what is left holds no message to summarize"
 
 
 class Gone(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a move.
+    """The result of a move.
 
     `outcome`: it was made, a hook called it off, or others have changed what it leaves while a summary of that was
     made. `reason` is why, or why it was made without the summary that somebody was there to write. `is_summarized`:

@@ -58,7 +58,7 @@ def record_branch_summary(writer: SessionWriter, *, summary: str, target: Leaf) 
 
 
 def says_anything(left: Sequence[Event]) -> bool:
-    """Whether there is anything to tell of entries that are left."""
+    """Return True if there is anything to tell of entries that are left."""
     return any(entry.kind not in SAYS_NOTHING for entry in left)
 
 
@@ -72,7 +72,7 @@ def branch_summary(
     is_supplied: bool = False,
     details: Mapping[str, Any] = _NOT_ASKED,
 ) -> BranchSummary:
-    """The record of a summary of the entries `left`, oldest first, to append below `parent` (None: the root).
+    """Return the record of a summary of the entries `left`, oldest first, to append below `parent` (None: the root).
 
     Its text is `PREAMBLE`, the summary, and the files that the entries touched as tags. `request` is how it was
     asked for; `is_supplied`: a hook wrote it, and gave `details` with it. Raises NotFoundError where the entries
@@ -185,7 +185,7 @@ def summarize_branch(
 def _told(
     left: Sequence[Event], parts: Mapping[int, Part], counts: Mapping[int, int], budget: int
 ) -> list[Part]:
-    """The messages of a branch that a summarizer is given, oldest first."""
+    """Return the messages of a branch that a summarizer is given, oldest first."""
 
     def fitting(room: int) -> list[Part]:
         chosen = entries_for_summary(left, room, lambda entry: counts.get(entry.seq, 0))
@@ -199,5 +199,5 @@ def _told(
 
 
 def _instructed(template: Template, instructions: str) -> Template:
-    """A template whose prompt is a person's own, which asks for no sections."""
+    """Return a template whose prompt is a person's own, which asks for no sections."""
     return msgspec.structs.replace(with_text(template, instructions, source="instructions"), sections=())

@@ -77,7 +77,7 @@ def undo(writer: SessionWriter, target: str | None = None) -> Undid:
 
 
 def plan_undo(log: EventLog | Snapshot, session: str, target: str | None = None) -> Undo:
-    """The undo of the append that an event belongs to; nothing is appended.
+    """Return the undo of the append that an event belongs to; nothing is appended.
 
     Without a target, of the newest append in effect on the leaf's path that refold wrote and that can be undone: a
     compaction, a rewrite, or a move that nothing followed. One that came with an import was in the session when its
@@ -96,7 +96,7 @@ def plan_undo(log: EventLog | Snapshot, session: str, target: str | None = None)
 
 
 def context_after(log: EventLog | Snapshot, session: str, plan: Undo) -> Context:
-    """The context that an undo will make, with nothing appended."""
+    """Return the context that an undo will make, with nothing appended."""
     with log.snapshot() as snapshot:
         event = compose(plan.record, id=f"undo-{plan.record.target_id}", time=None, parent=plan.parent)
         prospect = Prospect(snapshot, session, [event])
@@ -116,7 +116,7 @@ class _Branch:
         return event(self._snapshot, self._session, seq).decode()
 
     def newest(self) -> tuple[Event, ...]:
-        """The newest append that refold wrote and that can be undone."""
+        """Return the newest append that refold wrote and that can be undone."""
         imported: Event | None = None
         for entry in self._newest_first:
             if entry.kind in PRODUCED:
@@ -139,7 +139,7 @@ class _Branch:
         )
 
     def named(self, target: str) -> tuple[Event, ...]:
-        """The append that an event belongs to, if it can be undone."""
+        """Return the append that an event belongs to, if it can be undone."""
         seq = self._snapshot.locate(self._session, target)
         if not seq:
             raise no_event(self._session, target)
@@ -159,12 +159,12 @@ class _Branch:
         return entries
 
     def _append_with(self, seq: int) -> tuple[Event, ...]:
-        """The entries of the path that came with one of them, oldest first."""
+        """Return the entries of the path that came with one of them, oldest first."""
         append = append_with(self._snapshot, self._session, seq)
         return tuple(entry.decode() for entry in self._path if entry.append == append)
 
     def _undo_of(self, seq: int) -> str | None:
-        """The id of the undo in effect that has put an entry out of effect, of a move also from where it led away."""
+        """Return the id of the undo in effect of an entry's append, None for none."""
         append = append_with(self._snapshot, self._session, seq)
         undos = (entry for entry in self._newest_first if entry.kind == _UNDONE and entry.target_seq)
         found = (
@@ -173,7 +173,7 @@ class _Branch:
         return next(found, None)
 
     def _objection(self, entries: tuple[Event, ...]) -> BadInputError | None:
-        """Why an append cannot be undone."""
+        """Return why an append cannot be undone."""
         main = _main_of(entries)
         if main is None:
             return BadInputError(
@@ -193,7 +193,7 @@ class _Branch:
         return None
 
     def _went(self, entries: tuple[Event, ...]) -> bool:
-        """Whether the session stood elsewhere before an append.
+        """Return True if the session stood elsewhere before an append.
 
         Of what a harness wrote, branch summaries alone say so: its other moves leave no entry.
         """
@@ -205,13 +205,13 @@ class _Branch:
         return stand(self._snapshot, self._session, as_of=entry.seq - 1).leaf
 
     def _is_followed(self, entries: tuple[Event, ...]) -> bool:
-        """Whether anybody has built on an append."""
+        """Return True if anybody has built on an append."""
         own = {entry.seq for entry in entries}
         later = (entry for entry in self._newest_first if entry.seq > entries[0].seq and entry.seq not in own)
         return any(entry.kind not in _NOTHING_BUILT for entry in later)
 
     def undo_of(self, entries: tuple[Event, ...]) -> Undo:
-        """The undo of an append that can be undone."""
+        """Return the undo of an append that can be undone."""
         main = _main_of(entries)
         assert main is not None  # noqa: S101  there was no objection
         parent: str | Parent | None = Parent.LEAF
@@ -226,12 +226,12 @@ class _Branch:
 
 
 def _main_of(entries: tuple[Event, ...]) -> Event | None:
-    """What an append is about; None where no producer made it."""
+    """Return what an append is about; None where no producer made it."""
     return next((entry for entry in entries if entry.kind in PRODUCED or entry.kind == _UNDONE), None)
 
 
 def _labels_before(snapshot: Snapshot, entries: tuple[Event, ...]) -> Iterator[Label]:
-    """The labels that an append set, and nobody since, as they were before it."""
+    """Return the labels that an append set, and nobody since, as they were before it."""
     own = {entry.seq for entry in entries}
     labelled = {_labelled(entry) for entry in entries if entry.kind == "label"} - {""}
     before = LabelFold()

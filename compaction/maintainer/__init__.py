@@ -67,7 +67,7 @@ class Running:
                 yield
 
     def is_called_off(self, session: str) -> bool:
-        """Whether somebody waits who goes first."""
+        """Return True if somebody waits who goes first."""
         calls = self._sessions.get(session)
         return calls is not None and calls.go_first > 0
 
@@ -215,7 +215,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         return compactor_with(self.compactor, self.settings)
 
     def _compactor_for(self, session: str) -> Compactor:
-        """The compactor, whose requests are called off by whoever goes first."""
+        """Return the compactor, whose requests are called off by whoever goes first."""
         compactor = self._compactor
         is_cancelled = compactor.asker.is_cancelled
         asker = msgspec.structs.replace(
@@ -242,7 +242,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         return self._made_smaller(occasion, case)
 
     def _as_asked(self, occasion: Occasion, asked: Asked) -> Advice:
-        """What the model asked for by calling a tool, once its calls have their results.
+        """Compact as the model asked by calling a tool, once its calls have their results.
 
         They are an append of their own, so that who takes the compaction back takes no result with it. Where nothing
         comes of it, whatever the cause, they are told so.
@@ -290,7 +290,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(advice, warning=warning, error=advice.warning or problem)
 
     def _recovered(self, occasion: Occasion, reason: Reason) -> Advice:
-        """The failed answer leaves the context, which gets room: by a larger model, by rewrites, or otherwise.
+        """Take the failed answer out of the context and make room: by a larger model, by rewrites, or otherwise.
 
         Where nothing gives it room, the session stays as it is, but for rewrites.
         """
@@ -345,7 +345,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         ).take(remedy)
 
     def _is_promoted(self, occasion: Occasion, size: ContextSize) -> bool:
-        """Whether a larger model is there for a context; the one in use is what the harness says, or else the log."""
+        """Return True if there is a larger model than the one in use, by the harness or else by the log."""
         writer = occasion.writer
         with writer.log.snapshot() as snapshot:
             logged = newest(snapshot, writer.session).model

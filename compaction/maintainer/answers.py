@@ -53,16 +53,16 @@ class Newest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_failed(self) -> bool:
-        """Whether it ends with an answer that failed or was cut off."""
+        """True if it ends with an answer that failed or was cut off."""
         return self.entry is not self.before
 
     @property
     def is_left_out(self) -> bool:
-        """Whether the answer is one that leaves the context when it is recovered."""
+        """True if the answer is one that leaves the context when it is recovered."""
         return self.stop in _LEFT_OUT
 
     def is_of(self, model: str | None = None) -> bool:
-        """Whether the answer is of a model, told by its name or as provider/name; None: of the one in use.
+        """Return True if the answer is of a model, told by its name or as provider/name; None: of the one in use.
 
         Where there is no answer, or it names no model, it may be.
         """
@@ -73,14 +73,14 @@ class Newest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_same_model(one: str, other: str) -> bool:
-    """Whether two names are of one model; each is told by its name alone, or as provider/name."""
+    """Return True if two names are of one model; each is told by its name alone, or as provider/name."""
     if not one or not other:
         return False
     return one in (other, other.partition("/")[2]) or other == one.partition("/")[2]
 
 
 def newest(snapshot: Snapshot, session: str) -> Newest:
-    """What a session ends with. Raises NotFoundError."""
+    """Return what a session ends with. Raises NotFoundError."""
     leaf = snapshot.head(session).leaf
     entry = _telling(snapshot, session, leaf)
     before = told = entry
@@ -97,7 +97,7 @@ def newest(snapshot: Snapshot, session: str) -> Newest:
 
 
 def failed_before_compaction(snapshot: Snapshot, session: str) -> bool:
-    """Whether the session's newest answer failed, and nothing has been said since but a compaction was made.
+    """Return True if the session's newest answer failed, and nothing has been said since but a compaction was made.
 
     It counts wherever it stands: a compaction by which a request is recovered is no entry below the failed answer.
     """
@@ -112,7 +112,7 @@ def failed_before_compaction(snapshot: Snapshot, session: str) -> bool:
 
 
 def _telling(snapshot: Snapshot, session: str, seq: int) -> Event | None:
-    """The entry at a number, or the first above it that a model is told or that changes what it is told."""
+    """Return the entry at a number, or the first above it that a model is told or that changes what it is told."""
     while (entry := _entry(snapshot, session, seq)) is not None:
         if bears_message(entry) or entry.kind in _ENDS:
             return entry
@@ -146,7 +146,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compact_calls(parts: Sequence[Part]) -> Asked | None:
-    """The calls by which the newest answer of a context asks for a compaction, None where it does not.
+    """Return the calls by which the newest answer of a context asks for a compaction, None where it does not.
 
     Nor does it where more than results has come since: the person has gone on.
     """

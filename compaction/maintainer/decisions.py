@@ -52,7 +52,7 @@ class Occasion(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
 
     def decision(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> Decision:
-        """A decision of this occasion."""
+        """Return a decision of this occasion."""
         return Decision(
             outcome=outcome, reason=reason, policy=self.policy, numbers={**numbers, "hook": self.hook}
         )
@@ -77,7 +77,7 @@ class Occasion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decisions(snapshot: Snapshot, session: str) -> Iterator[tuple[int, Decision]]:
-    """The decisions on the branch where a session stands since its newest compaction, newest first, with their numbers.
+    """Yield the decisions on a session's branch since its newest compaction, newest first, with their seqs.
 
     A person's request that failed is told as one, too. Decisions come behind the entry at which the session stood:
     of the session's other branches nothing is read.
@@ -98,7 +98,7 @@ def decisions(snapshot: Snapshot, session: str) -> Iterator[tuple[int, Decision]
 
 
 def _asides(snapshot: Snapshot, session: str, seq: int, behind: int) -> list[LazyEvent]:
-    """What was put down, beside the tree, while the session stood at an entry; the next of its branch is `behind`."""
+    """Return the off-path frames of the time when the session stood at an entry, up to `behind`."""
     if seq + 1 == behind:
         return []
     behind_it = events(snapshot, session, first=seq + 1, last=behind - 1)
@@ -116,7 +116,7 @@ def _decided(event: LazyEvent) -> Decision | None:
 
 
 def past(snapshot: Snapshot, session: str, leaf: int) -> Past:
-    """What came of automatic compactions since one went through or a person asked, for the context at a leaf's number.
+    """Return the outcomes of automatic compactions since one succeeded or a person asked, at a leaf.
 
     That is of those on the branch where the session stands. What was called off is no failure.
     """
@@ -133,17 +133,17 @@ def past(snapshot: Snapshot, session: str, leaf: int) -> Past:
 
 
 def given_up(past: Past, most: int) -> str:
-    """Why no compaction is tried, "" where one is; `most` failures in a row open the circuit."""
+    """Return why no compaction is tried, "" where one is; `most` failures in a row open the circuit."""
     if past.failures >= most:
         return open_for(past.failures)
     return GAINED_NOTHING if past.gained_nothing else ""
 
 
 def opens(past: Past, most: int) -> bool:
-    """Whether the circuit opens now, which nobody has put down yet."""
+    """Return True if the circuit opens now, which nobody has put down yet."""
     return past.failures >= most and not past.is_open
 
 
 def open_for(failures: int) -> str:
-    """What is said of an open circuit."""
+    """Return what is said of an open circuit."""
     return f"{failures} compactions in a row have failed: compact by hand to go on"

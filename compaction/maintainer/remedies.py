@@ -118,7 +118,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
         return [move_to(writer, self.leaf, expected=version)]
 
     def _hand_off(self, new_session: Callable[[], SessionWriter]) -> Advice:
-        """A new session in place of a compaction; where none comes of it, a compaction. An idle one waits there."""
+        """Begin a new session instead of compacting; compact if that fails. An idle session waits there."""
         compactor = self.compactor
         try:
             done = hand_off(
@@ -145,7 +145,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _compact(self) -> Advice:
-        """A compaction; where the hooks call it off, or nothing comes of it, that is put down."""
+        """Compact; record that hooks cancelled it, or that nothing came of it."""
         reason, compactor = self.reason, self.compactor
         prepared = compactor.prepare(
             self.occasion.writer,
@@ -215,7 +215,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
         return self._failed(why) if is_recovery(self.reason) else self._skipped(why)
 
     def _overtaken(self, why: str) -> Advice:
-        """What others did meanwhile left nothing to do: no failure, and a request is for what there is now."""
+        """Skip what others' appends left nothing to do for: no failure, and a request is for what there is now."""
         events = self.occasion.put_down_once(DecisionOutcome.SKIPPED, why)
         return Advice(
             do="retry" if is_recovery(self.reason) else "nothing",
@@ -244,7 +244,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
         return Advice(reason=self.reason, error=said, events=events, tokens=self.size.tokens)
 
     def _error(self, why: str) -> str | None:
-        """What is told as an error of what is none in the log: only who waits for a recovery has to hear it."""
+        """Return what is told as an error of what is none in the log: only who waits for a recovery has to hear it."""
         return failure_message(self.reason, why) if is_recovery(self.reason) else None
 
     def _opened(self) -> list[str]:

@@ -90,7 +90,7 @@ def on_idle(seconds: float, settings: Settings) -> Reason | Skip:
 def is_too_large(
     reason: Reason, tokens: int, *, trigger: AnyTrigger, limits: Limits, settings: Settings
 ) -> bool:
-    """Whether a context is to be made smaller: an idle one has a threshold of its own, others the policy's."""
+    """Return True if a context is to be made smaller: an idle one has a threshold of its own, others the policy's."""
     if reason == "idle":
         return tokens > settings.idle_threshold_tokens
     return trigger.fires(tokens, limits)
@@ -105,7 +105,7 @@ class GivenUp(msgspec.Struct, frozen=True):
 def remedy(
     reason: Reason, *, has_larger_model: bool, past: Past, settings: Settings, can_hand_off: bool
 ) -> Remedy | GivenUp:
-    """A larger model, if there is one with room; then a handoff, if that is the strategy; else a compaction.
+    """Choose a larger model, if there is one with room; then a handoff, if that is the strategy; else a compaction.
 
     Neither is tried where the circuit is open, or where compactions chase each other: as many in a row as may fail have
     each left the context too large, so that the next was due at once. A recovery is tried then all the same. After an
@@ -127,24 +127,24 @@ def remedy(
 
 
 def is_promoted(promotion: Promotion | None, *, tokens: int, trigger: AnyTrigger, in_use: str) -> bool:
-    """Whether a larger model is set, is not `in_use` (its name, or provider/name) and has room for so many tokens."""
+    """Return True if a larger model is set, is not `in_use` (name, or provider/name), and has the room."""
     if promotion is None or trigger.fires(tokens, promotion.limits):
         return False
     return not is_same_model(promotion.model, in_use)
 
 
 def continues(reason: Reason, hook: Hook, continuation: Continuation, settings: Settings) -> bool:
-    """Whether a policy's continuation follows a compaction, of which some do by themselves."""
+    """Return True if a policy's continuation follows a compaction, of which some do by themselves."""
     return settings.auto_continue and continuation.is_due(reason, is_after_turn=hook == "after_turn")
 
 
 def is_recovery(reason: Reason) -> bool:
-    """Whether a harness waits with a request until there is room for it."""
+    """Return True if a harness waits with a request until there is room for it."""
     return reason in _RECOVERIES_FAILED
 
 
 def failure_message(reason: Reason, problem: str) -> str:
-    """What is said where a context did not get smaller, as oh-my-pi says it."""
+    """Return what is said where a context did not get smaller, as oh-my-pi says it."""
     return _RECOVERIES_FAILED.get(reason, _OTHERWISE_FAILED) + problem
 
 

@@ -76,11 +76,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def is_automatic(self) -> bool:
-        """Whether anything is compacted that nobody asked for."""
+        """True if anything is compacted that nobody asked for."""
         return self.enabled and self.strategy != "off"
 
     def misfits(self, limits: Limits) -> list[Fault]:
-        """What of it a model cannot have."""
+        """Return what of it a model cannot have."""
         given = {
             ("reserve_tokens",): self.reserve_tokens,
             ("keep_recent_tokens",): self.keep_recent_tokens,
@@ -100,7 +100,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def compactor_with(compactor: Compactor, settings: Settings) -> Compactor:
-    """A compactor whose policy and summarizers are as they are set."""
+    """Return a compactor whose policy and summarizers are as they are set."""
     return msgspec.structs.replace(
         compactor,
         policy=policy_with(compactor.policy, settings),
@@ -109,7 +109,7 @@ def compactor_with(compactor: Compactor, settings: Settings) -> Compactor:
 
 
 def policy_with(policy: Policy, settings: Settings) -> Policy:
-    """A policy in which what is set leads over what its parts say; what is not set stays theirs.
+    """Return a policy in which what is set leads over what its parts say; what is not set stays theirs.
 
     A threshold that is set leads over both of the policy's, and over a trigger that has none. A number of tokens to
     keep is a cut that keeps so many, in place of any other; a policy without a cut stays without.

@@ -20,13 +20,13 @@ _PRESETS: Final = files("compaction.policy") / "presets"
 
 
 def preset_names() -> list[str]:
-    """The names of the policies that come with refold."""
+    """Return the names of the policies that come with refold."""
     names = (file.name for file in _PRESETS.iterdir() if file.name.endswith(SUFFIX))
     return sorted(name.removesuffix(SUFFIX) for name in names)
 
 
 def preset_text(name: str) -> str:
-    """The file of a policy that comes with refold."""
+    """Return the file of a policy that comes with refold."""
     return (_PRESETS / f"{name}{SUFFIX}").read_text("utf-8")
 
 
@@ -58,7 +58,7 @@ class _Written(Policy, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def parse(text: str, *, source: str) -> Policy:
-    """The policy of a TOML text.
+    """Return the policy of a TOML text.
 
     With `extends = "NAME"` it is that preset, but for the keys that the text has, and under a name of its own;
     "none" takes out a part that a policy can do without. Raises BadInputError for what is no TOML,
@@ -81,7 +81,7 @@ def parse(text: str, *, source: str) -> Policy:
 
 
 def policy_of_file(path: str | Path) -> Policy:
-    """The policy of a TOML file. Raises as `parse` does, and BadInputError for a file that cannot be read."""
+    """Return the policy of a TOML file. Raises as `parse` does, and BadInputError for a file that cannot be read."""
     try:
         text = Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -91,7 +91,7 @@ def policy_of_file(path: str | Path) -> Policy:
 
 
 def _sound(said: Mapping[str, Any]) -> Prompting:
-    """What a policy's prompting says, without its faulty keys."""
+    """Return what a policy's prompting says, without its faulty keys."""
     table = said.get("prompting")
     given = table if isinstance(table, dict) else {}
     sound = {key: value for key, value in given.items() if not check({key: value}, Prompting)}
@@ -99,14 +99,14 @@ def _sound(said: Mapping[str, Any]) -> Prompting:
 
 
 def _meant(name: str, value: Any) -> Any:
-    """What a key is set to; TOML has no word of its own for nothing, and a table may leave out its usual part."""
+    """Return a key's value, with TOML's missing word for nothing, and the usual part of a table that names none."""
     if name in _USUAL and isinstance(value, dict):
         return {_PART: _USUAL[name], **value}
     return None if value == _NONE and name in _DISPENSABLE else value
 
 
 def find(name: str, folders: Sequence[Path] = ()) -> Policy:
-    """The policy of the first folder that has it, as `NAME.toml`, else the one that comes with refold.
+    """Return the policy of the first folder that has it, as `NAME.toml`, else the one that comes with refold.
 
     Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
     """
@@ -124,7 +124,7 @@ def find(name: str, folders: Sequence[Path] = ()) -> Policy:
 
 
 def preset(name: str) -> Policy:
-    """A policy that comes with refold. Raises NotFoundError."""
+    """Return a policy that comes with refold. Raises NotFoundError."""
     if name not in preset_names():
         raise _not_there(name, preset_names())
     return parse(preset_text(name), source=f"preset {name}")

@@ -99,7 +99,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def summarizes(self) -> bool:
-        """Whether it makes summaries."""
+        """True if it makes summaries."""
         return self.cut is not None or self.recovery is not None
 
     def __post_init__(self) -> None:

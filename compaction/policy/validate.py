@@ -13,7 +13,7 @@ from eventstore.errors import BadInputError, NotFoundError
 
 
 def templates_of(prompting: Prompting, *, instead: str = "") -> dict[str, str]:
-    """The names of all templates that summaries may take, by the keys which name them, "" for what none names.
+    """Return the names of all templates that summaries may take, by the keys which name them, "" for what none names.
 
     `instead` is used in place of those of summaries, "" for none.
     """
@@ -23,7 +23,7 @@ def templates_of(prompting: Prompting, *, instead: str = "") -> dict[str, str]:
 
 
 def unresolved(prompting: Prompting, sources: Sequence[Source] = ()) -> list[Fault]:
-    """A fault for each name that leads to nothing: of a template that is not there or is broken, of a summarizer.
+    """Return a fault for each template that is missing or broken, and for an unknown summarizer.
 
     `sources` are where templates are looked for before those that come with refold.
     """
@@ -39,7 +39,7 @@ def unresolved_templates(
 
 
 def warnings(policy: Policy, *, limits: Limits) -> list[str]:
-    """A line for each thing of a policy that cannot be meant for a model of these limits."""
+    """Return a line for each thing of a policy that cannot be meant for a model of these limits."""
     trigger, window = policy.trigger, f"for a window of {limits.window:,} tokens"
     if trigger.leaves_nothing(limits):
         return [f"{window} every context is too large: lower what its trigger keeps free"]

@@ -14,7 +14,7 @@ class Evict(PolicyPart, frozen=True, tag="evict"):
     """Show `[image/png removed]` and the like in place of every image, and of every file that people or tools sent."""
 
     def plan(self, context: SizedContext) -> list[Shown]:
-        """What to show otherwise."""
+        """Return the replacements to apply."""
         return [
             Shown(target=each.id, shown=f"[{name} removed]", block=number)
             for each in context.messages
@@ -23,13 +23,13 @@ class Evict(PolicyPart, frozen=True, tag="evict"):
         ]
 
     def why_nothing(self, context: SizedContext) -> str:
-        """Why `plan` finds nothing."""
+        """Return why `plan` finds nothing."""
         del context
         return "there are no images, and no files that were sent"
 
 
 def _medium(block: Block, role: str) -> str:
-    """What kind of attachment a block is, "" for none. Blocks of other types in an answer are the model's own."""
+    """Return the kind of an attachment, "" for none. Unknown blocks in an answer are the model's own."""
     if isinstance(block, Image):
         return _named(block.mime or "image")
     return _named(block.type or "file") if isinstance(block, Opaque) and role != "assistant" else ""

@@ -18,7 +18,7 @@ class Mask(PolicyPart, frozen=True, tag="mask"):
     keep_observations: Count = 10
 
     def plan(self, context: SizedContext) -> list[Shown]:
-        """What to show otherwise."""
+        """Return the replacements to apply."""
         return [
             Shown(target=each.id, shown=MASKED)
             for each in context.results_but_newest(self.keep_observations)
@@ -26,7 +26,7 @@ class Mask(PolicyPart, frozen=True, tag="mask"):
         ]
 
     def why_nothing(self, context: SizedContext) -> str:
-        """Why `plan` finds nothing."""
+        """Return why `plan` finds nothing."""
         if not context.results_but_newest(self.keep_observations):
             return f"no result is older than the newest {self.keep_observations:,}"
         return "the older results are masked already, or as short as the notice"

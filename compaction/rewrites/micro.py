@@ -21,7 +21,7 @@ class Micro(PolicyPart, frozen=True, tag="micro"):
     after_minutes: Count | None = None
 
     def plan(self, context: SizedContext) -> list[Shown]:
-        """What to show otherwise."""
+        """Return the replacements to apply."""
         if self._is_early(context):
             return []
         return [
@@ -31,7 +31,7 @@ class Micro(PolicyPart, frozen=True, tag="micro"):
         ]
 
     def why_nothing(self, context: SizedContext) -> str:
-        """Why `plan` finds nothing."""
+        """Return why `plan` finds nothing."""
         if self._is_early(context):
             return f"something has happened within the last {self.after_minutes:,} minutes"
         if not context.results_but_newest(self.keep):

@@ -28,16 +28,16 @@ class Offload(PolicyPart, frozen=True, tag="offload"):
     preview: Count = 2_000
 
     def plan(self, context: SizedContext) -> list[Shown]:
-        """What to show otherwise."""
+        """Return the replacements to apply."""
         return self.shortened(context, _newest_results(context))
 
     def why_nothing(self, context: SizedContext) -> str:
-        """Why `plan` finds nothing."""
+        """Return why `plan` finds nothing."""
         del context
         return f"the results of the newest calls have no more than {self.characters:,} characters together"
 
     def shortened(self, context: SizedContext, outputs: Sequence[SizedMessage]) -> list[Shown]:
-        """What to show of these outputs, so that they have no more than `characters` together, if they can."""
+        """Return what to show of these outputs, so that they have no more than `characters` together, if they can."""
         total = sum(each.characters for each in outputs)
         shown: list[Shown] = []
         for each in sorted(outputs, key=lambda each: each.characters, reverse=True):

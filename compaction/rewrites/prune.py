@@ -21,12 +21,12 @@ class Prune(PolicyPart, frozen=True, tag="prune"):
     protected: tuple[str, ...] = ("skill", "read")
 
     def plan(self, context: SizedContext) -> list[Shown]:
-        """What to show otherwise."""
+        """Return the replacements to apply."""
         shown, saved = self._candidates(context)
         return shown if saved >= self.savings else []
 
     def why_nothing(self, context: SizedContext) -> str:
-        """Why `plan` finds nothing."""
+        """Return why `plan` finds nothing."""
         shown, saved = self._candidates(context)
         if shown:
             return f"{saved:,} tokens could be saved, less than {self.savings:,}"
@@ -37,7 +37,7 @@ class Prune(PolicyPart, frozen=True, tag="prune"):
         return f"older results have less than {self.smallest:,} tokens, or are rewritten already{protected}"
 
     def _candidates(self, context: SizedContext) -> tuple[list[Shown], int]:
-        """What could be cut, oldest first, and the tokens that it saves."""
+        """Return what could be cut, oldest first, and the tokens that it saves."""
         met = saved = 0
         shown: list[Shown] = []
         for each in reversed(context.results):

@@ -23,19 +23,19 @@ class PruneTurns(PolicyPart, frozen=True, tag="prune-turns"):
     protected: tuple[str, ...] = ("skill",)
 
     def plan(self, context: SizedContext) -> list[Shown]:
-        """What to show otherwise."""
+        """Return the replacements to apply."""
         shown, saved = self._candidates(context)
         return shown if saved > self.savings else []
 
     def why_nothing(self, context: SizedContext) -> str:
-        """Why `plan` finds nothing."""
+        """Return why `plan` finds nothing."""
         shown, saved = self._candidates(context)
         if shown:
             return f"{saved:,} tokens could be cleared, no more than {self.savings:,}"
         return f"results of older turns have no more than the {self.protect:,} tokens that are safe"
 
     def _candidates(self, context: SizedContext) -> tuple[list[Shown], int]:
-        """What could be cleared, oldest first, and the tokens that it has."""
+        """Return what could be cleared, oldest first, and the tokens that it has."""
         turns = met = saved = 0
         shown: list[Shown] = []
         for each in reversed(context.messages):

@@ -35,12 +35,12 @@ class SizedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_result(self) -> bool:
-        """Whether it is a tool's result."""
+        """True if it is a tool's result."""
         return self.message.role == "toolResult"
 
     @property
     def is_rewritten(self) -> bool:
-        """Whether an earlier rewrite already shows it otherwise."""
+        """True if an earlier rewrite already shows it otherwise."""
         return self.part.fate is Fate.REWRITTEN
 
     @property
@@ -77,7 +77,7 @@ class SizedContext(msgspec.Struct, frozen=True, kw_only=True):
         return [each for each in self.messages if each.is_result]
 
     def results_but_newest(self, count: int) -> list[SizedMessage]:
-        """The tools' results without the newest so many, oldest first."""
+        """Return the tools' results without the newest so many, oldest first."""
         return self.results[:-count] if count else self.results
 
     @property
@@ -95,7 +95,7 @@ def sized(
     is_compacting: bool = False,
     is_subagent: bool = False,
 ) -> SizedContext:
-    """The context of these messages, with their sizes."""
+    """Return the context of these messages, with their sizes."""
     return SizedContext(
         session=session,
         messages=tuple(_with_sizes(parts, tokens.count(parts))),
@@ -106,7 +106,7 @@ def sized(
 
 
 def shown_after(before: SizedContext, targets: Sequence[Shown], tokens: Counter) -> SizedContext:
-    """The context as a rewrite leaves it, for the rewrite that comes next."""
+    """Return the context as a rewrite leaves it, for the rewrite that comes next."""
     if not targets:
         return before
     parts = overlaid([each.part for each in before.messages], targets)
@@ -133,7 +133,7 @@ WARM: Final = "a prompt cache may still hold what could be rewritten, and is spa
 
 
 def is_protected(each: SizedMessage, protected: Sequence[str]) -> bool:
-    """Whether a result is of a protected tool: by the tool's name, or `name scheme://` for some of its paths only."""
+    """Return True if a result's tool is protected: by its name, or `name scheme://` for some of its paths only."""
     name = each.message.tool_name or (each.call.name if each.call else "")
     for entry in protected:
         tool, _, beginning = entry.partition(" ")
@@ -143,7 +143,7 @@ def is_protected(each: SizedMessage, protected: Sequence[str]) -> bool:
 
 
 def path_of(call: ToolCall | None) -> str:
-    """The path that a call names, "" for none."""
+    """Return the path that a call names, "" for none."""
     for argument in PATH_ARGUMENTS if call else ():
         value = call.argument(argument) if call else None
         if isinstance(value, str) and value:

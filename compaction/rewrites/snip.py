@@ -30,7 +30,7 @@ class Snip(PolicyPart, frozen=True, tag="snip"):
             raise ValueError(message)
 
     def plan(self, context: SizedContext) -> list[Shown]:
-        """What to show otherwise."""
+        """Return the replacements to apply."""
         messages = [place for place, each in enumerate(context.messages) if not _stands_for(each)]
         if context.is_subagent or len(messages) <= self.longest:
             return []
@@ -48,7 +48,7 @@ class Snip(PolicyPart, frozen=True, tag="snip"):
         return [Shown(target=hidden[0].id, shown=text, through=hidden[-1].id)]
 
     def why_nothing(self, context: SizedContext) -> str:
-        """Why `plan` finds nothing."""
+        """Return why `plan` finds nothing."""
         if context.is_subagent:
             return "another session started this one"
         if sum(not _stands_for(each) for each in context.messages) <= self.longest:
@@ -57,7 +57,7 @@ class Snip(PolicyPart, frozen=True, tag="snip"):
 
 
 def _stands_for(each: SizedMessage) -> int:
-    """How many messages the placeholder of an earlier snip stands for; 0 for a message."""
+    """Return how many messages the placeholder of an earlier snip stands for; 0 for a message."""
     found = _PLACEHOLDER.fullmatch(each.message.text) if each.is_rewritten else None
     return int(found[1]) if found else 0
 

@@ -38,16 +38,16 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
     protected: tuple[str, ...] = ("skill",)
 
     def plan(self, context: SizedContext) -> list[Shown]:
-        """What to show otherwise."""
+        """Return the replacements to apply."""
         stale = self._stale(context)
         return [Shown(target=each.id, shown=SUPERSEDED) for each in stale if spares_cache(context, each)]
 
     def why_nothing(self, context: SizedContext) -> str:
-        """Why `plan` finds nothing."""
+        """Return why `plan` finds nothing."""
         return WARM if self._stale(context) else "no read is older than another of the same file"
 
     def _stale(self, context: SizedContext) -> list[SizedMessage]:
-        """The reads that a newer one made stale, oldest first."""
+        """Return the reads that a newer one made stale, oldest first."""
         seen: set[tuple[str, str]] = set()
         stale: list[SizedMessage] = []
         for each in reversed(context.results):
@@ -63,13 +63,13 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
 
 
 def whole_read(result: Message, call: ToolCall | None) -> str | None:
-    """The path of a file that the result of a call holds all of, None for any other result."""
+    """Return the path of a file that the result of a call holds all of, None for any other result."""
     read = _read(result, call)
     return read[0] if read and not read[1] else None
 
 
 def _read(result: Message, call: ToolCall | None) -> tuple[str, str] | None:
-    """What a result read: the path and the range of it, "" for the whole file; None for what shows none of a file."""
+    """Return the path and range that a result read ("": the whole file), None if it shows no file."""
     named = path_of(call)
     if call is None or call.name not in READS or not named or SCHEME in named:
         return None

@@ -18,7 +18,7 @@ class Useless(PolicyPart, frozen=True, tag="useless"):
     protected: tuple[str, ...] = ("skill",)
 
     def plan(self, context: SizedContext) -> list[Shown]:
-        """What to show otherwise."""
+        """Return the replacements to apply."""
         return [
             Shown(target=each.id, shown=ELIDED)
             for each in self._flagged(context)
@@ -26,7 +26,7 @@ class Useless(PolicyPart, frozen=True, tag="useless"):
         ]
 
     def why_nothing(self, context: SizedContext) -> str:
-        """Why `plan` finds nothing."""
+        """Return why `plan` finds nothing."""
         return (
             WARM if self._flagged(context) else "no tool has flagged a result that is still shown as useless"
         )

@@ -32,7 +32,7 @@ class Cancellation(Protocol):
     """Says whether somebody has called off what is being done; it is asked from several threads."""
 
     def __call__(self) -> bool:
-        """Whether to stop as soon as possible."""
+        """Return True to stop as soon as possible."""
 
 
 class Summarizer(Protocol):
@@ -43,7 +43,7 @@ class Summarizer(Protocol):
         """What it is called on the command line and in records."""
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
-        """The answer to a prompt. Raises SummarizerError, CancelledError."""
+        """Return the answer to a prompt. Raises SummarizerError, CancelledError."""
 
 
 @runtime_checkable

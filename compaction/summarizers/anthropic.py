@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> Request:
-    """The request, as it is sent: the prompt's text is the last user's message, behind the prefix if there is one.
+    """Return the request to send: the prompt's text is the last user message, behind the prefix if any.
 
     A live prefix is what the context's own rendering begins with, byte for byte. `is_cached`: the provider is to
     read it from its cache, without marks in it. Raises BadInputError for tools that are no JSON list of objects.
@@ -64,7 +64,7 @@ def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> 
 
 
 def body_to_send(prompt: Prompt, model: str, *, summarizer: str, is_cached: bool = False) -> bytes:
-    """The body of the request that `summarizer` is about to send, which its API would take.
+    """Return the body of the request that `summarizer` is about to send, which its API would take.
 
     Raises SummarizerError for any other, so that nothing is sent: it names the first violation, and how many more
     there are. One that is only too large is too long: a shorter one would pass.
@@ -119,12 +119,12 @@ class Streamed(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_cut(self) -> bool:
-        """Whether it ended because it was as long as it might get."""
+        """True if it ended because it was as long as it might get."""
         return self.stop_reason in _CUT
 
 
 def read(events: Iterable[RawMessageStreamEvent]) -> Streamed:
-    """The answer that events tell of, in their order; what they tell of beside texts and calls is passed over."""
+    """Assemble the answer of a stream of events; ignore all but texts and calls."""
     texts: list[str] = []
     counts: dict[str, int] = {}
     model = stop_reason = ""
@@ -159,7 +159,7 @@ _NAMES: Final = {
 
 
 def _counts(usage: Any) -> dict[str, int]:
-    """The counts that a usage has; a later one of the same answer takes the place of an earlier."""
+    """Return the counts that a usage has; a later one of the same answer takes the place of an earlier."""
     counts = {name: getattr(usage, theirs, None) for theirs, name in _NAMES.items()}
     return {name: count for name, count in counts.items() if isinstance(count, int)}
 
@@ -169,7 +169,7 @@ def _usage(counts: dict[str, int]) -> Usage:
 
 
 def may_be_cached(prompt: Prompt, *, model: str, now: int) -> bool:
-    """Whether a prompt, sent to `model`, begins as a request did that Anthropic's cache still holds.
+    """Return True if a prompt, sent to `model`, begins as a request did that Anthropic's cache still holds.
 
     Its messages were cached with the newest answer among them: by the model that wrote it, for five minutes,
     behind the harness's own system prompt and tools. Another model, other tools, another choice of tools and
@@ -239,7 +239,7 @@ class AnthropicSummarizer:
         self._now = now
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
-        """The model's answer. Raises SummarizerError, CancelledError."""
+        """Return the model's answer. Raises SummarizerError, CancelledError."""
         is_cached = may_be_cached(prompt, model=self.model, now=self._now())
         body = body_to_send(prompt, self.model, summarizer=self.name, is_cached=is_cached)
         line = Line(self.name)
@@ -263,7 +263,7 @@ class AnthropicSummarizer:
         return "ANTHROPIC_BASE_URL" if self._base_url is None else "the server's address"
 
     def _client(self, line: Line) -> anthropic.Anthropic:
-        """A client that has a key. Raises SummarizerError."""
+        """Return a client that has a key. Raises SummarizerError."""
         import anthropic  # noqa: PLC0415  heavy
         import httpx2  # noqa: PLC0415  heavy
 
@@ -288,7 +288,7 @@ class AnthropicSummarizer:
         return client
 
     def _asked(self, client: anthropic.Anthropic, body: bytes, line: Line) -> Streamed:
-        """What came of a request. Raises SummarizerError."""
+        """Return what came of a request. Raises SummarizerError."""
         import anthropic  # noqa: PLC0415  heavy
         import httpx2  # noqa: PLC0415  heavy
         from anthropic.types import Message, RawMessageStreamEvent  # noqa: PLC0415  heavy
@@ -311,7 +311,7 @@ class AnthropicSummarizer:
             raise self._failed(f"the answer broke off ({of_connection(error)})", is_transient=True) from None
 
     def _read(self, answer: Streamed) -> Answer:
-        """An answer that says something, or ended as it should. Raises SummarizerError."""
+        """Return an answer that says something, or ended as it should. Raises SummarizerError."""
         if not answer.model:
             raise self._failed(
                 f"what came back is no answer of the Messages API, which is streamed; check {self._where}"
@@ -328,7 +328,7 @@ class AnthropicSummarizer:
         )
 
     def _refused(self, error: anthropic.APIStatusError, secrets: Iterable[str]) -> SummarizerError:
-        """What the API says in place of an answer, or in the middle of one, which then has the status of a success."""
+        """Return the error that came instead of an answer, or within one, then with a status of success."""
         if error.response.has_redirect_location:
             moved = without_secrets(error.response.headers["location"])
             return RedirectError(self.name, without_secrets(str(error.request.url)), moved)
@@ -342,7 +342,7 @@ class AnthropicSummarizer:
         )
 
     def _advice(self, error: anthropic.APIStatusError) -> str:
-        """What may help, "" where nothing in particular does."""
+        """Return what may help, "" where nothing in particular does."""
         if error.status_code in _UNAUTHORIZED:
             return "; check ANTHROPIC_API_KEY"
         if error.status_code == _NOT_FOUND:

@@ -35,7 +35,7 @@ class Onlooker(Protocol):
     """Is told of requests while they are made, by several threads at once."""
 
     def waiting_for(self, whom: str) -> AbstractContextManager[object]:
-        """A block in which an answer is waited for, of a summarizer by its name and its model."""
+        """Return a block in which an answer is waited for, of a summarizer by its name and its model."""
 
     def note(self, what: str) -> None:
         """A line about a request that failed, and what is done next."""
@@ -45,7 +45,7 @@ class Nobody:
     """No onlooker."""
 
     def waiting_for(self, whom: str) -> AbstractContextManager[object]:
-        """A block like any other."""
+        """Return a no-op context manager."""
         del whom
         return nullcontext()
 
@@ -91,7 +91,7 @@ def attempt_recorded(
 
 
 def attempt_of(error: RefoldError) -> list[str]:
-    """The id of the attempt that was put down of an error, [] for none."""
+    """Return the id of the attempt that was put down of an error, [] for none."""
     return [error.attempt] if error.attempt else []
 
 
@@ -157,7 +157,7 @@ class AskingError(SummarizerError):
 
 
 def ask(prompt: Prompt, asker: Asker) -> Reply:
-    """The summary that a prompt asks for.
+    """Return the summary that a prompt asks for.
 
     A summarizer that fails for a passing reason is asked again, after the wait that its provider names or a
     growing one; where that is long and there is another candidate, that one is asked. An empty answer is a
@@ -188,7 +188,7 @@ def _reminded(
     *,
     end: float,
 ) -> Answer:
-    """The answer after a reminder, the draft where that failed."""
+    """Return the answer after a reminder, the draft where that failed."""
     try:
         return _answer(reminded(prompt, draft.text, missing, is_cut=draft.is_cut), asker, requests, end=end)
     except AskingError:
@@ -280,7 +280,7 @@ def _wait(delay: float, asker: Asker, requests: list[dict[str, Any]]) -> None:
 
 
 def _record(prompt: Prompt, summarizer: Summarizer, attempt: int) -> dict[str, Any]:
-    """What is kept of a request; the prompt itself can be made again from the log, and is told by its digest."""
+    """Return what is kept of a request; the prompt itself can be made again from the log, and is told by its digest."""
     template = prompt.template
     return {
         "summarizer": summarizer.name,
@@ -307,11 +307,11 @@ def _used(usage: Usage | None) -> dict[str, Any]:
 
 
 def _whom(summarizer: Summarizer) -> str:
-    """A summarizer by its name, and its model or address if it has one."""
+    """Return a summarizer by its name, and its model or address if it has one."""
     address = summarizer.endpoint if isinstance(summarizer, AtAddress) else ""
     return " ".join([summarizer.name, *_model(summarizer).values(), without_secrets(address)]).rstrip()
 
 
 def _model(summarizer: Summarizer) -> dict[str, Any]:
-    """The model that is asked, of a summarizer that says so: a request that fails has been to it, too."""
+    """Return the model that is asked, of a summarizer that says so: a request that fails has been to it, too."""
     return {"model": summarizer.model} if isinstance(summarizer, OfModel) else {}

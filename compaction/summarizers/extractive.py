@@ -65,7 +65,7 @@ class Selection:
         return room
 
     def written(self, heading: str) -> list[str]:
-        """The chosen lines that go under a heading."""
+        """Return the chosen lines that go under a heading."""
         return ["".join(parts) for _, parts in sorted(self._lines.get(heading, {}).items())]
 
     def _is_told(self, line: Line) -> bool:
@@ -106,7 +106,7 @@ def _keys(line: Line) -> tuple[str, ...]:
 
 
 def safe(text: str) -> str:
-    """A text in which nothing opens or closes a part of a prompt or a record, and that has UTF-8."""
+    """Return a text in which nothing opens or closes a part of a prompt or a record, and that has UTF-8."""
     return _HALF_A_PAIR.sub("\ufffd", _FILE_TAG.sub("&lt;", escaped(text)))
 
 

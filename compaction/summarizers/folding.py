@@ -38,7 +38,7 @@ def fold(
     room: Callable[[str], int],
     previous: str = "",
 ) -> Folded:
-    """The summary of groups, oldest first, in as few steps as there is room for; of none, `previous` as it is.
+    """Return the summary of groups, oldest first, in as few steps as there is room for; of none, `previous` as it is.
 
     `ask` gives the summary of messages, with the summary of those before in hand, `room` the tokens of messages
     that fit beside that one. Where a provider refuses them for their length all the same, the oldest are asked
@@ -83,7 +83,7 @@ def grouped(parts: Sequence[Part], sizes: Sequence[int]) -> list[Group]:
 
 
 def last_fitting(groups: Sequence[Group], room: int) -> list[Part]:
-    """The newest messages that fit, of the newest group in any case."""
+    """Return the newest messages that fit, of the newest group in any case."""
     newest = _fitting(groups[::-1], room)
     return [part for group in reversed(newest) for part in group.parts]
 
@@ -102,7 +102,7 @@ def _grouped(parts: Sequence[Part], sizes: Sequence[int]) -> Iterator[Group]:
 
 
 def _fitting(groups: Sequence[Group], room: int) -> list[Group]:
-    """The first groups that fit; the very first in any case."""
+    """Return the first groups that fit; the very first in any case."""
     run: list[Group] = []
     for group in groups:
         room -= group.tokens

@@ -43,7 +43,7 @@ class HttpSummarizer:
         self.endpoint, self._timeout = endpoint, timeout
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
-        """The service's answer. Raises SummarizerError, CancelledError."""
+        """Return the service's answer. Raises SummarizerError, CancelledError."""
         import httpx2  # noqa: PLC0415  heavy
 
         line = Line(self.name)
@@ -103,7 +103,7 @@ class HttpSummarizer:
 
 
 def _text(prompt: Prompt) -> str:
-    """All of a prompt as one text."""
+    """Return all of a prompt as one text."""
     if not prompt.prefix:
         return prompt.text
     return f"{in_tag('conversation', serialized(prompt.prefix))}\n\n{prompt.text}"

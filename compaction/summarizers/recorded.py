@@ -33,7 +33,7 @@ class RecordedSummarizer:
         self._lock = Lock()
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
-        """The answer that the same prompt had. Raises SummarizerError where the log has none."""
+        """Return the answer that the same prompt had. Raises SummarizerError where the log has none."""
         del is_cancelled
         with self._lock, self._log.snapshot() as snapshot:
             for head in self._heads(snapshot):
@@ -44,7 +44,7 @@ class RecordedSummarizer:
         raise SummarizerError(self.name, f"the log holds no answer to prompt {prompt.digest[:12]}")
 
     def _heads(self, snapshot: Snapshot) -> Iterator[Head]:
-        """The sessions to look in, in order."""
+        """Return the sessions to look in, in order."""
         if self._session:
             yield snapshot.head(self._session)
         others = [head for head in snapshot.heads() if head.name != self._session]

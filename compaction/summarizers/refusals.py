@@ -102,7 +102,7 @@ _TOO_MUCH_AT_ONCE: Final = re.compile(
 
 
 def says_too_long(error: str) -> bool:
-    """Whether an error says that a request is longer than its model takes, in whatever provider's words.
+    """Return True if an error says that a request is longer than its model takes, in whatever provider's words.
 
     That one asked for too much in too short a time, or for too long an answer, is another thing: a shorter
     context would not help there.
@@ -124,7 +124,7 @@ _NO_HTTP: Final = re.compile(r"^illegal .*: bytearray\(", re.DOTALL)
 
 
 def is_passing(status: int, headers: Mapping[str, str]) -> bool:
-    """Whether a request that was answered so may go through later: `x-should-retry` says, else the status."""
+    """Return True if a request that was answered so may go through later: `x-should-retry` says, else the status."""
     said = headers.get("x-should-retry")
     if said in ("true", "false"):
         return said == "true"
@@ -132,7 +132,7 @@ def is_passing(status: int, headers: Mapping[str, str]) -> bool:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """The seconds after which the server wants to be asked again; None where it does not say.
+    """Return the seconds after which the server wants to be asked again; None where it does not say.
 
     `retry-after-ms`, else `retry-after` in seconds or as a date, which counts from the answer's own.
     """
@@ -145,7 +145,7 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
 
 
 def one_line(text: str) -> str:
-    """The beginning of what a server says, in one line; of a page, its words, each line of them once."""
+    """Return the beginning of what a server says, in one line; of a page, its words, each line of them once."""
     if _HTML.search(text):
         text = " ".join(dict.fromkeys(" ".join(each.split()) for each in _TAG.split(_UNSEEN.sub("", text))))
     line = " ".join(text.split())
@@ -153,7 +153,7 @@ def one_line(text: str) -> str:
 
 
 def of_connection(error: BaseException) -> str:
-    """What has become of a connection, for people: without the system's numbers, and the bytes that came."""
+    """Return what has become of a connection, for people: without the system's numbers, and the bytes that came."""
     said = _NUMBERED.sub("", str(error)) or type(error).__name__
     return "what came back is no HTTP; check the address" if _NO_HTTP.match(said) else said
 

@@ -92,7 +92,7 @@ def summarizer_named(name: str, choice: Choice) -> Summarizer:
 
 
 def default_summarizer() -> str:
-    """A model of Anthropic's where the environment has a key, else the one that needs neither model nor network."""
+    """Return `anthropic` if the environment has a key, else the one that needs neither model nor network."""
     return "anthropic" if _has_key() else "extractive"
 
 

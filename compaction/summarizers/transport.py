@@ -68,7 +68,7 @@ class Line:
 
 
 def cancellable(request: Callable[[], T], *, is_cancelled: Cancellation, line: Line) -> T:
-    """What a request gives; once it is called off, its line is cut and CancelledError raised."""
+    """Run a request; once it is cancelled, cut its connections and raise CancelledError."""
     waiting: Future[T] = Future()
     thread = Thread(target=_settle, args=(waiting, request), name="refold summarizer", daemon=True)
     thread.start()

@@ -71,7 +71,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str, *, source: str) -> Template:
-    """The template of a file's text: TOML between two lines `+++`, then the prompt. Raises BadInputError."""
+    """Return the template of a file's text: TOML between two lines `+++`, then the prompt. Raises BadInputError."""
     lines = text.replace("\r\n", "\n")
     found = _FRONT_MATTER.match(lines)
     if found is None:
@@ -94,28 +94,28 @@ def parse(text: str, *, source: str) -> Template:
 
 
 def with_text(template: Template, text: str, *, source: str) -> Template:
-    """A template with another prompt, by whoever wrote that: name and version stay, the digest is the text's."""
+    """Return a template with another prompt, by whoever wrote that: name and version stay, the digest is the text's."""
     return msgspec.structs.replace(template, text=text, source=source, digest=_digest(text))
 
 
 def renamed(text: str, name: str) -> str:
-    """A template's text by another name; all else stays as it stands. For texts that are templates."""
+    """Return a template's text by another name; all else stays as it stands. For texts that are templates."""
     return _NAME.sub(lambda _: f"name = {msgspec.json.encode(name).decode()}", text, count=1)
 
 
 def headings(text: str) -> list[str]:
-    """What stands in a text as lines `## Heading`."""
+    """Return what stands in a text as lines `## Heading`."""
     return [line[3:].rstrip() for line in text.splitlines() if line.startswith("## ")]
 
 
 def missing_sections(answer: str, sections: Sequence[str]) -> list[str]:
-    """The sections that an answer lacks: a heading counts by its exact line, `## Goal`; `#### Goal` is another."""
+    """Return the sections that an answer lacks; a heading counts by its exact line, `## Goal`."""
     lines = {line.rstrip() for line in answer.splitlines()}
     return [section for section in sections if f"## {section}" not in lines]
 
 
 def stripped(answer: str, tag: str) -> str:
-    """An answer without the part in a tag; of what is left, what stands in `<summary>`, if anything does.
+    """Return an answer without the part in a tag; of what is left, what stands in `<summary>`, if anything does.
 
     A part that is not closed ends where the summary begins, and a summary that is not closed at the end.
     Without a tag nothing is left out.
@@ -131,7 +131,7 @@ def stripped(answer: str, tag: str) -> str:
 
 
 def _without(answer: str, tag: str) -> str:
-    """An answer without the part in a tag that comes before its summary; a summary may speak of the tag."""
+    """Return an answer without the part in a tag that comes before its summary; a summary may speak of the tag."""
     start, summary = answer.find(f"<{tag}>"), answer.find(_SUMMARY)
     if start < 0 or 0 <= summary < start:
         return answer
@@ -206,7 +206,7 @@ class _Session(msgspec.Struct, frozen=True):
 
 
 def names_in(sources: Iterable[Source]) -> set[str]:
-    """The names of the templates in folders and sessions; those of packages nobody knows before asking."""
+    """Return the names of the templates in folders and sessions; those of packages nobody knows before asking."""
     return {name for each in sources if isinstance(each, _Folder | _Session) for name in each.names()}
 
 
@@ -261,7 +261,7 @@ _TEXTS: Final = files("compaction.templates") / "texts"
 
 
 def find(name: str, sources: Sequence[Source]) -> Template:
-    """The template of the first source that has it, else the one that comes with refold.
+    """Return the template of the first source that has it, else the one that comes with refold.
 
     Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
     """
@@ -277,24 +277,24 @@ def find(name: str, sources: Sequence[Source]) -> Template:
 
 
 def built_in_names() -> list[str]:
-    """The names of the templates that come with refold."""
+    """Return the names of the templates that come with refold."""
     return sorted(file.name.removesuffix(SUFFIX) for file in _TEXTS.iterdir() if file.name.endswith(SUFFIX))
 
 
 def built_in_text(name: str) -> str:
-    """The file of a template that comes with refold. Raises NotFoundError."""
+    """Return the file of a template that comes with refold. Raises NotFoundError."""
     if name not in built_in_names():
         raise NotFoundError("template", name, f"there are: {', '.join(built_in_names())}")
     return (_TEXTS / f"{name}{SUFFIX}").read_text("utf-8")
 
 
 def built_in(name: str) -> Template | None:
-    """A template that comes with refold."""
+    """Return a template that comes with refold."""
     return parse(built_in_text(name), source="built-in") if name in built_in_names() else None
 
 
 def warnings(template: Template) -> list[str]:
-    """A line for each way in which a template may not get the answers that it should.
+    """Return a line for each way in which a template may not get the answers that it should.
 
     It drops sections of the one of its name that comes with refold, for which readers of summaries may look. Its prompt
     does not ask for a section that answers have to have, or asks for one that nobody misses if it lacks; but for those

@@ -95,7 +95,7 @@ class Gleaned(msgspec.Struct, frozen=True):
 
 
 def gleaned(parts: Sequence[Part], previous: str = "", *, is_cancelled: Cancellation = never) -> Gleaned:
-    """What messages tell, and the summary of what was before them, "" for none. Raises CancelledError."""
+    """Return what messages tell, and the summary of what was before them, "" for none. Raises CancelledError."""
     told = list(read(parts, is_cancelled))
     summaries = [previous, *(view.text for view, _ in told if _is_summary(view))]
     before = earlier(summaries)
@@ -121,14 +121,14 @@ def gleaned(parts: Sequence[Part], previous: str = "", *, is_cancelled: Cancella
 
 
 def names_in(text: str, paths: Paths) -> set[str]:
-    """What need not be listed any more once a text is told: paths in their whole forms, names."""
+    """Return what need not be listed any more once a text is told: paths in their whole forms, names."""
     named = Lines().named([text])
     names = chain.from_iterable(named.get(kind, ()) for kind in _NAMES)
     return {*names, *map(paths.whole, named.get(Kind.PATH, ()))}
 
 
 def _is_summary(view: Message) -> bool:
-    """Whether a message stands for what is no longer there; an extension's may, such as the document of a handoff."""
+    """Return True if a message is a summary; an extension's may be one, such as a handoff document."""
     is_one = view.role in ("compactionSummary", "branchSummary")
     return is_one or (view.role == "custom" and is_summary(view.text))
 
@@ -142,7 +142,7 @@ def _named(held: Holding, *kinds: Kind) -> list[str]:
 
 
 def _newest_turn(roles: Sequence[str]) -> int:
-    """The place of the message with which the newest turn begins."""
+    """Return the place of the message with which the newest turn begins."""
     return max((place for place, role in enumerate(roles) if role == "user"), default=0)
 
 
@@ -182,7 +182,7 @@ def _tells_any(text: str, others: Iterable[str]) -> bool:
 
 
 def _answered(turns: Sequence[talk.Turn], before: Earlier) -> dict[Sort, list[Line]]:
-    """How turns ended, where the newest one stands, and what is to come after it."""
+    """Return how turns ended, where the newest one stands, and what is to come after it."""
     newest = turns[-1] if turns else talk.Turn("")
     standing = talk.standing(newest)
     plans = [plan for plan in talk.plans(newest) if plan != standing] or ([GO_ON] if standing else [])
@@ -257,7 +257,7 @@ def _length_of_name(path: str) -> int:
 
 
 def _may_be_folder(path: str) -> bool:
-    """Whether a path has no extension: files in a folder name it as well, so they are told first."""
+    """Return True if a path has no extension: files in a folder name it as well, so they are told first."""
     return "." not in path.rpartition("/")[2]
 
 
@@ -267,7 +267,7 @@ def _names(named: Sequence[Iterable[str]]) -> list[Line]:
 
 
 def _tells_something(name: str) -> bool:
-    """Whether a name is none that every program has."""
+    """Return True if a name is none that every program has."""
     return len(name) >= _SHORTEST and not name.startswith("__")
 
 

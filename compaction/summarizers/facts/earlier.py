@@ -61,7 +61,7 @@ _HEADINGS: Final = tuple(
 
 
 def earlier(summaries: Iterable[str]) -> Earlier:
-    """What summaries say. Fenced code, tags of files, and what only says that there is nothing are left out."""
+    """Return what summaries say. Fenced code, tags of files, and what only says that there is nothing are left out."""
     found: Earlier = {sort: [] for sort in Sort}
     for summary in summaries:
         lines = list(_lines(_TAGGED.sub("", summary)))
@@ -73,13 +73,13 @@ def earlier(summaries: Iterable[str]) -> Earlier:
 
 
 def is_summary(text: str) -> bool:
-    """Whether a text has a heading as summaries have them."""
+    """Return True if a text has a heading as summaries have them."""
     headings = (_HEADING.fullmatch(line) for line in unfenced(text))
     return any(heading and heading["level"] and _sort_of(heading["title"]) for heading in headings)
 
 
 def _told(place: Sort, line: str) -> Iterator[tuple[Sort, str]]:
-    """What a line tells: what its heading says, but for lines that were made here of other things."""
+    """Return what a line tells: what its heading says, but for lines that were made here of other things."""
     head, _, rest = line.partition(": ")
     if head in _LISTED or (paths := unlisted(line)):
         things = rest.split(", ") if head in _LISTED else paths

@@ -74,7 +74,7 @@ NAMES: Final = "names"
 
 
 def one_line(text: str, most: int = 0) -> str:
-    """A text as one line, white space collapsed, of at most so many characters (0: as many as there are)."""
+    """Return a text as one line, white space collapsed, of at most so many characters (0: as many as there are)."""
     line = " ".join(text.split())
     return line if not most or len(line) <= most else line[: most - 1].rstrip() + "…"
 
@@ -123,7 +123,7 @@ class Folders:
         self.root = _root([self._whole(folder) for folder in folders])
 
     def parted(self, path: str) -> Foldered:
-        """A path in two, so that the rest alone tells it from all that are known.
+        """Return a path in two, so that the rest alone tells it from all that are known.
 
         That is the name of the file if no other path has it, else the name with its own folder.
         """
@@ -165,21 +165,21 @@ def _root(folders: Sequence[str]) -> str:
 
 
 def told_root(root: str) -> str:
-    """The line that says what `./` stands for, "" for nothing."""
+    """Return the line that says what `./` stands for, "" for nothing."""
     return _ROOT + root if root else ""
 
 
 def root_told(line: str) -> str:
-    """What `./` stands for by a line, "" for a line that does not say so."""
+    """Return what `./` stands for by a line, "" for a line that does not say so."""
     return line.removeprefix(_ROOT) if line.startswith(f"{_ROOT}/") else ""
 
 
 def without_root(path: str, root: str) -> str:
-    """A path as it was before it was told from a root."""
+    """Return a path as it was before it was told from a root."""
     return root + path.removeprefix(_HERE) if root and path.startswith(_HERE) else path
 
 
 def unlisted(line: str) -> list[str]:
-    """The paths of a line that tells them by folder, none for any other line."""
+    """Return the paths of a line that tells them by folder, none for any other line."""
     found = _LIST.fullmatch(line)
     return [found["folder"] + name for name in found["names"].split(", ")] if found else []

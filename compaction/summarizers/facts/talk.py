@@ -42,7 +42,7 @@ def _one(_: str) -> int:
 
 
 def ranked(messages: Sequence[Iterable[str]], *, size: Callable[[str], int] = _one) -> list[str]:
-    """The things that messages name, oldest message first, by how often and how lately they do.
+    """Return the things that messages name, oldest message first, by how often and how lately they do.
 
     A mention counts half as much as one 300 messages later. By `size` it is how much that is for each
     character which a thing takes, so that more of them fit.
@@ -58,7 +58,7 @@ def ranked(messages: Sequence[Iterable[str]], *, size: Callable[[str], int] = _o
 
 
 def runs(messages: Sequence[tuple[Message, Holding]]) -> list[list[Run]]:
-    """The commands that each message runs: a shell's calls, and what the person ran."""
+    """Return the commands that each message runs: a shell's calls, and what the person ran."""
     results: dict[int, dict[str, tuple[Message, Holding]]] = {}
     for result, caller in answered([view for view, _ in messages]).items():
         results.setdefault(caller, {})[messages[result][0].tool_call_id] = messages[result]
@@ -72,7 +72,7 @@ def runs(messages: Sequence[tuple[Message, Holding]]) -> list[list[Run]]:
 
 
 def _of_calls(view: Message, held: Holding, results: Mapping[str, tuple[Message, Holding]]) -> Iterator[Run]:
-    """The commands of an answer's calls, with their results by the ids of the calls."""
+    """Return the commands of an answer's calls, with their results by the ids of the calls."""
     for call in view.tool_calls:
         # What a message holds of all its calls is what its only one holds.
         made = _commands(held) if len(view.tool_calls) == 1 else commands_of(call)
@@ -86,7 +86,7 @@ def _commands(held: Holding) -> tuple[str, ...]:
 
 
 def _failure(view: Message, held: Holding) -> str | None:
-    """The first error that a failed command reports, else its last line."""
+    """Return the first error that a failed command reports, else its last line."""
     if not held.is_error:
         return None
     errors = held.named.get(Kind.ERROR, ())
@@ -106,14 +106,14 @@ def counted(errors: Sequence[Sequence[str]]) -> list[str]:
 
 
 def uncounted(error: str) -> tuple[str, int]:
-    """An error and how many like it there were, by a line that may tell the number."""
+    """Return an error and how many like it there were, by a line that may tell the number."""
     found = _TIMES.search(error)
     return (error[: found.start()], int(found[1])) if found else (error, 1)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def _alike(error: str) -> str:
-    """What an error says, without where; one that says nothing apart from that, without its numbers."""
+    """Return what an error says, without where; one that says nothing apart from that, without its numbers."""
     found = _MESSAGE.search(error)
     return (found and found[1]) or _NUMBER.sub("#", error)
 
@@ -159,7 +159,7 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 def turns(messages: Iterable[Message]) -> list[Turn]:
-    """The turns of a conversation, oldest first; what was said before the first request is one without."""
+    """Return the turns of a conversation, oldest first; what was said before the first request is one without."""
     found: list[Turn] = []
     asked, said, is_over = "", list[str](), False
     for message in messages:
@@ -176,12 +176,12 @@ def turns(messages: Iterable[Message]) -> list[Turn]:
 
 
 def _own(text: str) -> str:
-    """A text as one line, without what was pasted into it, if anything else is left."""
+    """Return a text as one line, without what was pasted into it, if anything else is left."""
     return one_line(" ".join(own_words(text))) or one_line(text)
 
 
 def outcome(turn: Turn) -> str:
-    """What the answer says that ended a turn, as far as a few sentences tell; "" for a turn without one."""
+    """Return what the answer says that ended a turn, as far as a few sentences tell; "" for a turn without one."""
     told = ""
     for sentence in sentences(own_words(turn.said[-1])) if turn.is_over else ():
         if not _is_statement(sentence) or _INTENDS.match(sentence):
@@ -195,7 +195,7 @@ def outcome(turn: Turn) -> str:
 
 
 def standing(turn: Turn) -> str:
-    """What was said last in a turn that is not over; "" for one that is."""
+    """Return what was said last in a turn that is not over; "" for one that is."""
     return "" if turn.is_over or not turn.said else one_line(_own(turn.said[-1]), _LONG_ANSWER)
 
 
@@ -214,13 +214,13 @@ def decisions(turn: Turn) -> list[str]:
 
 
 def questions(turn: Turn) -> list[str]:
-    """What the model asked at the end of a turn."""
+    """Return what the model asked at the end of a turn."""
     said = sentences(own_words(turn.said[-1])) if turn.is_over else ()
     return [one_line(sentence, _LONG_ANSWER) for sentence in said if sentence.endswith("?")]
 
 
 def plans(turn: Turn) -> list[str]:
-    """What was to come by the last words of a turn: sentences that say so, lists that follow one, boxes not ticked."""
+    """Return what a turn's last words plan: sentences that say so, lists behind one, boxes not ticked."""
     return list(dict.fromkeys(_plans(turn.said[-1]))) if turn.said else []
 
 
