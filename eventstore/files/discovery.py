@@ -34,9 +34,13 @@ def open_source(source: Source) -> Contents:
     refused: BadInputError | None = None
     for each in _claims(source):
         try:
-            return each.open(source)
+            contents = each.open(source)
         except BadInputError as error:
             refused = refused or error
+        else:
+            if not contents.sessions:
+                raise BadInputError(source.name, "holds no session", "there is nothing to import")
+            return contents
     raise refused or BadInputError(source.name, "is no session file that refold knows", "name a session file")
 
 

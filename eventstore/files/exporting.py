@@ -22,7 +22,7 @@ def export_original(log: EventLog, session: str) -> Iterator[bytes]:
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
         newest = newest_import(snapshot, head)
-        if newest is not None and newest.kept_by:
+        while newest is not None and newest.kept_by:
             head = snapshot.head(newest.kept_by)
             newest = newest_import(snapshot, head)
         if newest is None or not newest.is_file:

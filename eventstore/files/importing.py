@@ -10,7 +10,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -20,17 +19,10 @@ from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.event import Flag, NewEvent
 from eventstore.files.discovery import open_source
 from eventstore.files.glue import SegmentWriter
+from eventstore.files.matching import BEGINNING, NOTHING, Matching, Target
 from eventstore.files.sources import (
-    Comparing,
-    Comparison,
-    earlier_generation,
     generation_link,
-    generations,
-    import_parts,
-    new_generation,
-    newest_import,
 )
-from eventstore.formats import format_of
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
     Contents,
@@ -41,11 +33,10 @@ from eventstore.formats.source import (
     Record,
     Remarked,
     Source,
-    SourceSession,
 )
-from eventstore.frame import body_of, decode, header_of
+from eventstore.frame import decode, header_of
 from eventstore.kinds import is_entry
-from eventstore.log import EventLog, Head, Snapshot
+from eventstore.log import EventLog, Snapshot
 from eventstore.records import (
     FORMAT,
     Import,
@@ -61,10 +52,7 @@ from eventstore.records import (
 BATCH_EVENTS: Final = 4096
 BATCH_BYTES: Final = 16 << 20
 """An append holds at most this many events and, one record aside, this many bytes of bodies."""
-_NOTHING: Final = sha256().hexdigest()
-_BEGINNING: Final = Resume(offset=0, digest=_NOTHING, line=1)
-_NOTHING_SHARED: Final = Comparison(same=0, exported=frozenset(), changed={}, new=0)
-_SAY_NOTHING: Final = frozenset({"label", "session_info"})
+_SAYNOTHING: Final = frozenset({"label", "session_info"})
 """Kinds of our own entries that do not keep the leaf from following a file that grew."""
 _SHOWN_OTHERWISE: Final = "not UTF-8: contexts show U+FFFD in place of what cannot be read"
 
@@ -150,84 +138,6 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Source]:
         raise BadInputError(source, f"cannot be read ({error.strerror})", "check its permissions") from error
 
 
-class _Target:
-    """A session of the source, and the one in the log that it goes into."""
-
-    def __init__(self, place: int, of: SourceSession, base: str) -> None:
-        self.place, self.of, self.base = place, of, base
-        self.session = base
-        self.newest: Import | None = None
-        self.newest_seq = 0
-        self.before: str | None = None
-        self.shared = _NOTHING_SHARED
-        self.batch: list[tuple[SegmentWriter, int, NewEvent]] = []
-        self.added = 0
-        self.newest_added = ""
-        self.observed: list[NewEvent] = []
-        self.skipped: list[Remark] = []
-        self.differs: list[Remark] = []
-        self.not_utf8: list[Remark] = []
-        self.waiting: dict[str, list[tuple[SegmentWriter, int, Record]]] = {}
-        self.held = set[str]()
-
-    def go_on(self, head: Head, snapshot: Snapshot, shared: Comparison, before: str | None) -> None:
-        """Take the session of a head for the source's."""
-        self.session, self.newest_seq = head.name, head.import_seq
-        self.newest = newest_import(snapshot, head)
-        self.shared = shared
-        self.before = before if head.name != self.base else None
-
-    def begin(self, snapshot: Snapshot, before: str | None) -> None:
-        """Take a session that is not there yet."""
-        self.session, self.before = new_generation(snapshot, self.base), before
-
-    def keep_remarks(self, resume: Resume, passing: frozenset[str]) -> None:
-        """Take over what the import before remarked on lines that are not read again."""
-        if self.newest is not None:
-            self.skipped, self.differs, self.not_utf8 = (
-                [each for each in some if each.line < resume.line and each.reason not in passing]
-                for some in (self.newest.skipped, self.newest.differs_from_harness, self.newest.not_utf8)
-            )
-
-
-class _KnownParts:
-    """What the log holds of the parts of a source that are not read again."""
-
-    def __init__(self, log: EventLog, targets: list[_Target], continued: Import | None) -> None:
-        self._log, self._targets, self._continued = log, targets, continued
-        self._runs: list[tuple[int, int, int]] | None = None
-
-    def has(self, session: int, event_id: str) -> bool:
-        if self._continued is None or not self._targets[session].newest_seq:
-            return False
-        with self._log.snapshot() as snapshot:
-            return snapshot.locate(self._targets[session].session, event_id) > 0
-
-    def body(self, session: int, event_id: str) -> bytes | None:
-        target = self._targets[session]
-        if self._continued is None or not target.newest_seq:
-            return None
-        with self._log.snapshot() as snapshot:
-            seq = snapshot.locate(target.session, event_id)
-            if seq and self._runs is None:
-                self._runs = list(self._read_before(snapshot, self._continued))
-            if not any(
-                place == session and first <= seq < first + count for place, first, count in self._runs or ()
-            ):
-                return None
-            return bytes(body_of(snapshot.frame(target.session, seq)))
-
-    def _read_before(self, snapshot: Snapshot, continued: Import) -> Iterator[tuple[int, int, int]]:
-        """Yield the runs of records in those parts, each with the place of its session in the source."""
-        places = {target.session: target.place for target in self._targets}
-        main = self._targets[0].session
-        for part in import_parts(snapshot, main, continued):
-            sessions = [main, *part.sessions]
-            which = part.lines.sessions or [0] * len(part.lines.records)
-            for at, (first, count) in zip(which, part.lines.records, strict=True):
-                yield places.get(sessions[at], -1), first, count
-
-
 class _Importing:
     """One import of one open source. The first of its sessions keeps the bytes between the records of all."""
 
@@ -235,161 +145,34 @@ class _Importing:
         self, log: EventLog, source: Source, contents: Contents, name: str | None, progress: Progress
     ) -> None:
         self._log, self._source, self._contents, self._progress = log, source, contents, progress
-        self._targets = [
-            _Target(place, each, name or each.name) for place, each in enumerate(contents.sessions)
-        ]
-        self._main = self._targets[0]
-        self._has_bytes = contents.growth is not Growth.ROWS
-        self._continued: Import | None = None
-        self._resumed = _BEGINNING
+        self._matching = Matching(log, source, contents, name)
+        self._targets, self._main = self._matching.targets, self._matching.main
+        self._has_bytes = self._matching.has_bytes
         self._batched = 0
         self._batch_bytes = 0
 
     def run(self) -> list[Imported]:
         """Import the source, unless it is as it was at the newest import."""
         with self._log.snapshot() as snapshot:
-            self._find_sessions(snapshot)
-        if self._is_unchanged():
+            self._matching.find(snapshot)
+        if self._matching.is_unchanged():
             return [
                 self._report(each, each.newest, is_diverged=False)
                 for each in self._targets
                 if each.newest is not None
             ]
-        if self._continued is None:
-            return self._read(self._resumed, continues=0)
-        return self._read(self._continued.resume, continues=self._main.newest_seq)
-
-    def _is_unchanged(self) -> bool:
-        if any(each.newest is None for each in self._targets):
-            return False
-        if not self._has_bytes:
-            return not any(each.shared.new or each.shared.changed for each in self._targets)
-        return self._is_read(self._main.newest)
-
-    def _is_read(self, newest: Import | None) -> bool:
-        """Return True if the file is, byte for byte, what an import read."""
-        return (
-            newest is not None
-            and newest.size == self._source.size
-            and self._source.digest_to(newest.size).hexdigest() == newest.digest
-        )
-
-    def _find_sessions(self, snapshot: Snapshot) -> None:
-        """Find the session in the log for each of the source's, and the import that it goes on from."""
-        known = [generations(snapshot, each.base) for each in self._targets]
-        if self._contents.growth is Growth.APPENDED:
-            for head in reversed(known[0]):
-                newest = newest_import(snapshot, head)
-                if newest is not None and self._begins_as(newest):
-                    self._continue(snapshot, head, newest, known)
-                    return
-        elif self._contents.growth is Growth.ROWS:
-            self._resumed = self._watermark(snapshot, known[0])
-            self._keep(snapshot, known)
-            return
-        else:
-            # What is written anew may be as it was.
-            for head in reversed(known[0]):
-                newest = newest_import(snapshot, head)
-                if newest is not None and self._is_read(newest):
-                    self._stay(snapshot, head, known)
-                    return
-        shared = self._compare(snapshot, _BEGINNING, known)
-        for each, heads in zip(self._targets, known, strict=True):
-            self._choose(snapshot, each, heads, shared)
-
-    def _watermark(self, snapshot: Snapshot, heads: list[Head]) -> Resume:
-        """Return where an earlier reading of a database ended; its format knows what that means."""
-        newest = newest_import(snapshot, heads[-1]) if heads else None
-        return _BEGINNING if newest is None or newest.is_file else newest.resume
-
-    def _begins_as(self, newest: Import) -> bool:
-        """Return True if the file begins with what an import read, but for a torn record at its end."""
-        size, digest = newest.resume.offset, newest.resume.digest
-        if newest.tail.records:
-            size, digest = newest.size, newest.digest
-        return size <= self._source.size and self._source.digest_to(size).hexdigest() == digest
-
-    def _continue(self, snapshot: Snapshot, head: Head, newest: Import, known: list[list[Head]]) -> None:
-        """Go on from an import of the first session, and of the others with it."""
-        self._continued = newest
-        self._stay(snapshot, head, known)
-        self._compare_chosen(snapshot, newest.resume, known)
-
-    def _keep(self, snapshot: Snapshot, known: list[list[Head]]) -> None:
-        """Take the newest generation of each session: rows change in place, and never make another."""
-        for each, heads in zip(self._targets, known, strict=True):
-            if heads:
-                before = earlier_generation(snapshot, heads[-1].name)
-                each.go_on(heads[-1], snapshot, _NOTHING_SHARED, before)
-        self._compare_chosen(snapshot, self._resumed, known)
-
-    def _compare_chosen(self, snapshot: Snapshot, resume: Resume, known: list[list[Head]]) -> None:
-        """Compare the records from a place on with the sessions that have been taken."""
-        chosen = [
-            [each for each in heads if each.name == target.session]
-            for target, heads in zip(self._targets, known, strict=True)
-        ]
-        shared = self._compare(snapshot, resume, chosen)
-        for each in self._targets:
-            each.shared = shared.get((each.place, each.session), _NOTHING_SHARED)
-
-    def _stay(self, snapshot: Snapshot, head: Head, known: list[list[Head]]) -> None:
-        """Take the sessions of the newest import of the first session, whose head is given."""
-        self._main.go_on(head, snapshot, _NOTHING_SHARED, earlier_generation(snapshot, head.name))
-        for each, heads in zip(self._targets[1:], known[1:], strict=True):
-            for other in reversed(heads):
-                newest = newest_import(snapshot, other)
-                if newest is not None and newest.kept_by == head.name:
-                    each.go_on(other, snapshot, _NOTHING_SHARED, earlier_generation(snapshot, other.name))
-                    break
-            else:
-                each.begin(snapshot, heads[-1].name if heads else None)
-
-    def _choose(
-        self,
-        snapshot: Snapshot,
-        target: _Target,
-        heads: list[Head],
-        shared: dict[tuple[int, str], Comparison],
-    ) -> None:
-        """Take the newest session that agrees with the source's records, or else a new one."""
-        whole = [head.name for head in heads if head.name == target.base or head.import_seq]
-        for head in reversed(heads):
-            found = shared[target.place, head.name]
-            if self._contents.is_mutable or found.is_of_session:
-                before = earlier_generation(snapshot, head.name) or whole[-1]
-                target.go_on(head, snapshot, found, before)
-                return
-        target.begin(snapshot, whole[-1] if whole else None)
-
-    def _compare(
-        self, snapshot: Snapshot, resume: Resume, candidates: list[list[Head]]
-    ) -> dict[tuple[int, str], Comparison]:
-        """Return the comparisons of the source's records with sessions that may be theirs, by place and name."""
-        comparing = [[(head.name, Comparing(snapshot, head.name)) for head in heads] for heads in candidates]
-        if not any(comparing):
-            return {}
-        for piece in self._reader(resume).pieces():
-            if isinstance(piece, Record):
-                is_exported = format_of(piece.event.format).is_exported
-                for _, each in comparing[piece.session]:
-                    each.add(piece.event, is_exported)
-        return {
-            (place, name): each.result for place, several in enumerate(comparing) for name, each in several
-        }
-
-    def _reader(self, resume: Resume) -> Reader:
-        continued = self._continued if self._has_bytes else self._main.newest
-        return self._contents.read(resume, _KnownParts(self._log, self._targets, continued))
+        continued = self._matching.continued
+        if continued is None:
+            return self._read(self._matching.resumed, continues=0)
+        return self._read(continued.resume, continues=self._main.newest_seq)
 
     def _read(self, resume: Resume, *, continues: int) -> list[Imported]:
         """Read the source from where the import before it ended, append what is new, and record what was read."""
-        reader, digest = self._reader(resume), self._source.digest_to(resume.offset)
+        reader, digest = self._matching.reader(resume), self._source.digest_to(resume.offset)
         offset = resume.offset
         lines, tail = SegmentWriter(), SegmentWriter()
         segment, end = lines, None
-        if self._continued is not None:
+        if self._matching.continued is not None:
             for each in self._targets:
                 each.keep_remarks(resume, self._contents.passing)
         for piece in reader.pieces():
@@ -446,13 +229,13 @@ class _Importing:
 
     def _resume(self, reader: Reader, offset: int, digest: str) -> Resume:
         if self._contents.growth is Growth.REWRITTEN:
-            return _BEGINNING
+            return BEGINNING
         if not self._has_bytes:
-            return Resume(offset=0, digest=_NOTHING, line=reader.line, state=reader.state)
+            return Resume(offset=0, digest=NOTHING, line=reader.line, state=reader.state)
         return Resume(offset=offset, digest=digest, line=reader.line, state=reader.state)
 
     def _conclude_other(
-        self, target: _Target, main: Import, reader: Reader, orphans: list[Remark]
+        self, target: Target, main: Import, reader: Reader, orphans: list[Remark]
     ) -> Imported:
         """Append the record of an import of another session than the first, if it brought anything."""
         record = msgspec.structs.replace(
@@ -462,7 +245,7 @@ class _Importing:
             records=reader.records(target.place),
             lines=Segment(),
             tail=Segment(),
-            resume=_BEGINNING,
+            resume=BEGINNING,
             continues=0,
             skipped=target.skipped,
             differs_from_harness=target.differs,
@@ -474,7 +257,7 @@ class _Importing:
         is_diverged = _is_new(target) and self._conclude(target, record, [])
         return self._report(target, record, is_diverged=is_diverged)
 
-    def _orphans(self, target: _Target, reader: Reader) -> list[Remark]:
+    def _orphans(self, target: Target, reader: Reader) -> list[Remark]:
         """Return remarks on records without a parent; those whose parent has not come after all are stored now."""
         orphans = [*reader.orphans(target.place)]
         while target.waiting:
@@ -513,7 +296,7 @@ class _Importing:
             self._add(target, segment, segment.record(), event)
         self._release(target, event.id)
 
-    def _release(self, target: _Target, parent: str) -> None:
+    def _release(self, target: Target, parent: str) -> None:
         """Store the records that have waited for a parent, and those that have waited for them."""
         ready = target.waiting.pop(parent, [])
         while ready:
@@ -522,14 +305,14 @@ class _Importing:
             self._add(target, segment, slot, record.event)
             ready[:0] = target.waiting.pop(record.event.id, [])
 
-    def _add(self, target: _Target, segment: SegmentWriter, slot: int, event: NewEvent) -> None:
+    def _add(self, target: Target, segment: SegmentWriter, slot: int, event: NewEvent) -> None:
         target.batch.append((segment, slot, event))
         self._batched += 1
         self._batch_bytes += len(event.body)
         if self._batched >= BATCH_EVENTS or self._batch_bytes >= BATCH_BYTES:
             self._append_batches()
 
-    def _observe(self, target: _Target, event: NewEvent) -> None:
+    def _observe(self, target: Target, event: NewEvent) -> None:
         """A known record is another now: it is kept as it came, beside the event that had it before."""
         record = ObservedRewrite(target_id=event.id, record=embed(event.body))
         count = target.shared.changed[event.id] + 1
@@ -541,7 +324,7 @@ class _Importing:
                 self._append_batch(target)
         self._batched = self._batch_bytes = 0
 
-    def _append_batch(self, target: _Target) -> None:
+    def _append_batch(self, target: Target) -> None:
         events = [event for _, _, event in target.batch]
         appended = self._log.append(target.session, events)
         if appended.added == len(events):
@@ -558,7 +341,7 @@ class _Importing:
         target.newest_added = next(newest, target.newest_added)
         target.batch = []
 
-    def _conclude(self, target: _Target, record: Import, glue: list[bytes]) -> bool:
+    def _conclude(self, target: Target, record: Import, glue: list[bytes]) -> bool:
         """Append what the import observed and the import itself; and whether session and file have diverged."""
         # The same file may come again after another state of it: the import before tells the two apart.
         behind = f"-{target.newest_seq}" if target.newest_seq else ""
@@ -582,7 +365,7 @@ class _Importing:
                 continue
             return is_diverged
 
-    def _move_back(self, target: _Target, record: Import) -> tuple[int, bool, NewEvent | None]:
+    def _move_back(self, target: Target, record: Import) -> tuple[int, bool, NewEvent | None]:
         """The session's version, whether it and the file have diverged, and the move that keeps its leaf if need be."""
         with self._log.snapshot() as snapshot:
             try:
@@ -602,7 +385,7 @@ class _Importing:
         event_id = f"stayed-{record.digest[:16]}-{target.newest_seq}"
         return head.version, True, compose(move, id=event_id, time=newest.time, parent=here.id)
 
-    def _report(self, target: _Target, record: Import, *, is_diverged: bool) -> Imported:
+    def _report(self, target: Target, record: Import, *, is_diverged: bool) -> Imported:
         return Imported(
             id=target.session,
             earlier=target.before,
@@ -618,7 +401,7 @@ class _Importing:
         )
 
 
-def _is_new(target: _Target) -> bool:
+def _is_new(target: Target) -> bool:
     """Return True if the session has something new, or was never imported."""
     return bool(target.added or target.observed or target.newest is None)
 
@@ -627,14 +410,14 @@ def _path(snapshot: Snapshot, session: str, leaf: int) -> set[int]:
     return {header_of(frame).seq for frame in snapshot.path(session, leaf)}
 
 
-def _own_leaf(snapshot: Snapshot, target: _Target) -> int | None:
+def _own_leaf(snapshot: Snapshot, target: Target) -> int | None:
     """The newest entry of the session's own since the import before, if any of them says something."""
     newest = None
     for frame in snapshot.frames(target.session, first=target.newest_seq + 1, backward=True):
         event = decode(frame, target.session)
         if event.is_entry and event.format == FORMAT:
             newest = newest or event.seq
-            if event.kind not in _SAY_NOTHING:
+            if event.kind not in _SAYNOTHING:
                 return newest
     return None
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from eventstore import EventLog, open_store
-from eventstore.errors import CorruptionError, NotFoundError
-from eventstore.files.exporting import export_original, export_session
+from eventstore.errors import BadInputError, CorruptionError, NotFoundError
+from eventstore.files.exporting import export_losses, export_original, export_session
 from eventstore.files.importing import import_file
 from eventstore.formats.refold.events import compose
 from eventstore.frame import decode, encode
@@ -57,6 +57,12 @@ NATIVE: list[Record] = [
     Custom(custom_type="y"),
     Label(target_id="e1", label="here"),
 ]
+
+
+@pytest.fixture
+def native(log: EventLog) -> EventLog:
+    log.append("s", [compose(record, id=f"e{at}", time=at * 1000) for at, record in enumerate(NATIVE)])
+    return log
 
 
 def pi_lines(log: EventLog, session: str = SESSION) -> list[dict[str, Any]]:
@@ -172,11 +178,6 @@ class TestPi:
 
 
 class TestWhatRefoldWrote:
-    @pytest.fixture
-    def native(self, log: EventLog) -> EventLog:
-        log.append("s", [compose(record, id=f"e{at}", time=at * 1000) for at, record in enumerate(NATIVE)])
-        return log
-
     def exported(self, log: EventLog) -> dict[str, dict[str, Any]]:
         return {each["id"]: each for each in pi_lines(log, "s")[1:]}
 
@@ -289,3 +290,20 @@ def test_a_fork_of_a_session_that_is_not_in_the_store_names_it(log: EventLog) ->
 def test_what_is_no_fork_names_no_parent(log: EventLog) -> None:
     log.append("s", [compose(SAID, id="a", time=5)])
     assert "parentSession" not in json.loads(next(export_session(log, "s", "pi")))
+
+
+class TestLosses:
+    def test_what_an_export_leaves_out_or_makes_custom_is_told_before(self, native: EventLog) -> None:
+        told = " ".join(export_losses(native, "s", "pi"))
+        assert all(repr(kind) in told for kind in ("decision", "rewrite", "leaf_moved", "undone"))
+        assert not any(repr(kind) in told for kind in ("message", "compaction", "label"))
+
+    def test_a_session_of_pi_loses_the_events_beside_it(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, header() + A)
+        (told,) = export_losses(log, SESSION, "pi")
+        assert "'import'" in told
+
+    def test_an_unknown_format_is_refused(self, native: EventLog) -> None:
+        with pytest.raises(BadInputError) as refused:
+            list(export_session(native, "s", "nobody's"))
+        assert "pi" in refused.value.remedy

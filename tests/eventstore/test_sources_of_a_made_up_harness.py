@@ -165,6 +165,23 @@ class TestSeveralSessions:
         assert original(log, "two~2") == other
         assert is_sound(log)
 
+    def test_another_may_be_the_first_in_a_file_that_is_written_anew(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        one, two = TWO[0], TWO[1]
+        for records in ((one, two), (two, one, say("b", "a")), (one, two, say("b", "a"), say("c", "b"))):
+            bring(log, tmp_path / "file", document(*records))
+            newest = original(log, "one")
+            assert newest == document(*records)
+        assert is_sound(log)
+
+    @pytest.mark.parametrize("content", [HEADER, document()])
+    def test_a_source_without_sessions_is_refused(
+        self, log: EventLog, tmp_path: Path, content: bytes
+    ) -> None:
+        with pytest.raises(BadInputError, match="holds no session"):
+            bring(log, tmp_path / "file", content)
+
 
 class TestParentsThatComeLater:
     LATER = (say("c", "b"), say("a", None), say("d", "c"), say("b", "a"), say("e", "a"))

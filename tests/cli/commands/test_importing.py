@@ -5,10 +5,12 @@ import os
 from pathlib import Path
 
 import click
+import pytest
 
 from eventstore.errors import BadInputError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, tale, write
+from tests.support.madeup.format import HEADER, register
 from tests.support.pi_files import header, said
 
 OTHER = "0199bbbb-0000-7000-8000-000000000002"
@@ -254,3 +256,34 @@ def test_a_text_that_quotes_a_session_is_refused_and_makes_none(refold: Refold, 
     assert refold.refused(BadInputError, "audit", "README.md").source.endswith("README.md")
     refold("import", "README.md", code=1)
     assert refold("sessions", "--json").json["sessions"] == []
+
+
+class TestSeveralSessionsInAFile:
+    @pytest.fixture
+    def several(self, refold: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
+        register(monkeypatch)
+        said_in = [("one", "a"), ("two", "b"), ("one", "c")]
+        records = [
+            {
+                "kind": "say",
+                "in": session,
+                "id": each,
+                "after": None,
+                "message": {"who": "person", "text": "x"},
+            }
+            for session, each in said_in
+        ]
+        (tmp_path / "file").write_bytes(
+            HEADER + b"".join(json.dumps(each).encode() + b"\n" for each in records)
+        )
+        return refold
+
+    def test_each_is_told_of(self, several: Refold) -> None:
+        found = several("import", "file", "--json").json["sessions"]
+        assert [(each["id"], each["events"]) for each in found] == [("one", 2), ("two", 1)]
+        assert [line.split()[0] for line in several("import", "file").lines] == ["one", "two"]
+
+    def test_a_command_on_the_file_asks_for_one_of_them(self, several: Refold) -> None:
+        refused = several.refused(BadInputError, "log", "file")
+        assert all(name in refused.problem for name in ("one", "two"))
+        assert several("log", "two", "--json").code == 0

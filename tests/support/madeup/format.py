@@ -227,8 +227,6 @@ class _Lines(Contents):
         source.file.seek(len(HEADER))
         names = dict.fromkeys(fields["in"] for fields in map(_fields, source.file) if fields)
         self.sessions = [SourceSession(name=name, format=VERSION, header=HEADER.strip()) for name in names]
-        if not names:
-            raise BadInputError(source.name, "holds no session", "name another file")
 
     def read(self, resume: Resume, known: Known) -> Reader:
         return _LinesRead(self, resume, known)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from eventstore.files.discovery import unreadable_harness
+from eventstore.formats import format_of, harness, harnesses
+from eventstore.formats.base import Certainty
 from tests.support.pi_files import header, said
 
 
@@ -50,3 +52,32 @@ def test_what_cannot_be_read_is_nobodys(tmp_path: Path, place: str) -> None:
 def test_real_sessions_are_told(corpus: Path, folder: str, harness: str) -> None:
     files = [path for path in (corpus / folder).rglob("*.json*") if path.is_file()]
     assert {unreadable_harness(str(path)) for path in files} == {harness}
+
+
+def test_pi_keeps_its_sessions_where_its_variables_say() -> None:
+    (place,) = harness("pi").places
+    assert place.folder({}) == "~/.pi/agent/sessions"
+    assert place.folder({"PI_CODING_AGENT_DIR": "/x"}) == "/x/sessions"
+    assert place.folder({"PI_CODING_AGENT_DIR": "/x", "PI_CODING_AGENT_SESSION_DIR": "/y"}) == "/y"
+
+
+@pytest.mark.parametrize(
+    ("content", "certainty"),
+    [
+        (header(), Certainty.SURE),
+        (b"\xef\xbb\xbf" + header(), Certainty.SURE),
+        (said("hello", "a", None), Certainty.POSSIBLE),
+        (b"", Certainty.POSSIBLE),
+    ],
+)
+def test_pi_is_sure_of_a_header_and_possible_otherwise(content: bytes, certainty: Certainty) -> None:
+    assert harness("pi").recognize(content, "file") is certainty
+
+
+def test_refolds_own_records_are_in_no_file_of_their_own() -> None:
+    assert [each.name for each in harnesses()] == ["pi"]
+    assert harness("refold").recognize(header(), "file") is Certainty.NONE
+    with pytest.raises(KeyError):
+        harness("nobody")
+    with pytest.raises(KeyError):
+        format_of("nobody/1")

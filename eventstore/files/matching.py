@@ -1,0 +1,249 @@
+"""Which sessions of the log those of a source are, and where the import of it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Final
+
+from eventstore.event import NewEvent
+from eventstore.files.glue import SegmentWriter
+from eventstore.files.sources import (
+    Comparing,
+    Comparison,
+    earlier_generation,
+    generations,
+    import_parts,
+    new_generation,
+    newest_import,
+)
+from eventstore.formats import format_of
+from eventstore.formats.source import Contents, Growth, Reader, Record, Source, SourceSession
+from eventstore.frame import body_of
+from eventstore.log import EventLog, Head, Snapshot
+from eventstore.records import Import, Remark, Resume
+
+NOTHING: Final = sha256().hexdigest()
+"""The digest of no bytes."""
+BEGINNING: Final = Resume(offset=0, digest=NOTHING, line=1)
+NOTHING_SHARED: Final = Comparison(same=0, exported=frozenset(), changed={}, new=0)
+
+
+class Target:
+    """A session of the source, and the one in the log that it goes into."""
+
+    def __init__(self, place: int, of: SourceSession, base: str) -> None:
+        self.place, self.of, self.base = place, of, base
+        self.session = base
+        self.newest: Import | None = None
+        self.newest_seq = 0
+        self.before: str | None = None
+        self.shared = NOTHING_SHARED
+        self.batch: list[tuple[SegmentWriter, int, NewEvent]] = []
+        self.added = 0
+        self.newest_added = ""
+        self.observed: list[NewEvent] = []
+        self.skipped: list[Remark] = []
+        self.differs: list[Remark] = []
+        self.not_utf8: list[Remark] = []
+        self.waiting: dict[str, list[tuple[SegmentWriter, int, Record]]] = {}
+        self.held = set[str]()
+
+    def go_on(self, head: Head, snapshot: Snapshot, shared: Comparison, before: str | None) -> None:
+        """Take the session of a head for the source's."""
+        self.session, self.newest_seq = head.name, head.import_seq
+        self.newest = newest_import(snapshot, head)
+        self.shared = shared
+        self.before = before if head.name != self.base else None
+
+    def begin(self, snapshot: Snapshot, before: str | None) -> None:
+        """Take a session that is not there yet."""
+        self.session, self.before = new_generation(snapshot, self.base), before
+
+    def keep_remarks(self, resume: Resume, passing: frozenset[str]) -> None:
+        """Take over what the import before remarked on lines that are not read again."""
+        if self.newest is not None:
+            self.skipped, self.differs, self.not_utf8 = (
+                [each for each in some if each.line < resume.line and each.reason not in passing]
+                for some in (self.newest.skipped, self.newest.differs_from_harness, self.newest.not_utf8)
+            )
+
+
+class _KnownParts:
+    """What the log holds of the parts of a source that are not read again."""
+
+    def __init__(self, log: EventLog, targets: list[Target], continued: Import | None) -> None:
+        self._log, self._targets, self._continued = log, targets, continued
+        self._runs: list[tuple[int, int, int]] | None = None
+
+    def has(self, session: int, event_id: str) -> bool:
+        if self._continued is None or not self._targets[session].newest_seq:
+            return False
+        with self._log.snapshot() as snapshot:
+            return snapshot.locate(self._targets[session].session, event_id) > 0
+
+    def body(self, session: int, event_id: str) -> bytes | None:
+        target = self._targets[session]
+        if self._continued is None or not target.newest_seq:
+            return None
+        with self._log.snapshot() as snapshot:
+            seq = snapshot.locate(target.session, event_id)
+            if seq and self._runs is None:
+                self._runs = list(self._read_before(snapshot, self._continued))
+            if not any(
+                place == session and first <= seq < first + count for place, first, count in self._runs or ()
+            ):
+                return None
+            return bytes(body_of(snapshot.frame(target.session, seq)))
+
+    def _read_before(self, snapshot: Snapshot, continued: Import) -> Iterator[tuple[int, int, int]]:
+        """Yield the runs of records in those parts, each with the place of its session in the source."""
+        places = {target.session: target.place for target in self._targets}
+        main = self._targets[0].session
+        for part in import_parts(snapshot, main, continued):
+            sessions = [main, *part.sessions]
+            which = part.lines.sessions or [0] * len(part.lines.records)
+            for at, (first, count) in zip(which, part.lines.records, strict=True):
+                yield places.get(sessions[at], -1), first, count
+
+
+class Matching:
+    """The sessions of one open source, and the sessions of the log that they go into.
+
+    `continued` is the import of the first session that the source goes on from, None where it is read from its
+    beginning or, for a database, from `resumed` on.
+    """
+
+    def __init__(self, log: EventLog, source: Source, contents: Contents, name: str | None) -> None:
+        self._log, self._source, self._contents = log, source, contents
+        self.targets = [
+            Target(place, each, name or each.name) for place, each in enumerate(contents.sessions)
+        ]
+        self.main = self.targets[0]
+        self.has_bytes = contents.growth is not Growth.ROWS
+        self.continued: Import | None = None
+        self.resumed = BEGINNING
+
+    def is_unchanged(self) -> bool:
+        if any(each.newest is None for each in self.targets):
+            return False
+        if not self.has_bytes:
+            return not any(each.shared.new or each.shared.changed for each in self.targets)
+        return self._is_read(self.main.newest)
+
+    def _is_read(self, newest: Import | None) -> bool:
+        """Return True if the file is, byte for byte, what an import read."""
+        return (
+            newest is not None
+            and newest.size == self._source.size
+            and self._source.digest_to(newest.size).hexdigest() == newest.digest
+        )
+
+    def find(self, snapshot: Snapshot) -> None:
+        """Find the session in the log for each of the source's, and the import that it goes on from."""
+        known = [generations(snapshot, each.base) for each in self.targets]
+        if self._contents.growth is Growth.APPENDED:
+            for head in reversed(known[0]):
+                newest = newest_import(snapshot, head)
+                if newest is not None and self._begins_as(newest):
+                    self._continue(snapshot, head, newest, known)
+                    return
+        elif self._contents.growth is Growth.ROWS:
+            self.resumed = self._watermark(snapshot, known[0])
+            self._keep(snapshot, known)
+            return
+        else:
+            # What is written anew may be as it was.
+            for head in reversed(known[0]):
+                newest = newest_import(snapshot, head)
+                if newest is not None and self._is_read(newest):
+                    self._stay(snapshot, head, known)
+                    return
+        shared = self._compare(snapshot, BEGINNING, known)
+        for each, heads in zip(self.targets, known, strict=True):
+            self._choose(snapshot, each, heads, shared)
+
+    def _watermark(self, snapshot: Snapshot, heads: list[Head]) -> Resume:
+        """Return where an earlier reading of a database ended; its format knows what that means."""
+        newest = newest_import(snapshot, heads[-1]) if heads else None
+        return BEGINNING if newest is None or newest.is_file else newest.resume
+
+    def _begins_as(self, newest: Import) -> bool:
+        """Return True if the file begins with what an import read, but for a torn record at its end."""
+        size, digest = newest.resume.offset, newest.resume.digest
+        if newest.tail.records:
+            size, digest = newest.size, newest.digest
+        return size <= self._source.size and self._source.digest_to(size).hexdigest() == digest
+
+    def _continue(self, snapshot: Snapshot, head: Head, newest: Import, known: list[list[Head]]) -> None:
+        """Go on from an import of the first session, and of the others with it."""
+        self.continued = newest
+        self._stay(snapshot, head, known)
+        self._compare_chosen(snapshot, newest.resume, known)
+
+    def _keep(self, snapshot: Snapshot, known: list[list[Head]]) -> None:
+        """Take the newest generation of each session: rows change in place, and never make another."""
+        for each, heads in zip(self.targets, known, strict=True):
+            if heads:
+                before = earlier_generation(snapshot, heads[-1].name)
+                each.go_on(heads[-1], snapshot, NOTHING_SHARED, before)
+        self._compare_chosen(snapshot, self.resumed, known)
+
+    def _compare_chosen(self, snapshot: Snapshot, resume: Resume, known: list[list[Head]]) -> None:
+        """Compare the records from a place on with the sessions that have been taken."""
+        chosen = [
+            [each for each in heads if each.name == target.session]
+            for target, heads in zip(self.targets, known, strict=True)
+        ]
+        shared = self._compare(snapshot, resume, chosen)
+        for each in self.targets:
+            each.shared = shared.get((each.place, each.session), NOTHING_SHARED)
+
+    def _stay(self, snapshot: Snapshot, head: Head, known: list[list[Head]]) -> None:
+        """Take the sessions of the newest import of the first session, whose head is given."""
+        self.main.go_on(head, snapshot, NOTHING_SHARED, earlier_generation(snapshot, head.name))
+        for each, heads in zip(self.targets[1:], known[1:], strict=True):
+            for other in reversed(heads):
+                newest = newest_import(snapshot, other)
+                if newest is not None and newest.kept_by == head.name:
+                    each.go_on(other, snapshot, NOTHING_SHARED, earlier_generation(snapshot, other.name))
+                    break
+            else:
+                each.begin(snapshot, heads[-1].name if heads else None)
+
+    def _choose(
+        self,
+        snapshot: Snapshot,
+        target: Target,
+        heads: list[Head],
+        shared: dict[tuple[int, str], Comparison],
+    ) -> None:
+        """Take the newest session that agrees with the source's records, or else a new one."""
+        whole = [head.name for head in heads if head.name == target.base or head.import_seq]
+        for head in reversed(heads):
+            found = shared[target.place, head.name]
+            if self._contents.is_mutable or found.is_of_session:
+                before = earlier_generation(snapshot, head.name) or whole[-1]
+                target.go_on(head, snapshot, found, before)
+                return
+        target.begin(snapshot, whole[-1] if whole else None)
+
+    def _compare(
+        self, snapshot: Snapshot, resume: Resume, candidates: list[list[Head]]
+    ) -> dict[tuple[int, str], Comparison]:
+        """Return the comparisons of the source's records with sessions that may be theirs, by place and name."""
+        comparing = [[(head.name, Comparing(snapshot, head.name)) for head in heads] for heads in candidates]
+        if not any(comparing):
+            return {}
+        for piece in self.reader(resume).pieces():
+            if isinstance(piece, Record):
+                is_exported = format_of(piece.event.format).is_exported
+                for _, each in comparing[piece.session]:
+                    each.add(piece.event, is_exported)
+        return {
+            (place, name): each.result for place, several in enumerate(comparing) for name, each in several
+        }
+
+    def reader(self, resume: Resume) -> Reader:
+        continued = self.continued if self.has_bytes else self.main.newest
+        return self._contents.read(resume, _KnownParts(self._log, self.targets, continued))
