@@ -72,18 +72,18 @@ def diff(
         here, there = stand(snapshot, session, leaf=first), stand(snapshot, session, leaf=second)
         before, after = context_at(snapshot, here), context_at(snapshot, there)
         summarized = _summarized(snapshot, there, after)
-    old = dict(zip((part.seq for part in before.parts), tokens.count(before.parts), strict=True))
-    new = dict(zip((part.seq for part in after.parts), tokens.count(after.parts), strict=True))
-    parts = {part.seq: part for part in (*before.parts, *after.parts)}
-    bytes_before = {part.seq: part.raw for part in before.parts}
-    bytes_after = {part.seq: part.raw for part in after.parts}
+    old = dict(zip((part.key for part in before.parts), tokens.count(before.parts), strict=True))
+    new = dict(zip((part.key for part in after.parts), tokens.count(after.parts), strict=True))
+    parts = {part.key: part for part in (*before.parts, *after.parts)}
+    bytes_before = {part.key: part.raw for part in before.parts}
+    bytes_after = {part.key: part.raw for part in after.parts}
 
-    def change(seq: int) -> Change:
-        if seq not in old:
+    def change(key: tuple[str, int, int]) -> Change:
+        if key not in old:
             return Change.NEW
-        if seq not in new:
-            return Change.SUMMARIZED if seq in summarized else Change.GONE
-        return Change.KEPT if bytes_before[seq] == bytes_after[seq] else Change.REWRITTEN
+        if key not in new:
+            return Change.SUMMARIZED if key[0] == session and key[1] in summarized else Change.GONE
+        return Change.KEPT if bytes_before[key] == bytes_after[key] else Change.REWRITTEN
 
     return Diff(
         session=session,
@@ -97,15 +97,16 @@ def diff(
         shared_prefix=_shared_prefix(before.parts, after.parts),
         changes=[
             Difference(
-                event=parts[seq].id,
-                seq=seq,
-                role=parts[seq].role,
-                continues=parts[seq].continues,
-                change=change(seq),
-                tokens_before=old.get(seq),
-                tokens_after=new.get(seq),
+                event=part.id,
+                seq=part.seq,
+                role=part.role,
+                continues=part.continues,
+                change=change(key),
+                tokens_before=old.get(key),
+                tokens_after=new.get(key),
             )
-            for seq in sorted(parts)
+            # What a context takes over from another session comes first.
+            for key, part in sorted(parts.items(), key=lambda each: (each[0][0] == session, each[0]))
         ],
     )
 

@@ -95,16 +95,16 @@ def replaced(
     later: Sequence[Event] = (),
 ) -> Replacement:
     """The replacement between two contexts."""
-    shown_before = {part.seq: part.raw for part in before.parts}
-    shown_after = {part.seq: part.raw for part in after.parts}
-    kept = tuple(part for part in after.parts if shown_before.get(part.seq) == part.raw)
-    made = [part for part in after.parts if shown_before.get(part.seq) != part.raw]
-    added = tuple(part for part in made if part.seq >= event.seq or part.seq in shown_before)
+    shown_before = {part.key: part.raw for part in before.parts}
+    shown_after = {part.key: part.raw for part in after.parts}
+    kept = tuple(part for part in after.parts if shown_before.get(part.key) == part.raw)
+    made = [part for part in after.parts if shown_before.get(part.key) != part.raw]
+    added = tuple(part for part in made if part.seq >= event.seq or part.key in shown_before)
     return Replacement(
         event=event,
         before=before,
         after=after,
-        removed=tuple(part for part in before.parts if shown_after.get(part.seq) != part.raw),
+        removed=tuple(part for part in before.parts if shown_after.get(part.key) != part.raw),
         kept=kept,
         added=added,
         returned=tuple(part for part in made if part not in added),

@@ -10,7 +10,7 @@ from eventstore.formats import view_of_event
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Snapshot
 from projections.audit.coverage import bears_message
-from projections.context.build import context_at, part_of
+from projections.context.build import context_at, parts_of
 from projections.context.cursor import Leaf, Standpoint, path, stand
 from projections.context.parts import Context
 from projections.continuation import is_continuation
@@ -69,10 +69,13 @@ def timeline(
         parts = [
             part
             for event in entries
-            if bears_message(event) and (part := part_of(event, changed=observed.get(event.seq, ())))
+            if bears_message(event)
+            for part in parts_of(event, changed=observed.get(event.seq, ()))
         ]
         # All at once: what a counter makes, it keeps in the log.
-        counts = dict(zip((part.seq for part in parts), tokens.count(parts), strict=True))
+        counts: dict[int, list[int]] = {}
+        for part, count in zip(parts, tokens.count(parts), strict=True):
+            counts.setdefault(part.seq, []).append(count)
         moments: list[Moment] = []
         size = messages = 0
         for event in entries:
@@ -81,8 +84,8 @@ def timeline(
                 context = _context(snapshot, at, event)
                 size, messages = sum(tokens.count(context.parts)), len(context.parts)
             elif event.seq in counts:
-                size += counts[event.seq]
-                messages += 1
+                size += sum(counts[event.seq])
+                messages += len(counts[event.seq])
             moments.append(_moment(event, size, size - before, messages))
         return Timeline(
             session=session,

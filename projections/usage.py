@@ -8,13 +8,13 @@ from typing import Final
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of_event
+from eventstore.formats import view_of
 from eventstore.log import Snapshot
-from eventstore.paths import event, events, in_effect_on
+from eventstore.paths import event, events, events_of_kinds, in_effect_on
 from eventstore.views import Message, Usage
 from projections.context.build import context_at
 from projections.context.cursor import Standpoint
-from projections.context.parts import Context, view_of_part
+from projections.context.parts import Context, Part, view_of_part
 from projections.tokens import Counter
 
 FAILED: Final = frozenset({"aborted", "error"})
@@ -39,13 +39,48 @@ def paid(message: Message) -> Usage | None:
 
 
 def assistant_messages(snapshot: Snapshot, at: Standpoint) -> Iterator[tuple[Event, Message]]:
-    """The assistant's messages of every branch, in order of the log, each once."""
+    """Iterate over the assistant's messages of every branch, in order of the log, each call once.
+
+    Of the records of one group the last that says a usage has that of all of them; a usage that came in a later
+    record is the message's own.
+    """
+    late = late_usages(snapshot, at.session, last=at.as_of)
+    group, open_group = "", list[tuple[Event, Message]]()
+    closed: set[str] = set()
     for each in events(snapshot, at.session, last=at.as_of):
-        if each.role == "assistant":
-            entry = each.decode()
-            view = view_of_event(entry)
-            if view is not None:
-                yield entry, view
+        if each.role != "assistant":
+            continue
+        entry = each.decode()
+        said = view_of(entry)
+        if said.group != group:
+            yield from _counted_once(open_group)
+            closed.add(group)
+            group, open_group = said.group, []
+        if group and group in closed:
+            continue
+        for message in said.messages:
+            if message.role == "assistant":
+                usage = message.usage or late.get(entry.id)
+                open_group.append((entry, msgspec.structs.replace(message, usage=usage) if late else message))
+        if not group:
+            yield from open_group
+            open_group = []
+    yield from _counted_once(open_group)
+
+
+def _counted_once(group: list[tuple[Event, Message]]) -> Iterator[tuple[Event, Message]]:
+    """Iterate over the messages of one group, only the last usage left."""
+    paying = max((place for place, (_, message) in enumerate(group) if message.usage), default=0)
+    for place, (entry, message) in enumerate(group):
+        yield entry, message if place == paying else msgspec.structs.replace(message, usage=None)
+
+
+def late_usages(
+    snapshot: Snapshot, session: str, *, first: int = 1, last: int | None = None
+) -> dict[str, Usage]:
+    """Return the usages that came in records of their own, by the ids of the events that they are about."""
+    notes = events_of_kinds(snapshot, session, {"note"}, first=first, last=last)
+    return {said.about: said.usage for note in notes if (said := view_of(note).usage)}
 
 
 class ContextSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -102,12 +137,22 @@ def _newest_measured(snapshot: Snapshot, at: Standpoint, context: Context) -> tu
         part = context.parts[place]
         if part.role != "assistant":
             continue
-        usage = measured(view_of_part(part))
-        if usage is None or part.session != at.session:
+        if part.session != at.session:
+            continue
+        usage = measured(_with_late_usage(snapshot, at, part))
+        if usage is None:
             continue
         if event(snapshot, at.session, part.seq).compaction_seq == in_effect_here:
             return place, usage.total
     return None, 0
+
+
+def _with_late_usage(snapshot: Snapshot, at: Standpoint, part: Part) -> Message:
+    message = view_of_part(part)
+    if message.usage is not None:
+        return message
+    late = late_usages(snapshot, at.session, first=part.seq, last=at.as_of)
+    return msgspec.structs.replace(message, usage=late.get(part.id))
 
 
 def _saved(snapshot: Snapshot, at: Standpoint, measured_at: int, now: int, tokens: Counter) -> int:

@@ -119,7 +119,7 @@ def parts_from(snapshot: Snapshot, at: Standpoint, first: int, *, rewritten: boo
         return ()
     harness = rules_at(snapshot, leaf)
     parts = list(_selected(snapshot, at, leaf, Selection(first=first), rewritten=rewritten))
-    return tuple(harness.arrange(parts) if harness.arranges else parts)
+    return tuple(harness.arrange(snapshot, parts) if harness.arranges else parts)
 
 
 def _leaf(snapshot: Snapshot, at: Standpoint) -> LazyEvent | None:
@@ -157,7 +157,7 @@ def _parts(
         end = _leaf(snapshot, there)
         assert end is not None  # noqa: S101  an entry was named
         parts[:0] = _parts(snapshot, there, end, rules_at(snapshot, end), behind)
-    return tuple(rules.arrange(parts) if rules.arranges else parts)
+    return tuple(rules.arrange(snapshot, parts) if rules.arranges else parts)
 
 
 def _selected(
@@ -265,15 +265,13 @@ def _made(entry: Event | LazyEvent, messages: Sequence[bytes], fate: Fate | None
     """Return the parts of messages that the rules of an entry's format made of it."""
     shape = rules_of_format(entry.format).format
     parts = [_part(entry, raw, fate, shape) for raw in messages]
-    if len(parts) > 1:
-        return [_measured(part) for part in parts]
-    return parts
+    return parts if len(parts) == 1 else [_one_of(part, place) for place, part in enumerate(parts)]
 
 
-def _measured(part: Part) -> Part:
-    """Return a part with the role and the estimates of its message, which are not those of its event."""
+def _one_of(part: Part, place: int) -> Part:
+    """Return a part of several with the role and the estimates of its message, which are not those of its event."""
     role, utf16, utf8 = told_of(part.raw, part.role, part.format)
-    return msgspec.structs.replace(part, role=role, utf16=utf16, utf8=utf8)
+    return msgspec.structs.replace(part, role=role, utf16=utf16, utf8=utf8, place=place)
 
 
 def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate | None, format: str) -> Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -31,7 +32,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
     `raw` is the message's JSON in the shape of `format`. `utf16` and `utf8` are token estimates of it. `continues`: its
     event goes on after a compaction (`is_continuation`), so that no person said it, however it is shown.
-    `session` is the one that the event is in; `merged` are the numbers of further events whose content it holds.
+    `session` is the one that the event is in, `place` the message's place among those of its event; `merged` are the
+    numbers of further events whose content it holds.
     """
 
     session: str = ""
@@ -45,7 +47,13 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     utf16: int
     utf8: int
     continues: bool = False
+    place: int = 0
     merged: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """What sets the message apart from all others of a session and of what its contexts begin with."""
+        return self.session, self.seq, self.place
 
     def shown_otherwise(self, raw: bytes, format: str | None = None) -> Part:
         """Return the same entry's part with what a rewrite makes of its message."""
@@ -54,6 +62,12 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(
             self, raw=raw, format=shape, role=role, fate=Fate.REWRITTEN, utf16=utf16, utf8=utf8
         )
+
+    def joined(self, raw: bytes, others: Sequence[Part]) -> Part:
+        """Return one part for the messages of several entries, of which `raw` is made; it stands for its own entry."""
+        role, utf16, utf8 = told_of(raw, self.role, self.format)
+        merged = (*self.merged, *(other.seq for other in others if other.seq != self.seq))
+        return msgspec.structs.replace(self, raw=raw, role=role, utf16=utf16, utf8=utf8, merged=merged)
 
 
 def told_of(raw: bytes, role: str, format: str) -> tuple[str, int, int]:

@@ -57,7 +57,7 @@ class Rules:
         compaction = event(snapshot, leaf.session, leaf.compaction_seq)
         return Selection(first=compaction.target_seq or compaction.seq + 1, compaction=compaction)
 
-    def arrange(self, parts: Sequence[Part]) -> Sequence[Part]:
+    def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:  # noqa: ARG002  others ask it
         """Return the parts as the harness sends them: groups joined, parallel results together, some left out."""
         return parts
 

@@ -19,6 +19,7 @@ def context_of(*messages: Json | bytes, model: Model | None = MODEL) -> Context:
     """A context of these messages; their events are e1, e2, …"""
     parts = tuple(
         Part(
+            session="s",
             seq=number,
             id=f"e{number}",
             kind="message",

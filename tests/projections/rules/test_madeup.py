@@ -1,0 +1,338 @@
+"""What contexts owe to any harness, by one that has what pi has not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eventstore.errors import CorruptionError
+from eventstore.files.importing import import_sessions
+from eventstore.memory import MemoryLog
+from eventstore.records import Compaction, CustomMessage, Rewrite, Shown
+from eventstore.writing import SessionWriter
+from projections.context.along import ContextsAlong
+from projections.context.build import build_context, context_at, context_json, harness_json, parts_from
+from projections.context.cursor import path, stand
+from projections.context.overlay import overlaid
+from projections.context.parts import Context, Fate, view_of_part
+from projections.diff import diff
+from projections.replacement import replacement_of
+from projections.timeline import timeline
+from projections.tokens import counter
+from projections.usage import assistant_messages, context_size
+from tests.support.madeup import format as madeup_format
+from tests.support.madeup import rules as madeup_rules
+from tests.support.madeup.format import HEADER
+
+
+@pytest.fixture(autouse=True)
+def madeup(monkeypatch: pytest.MonkeyPatch) -> None:
+    madeup_format.register(monkeypatch)
+    madeup_rules.register(monkeypatch)
+
+
+@pytest.fixture
+def log() -> MemoryLog:
+    return MemoryLog()
+
+
+Json = dict[str, Any]
+
+
+def record(kind: str, name: str, after: str | None, session: str = "one", **fields: Any) -> Json:
+    return {"kind": kind, "in": session, "id": name, "after": after, **fields}
+
+
+def say(
+    name: str,
+    after: str | None,
+    who: str = "person",
+    *,
+    session: str = "one",
+    tokens: int | None = None,
+    **more: Any,
+) -> Json:
+    message = {"who": who, "text": f"text of {name}", **({} if tokens is None else {"tokens": tokens})}
+    return record("say", name, after, session, message=message, **more)
+
+
+def exchange(name: str, after: str | None, *whos: str) -> Json:
+    messages = [{"who": who, "text": f"{name}.{place}"} for place, who in enumerate(whos)]
+    return record("exchange", name, after, messages=messages)
+
+
+def bring(log: MemoryLog, folder: Path, *records: Json) -> None:
+    file = folder / "file"
+    file.write_bytes(HEADER + b"".join(json.dumps(each).encode() + b"\n" for each in records))
+    import_sessions(log, file)
+
+
+def texts(context: Context) -> list[str]:
+    return [json.loads(part.raw)["text"] for part in context.parts]
+
+
+def shown(log: MemoryLog, session: str = "one", leaf: str | None = None) -> list[str]:
+    """The texts of a context, by each way to build it."""
+    context = build_context(log, session, leaf=leaf)
+    assert context.rules == "madeup"
+    assert harness_json(context) == context_json(log, session, leaf=leaf)
+    with log.snapshot() as snapshot:
+        at = stand(snapshot, session, leaf=leaf)
+        along = ContextsAlong(snapshot, at, path(snapshot, at))
+        for entry in path(snapshot, at):
+            assert along.at(entry.seq).parts == context_at(snapshot, at.at(entry.seq)).parts
+    return texts(context)
+
+
+class TestGroups:
+    @pytest.fixture
+    def grouped(self, log: MemoryLog, tmp_path: Path) -> MemoryLog:
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            say("b", "a", "model", tokens=40, group="g"),
+            say("c", "b", "model", tokens=70, group="g"),
+            say("d", "c"),
+            say("e", "d", "model", tokens=90, group="h"),
+        )
+        return log
+
+    def test_records_of_a_group_are_one_message(self, grouped: MemoryLog) -> None:
+        assert shown(grouped) == ["text of a", "text of b text of c", "text of d", "text of e"]
+
+    def test_its_part_names_every_event_that_it_holds(self, grouped: MemoryLog) -> None:
+        parts = build_context(grouped, "one").parts
+        assert [(part.id, part.seq, part.merged) for part in parts[1:3]] == [("b", 2, (3,)), ("d", 4, ())]
+
+    def test_its_part_is_as_large_as_all_of_it(self, grouped: MemoryLog) -> None:
+        _, joined, single, _ = build_context(grouped, "one").parts
+        assert joined.utf8 > single.utf8
+
+    def test_a_leaf_within_a_group_shows_what_there_is_by_then(self, grouped: MemoryLog) -> None:
+        assert shown(grouped, leaf="b") == ["text of a", "text of b"]
+
+    def test_the_usage_of_a_group_counts_once(self, grouped: MemoryLog) -> None:
+        with grouped.snapshot() as snapshot:
+            found = assistant_messages(snapshot, stand(snapshot, "one"))
+            usages = [(entry.id, message.usage.total) for entry, message in found if message.usage]
+        assert usages == [("c", 70), ("e", 90)]
+
+    def test_the_size_of_a_context_goes_by_the_usage_of_the_whole_group(self, grouped: MemoryLog) -> None:
+        with grouped.snapshot() as snapshot:
+            size = context_size(snapshot, stand(snapshot, "one", leaf="d"), counter("utf16/4"))
+        assert (size.measured, size.measured_at) == (70, "b")
+
+
+class TestSeveralMessages:
+    @pytest.fixture(params=[True, False], ids=["arranged", "spliced"])
+    def exchanged(
+        self, log: MemoryLog, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    ) -> MemoryLog:
+        monkeypatch.setattr(madeup_rules.MadeUpRules, "arranges", request.param)
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            exchange("b", "a", "model", "tool"),
+            exchange("c", "b"),
+            say("d", "c"),
+        )
+        return log
+
+    def test_a_record_may_be_none_or_several(self, exchanged: MemoryLog) -> None:
+        assert shown(exchanged) == ["text of a", "b.0", "b.1", "text of d"]
+
+    def test_each_has_its_own_role_and_place(self, exchanged: MemoryLog) -> None:
+        parts = build_context(exchanged, "one").parts
+        assert [(part.id, part.role, part.place) for part in parts[1:3]] == [
+            ("b", "assistant", 0),
+            ("b", "toolResult", 1),
+        ]
+        assert len({part.key for part in parts}) == len(parts)
+
+    def test_a_rewrite_may_show_one_of_them_otherwise(self, exchanged: MemoryLog) -> None:
+        rewrite(exchanged, Shown(target="b", shown="cleared", block=1))
+        assert shown(exchanged) == ["text of a", "b.0", "cleared", "text of d"]
+        assert [part.fate for part in build_context(exchanged, "one").parts][2] is Fate.REWRITTEN
+
+    def test_a_rewrite_may_show_nothing_of_them(self, exchanged: MemoryLog) -> None:
+        rewrite(exchanged, Shown(target="b", shown="", block=0), Shown(target="a", shown=""))
+        assert shown(exchanged) == ["b.1", "text of d"]
+
+    @pytest.mark.parametrize("text", ["", "instead"])
+    def test_a_rewrite_is_foreseen(self, exchanged: MemoryLog, text: str) -> None:
+        targets = [Shown(target="b", shown=text, block=1), Shown(target="d", shown="later")]
+        foreseen = overlaid(build_context(exchanged, "one").parts, targets)
+        rewrite(exchanged, *targets)
+        assert [part.raw for part in foreseen] == [part.raw for part in build_context(exchanged, "one").parts]
+
+    def test_what_changed_is_told_of_each(self, exchanged: MemoryLog) -> None:
+        rewrite(exchanged, Shown(target="b", shown="cleared", block=1))
+        changes = [(each.event, each.change) for each in diff(exchanged, "one", "d", None).changes]
+        assert changes == [("a", "kept"), ("b", "kept"), ("b", "rewritten"), ("d", "kept")]
+
+    def test_all_of_them_count_along_the_path(self, exchanged: MemoryLog) -> None:
+        assert [moment.messages for moment in timeline(exchanged, "one").moments] == [1, 3, 3, 4]
+
+    def test_a_replacement_tells_them_apart(self, exchanged: MemoryLog) -> None:
+        rewrite(exchanged, Shown(target="b", shown="cleared", block=1))
+        with exchanged.snapshot() as snapshot:
+            at = stand(snapshot, "one")
+            found = replacement_of(path(snapshot, at)[-1], snapshot, at)
+        assert [part.key[1:] for part in found.removed] == [(2, 1)] == [part.key[1:] for part in found.added]
+
+
+def rewrite(log: MemoryLog, *targets: Shown) -> None:
+    SessionWriter(log, "one").append(Rewrite(reason="test", targets=list(targets)))
+
+
+class TestKeptLists:
+    SAID = (say("a", None), say("b", "a", "model"), say("c", "b"), say("d", "c", "model"))
+
+    def compacted(self, log: MemoryLog, folder: Path, *kept: str, **more: Any) -> None:
+        compaction = record("summary", "s", "d", text="much", kept=kept, **more)
+        bring(log, folder, *self.SAID, compaction, say("e", "s"))
+
+    def test_what_is_listed_stands_behind_the_summary(self, log: MemoryLog, tmp_path: Path) -> None:
+        self.compacted(log, tmp_path, "b", "d")
+        assert shown(log) == ["So far: much", "text of b", "text of d", "text of e"]
+
+    def test_or_before_it(self, log: MemoryLog, tmp_path: Path) -> None:
+        self.compacted(log, tmp_path, "a", "c", before=True)
+        assert shown(log) == ["text of a", "text of c", "So far: much", "text of e"]
+
+    def test_at_the_compaction_itself_it_does_so_too(self, log: MemoryLog, tmp_path: Path) -> None:
+        self.compacted(log, tmp_path, "a", before=True)
+        assert shown(log, leaf="s") == ["text of a", "So far: much"]
+
+    @pytest.mark.parametrize("before", [True, False])
+    def test_an_empty_list_keeps_nothing(self, log: MemoryLog, tmp_path: Path, *, before: bool) -> None:
+        self.compacted(log, tmp_path, before=before)
+        assert shown(log) == ["So far: much", "text of e"]
+
+    def test_a_rewrite_holds_for_what_is_kept(self, log: MemoryLog, tmp_path: Path) -> None:
+        self.compacted(log, tmp_path, "b", "d")
+        rewrite(log, Shown(target="d", shown="shorter"), Shown(target="c", shown="of no account"))
+        assert shown(log) == ["So far: much", "text of b", "shorter", "text of e"]
+
+    def test_whatever_is_kept_the_path_has_all(self, log: MemoryLog, tmp_path: Path) -> None:
+        self.compacted(log, tmp_path, "b")
+        with log.snapshot() as snapshot:
+            parts = parts_from(snapshot, stand(snapshot, "one"), 1)
+        assert [part.id for part in parts] == ["a", "b", "c", "d", "e"]
+
+
+class TestRefoldsOwnRecords:
+    """refold's records have another shape than the session's own, in one context."""
+
+    def test_they_show_by_their_own_rules(self, log: MemoryLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, say("a", None), say("b", "a", "model"))
+        writer = SessionWriter(log, "one")
+        writer.append(
+            Compaction(summary="much", first_kept_entry_id="b", tokens_before=9),
+            CustomMessage(custom_type="x", content="by the way"),
+        )
+        context = build_context(log, "one")
+        assert (context.rules, [view_of_part(part).role for part in context.parts]) == (
+            "madeup",
+            ["compactionSummary", "assistant", "custom"],
+        )
+        assert [part.format for part in context.parts] == ["pi/3", "madeup/1", "pi/3"]
+
+    def test_the_session_keeps_its_rules_where_all_that_shows_is_refolds(
+        self, log: MemoryLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, say("a", None))
+        SessionWriter(log, "one").append(Compaction(summary="much", first_kept_entry_id="", tokens_before=9))
+        assert build_context(log, "one").rules == "madeup"
+
+    def test_a_session_of_refolds_own_has_its_own_rules(self, log: MemoryLog) -> None:
+        SessionWriter(log, "own").append(CustomMessage(custom_type="x", content="by the way"))
+        assert build_context(log, "own").rules == "pi"
+
+
+class TestNotes:
+    def test_a_note_is_never_the_leaf(self, log: MemoryLog, tmp_path: Path) -> None:
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            say("b", "a", "model"),
+            record("count", "n", "b", about="b", tokens=50),
+        )
+        context = build_context(log, "one")
+        assert (context.leaf, texts(context)) == ("b", ["text of a", "text of b"])
+
+    def test_a_usage_that_comes_later_is_of_the_message_that_it_names(
+        self, log: MemoryLog, tmp_path: Path
+    ) -> None:
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            say("b", "a", "model"),
+            say("c", "b", "model", tokens=80),
+            record("count", "n", "c", about="b", tokens=50),
+        )
+        with log.snapshot() as snapshot:
+            at = stand(snapshot, "one")
+            found = [(each.id, message.usage) for each, message in assistant_messages(snapshot, at)]
+            size = context_size(snapshot, at.at(2), counter("utf16/4"))
+        assert [(name, usage.total) for name, usage in found if usage] == [("b", 50), ("c", 80)]
+        assert (size.measured, size.measured_at) == (50, "b")
+
+    def test_as_of_an_event_before_the_note_nothing_is_known(self, log: MemoryLog, tmp_path: Path) -> None:
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            say("b", "a", "model"),
+            record("count", "n", "b", about="b", tokens=50),
+        )
+        with log.snapshot() as snapshot:
+            at = stand(snapshot, "one", as_of=2)
+            assert [message.usage for _, message in assistant_messages(snapshot, at)] == [None]
+            assert context_size(snapshot, at, counter("utf16/4")).measured is None
+
+
+class TestPrefixes:
+    BORN = (
+        say("a", None),
+        say("b", "a", "model"),
+        say("c", "b"),
+        record("born", "z", None, "two", of="one", at="b"),
+        say("x", None, session="two"),
+        say("y", "x", "model", session="two"),
+    )
+
+    def test_a_context_begins_with_that_of_an_entry_of_another_session(
+        self, log: MemoryLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, *self.BORN)
+        assert shown(log, "two") == ["text of a", "text of b", "text of x", "text of y"]
+        assert shown(log) == ["text of a", "text of b", "text of c"]
+
+    def test_its_parts_name_the_session_that_they_come_from(self, log: MemoryLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, *self.BORN)
+        parts = build_context(log, "two").parts
+        assert [part.session for part in parts] == ["one", "one", "two", "two"]
+        assert len({part.key for part in parts}) == len(parts)
+
+    def test_a_compaction_hides_it(self, log: MemoryLog, tmp_path: Path) -> None:
+        compaction = record("summary", "s", "y", "two", text="all", kept=[])
+        bring(log, tmp_path, *self.BORN, compaction)
+        assert shown(log, "two") == ["So far: all"]
+
+    def test_a_prefix_may_have_one_of_its_own(self, log: MemoryLog, tmp_path: Path) -> None:
+        third = record("born", "zz", None, "three", of="two", at="x"), say("q", None, session="three")
+        bring(log, tmp_path, *self.BORN, *third)
+        assert shown(log, "three") == ["text of a", "text of b", "text of x", "text of q"]
+
+    def test_prefixes_that_lead_in_a_circle_are_damage(self, log: MemoryLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, *self.BORN, record("born", "zz", None, "one", of="two", at="x"))
+        with pytest.raises(CorruptionError):
+            build_context(log, "two")

@@ -1,0 +1,102 @@
+"""How the made-up harness makes a request of a path.
+
+Records of one group are one message, a record may be several, a compaction lists what it keeps, and a session may go on
+from an entry of another one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+import pytest
+
+from eventstore.event import Event
+from eventstore.formats import view_of
+from eventstore.log import Snapshot
+from eventstore.paths import LazyEvent, event, events_of_kinds
+from eventstore.records import Link, Shown, record_of
+from projections.context.parts import Part
+from projections.rules import HARNESS_RULES
+from projections.rules.base import Place, Rules, Selection
+from tests.support.madeup.format import VERSION
+
+
+class MadeUpRules(Rules):
+    name = "madeup"
+    format = VERSION
+    kinds = frozenset({"message"})
+    arranges = True
+
+    def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
+        selected = super().select(snapshot, leaf)
+        if selected.compaction is None:
+            return selected._replace(prefix=_prefix(snapshot, leaf.session))
+        said = view_of(selected.compaction).compaction
+        if said is None or said.kept is None:
+            return selected
+        places = [snapshot.locate(leaf.session, name) for name in said.kept]
+        return selected._replace(
+            first=min(places, default=selected.compaction.seq),
+            kept=frozenset(said.kept),
+            keeps_before=said.keeps_before,
+        )
+
+    def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:
+        def group(part: Part) -> str:
+            return view_of(event(snapshot, part.session, part.seq)).group or f"{part.key}"
+
+        return [_joined(list(each)) for _, each in groupby(parts, group)]
+
+    def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:  # noqa: ARG002
+        return (_encode({"who": "model", "text": f"So far: {json.loads(record)['text']}"}),)
+
+    def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:  # noqa: ARG002
+        return [_encode(each) for each in json.loads(record).get("messages", ())]
+
+    def rewrite(self, messages: Sequence[bytes], shown: Sequence[Shown]) -> Sequence[bytes]:
+        """Show the texts instead; an empty one shows nothing of the record."""
+        texts = {change.block or 0: change.shown for change in shown}
+        rewritten = ((json.loads(message), texts.get(place)) for place, message in enumerate(messages))
+        return [
+            _encode(fields if text is None else {**fields, "text": text})
+            for fields, text in rewritten
+            if text != ""
+        ]
+
+    def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
+        return _encode({"who": "person", "text": text})
+
+
+def _encode(message: object) -> bytes:
+    return json.dumps(message).encode()
+
+
+def _joined(parts: list[Part]) -> Part:
+    first, *others = parts
+    if not others:
+        return first
+    messages = [json.loads(part.raw) for part in parts]
+    joined = {**messages[-1], "text": " ".join(message["text"] for message in messages)}
+    return first.joined(_encode(joined), others)
+
+
+def _prefix(snapshot: Snapshot, session: str) -> Place | None:
+    return next(_places(snapshot, session), None)
+
+
+def _places(snapshot: Snapshot, session: str) -> Iterator[Place]:
+    for each in events_of_kinds(snapshot, session, {"link"}):
+        link = record_of("link", each.body)
+        if each.id.startswith("link-") and isinstance(link, Link) and link.event:
+            yield Place(link.session, link.event)
+
+
+RULES: Final = MadeUpRules()
+
+
+def register(patch: pytest.MonkeyPatch) -> None:
+    """Add the harness's line to the registry of rules."""
+    patch.setitem(HARNESS_RULES, RULES.name, RULES)
