@@ -99,7 +99,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compactor(msgspec.Struct, frozen=True, kw_only=True):
-    """How sessions are compacted: by which policy, with which summarizers, for which model.
+    """Compacts sessions by a policy, with summarizers, for a model.
 
     `tokens` counts; `sources` are where templates are looked for before those that come with refold.
     """
@@ -312,7 +312,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         return Compacted(outcome="cancelled", reason=said.reason, decisions=decisions, plan=prepared.plan)
 
     def _overtaken(self, writer: SessionWriter, draft: Draft, problem: str) -> Compacted:
-        """Nothing is left to do; a summary that was asked for all the same was paid for, and its record stays."""
+        """Do nothing, but keep the record of a summary that was paid for all the same."""
         kept: list[str] = []
         if draft.summary.request:
             request = {"reason": draft.reason, "policy": self.policy.name, **draft.summary.request}
@@ -320,7 +320,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         return Compacted(outcome="nothing", reason=problem, decisions=kept, plan=draft.plan)
 
     def _no_gain(self, writer: SessionWriter, draft: Draft, composed: CompactionAppend) -> Compacted:
-        """Nothing is gained by a context that is no smaller: it stays, and the log says so."""
+        """Keep a context that would get no smaller, and record why."""
         before, after = composed.tokens_before, composed.tokens_after
         why = f"the context would have {after} tokens in place of {before}"
         numbers = {"tokensBefore": before, "tokensAfter": after, "firstKept": draft.plan.cut.first_kept}

@@ -152,7 +152,7 @@ def _plan(newest_first: Iterable[Event], there: Collection[str]) -> list[CustomM
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """All that goes into a compaction's record beside what the log says.
+    """A compaction with its summary, to be composed into records.
 
     `is_supplied`: a hook wrote the summary, and gave `extension_details` to keep with it. `continues`: the policy's
     continuation follows.
@@ -168,7 +168,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompactionAppend(msgspec.Struct, frozen=True, kw_only=True):
-    """What a compaction appends, the compaction first, and the size of the context without it and with all of it.
+    """The records that a compaction appends, itself first, and the context's size before and after.
 
     `tokens_kept` is what the messages that are kept have of `tokens_after`. `is_still_too_large`: the trigger would
     fire at once again.

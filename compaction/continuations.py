@@ -1,4 +1,4 @@
-"""What follows a compaction that nobody asked for, so that the agent goes on with the right thing.
+"""Continuations: messages that follow an automatic compaction, so that the agent goes on with the right thing.
 
 To add a continuation: a `Continuation`, its name in `CONTINUATIONS`, its tests, its docs.
 """
@@ -34,7 +34,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Continued(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of its ways a continuation took, and why; `record` is the message to append, None for none.
+    """The way that a continuation took, and why; `record` is the message to append, None for none.
 
     `evicts`: images in what was kept have to give way, too. `repeats_request`: the record is what a person asked for,
     which nobody has answered, and no mere word to go on.
@@ -84,7 +84,7 @@ _AGENT_SAYS: Final = "Go on with the next step of the work, unless all of it is 
 
 
 def _by_agent(_situation: Situation) -> Continued:
-    """Each harness tells its model what an extension says in its own role."""
+    """Say it as an extension; each harness shows that to its model in its own role."""
     record = CustomMessage(custom_type=CONTINUES, content=_AGENT_SAYS, display=False)
     return Continued(branch="auto-continue", reason="the policy says so", record=record)
 

@@ -1,4 +1,4 @@
-"""Where a compaction parts the messages since the last one: what a summary stands for, and what stays.
+"""Cuts: where a compaction divides the messages since the last one into a summary and what stays.
 
 To add a cut: a `CutPart` with a method `cut`, its name in `AnyCut`, its tests, its docs.
 """

@@ -10,7 +10,7 @@ from eventstore.records import FileOperations
 
 _OPENED: Final = re.compile(r"<(read-files|modified-files)>\n")
 _ENDS_SUMMARY: Final = re.compile(r"<(?=\s*+/\s*+(?:prior-conversation-)?summary\b)", re.IGNORECASE)
-"""What would close the tag that contexts show a summary in."""
+"""An end of the tag that contexts show a summary in."""
 _ENDS_PATHS: Final = re.compile(r"<(?=\s*+(?:/\s*+)?(?:read|modified)-files\b)", re.IGNORECASE)
 
 

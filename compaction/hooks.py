@@ -1,4 +1,4 @@
-"""What others may say to a compaction and to a move: before, while prompting, and after."""
+"""Hooks: functions of others that have a say before, while prompting for, and after compactions and moves."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ _ANSWERS: Final[dict[str, tuple[type[msgspec.Struct], ...]]] = {
     "prompting": (Prompted,),
     "before_move": (Cancel, Supplied),
 }
-"""What the functions that are asked for something may give; the others are told only."""
+"""The types that hooks may return, by function; the functions that are not here return nothing."""
 
 
 class Troubles(list[str]):
-    """What went wrong in hooks, one line each; nothing that they do leaves half an append."""
+    """Errors of hooks, one line each; nothing that they do leaves half an append."""
 
     def ask(self, hooks: Hooks, name: str, *arguments: Any) -> Any:
         """Return the answer of one function of a hook; None where it has none, raised, or gave something else."""
@@ -89,7 +89,7 @@ class Troubles(list[str]):
 
 @contextmanager
 def recorded_troubles(writer: SessionWriter, policy: str = "") -> Iterator[Troubles]:
-    """What goes wrong in hooks meanwhile; at the end, however it comes, it is put down."""
+    """Collect the errors of hooks in a block, and record them at its end, also if it raises."""
     troubles = Troubles()
     try:
         yield troubles

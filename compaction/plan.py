@@ -60,7 +60,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """What going to `target` means; ids of entries are None for the root.
+    """The plan of a move to `target`; ids of entries are None for the root.
 
     `common_ancestor` is the deepest entry that the paths to the leaf and to the target share; `to_summarize`
     are the entries from the leaf up to, not including, that one, oldest first, compactions and all, and
@@ -157,7 +157,7 @@ def _why_all_kept(found: Window, part: AnyCut) -> str:
 
 
 _PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)
-"""How many characters results that have to shrink may show of themselves: the most with which they fit."""
+"""Characters that shrunk results may show, tried in order until they fit."""
 
 
 def shrunk(session: str, plan: Plan, tokens: Counter) -> list[Shown]:
@@ -213,7 +213,7 @@ def estimate(plan: Plan, policy: Policy, *, session: str, tokens: Counter) -> Es
 
 
 def _summaries(plan: Plan, prompting: Prompting, tokens: Counter) -> list[tuple[int, int]]:
-    """Of each summary that would be asked for, how long it may get, and how long what it stands for is."""
+    """Return for each summary to ask for its longest size, and the size of what it replaces."""
     budget = prompting.output or output_budget(prompting.reserve)
     everything = plan.tokens_before - plan.tokens_kept
     if not (plan.turn_prefix and prompting.turn_prefix):

@@ -21,22 +21,22 @@ from projections.tokens import Counter
 from projections.transcript import CONTINUATION, assistant_lines
 
 MOST_OUTPUT: Final = 16_384
-"""What the longest summary may have."""
+"""Tokens of the longest summary."""
 _MOST_SHORT: Final = 512
 
 
 def output_budget(reserve: int) -> int:
-    """For a summary: 80 % of the reserve, at most 16,384."""
+    """Return the tokens of a summary: 80 % of the reserve, at most 16,384."""
     return min(int(reserve * 0.8), MOST_OUTPUT)
 
 
 def turn_prefix_budget(reserve: int) -> int:
-    """For the beginning of a split turn: half of the reserve."""
+    """Return the tokens for the beginning of a split turn: half of the reserve."""
     return int(reserve * 0.5)
 
 
 def short_budget(reserve: int) -> int:
-    """For the summary that is only shown: a fifth of the reserve, at most 512."""
+    """Return the tokens of the summary that is only shown: a fifth of the reserve, at most 512."""
     return min(_MOST_SHORT, int(reserve * 0.2))
 
 
@@ -174,7 +174,7 @@ def request_text(template: Template, previous: str, context: Sequence[str], inst
 
 
 class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
-    """What a prompt for a summary is made of, in any shape.
+    """The ingredients of a prompt for a summary, in any shape.
 
     `parts` are the messages to summarize, `previous` the summary that theirs goes on from, "" for none; `shown` is
     the message by which the context shows that one, None where it does not. `updates`: the policy has a template of

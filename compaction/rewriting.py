@@ -23,7 +23,7 @@ from projections.tokens import Counter
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What one part found: a rewrite by which `messages` are shown otherwise or no more, or `why` there is none."""
+    """The finding of one part: a rewrite that shows `messages` otherwise or no more, or `why` there is none."""
 
     part: str
     rewrite: Rewrite | None = None
@@ -32,7 +32,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
-    """What each part found, in order, and the ids of the entries that were appended for it."""
+    """The findings of all parts, in order, and the ids of the entries that were appended."""
 
     events: list[str] = []
     findings: list[Finding] = []

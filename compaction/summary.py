@@ -53,12 +53,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def request(self) -> dict[str, Any]:
-        """How it was asked for, as its record tells it; {} where nobody was."""
+        """The record of its requests, {} if nobody was asked."""
         return request_record(self.requests, missing=self.missing, left_out=self.left_out)
 
 
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person and hooks want of a summary: instructions, lines of context, another template or prompt.
+    """The wishes of a person and of hooks: instructions, lines of context, another template or prompt.
 
     `system` and `tools` (a JSON list of definitions) are what the harness sends before its messages: a live
     prefix stands behind the same, so that its provider's cache of them can be read.
@@ -72,7 +72,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     tools: bytes = b""
 
     def with_prompt(self, prompt: str, context: Sequence[str]) -> Wishes:
-        """These and what hooks add: another prompt ("": none), more lines of context."""
+        """Return these with what hooks add: another prompt ("": none), more lines of context."""
         return msgspec.structs.replace(self, prompt=prompt or self.prompt, context=(*self.context, *context))
 
 
@@ -269,7 +269,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         return grouped(parts, shape.sizes(parts, self.tokens))
 
     def _room(self, answer: int) -> Callable[[str], int]:
-        """From a summary before to the tokens of messages that fit beside it, the answer and the template."""
+        """Return a function from an earlier summary to the tokens of messages that fit beside it."""
         return lambda previous: max(
             self.prompting.window - answer - self.tokens.of_text(previous) - _ROOM_FOR_TEMPLATE, 1
         )

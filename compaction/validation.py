@@ -74,12 +74,12 @@ class Fault(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """What is wrong, and where."""
+        """The problem, and its place."""
         return f"{self.where}: {self.problem}" if self.where else self.problem
 
 
 class FaultyInputError(BadInputError):
-    """What a person wrote cannot be what it should: `faults` are all that is wrong with it, a line each.
+    """A person's input is invalid: `faults` are all that is wrong with it, a line each.
 
     Its text is one line all the same: the first of them, and how many more there are.
     """
@@ -92,7 +92,7 @@ class FaultyInputError(BadInputError):
 
     @property
     def lines(self) -> list[str]:
-        """Each fault as a line for a person."""
+        """The faults, a line each."""
         return [f"{self.source}: {fault}" for fault in self.faults]
 
 
@@ -119,7 +119,7 @@ def check(given: Mapping[str, Any], struct: type[msgspec.Struct]) -> list[Fault]
 
 
 def where(keys: Keys) -> str:
-    """Where something stands in a file: `[table] key`, "" for the whole."""
+    """Return the place of keys in a file: `[table] key`, "" for the whole."""
     *tables, key = (each if _BARE.fullmatch(each) else repr(each) for each in keys) if keys else [""]
     return f"[{'.'.join(tables)}] {key}" if tables else key
 

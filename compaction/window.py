@@ -1,4 +1,4 @@
-"""What a cut chooses from: the messages since the last compaction, and where they may be parted."""
+"""The window that a cut divides: the messages since the last compaction, and where it may divide them."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _items(
 
 
 def _open_until(parts: Sequence[Part]) -> list[int]:
-    """For each message, the place of the last result of a call in it; -1 where there is none.
+    """Return for each message the place of the last result of a call in it; -1 for none.
 
     A call of the newest answer that has no result yet may still get one: it is open to the end and beyond,
     unless the answer failed.

@@ -211,7 +211,7 @@ class Gone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Navigator(msgspec.Struct, frozen=True, kw_only=True):
-    """How one goes elsewhere in sessions: who summarizes what is left, for which model, with which hooks.
+    """Moves sessions: with who summarizes what is left, for which model, with which hooks.
 
     Without an `asker` nobody does. `tokens` counts; `sources` are where templates are looked for before those
     that come with refold; `reserve` tokens of the window stay free; None: 16,384, and in a small window

@@ -30,7 +30,7 @@ from projections.files import files_of
 from projections.tokens import Counter
 
 PREAMBLE: Final = "Tried on another branch before the return to this point:"
-"""How the text of every branch summary begins, as in pi: the model is told what it reads."""
+"""The beginning of every branch summary's text, as in pi: the model is told what it reads."""
 
 SAYS_NOTHING: Final = frozenset({"leaf_moved", "label", "session_info"})
 """Kinds of entries that tell a model nothing, and do not change what it is told."""
@@ -103,7 +103,7 @@ def _with_preamble(summary: str) -> str:
 
 
 def entries_for_summary(entries: Sequence[Event], budget: int, count: Callable[[Event], int]) -> list[Event]:
-    """Of a branch's entries, oldest first, the newest that fit a budget in tokens: what a summarizer is given.
+    """Return the newest of a branch's entries that fit a budget in tokens, oldest first, for a summarizer.
 
     pi's and oh-my-pi's rule: newest to oldest, up to the first that does not fit. If that one is a summary
     itself (a compaction's, a branch's) and less than 90 % of the budget is used, it still goes in, for it

@@ -33,7 +33,7 @@ _NOTHING_BUILT: Final = frozenset({"label", "session_info", _UNDONE})
 
 
 class Undo(msgspec.Struct, frozen=True, kw_only=True):
-    """What an undo takes back, and how.
+    """The plan of an undo: the append that it takes back, and the records that do so.
 
     `entries` is the append that goes out of effect, oldest first. `record` is to stand below `parent`, and
     `labels` behind it: those that the append had set, as they were before.

@@ -121,7 +121,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         self.settings.check(self.compactor.limits)
 
     def before_request(self, writer: SessionWriter) -> Advice:
-        """Before a request is sent: rewrites that a policy makes every time, then the threshold."""
+        """Prepare for a request: make the rewrites that a policy makes every time, then look at the threshold."""
         rewrites = self.settings.is_automatic and self.compactor.policy.before_requests
         with self.running.one(writer.session):
             events = self._rewrite(writer) if rewrites else []
@@ -129,7 +129,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             return after(events, self._handled(writer, "before_request", case), rewritten=bool(events))
 
     def after_turn(self, writer: SessionWriter, *, model: str | None = None) -> Advice:
-        """After an answer: one that was cut off for its length is recovered, else the threshold is looked at.
+        """Follow up an answer: recover one that was cut off for its length, else look at the threshold.
 
         An answer that failed or was aborted is no turn. Where the answer calls the `compact` tool, the call gets its
         result and that is done, as soon as all other calls of the answer have theirs. `model` is the one in use now,
@@ -145,7 +145,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             return self._handled(writer, "after_turn", case, asked=asked, model=model)
 
     def on_error(self, writer: SessionWriter, error: str, *, model: str | None = None) -> Advice:
-        """After a request was refused: one that was too long is recovered, others are not for this.
+        """Follow up a refused request: recover one that was too long; others are not for this.
 
         `model` is the one in use now, as for `after_turn`: that another's request was too long says nothing of it.
         An error whose failed answer is in the log, from before the newest compaction, is none of now; where the
@@ -164,12 +164,12 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             return self._handled(writer, "error", case, model=model)
 
     def on_idle(self, writer: SessionWriter, idle_seconds: float) -> Advice:
-        """While nothing happens: a large context is made smaller, or handed off, and nothing goes on by itself."""
+        """Use idle time: make a large context smaller, or hand it off; nothing goes on by itself."""
         with self.running.one(writer.session):
             return self._handled(writer, "idle", rules.on_idle(idle_seconds, self.settings))
 
     def compact(self, writer: SessionWriter, wishes: Wishes = NO_WISHES) -> Compacted:
-        """What a person asks for, also where automatic compaction is off or has failed.
+        """Compact because a person asks, also where automatic compaction is off or has failed.
 
         What runs for the session in another thread is called off first, and leaves its attempt.
         """
@@ -184,7 +184,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             pass
 
     def _closing_the_circuit(self, writer: SessionWriter, done: Compacted) -> Compacted:
-        """Nothing to do for a person, put down where their asking ends a row of failures; else nothing is."""
+        """Record that a person asked and there was nothing to do, if that ends a row of failures."""
         with writer.log.snapshot() as snapshot:
             so_far = past(snapshot, writer.session, stand(snapshot, writer.session).leaf)
         if not so_far.failures and not so_far.left_too_large:
@@ -199,7 +199,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def navigator(self) -> Navigator:
-        """How one goes elsewhere in sessions: what is left is summarized if that is set."""
+        """A navigator that summarizes what is left if that is set."""
         branches, compactor = self.settings.branch_summary, self._compactor
         return Navigator(
             limits=compactor.limits,

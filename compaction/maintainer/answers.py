@@ -34,7 +34,7 @@ _ENDS: Final = frozenset({"compaction", "undone"})
 
 
 class Newest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session ends with, all aside that says nothing to a model.
+    """The end of a session, without entries that say nothing to a model.
 
     `entry` is the newest message, compaction or undo, None where there is none; `answer` is its message if it is an
     answer. `before` is the entry at which the session would stand, had the answers at its end that failed or were
@@ -141,7 +141,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def instructions(self) -> str:
-        """What the model wants of the summary."""
+        """The model's wishes for the summary."""
         return "\n".join(str(said) for call in self.calls if (said := call.argument("instructions")))
 
 

@@ -27,7 +27,7 @@ IN_A_ROW: Final = "inARow"
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of automatic compactions since one went through or a person asked for one.
+    """The outcomes of automatic compactions since one succeeded or a person asked for one.
 
     `failures` in a row; whether the log says that the circuit `is_open`; whether a compaction of the very
     context that is now `gained_nothing`; how many in a row, the newest compaction included, have `left_too_large` a

@@ -29,7 +29,7 @@ Do = Literal["nothing", "retry", "switch-model", "continue"]
 
 
 class Advice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a harness should do; what belongs to it in the log is appended already.
+    """Advice to a harness; what belongs to it in the log is appended already.
 
     `do`: nothing; send the request again; go on with `model`; or send a request right away, for the message
     that goes on is in the log. `session`: go on in that one, which has been begun, right away or with what comes
@@ -64,7 +64,7 @@ session that somebody else has begun, and a session to which others append all t
 
 
 class Remedies(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be done on one occasion, for one reason, about a context of this size.
+    """The ways to make room on one occasion, for one reason, in a context of this size.
 
     `wishes` have what the harness sends before its messages. `leaf` is where the session stands without answers that
     failed, None where there are none, and `since` its version by which that was found. `new_session` gives a writer
@@ -184,7 +184,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
         return after(triggered, advice)
 
     def _give_up(self, why: str) -> Advice:
-        """Nothing is tried; who waits for a recovery learns that there is none."""
+        """Try nothing; tell who waits for a recovery that there is none."""
         return after(self._opened(), self._skipped(why))
 
     def _come_of(self, done: Compacted) -> Advice:
@@ -211,7 +211,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _nothing_to_do(self, why: str) -> Advice:
-        """Where a recovery has nothing to summarize, it has failed."""
+        """Skip, or fail if this is a recovery: then there should have been something to summarize."""
         return self._failed(why) if is_recovery(self.reason) else self._skipped(why)
 
     def _overtaken(self, why: str) -> Advice:

@@ -1,4 +1,4 @@
-"""What each call of a harness is a case for, and what is done about it: decided by what is known, nothing is asked."""
+"""Decide what a harness's call leads to, by pure functions: nothing is read or asked here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STOPPED: Final = "keep less or act later, and compact by hand to go on"
 
 
 class Skip(msgspec.Struct, frozen=True):
-    """Nothing is done, for this reason."""
+    """A decision to do nothing, and why."""
 
     reason: str
 
@@ -44,12 +44,12 @@ SMALL_ENOUGH: Final = Skip("the context is small enough")
 
 
 def before_request(settings: Settings) -> Reason | Skip:
-    """Before each request the threshold is looked at."""
+    """Return the case of a request that is about to be sent: look at the threshold, if anything is automatic."""
     return "threshold" if settings.is_automatic else OFF
 
 
 def after_turn(*, stop: str, is_of_model: bool, asked: Asked | None, settings: Settings) -> Reason | Skip:
-    """After an answer that ended for the reason `stop`, "" without one.
+    """Return the case of an answer that ended for the reason `stop`, "" without one.
 
     One that failed or was aborted is no turn. One that was cut off for its length is recovered, if it is of the
     model in use: of another it says nothing. A model may ask for a compaction by its tool, also where the
@@ -65,7 +65,7 @@ def after_turn(*, stop: str, is_of_model: bool, asked: Asked | None, settings: S
 
 
 def on_error(error: str, *, is_stale: bool, is_of_model: bool, settings: Settings) -> Reason | Skip:
-    """After a refusal; `is_stale`: its failed answer is in the log, and the session was compacted since.
+    """Return the case of a refusal; `is_stale`: its failed answer is in the log, and a compaction after it.
 
     Of another model it says nothing.
     """
@@ -79,7 +79,7 @@ def on_error(error: str, *, is_stale: bool, is_of_model: bool, settings: Setting
 
 
 def on_idle(seconds: float, settings: Settings) -> Reason | Skip:
-    """While nothing happens, for so many seconds by now."""
+    """Return the case of a session that has been idle for so many seconds."""
     if not settings.idle_enabled or not settings.is_automatic:
         return IDLE_OFF
     if seconds < settings.idle_timeout_seconds:
@@ -97,7 +97,7 @@ def is_too_large(
 
 
 class GivenUp(msgspec.Struct, frozen=True):
-    """Nothing is tried, for what is known to fail."""
+    """A decision to try nothing that is known to fail."""
 
     why: str
 
@@ -149,7 +149,7 @@ def failure_message(reason: Reason, problem: str) -> str:
 
 
 def leaf_without_failures(last: Newest) -> Leaf:
-    """Where a session stands without the answers at its end that failed; None: where it stands."""
+    """Return the leaf of a session without failed answers at its end; None: the leaf as it is."""
     if not last.has_failed:
         return None
     return last.before.id if last.before is not None else ROOT

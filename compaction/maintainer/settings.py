@@ -30,12 +30,12 @@ class Promotion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def limits(self) -> Limits:
-        """What the model takes."""
+        """The model's limits."""
         return Limits(window=self.window, output=self.output)
 
 
 class BranchSummaries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whether a branch that is left is summarized, and the tokens of the window that stay free for that.
+    """Settings of branch summaries: on or off, and the tokens of the window that stay free for them.
 
     None: 16,384, and in a small window 15 % of it.
     """
@@ -123,7 +123,7 @@ def policy_with(policy: Policy, settings: Settings) -> Policy:
 
 
 def asker_with(asker: Asker, settings: Settings) -> Asker:
-    """Who is asked, the service at the endpoint that is set before all others."""
+    """Return the summarizers to ask, the service at the configured endpoint first."""
     if not settings.remote_enabled or not settings.remote_endpoint:
         return asker
     remote = HttpSummarizer(settings.remote_endpoint)

@@ -40,7 +40,7 @@ _USUAL: Final = {
     for field in msgspec.structs.fields(Policy)
     if isinstance(field.default, PolicyPart)
 }
-"""Which part a table is that does not say it."""
+"""The part that a table is if it does not name one."""
 
 
 class FaultyPolicyError(FaultyInputError):
@@ -52,7 +52,7 @@ class FaultyPolicyError(FaultyInputError):
 
 
 class _Written(Policy, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a text may say."""
+    """A policy as TOML has it, with the preset that it extends."""
 
     extends: Annotated[str, msgspec.Meta(extra=one_of("preset", preset_names()))] | None = None
 

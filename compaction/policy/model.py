@@ -17,26 +17,26 @@ from projections.placements import PLACEMENTS
 from projections.tokens import CounterName
 
 Name = Annotated[str, msgspec.Meta(min_length=1, description="a name")]
-"""What something is called; nothing goes by no name."""
+"""A name, never empty."""
 
 ModelName = Annotated[str, msgspec.Meta(min_length=1, description="the name of a model")]
 """A model that is to be asked."""
 
 PlacementName = Annotated[str, msgspec.Meta(extra=one_of("placement", PLACEMENTS))]
-"""How a summary stands in a request."""
+"""The name of a placement: how a summary stands in a request."""
 
 ContinuationName = Annotated[str, msgspec.Meta(extra=one_of("continuation", CONTINUATIONS))]
-"""What follows a compaction that nobody asked for."""
+"""The name of a continuation: what follows an automatic compaction."""
 
 ShapeName = Annotated[str, msgspec.Meta(extra=one_of("shape", SHAPES))]
 """The shape in which a summary is asked for."""
 
 MessageSource = Literal["context", "log"]
-"""Where a summarizer reads the messages: as contexts show them, or as the log has them, whatever rewrites show."""
+"""The source of a summarizer's messages: as contexts show them, or as the log has them, without rewrites."""
 
 
 class Prompting(PolicyPart, frozen=True, tag="prompting"):
-    """How summaries are asked for: by names of templates, "" for those that a policy does without.
+    """Settings of prompts, with the names of templates, "" for those that a policy does without.
 
     `shape` says how a prompt holds the conversation, and `source` (in TOML `from`) where its messages are read: as the
     context shows them, or as the log has them, without the rewrites in effect. `reserve` is what the bounds of answers
@@ -63,7 +63,7 @@ class Prompting(PolicyPart, frozen=True, tag="prompting"):
 
 
 class Restoring(PolicyPart, frozen=True, tag="restoring"):
-    """What is shown again behind a summary: the newest whole reads of recently read files, from the log."""
+    """Limits of what is shown again behind a summary: the newest whole reads of recently read files."""
 
     files: Count = 5
     tokens_a_file: Count = 5_000

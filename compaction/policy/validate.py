@@ -1,4 +1,4 @@
-"""What of a policy leads nowhere, or cannot be meant."""
+"""Check a policy for names that lead nowhere, and for what cannot be meant."""
 
 from __future__ import annotations
 

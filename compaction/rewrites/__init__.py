@@ -1,4 +1,4 @@
-"""What makes contexts smaller without a model: parts that show old content otherwise.
+"""Rewrites: parts that make contexts smaller without a model by showing old content otherwise.
 
 Adding a rewrite: a module with its part, its name in `AnyRewrite`, its tests, its docs.
 """

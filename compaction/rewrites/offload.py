@@ -13,7 +13,7 @@ from eventstore.errors import shell_command
 from eventstore.records import Shown
 
 _TAG: Final = re.compile(r"<(?=\s*+(?:/\s*+)?persisted-output\b)", re.IGNORECASE)
-"""What an output could close its marker with, or imitate one."""
+"""A tag by which an output could close its marker, or imitate one."""
 
 
 class Offload(PolicyPart, frozen=True, tag="offload"):

@@ -45,7 +45,7 @@ class SizedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def output(self) -> str | None:
-        """What a tool gave, or a command that the person ran; None for messages that hold no output."""
+        """The output of a tool, or of a command that the person ran; None for other messages."""
         if self.message.shell is not None:
             return self.message.shell.output
         return self.message.text if self.is_result else None

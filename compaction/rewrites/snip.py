@@ -63,7 +63,7 @@ def _stands_for(each: SizedMessage) -> int:
 
 
 def _unparted(lines: tuple[SizedMessage, ...]) -> list[bool]:
-    """For each place between messages, from before the first to behind the last: no call parts from a result there."""
+    """Return for each place between messages, the ends included, if no call parts from its result there."""
     whole = [True] * (len(lines) + 1)
     for result, caller in answered([each.message for each in lines]).items():
         whole[caller + 1 : result + 1] = [False] * (result - caller)

@@ -23,7 +23,7 @@ _RANGE_ARGUMENTS = ("offset", "limit")
 _UNCHANGED: Final = re.compile(
     r"(?:wasted call\W+)?file unchanged since (?:your )?last read\b", re.IGNORECASE
 )
-"""How Claude Code answers that a file is what it was, in place of the file."""
+"""Claude Code's answer in place of a file that has not changed."""
 
 
 class Supersede(PolicyPart, frozen=True, tag="supersede"):

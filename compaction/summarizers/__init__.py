@@ -17,7 +17,7 @@ from eventstore.views import Usage
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a summarizer wrote: by which `model`, and with what `usage`, None where its provider told none.
+    """An answer of a summarizer, the `model` that wrote it, and its `usage`, None if its provider told none.
 
     `is_cut`: it ended because it was as long as it might get.
     """
@@ -40,7 +40,7 @@ class Summarizer(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called on the command line and in records."""
+        """Its name on the command line and in records."""
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """Return the answer to a prompt. Raises SummarizerError, CancelledError."""
@@ -48,7 +48,7 @@ class Summarizer(Protocol):
 
 @runtime_checkable
 class OfModel(Protocol):
-    """What a summarizer has besides that asks one model: its name, for records."""
+    """A summarizer that asks one model, whose name goes into records."""
 
     @property
     def model(self) -> str:
@@ -57,7 +57,7 @@ class OfModel(Protocol):
 
 @runtime_checkable
 class AtAddress(Protocol):
-    """What a summarizer has besides that sends prompts to an address: that, for who waits."""
+    """A summarizer that sends prompts to an address, which is shown to who waits."""
 
     @property
     def endpoint(self) -> str:
@@ -111,7 +111,7 @@ class UnfitTemplateError(SummarizerError):
 
 
 class AnswerTooLargeError(SummarizerError):
-    """What came back has more than `most` bytes; no more was read."""
+    """An answer had more than `most` bytes; no more was read."""
 
     def __init__(self, summarizer: str, most: int) -> None:
         super().__init__(summarizer, f"what came back has more than {most:,} bytes; check the address")

@@ -106,7 +106,7 @@ _CALLS: Final = ("tool_use", "server_tool_use")
 
 
 class Streamed(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of an answer: its text, and why it ended, "" where its end did not come.
+    """A streamed answer: its text, and why it ended, "" if its end did not come.
 
     `calls_tool`: there is a call of a tool in it.
     """
@@ -259,7 +259,7 @@ class AnthropicSummarizer:
 
     @property
     def _where(self) -> str:
-        """Where the address of the server comes from."""
+        """The source of the server's address, for errors."""
         return "ANTHROPIC_BASE_URL" if self._base_url is None else "the server's address"
 
     def _client(self, line: Line) -> anthropic.Anthropic:

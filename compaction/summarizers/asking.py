@@ -75,7 +75,7 @@ def request_record(
 def attempt_recorded(
     writer: SessionWriter, reason: str, policy: str = "", *, answered: Sequence[dict[str, Any]] = ()
 ) -> Iterator[None]:
-    """Where a request fails meanwhile, is called off, or cannot even be made, append an `attempt`; the error goes on.
+    """Append an `attempt` if the body raises because a request failed or was cancelled, then re-raise.
 
     It has the attempt's id from there on. `reason` is what it was asked for, `policy` by which policy, "" for none.
     `answered` are the records of requests that went through before: what they cost is told, and what they brought.
@@ -96,7 +96,7 @@ def attempt_of(error: RefoldError) -> list[str]:
 
 
 RETRIES: Final = 2
-"""How often a request that failed for a passing reason is sent again."""
+"""The number of retries of a request that failed for a passing reason."""
 LONG_WAIT: Final = 20.0
 """Seconds: where a provider asks for a longer wait, the next summarizer is asked instead."""
 LONGEST_WAIT: Final = 120.0
@@ -134,7 +134,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of asking: a summary, the sections that it lacks in spite of a reminder, a record of each request."""
+    """A summary, the sections that it lacks in spite of a reminder, and a record of each request."""
 
     text: str
     missing: list[str]

@@ -30,7 +30,7 @@ class Queue(msgspec.Struct, frozen=True):
 
 
 _Place = tuple[int, bool, bool, int, str]
-"""Where a line stands under its heading: by its queue; lists behind lines, those without a folder last."""
+"""A line's place under its heading: by its queue; lists behind lines, those without a folder last."""
 
 
 class Selection:
@@ -111,7 +111,7 @@ def safe(text: str) -> str:
 
 
 NONE: Final = "none"
-"""What a section says that there is nothing for."""
+"""The text of a section that there is nothing for."""
 MOST: Final = 4_000
 """Tokens of the longest summary."""
 _BYTES_A_TOKEN: Final = 3
@@ -129,7 +129,7 @@ _PARTS: Final = {"Progress": ("Done", "In Progress", "Blocked")}
 
 
 class _Row(msgspec.Struct, frozen=True):
-    """Where lines of a sort go, the first of some headings that a template has; their mark, their share of the room."""
+    """The place of a sort of lines: the first of these headings that a template has; their mark and share."""
 
     sort: Sort
     share: int
@@ -146,7 +146,7 @@ _WANTED: Final = (
         ("Constraints & Preferences", "Instructions", "Primary Request and Intent", "Original Request"),
     ),
 )
-"""What the person wants goes before all else, as far as there is any room."""
+"""The person's wishes, which go before all else as far as there is room."""
 _TOLD: Final = (
     _Row(Sort.REQUEST, 5, ("All User Messages", "Goal", "Original Request")),
     _Row(Sort.DONE, 7, ("Done", "Accomplished", "Problem Solving", "Early Progress"), "- [x] "),
@@ -211,7 +211,7 @@ class ExtractiveSummarizer:
 
 
 def _default_sections() -> tuple[str, ...]:
-    """For a person's own instructions."""
+    """Return the sections for a person's own instructions."""
     template = built_in("compaction")
     return template.sections if template else ()
 

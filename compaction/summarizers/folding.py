@@ -12,7 +12,7 @@ from compaction.summarizers.asking import AskingError, Reply
 from projections.context.parts import Part
 
 MOST_REFUSALS: Final = 3
-"""How often a conversation may be refused for its length until its summary has failed."""
+"""The number of refusals for length after which a summary has failed."""
 
 
 class Group(msgspec.Struct, frozen=True):

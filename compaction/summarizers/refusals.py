@@ -32,7 +32,7 @@ _AFTER_NAME: Final = re.compile(
     rf"""(?!{re.escape(MASK)})[^\s"'<>&,;]{{4,}}""",
     re.IGNORECASE,
 )
-"""What follows the name of a header, of a field or of a URL's parameter that holds a secret."""
+"""The value behind the name of a header, field or URL parameter that holds a secret."""
 _USER: Final = re.compile(r"(?<=://)[^\s/?#@]+@")
 
 

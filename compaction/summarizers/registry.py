@@ -18,7 +18,7 @@ _KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """What a summarizer may be made of: the log and the session at hand, a model's name, an address.
+    """The arguments of a summarizer: the log and the session at hand, a model's name, an address.
 
     "" is none of it: no session in particular, the usual model and address.
     """
@@ -30,7 +30,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """How a summarizer is made, and what says something to it: of a choice, and of a person's instructions.
+    """A kind of summarizer: its constructor, and which options and instructions it follows.
 
     `endpoint` is of what it takes the address, "" where it takes none.
     """

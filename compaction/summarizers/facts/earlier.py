@@ -1,4 +1,4 @@
-"""What an earlier summary says, by sort: whoever wrote it, under whatever headings."""
+"""Read an earlier summary by sort of line, whoever wrote it, under whatever headings."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _HEADINGS: Final = tuple(
         (r"\b(?:context|notes|concepts|files|errors|problem)\b", Sort.NOTE),
     )
 )
-"""What stands under a heading, by its words: templates have many, and models vary them."""
+"""The sort of lines under a heading, by its words: templates have many, and models vary them."""
 
 
 def earlier(summaries: Iterable[str]) -> Earlier:
@@ -97,7 +97,7 @@ def _told(place: Sort, line: str) -> Iterator[tuple[Sort, str]]:
 
 
 def _lines(summary: str) -> Iterator[tuple[Sort, str]]:
-    """Each line without its mark, and what it stands under; the first under an unknown heading begins with that."""
+    """Yield each line without its mark, and its sort; the first under an unknown heading begins with that."""
     place, title = Sort.NOTE, ""
     for line in unfenced(summary):
         if line == _TURN:

@@ -14,30 +14,30 @@ from projections.mentions.path_names import Paths, names_of
 
 
 class Sort(StrEnum):
-    """What a line tells."""
+    """The sort of a line."""
 
     GOAL = "goal"
-    """What was asked for last, and what at first."""
+    """The newest request, and the first."""
     RULE = "rule"
-    """What the person orders, forbids or prefers."""
+    """An order, prohibition or preference of the person."""
     REQUEST = "request"
-    """What else was asked for."""
+    """Another request."""
     DONE = "done"
-    """How a turn ended."""
+    """The end of a turn."""
     CHANGED = "changed"
     """A file that was written or edited."""
     DOING = "doing"
-    """Where a turn stands that is not over."""
+    """The state of a turn that is not over."""
     FAILING = "failing"
     """A command that failed when it was last run."""
     DECISION = "decision"
-    """What was chosen, and over what."""
+    """A choice, and the alternative."""
     PLAN = "plan"
-    """What was to come next."""
+    """A next step."""
     QUESTION = "question"
-    """What the person was asked and has not answered."""
+    """A question that the person has not answered."""
     NOTE = "note"
-    """What an earlier summary says besides."""
+    """Other lines of an earlier summary."""
     FILE = "file"
     """A file that was read or spoken of."""
     COMMAND = "command"
@@ -70,7 +70,7 @@ OK: Final = "ok"
 CHANGED: Final = " (changed)"
 FILES: Final = "files"
 NAMES: Final = "names"
-"""What lines say, begin with or end with, by which they are known when a summary is brought up to date."""
+"""Texts by which lines are known again when a summary is brought up to date."""
 
 
 def one_line(text: str, most: int = 0) -> str:
@@ -108,7 +108,7 @@ class Foldered(NamedTuple):
 
 
 class Folders:
-    """How some paths are told by folder; `known` are all that are spoken of.
+    """Folders of some paths; `known` are all paths that are mentioned.
 
     A folder in several forms is told in its longest. `root` is what `./` stands for, "" where nothing is
     gained: the folder that shortens most, of those that most of the absolute paths are in.

@@ -128,12 +128,12 @@ _DECIDES: Final = re.compile(
     re.IGNORECASE,
 )
 _HINTS: Final = ("instead", "rather", "decided", "chose", "settled", "went with", "going with", "opted")
-"""What every such sentence has in it: only texts with one of these are parted into sentences."""
+"""Words of every such sentence: only texts with one of these are split into sentences."""
 _MUSES: Final = re.compile(
     r"\b(?:if|should|would|could|might|may|maybe|perhaps|want|let me|let's|now|i see|looks like)\b",
     re.IGNORECASE,
 )
-"""What tells a thought, or a step, from a decision."""
+"""Words that tell a thought, or a step, from a decision."""
 _INTENDS: Final = re.compile(
     r"(?:next|then|remaining|still to do|(?:now )?(?:let me|let's|i'll|i will|i need to|i'm going to))\b(?! time)",
     re.IGNORECASE,
