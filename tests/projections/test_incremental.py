@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 
 from eventstore import open_store
+from eventstore.kinds import is_entry
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context, context_json, harness_json
 from projections.context.cursor import ROOT
@@ -32,7 +33,7 @@ def log_of(appended):
 
 
 def nodes(appended):
-    return [event.id for event in appended if event.kind != "decision"]
+    return [event.id for event in appended if is_entry(event.kind)]
 
 
 @bounded
