@@ -20,7 +20,8 @@ from compaction.window import has_open_calls
 from eventstore.checked import checked
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, Parent
-from eventstore.formats import view_of_event
+from eventstore.formats import tools_of, view_of_event
+from eventstore.formats.base import Tools
 from eventstore.formats.refold.events import compose
 from eventstore.log import Snapshot
 from eventstore.preview import Prospect
@@ -38,10 +39,6 @@ RESTORED: Final = "restored_file"
 _RESTORED_PLAN: Final = "restored_plan"
 _SOURCE: Final = "source"
 """The field of such a message's details that names the entry which it shows again."""
-PLANS: Final = frozenset({"todo", "todowrite", "todo_write", "update_plan", "TodoWrite"})
-"""Tools whose newest call holds the current plan."""
-_NAMES_OF_PLANS: Final = tuple(name.encode() for name in PLANS)
-
 _TALK: Final = frozenset({"assistant", "toolResult"})
 
 
@@ -50,6 +47,7 @@ class _Said(NamedTuple):
 
     entry: str
     message: Message
+    tools: Tools
 
 
 class _Read(NamedTuple):
@@ -108,7 +106,7 @@ def _talk(newest_first: Iterable[Event]) -> Iterator[_Said]:
     for each in newest_first:
         view = view_of_event(each) if each.role in _TALK else None
         if view is not None:
-            yield _Said(each.id, view)
+            yield _Said(each.id, view, tools_of(each.format))
 
 
 def _newest_reads(newest_first: Iterable[_Said]) -> Iterator[_Read]:
@@ -120,8 +118,8 @@ def _newest_reads(newest_first: Iterable[_Said]) -> Iterator[_Read]:
             results.setdefault(said.message.tool_call_id, []).append(said)
             continue
         for call in reversed(said.message.tool_calls):
-            for entry, result in results.pop(call.id, ()):
-                path = whole_read(result, call)
+            for entry, result, _ in results.pop(call.id, ()):
+                path = whole_read(result, call, said.tools)
                 if path is not None and path not in seen:
                     seen.add(path)
                     yield _Read(entry, path, result)
@@ -139,13 +137,15 @@ def _cut(text: str, room: int, tokens: Counter) -> str:
 
 def _may_plan(entry: Event) -> bool:
     """Return True if an entry may hold a call of such a tool: its name stands in it somewhere."""
-    return entry.role == "assistant" and any(name in entry.body for name in _NAMES_OF_PLANS)
+    return entry.role == "assistant" and any(
+        name.encode() in entry.body for name in tools_of(entry.format).plans
+    )
 
 
 def _plan(newest_first: Iterable[Event], there: Collection[str]) -> list[CustomMessage]:
-    for entry, message in _talk(newest_first):
+    for entry, message, tools in _talk(newest_first):
         for call in reversed(message.tool_calls):
-            if call.name in PLANS:
+            if call.name in tools.plans:
                 text = f"The current plan:\n{call.arguments.decode('utf-8', 'replace')}"
                 return [] if entry in there else [_again(_RESTORED_PLAN, text, entry)]
     return []

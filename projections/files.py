@@ -10,7 +10,8 @@ import msgspec
 
 from eventstore import paths
 from eventstore.event import Event
-from eventstore.formats import view_of, view_of_event
+from eventstore.formats import tools_of, view_of, view_of_event
+from eventstore.formats.base import Tools
 from eventstore.javascript import utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent
@@ -18,31 +19,6 @@ from eventstore.records import FileOperations
 from eventstore.views import ToolCall
 from projections.context.cursor import Leaf, Standpoint, stand
 
-READS: Final = frozenset({"read", "Read", "read_file", "view", "NotebookRead"})
-"""Tools that read the file in their path argument, as pi, oh-my-pi, Claude Code, Codex and opencode call them."""
-MODIFIES: Final = frozenset(
-    {
-        "write",
-        "edit",
-        "Write",
-        "Edit",
-        "MultiEdit",
-        "NotebookEdit",
-        "write_file",
-        "edit_file",
-        "multiedit",
-        "multi_edit",
-    }
-)
-"""Tools that write or edit the file in their path argument."""
-EDITORS: Final = frozenset({"str_replace_based_edit_tool", "str_replace_editor", "memory"})
-"""Anthropic's text editor and memory tools: a `command` says whether they view or change what is there."""
-_VIEWS: Final = "view"
-PATCHES: Final = frozenset({"apply_patch", "patch"})
-"""Tools whose patch names its files in header lines."""
-
-PATH_ARGUMENTS: Final = ("path", "file_path", "filePath", "notebook_path")
-_EDITED: Final = ("path", "old_path", "new_path")
 _SUMMARIES: Final = ("compaction", "branch_summary")
 _PATCH: Final = b"*** Begin Patch"
 _PATCH_HEADER: Final = re.compile(
@@ -108,7 +84,7 @@ def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
         if event.role == "assistant":
             view = view_of_event(event)
             for call in view.tool_calls if view else ():
-                called_read, called_modified = called_files(call)
+                called_read, called_modified = called_files(call, tools_of(event.format))
                 read.update(called_read)
                 modified.update(called_modified)
         elif event.kind == "branch_summary":
@@ -127,22 +103,23 @@ def _has_messages_above(event: Event, snapshot: Snapshot) -> bool:
     return any(paths.path_of_kinds(snapshot, event.session, event.parent_seq, {"message"}))
 
 
-def called_files(call: ToolCall) -> tuple[list[str], list[str]]:
-    """The paths that one call reads and those that it modifies."""
-    if call.name in READS:
-        return [without_selector(name) for name in _named(call)], []
-    if call.name in MODIFIES:
-        return [], list(_named(call))
-    if call.name in EDITORS:
-        named = [name for name in map(call.argument, _EDITED) if isinstance(name, str) and name]
-        return (named, []) if call.argument("command") == _VIEWS else ([], named)
-    if call.name in PATCHES or _PATCH in call.arguments:
+def called_files(call: ToolCall, tools: Tools) -> tuple[list[str], list[str]]:
+    """Return the paths that one call reads and those that it modifies."""
+    if call.name in tools.reads:
+        return [without_selector(name, tools) for name in _named(call, tools.reads[call.name])], []
+    if call.name in tools.modifies:
+        return [], list(_named(call, tools.modifies[call.name]))
+    if call.name in tools.editors:
+        editor = tools.editors[call.name]
+        named = [name for name in map(call.argument, editor.paths) if isinstance(name, str) and name]
+        return (named, []) if call.argument(editor.command) == editor.views else ([], named)
+    if call.name in tools.patches or _PATCH in call.arguments:
         return [], list(_patched(call))
     return [], []
 
 
-def _named(call: ToolCall) -> Iterator[str]:
-    for argument in PATH_ARGUMENTS:
+def _named(call: ToolCall, arguments: Iterable[str]) -> Iterator[str]:
+    for argument in arguments:
         value = call.argument(argument)
         if isinstance(value, str) and value and SCHEME not in value:
             yield value
@@ -166,9 +143,9 @@ def _texts_in(arguments: Any) -> Iterator[str]:
             pending[:0] = value.values() if isinstance(value, dict) else value
 
 
-def without_selector(name: str) -> str:
+def without_selector(name: str, tools: Tools) -> str:
     """Return the path in a read's argument, without the selector of lines behind it."""
-    return _SELECTOR.sub("", name)
+    return _SELECTOR.sub("", name) if tools.has_selectors else name
 
 
 def claimed_files(event: Event) -> FileSets | None:

@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 from eventstore.event import Event
-from eventstore.formats import view_of
+from eventstore.formats import tools_of, view_of
+from eventstore.formats.base import Tools
 from eventstore.views import Image, Message, Text, Thinking, ToolCall
 from projections.continuation import is_continuation
 from projections.usage import FAILED
@@ -27,14 +28,14 @@ def event_name(event: Event) -> str:
 def summary_line(event: Event) -> str:
     """A few words that tell a person which event this is; not cut to any width."""
     view = view_of(event)
-    return _of_message(view.messages[0]) if view.messages else view.line
+    return _of_message(view.messages[0], tools_of(event.format)) if view.messages else view.line
 
 
-def _of_message(message: Message) -> str:
+def _of_message(message: Message, tools: Tools) -> str:
     if message.shell is not None:
         return f"! {message.shell.command}"
     if message.tool_calls:
-        calls = ", ".join(f"{call.name} {_target(call)}".strip() for call in message.tool_calls)
+        calls = ", ".join(f"{call.name} {_target(call, tools)}".strip() for call in message.tool_calls)
         return f"→ {calls}"
     text = next((block.text for block in message.blocks if isinstance(block, Text) and block.text), "")
     if not text and message.stop_reason in FAILED:
@@ -52,9 +53,9 @@ def _of_message(message: Message) -> str:
     )
 
 
-def _target(call: ToolCall) -> str:
+def _target(call: ToolCall, tools: Tools) -> str:
     """Return the path of a call, or the beginning of its command, which ends between words: paths in it are whole."""
-    path, command = call.argument("path"), call.argument("command")
+    path, command = (next(map(call.argument, names[:1]), None) for names in (tools.paths, tools.scripts))
     if isinstance(path, str) and path:
         return " ".join(path.split())
     found = _BEGINNING.match(" ".join(command.split())) if isinstance(command, str) else None

@@ -8,11 +8,12 @@ from typing import Final
 import msgspec
 
 from eventstore.estimates import fragments
+from eventstore.formats import tools_of
+from eventstore.formats.base import Tools
 from eventstore.records import Shown
 from eventstore.views import Message, ToolCall
 from projections.context.overlay import overlaid
 from projections.context.parts import Fate, Part, view_of_part
-from projections.files import PATH_ARGUMENTS
 from projections.tokens import Counter
 
 
@@ -137,14 +138,16 @@ def is_protected(each: SizedMessage, protected: Sequence[str]) -> bool:
     name = each.message.tool_name or (each.call.name if each.call else "")
     for entry in protected:
         tool, _, beginning = entry.partition(" ")
-        if tool == name and (not beginning or path_of(each.call).startswith(beginning)):
+        if tool == name and (
+            not beginning or path_of(each.call, tools_of(each.part.format)).startswith(beginning)
+        ):
             return True
     return False
 
 
-def path_of(call: ToolCall | None) -> str:
+def path_of(call: ToolCall | None, tools: Tools) -> str:
     """Return the path that a call names, "" for none."""
-    for argument in PATH_ARGUMENTS if call else ():
+    for argument in tools.paths if call else ():
         value = call.argument(argument) if call else None
         if isinstance(value, str) and value:
             return value

@@ -14,12 +14,13 @@ from compaction.rewrites.sized_context import (
     path_of,
     spares_cache,
 )
+from eventstore.formats import tools_of
+from eventstore.formats.base import Tools
 from eventstore.records import Shown
 from eventstore.views import Message, ToolCall
-from projections.files import READS, SCHEME, without_selector
+from projections.files import SCHEME, without_selector
 
 SUPERSEDED = "[Superseded by a newer read of this file]"
-_RANGE_ARGUMENTS = ("offset", "limit")
 _UNCHANGED: Final = re.compile(
     r"(?:wasted call\W+)?file unchanged since (?:your )?last read\b", re.IGNORECASE
 )
@@ -51,7 +52,7 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
         seen: set[tuple[str, str]] = set()
         stale: list[SizedMessage] = []
         for each in reversed(context.results):
-            read = _read(each.message, each.call)
+            read = _read(each.message, each.call, tools_of(each.part.format))
             if read is None or each.is_rewritten or is_protected(each, self.protected):
                 continue
             path, _ = read
@@ -62,19 +63,19 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
         return stale[::-1]
 
 
-def whole_read(result: Message, call: ToolCall | None) -> str | None:
+def whole_read(result: Message, call: ToolCall, tools: Tools) -> str | None:
     """Return the path of a file that the result of a call holds all of, None for any other result."""
-    read = _read(result, call)
+    read = _read(result, call, tools)
     return read[0] if read and not read[1] else None
 
 
-def _read(result: Message, call: ToolCall | None) -> tuple[str, str] | None:
+def _read(result: Message, call: ToolCall | None, tools: Tools) -> tuple[str, str] | None:
     """Return the path and range that a result read ("": the whole file), None if it shows no file."""
-    named = path_of(call)
-    if call is None or call.name not in READS or not named or SCHEME in named:
+    named = path_of(call, tools)
+    if call is None or call.name not in tools.reads or not named or SCHEME in named:
         return None
     if _UNCHANGED.match(result.text):
         return None
-    path = without_selector(named)
-    chosen = [call.argument(name) for name in _RANGE_ARGUMENTS]
-    return path, named[len(path) :] or ("" if chosen == [None, None] else repr(chosen))
+    path = without_selector(named, tools)
+    chosen = [call.argument(name) for name in tools.ranges]
+    return path, named[len(path) :] or ("" if not any(each is not None for each in chosen) else repr(chosen))

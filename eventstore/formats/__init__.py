@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from eventstore.event import Facts
 from eventstore.formats import pi, refold
-from eventstore.formats.base import Format, View
+from eventstore.formats.base import Format, Tools, View
 from eventstore.views import Message, Payload
 
 _FORMATS: Final[tuple[Format, ...]] = (refold.FORMAT, pi.FORMAT)
@@ -35,6 +35,11 @@ def harness(name: str) -> Format:
 def harnesses() -> tuple[Format, ...]:
     """Return the formats of all harnesses, refold's own records left out."""
     return tuple(each for each in _FORMATS if each is not refold.FORMAT)
+
+
+def tools_of(version: str) -> Tools:
+    """Return the tools of the harness that has records of this name."""
+    return format_of(version).tools
 
 
 PROMPT_KINDS: Final = frozenset[str]().union(*(each.prompt_kinds for each in _FORMATS))

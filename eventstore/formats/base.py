@@ -18,23 +18,38 @@ CONTINUES: Final = "compaction_continue"
 """The mark of messages that go on after a compaction: in their metadata, or as the type of an extension's message."""
 
 
+class Editor(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that views or changes files: by the value of `command` it only `views`, and `paths` name the files."""
+
+    command: str
+    views: str
+    paths: tuple[str, ...]
+
+
 class Tools(msgspec.Struct, frozen=True, kw_only=True):
     """The tools of a harness, as data: which of them do what, and which argument says to what.
 
-    `reads` and `modifies` map a tool to the arguments that may name its file, in order. `editors` map a tool to the
-    argument that says whether it only views. `patches` map a tool to the argument that holds the patch ("": any),
-    `shells` to the argument that holds the command, `subagents` to the one that holds the prompt. `protected` are
-    tools whose results rewrites leave alone. `has_selectors`: a path that is read may end in a selector of lines.
+    `reads` and `modifies` map a tool to the arguments that may name its file, in order, `shells` to those that may hold
+    the script. The arguments of `patches` hold patches, the newest call of one of `plans` holds the current plan. In
+    calls of any tool, `paths` are the arguments that may name a file or an address, `scripts` those that may hold a
+    command, in order; `ranges` those that choose lines of a file. `has_selectors`: a path that is read may end in a
+    selector of lines.
     """
 
     reads: Mapping[str, tuple[str, ...]]
     modifies: Mapping[str, tuple[str, ...]]
-    editors: Mapping[str, str] = {}
-    patches: Mapping[str, str] = {}
-    shells: Mapping[str, str] = {}
-    subagents: Mapping[str, str] = {}
-    protected: frozenset[str] = frozenset()
+    editors: Mapping[str, Editor] = {}
+    patches: frozenset[str] = frozenset()
+    shells: Mapping[str, tuple[str, ...]] = {}
+    plans: frozenset[str] = frozenset()
+    paths: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+    ranges: tuple[str, ...] = ()
     has_selectors: bool = False
+
+
+NO_TOOLS: Final = Tools(reads={}, modifies={})
+"""The tools of messages that hold no calls."""
 
 
 class FilesClaimed(msgspec.Struct, frozen=True, kw_only=True):

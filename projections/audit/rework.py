@@ -105,7 +105,7 @@ def _calls_of(holding: Holding) -> list[Made]:
 
 
 def _made(holding: Holding, call: ToolCall) -> Made:
-    read, modified = called_files(call)
+    read, modified = called_files(call, holding.tools)
     return Made(by=holding, call=call, key=_key(call), read=tuple(read), modified=tuple(modified))
 
 

@@ -12,7 +12,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of_event
+from eventstore.formats import tools_of, view_of_event
+from eventstore.formats.base import NO_TOOLS, Tools
 from eventstore.views import Message, Text, Thinking, ToolCall
 from projections.context.parts import Part, view_of_part
 from projections.files import called_files
@@ -160,14 +161,8 @@ def _things(mention: Mention) -> _Named:
 
 T = TypeVar("T")
 
-SHELLS: Final = frozenset(
-    {"bash", "Bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute"}
-)
-"""Tools that run the shell script in their command argument, as harnesses call them."""
-
 _CONTEXTS: Final = 4
 """Contexts that are remembered as a whole."""
-_SCRIPT_ARGUMENTS: Final = ("command", "cmd")
 
 
 # Nothing that it holds leads back to it, and a session has thousands: the collector need not look at them.
@@ -178,7 +173,7 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     results, shell command and output. `named` are the distinct things that they name, in order of
     appearance, with the files that calls touch and the commands that shells were given; `said` are those
     that stand outside of thinking. `answers` is the id of the call that it is the result of, "" for none. `is_error`: a
-    result marked as one, or a shell command that failed.
+    result marked as one, or a shell command that failed. `tools` are those of its harness.
     """
 
     seq: int
@@ -192,6 +187,7 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     modified: tuple[str, ...]
     answers: str
     is_error: bool
+    tools: Tools
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -214,7 +210,7 @@ class Holdings:
     def of_part(self, part: Part) -> Holding:
         """What a message of a context holds, as the context shows it."""
         held = self._held.get((part.seq, part.raw))
-        return held or self._keep(part.seq, part.raw, part.id, view_of_part(part))
+        return held or self._keep(part.seq, part.raw, part.id, view_of_part(part), tools_of(part.format))
 
     def of_parts(self, parts: Sequence[Part]) -> Sequence[Holding]:
         """What the messages of a context hold, in order."""
@@ -238,7 +234,9 @@ class Holdings:
         if held is not None:
             return held
         message = view_of_event(event)
-        return self._keep(event.seq, raw, event.id, message) if message else None
+        if message is None:
+            return None
+        return self._keep(event.seq, raw, event.id, message, tools_of(event.format))
 
     def once(self, make: Callable[[Holding], T], held: Holding) -> T:
         """What follows from one of these holdings alone, made once."""
@@ -248,15 +246,17 @@ class Holdings:
         made: T = self._derived[key]
         return made
 
-    def _keep(self, seq: int, raw: bytes, event_id: str, message: Message) -> Holding:
-        held = self._held[seq, raw] = holding(seq, event_id, message, self._lines)
+    def _keep(self, seq: int, raw: bytes, event_id: str, message: Message, tools: Tools) -> Holding:
+        held = self._held[seq, raw] = holding(seq, event_id, message, tools, self._lines)
         return held
 
 
-def holding(seq: int, event_id: str, message: Message, lines: Lines | None = None) -> Holding:
+def holding(
+    seq: int, event_id: str, message: Message, tools: Tools = NO_TOOLS, lines: Lines | None = None
+) -> Holding:
     """What a message holds. A shell command that its harness keeps from the model holds nothing.
 
-    `lines` are those that were looked at in other messages of its session.
+    `tools` are its harness's, `lines` those that were looked at in other messages of its session.
     """
     lines = Lines() if lines is None else lines
     thoughts, texts, calls = list[str](), list[str](), message.tool_calls
@@ -272,8 +272,8 @@ def holding(seq: int, event_id: str, message: Message, lines: Lines | None = Non
             texts.append(block.text)
         elif isinstance(block, ToolCall):
             texts += _strings(block.decoded)
-            ran += _commands(block)
-    files = [called_files(call) for call in calls]
+            ran += _commands(block, tools)
+    files = [called_files(call, tools) for call in calls]
     read = tuple(dict.fromkeys(path for paths, _ in files for path in paths))
     modified = tuple(dict.fromkeys(path for _, paths in files for path in paths))
     said = lines.named(texts)
@@ -292,16 +292,18 @@ def holding(seq: int, event_id: str, message: Message, lines: Lines | None = Non
         modified=modified,
         answers=message.tool_call_id if message.role == "toolResult" else "",
         is_error=message.is_error or bool(shell and shell.exit_code),
+        tools=tools,
     )
 
 
-def commands_of(call: ToolCall) -> tuple[str, ...]:
-    """The distinct commands that a call gives a shell, in order."""
-    return tuple(dict.fromkeys(filter(None, _commands(call))))
+def commands_of(call: ToolCall, tools: Tools) -> tuple[str, ...]:
+    """Return the distinct commands that a call gives a shell, in order."""
+    return tuple(dict.fromkeys(filter(None, _commands(call, tools))))
 
 
-def _commands(call: ToolCall) -> list[str]:
-    return commands(_script(call.decoded)) if call.name in SHELLS else []
+def _commands(call: ToolCall, tools: Tools) -> list[str]:
+    names = tools.shells.get(call.name)
+    return commands(_script(call.decoded, names)) if names else []
 
 
 def _in_order(
@@ -328,10 +330,10 @@ def _strings(value: Any) -> Iterator[str]:
             pending += reversed(item)
 
 
-def _script(arguments: Any) -> str:
+def _script(arguments: Any, names: Sequence[str]) -> str:
     """The script in a shell call's arguments: a text, or words, of which `bash -lc` and the like have it last."""
     given = arguments if isinstance(arguments, dict) else {}
-    script = next((given[name] for name in _SCRIPT_ARGUMENTS if name in given), "")
+    script = next((given[name] for name in names if name in given), "")
     if not isinstance(script, list):
         return script if isinstance(script, str) else ""
     words = [word for word in script if isinstance(word, str)]

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from eventstore.files.importing import import_file
+from eventstore.formats.pi.tools import TOOLS
 from eventstore.records import BranchSummary, Compaction, CustomMessage, FileOperations, LeafMoved
 from eventstore.views import ToolCall
 from projections.context.cursor import ROOT
@@ -40,7 +41,7 @@ PATCH = """*** Begin Patch
 
 
 def called(tool, **arguments):
-    return called_files(ToolCall("c1", tool, msgspec.json.encode(arguments)))
+    return called_files(ToolCall("c1", tool, msgspec.json.encode(arguments)), TOOLS)
 
 
 def operations(read=(), modified=()):
@@ -65,11 +66,11 @@ def test_an_editor_reads_what_it_views_and_modifies_all_else(tool):
 
 def test_a_patch_that_is_all_of_a_calls_arguments_modifies():
     call = ToolCall("c1", "apply_patch", msgspec.json.encode(PATCH))
-    assert called_files(call)[1] == ["new.py", "old name.py", "moved.py", "gone.py"]
+    assert called_files(call, TOOLS)[1] == ["new.py", "old name.py", "moved.py", "gone.py"]
 
 
 def test_a_patch_that_is_no_json_modifies():
-    assert called_files(ToolCall("c1", "apply_patch", PATCH.encode()))[1][:1] == ["new.py"]
+    assert called_files(ToolCall("c1", "apply_patch", PATCH.encode()), TOOLS)[1][:1] == ["new.py"]
 
 
 def test_a_patch_that_is_handed_to_a_shell_modifies():
@@ -171,7 +172,7 @@ def test_a_patch_of_a_path_with_a_scheme_modifies_no_file():
 
 @pytest.mark.parametrize("arguments", [b"[]", b"null", b"{", b'"a.py"'])
 def test_arguments_that_are_no_object_touch_nothing(arguments):
-    assert called_files(ToolCall("c1", "read", arguments)) == ([], [])
+    assert called_files(ToolCall("c1", "read", arguments), TOOLS) == ([], [])
 
 
 def test_what_was_read_and_modified_is_listed_as_modified(story):

@@ -36,6 +36,7 @@ from compaction.summarizers.facts.lines import (
     told_root,
 )
 from compaction.summarizers.facts.talk import Run, counted, ranked, runs
+from eventstore.formats import tools_of
 from eventstore.javascript import utf8_length
 from eventstore.views import Message, Text
 from projections.context.parts import Part, view_of_part
@@ -65,7 +66,7 @@ def read(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator[Read]:
         view = view_of_part(part)
         if part.continues and view.text == WORD:
             continue
-        yield Read(view, holding(part.seq, part.id, view, lines))
+        yield Read(view, holding(part.seq, part.id, view, tools_of(part.format), lines))
 
 
 _NAMES: Final = (Kind.SYMBOL, Kind.URL, Kind.IDENTIFIER)

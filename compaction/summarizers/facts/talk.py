@@ -75,7 +75,7 @@ def _of_calls(view: Message, held: Holding, results: Mapping[str, tuple[Message,
     """Return the commands of an answer's calls, with their results by the ids of the calls."""
     for call in view.tool_calls:
         # What a message holds of all its calls is what its only one holds.
-        made = _commands(held) if len(view.tool_calls) == 1 else commands_of(call)
+        made = _commands(held) if len(view.tool_calls) == 1 else commands_of(call, held.tools)
         result = results.get(call.id)
         for command in made:
             yield Run(command, _failure(*result) if result else None)

@@ -10,11 +10,12 @@ from typing import Final
 import msgspec
 
 from eventstore.event import Event, Facts, NewEvent
-from eventstore.formats.base import Certainty, Export, Format, Tools, View
+from eventstore.formats.base import Certainty, Export, Format, View
 from eventstore.formats.pi.entry import entry_of, facts_of
 from eventstore.formats.pi.export import export_file, is_exported, losses
 from eventstore.formats.pi.message import message_view, payloads
 from eventstore.formats.pi.session_file import PiFile
+from eventstore.formats.pi.tools import TOOLS
 from eventstore.formats.pi.view import continues, view
 from eventstore.formats.source import Contents, Growth, Place, Source
 from eventstore.log import Snapshot
@@ -28,7 +29,7 @@ class PiFormat(Format):
 
     name: str = "pi"
     versions: tuple[str, ...] = ("pi/1", "pi/2", "pi/3")
-    tools = Tools(reads={}, modifies={})
+    tools = TOOLS
     prompt_kinds = frozenset({"session_init"})
     places: tuple[Place, ...] = (
         Place(

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from eventstore.files.importing import import_file
 from eventstore.formats import view_of_message
+from eventstore.formats.pi.tools import TOOLS
 from eventstore.memory import MemoryLog
 from eventstore.records import Label, Rewrite, Shown
 from eventstore.views import Message, ToolCall
@@ -22,7 +23,7 @@ from tests.support.talk import assistant, call, image, result, shell, text, thin
 
 
 def held(message):
-    return holding(1, "e1", view_of_message(json.dumps(message).encode(), "pi/3"))
+    return holding(1, "e1", view_of_message(json.dumps(message).encode(), "pi/3"), TOOLS)
 
 
 def test_a_messages_texts_are_its_blocks_each_by_itself():
@@ -107,8 +108,8 @@ def test_the_command_argument_of_another_tool_is_no_command():
 
 def test_commands_of_one_call_are_told_apart_from_those_of_others():
     one = ToolCall("c1", "bash", b'{"command":"make && make && pytest -q"}')
-    assert commands_of(one) == ("make", "pytest -q")
-    assert commands_of(ToolCall("c2", "editor", b'{"command":"make"}')) == ()
+    assert commands_of(one, TOOLS) == ("make", "pytest -q")
+    assert commands_of(ToolCall("c2", "editor", b'{"command":"make"}'), TOOLS) == ()
 
 
 def test_a_command_that_the_person_ran_counts():
