@@ -8,8 +8,10 @@ from cli.demo.player import play
 from cli.views.model import Page
 from cli.views.page.build import build_page
 from cli.views.page.material import Material
+from eventstore import EventLog
 from eventstore.memory import MemoryLog
 from tests.cli.report.reading import material_of
+from tests.support.talk import Story
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +25,9 @@ def demo() -> Material:
 def demo_page(demo: Material) -> Page:
     """The demo session's page."""
     return build_page(demo)
+
+
+@pytest.fixture
+def story(store: EventLog) -> Story:
+    """A session that nothing has happened in yet."""
+    return Story(store)

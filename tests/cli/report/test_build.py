@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from cli.views.model import Page
 from cli.views.page.build import build_page
 from cli.views.page.material import Material
@@ -12,11 +10,6 @@ from eventstore.records import SessionInfo
 from tests.cli.report.reading import material_of
 from tests.support.pi_files import bring, header, said
 from tests.support.talk import Story, user
-
-
-@pytest.fixture
-def story(store: EventLog) -> Story:
-    return Story(store)
 
 
 def page(story: Story, **where: Any) -> Page:

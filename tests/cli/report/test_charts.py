@@ -1,18 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from cli.views.page.charts import context_chart, cost_chart
 from cli.views.page.material import Material
-from eventstore import EventLog
 from projections.context.cursor import ROOT
 from tests.cli.report.reading import material_of
 from tests.support.talk import Story, assistant, user
-
-
-@pytest.fixture
-def story(store: EventLog) -> Story:
-    return Story(store)
 
 
 def test_the_context_is_told_after_every_entry(story: Story) -> None:

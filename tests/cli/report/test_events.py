@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from cli.views.model import EventView
 from cli.views.page.lines import GROUP, event_groups
 from cli.views.page.material import outcomes
@@ -14,11 +12,6 @@ from eventstore import EventLog
 from eventstore.records import Label, ModelChange
 from tests.cli.report.reading import lines_in, material_of, target
 from tests.support.talk import Story, assistant, call, user
-
-
-@pytest.fixture
-def story(store: EventLog) -> Story:
-    return Story(store)
 
 
 def listed(

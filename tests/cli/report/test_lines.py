@@ -4,14 +4,8 @@ import pytest
 from msgspec import Raw
 
 from cli.views.page.lines import Line, lines_of
-from eventstore import EventLog
 from eventstore.records import Custom, CustomMessage, MessageRecord, Record, SessionInfo
 from tests.support.talk import Story, user
-
-
-@pytest.fixture
-def story(store: EventLog) -> Story:
-    return Story(store)
 
 
 def test_a_message_is_called_by_its_role(story: Story) -> None:

@@ -3,23 +3,16 @@ from __future__ import annotations
 import re
 
 import msgspec
-import pytest
 
 from cli.views.model import audit_view
 from cli.views.page.build import sections_of
 from cli.views.page.charts import Place, places
 from cli.views.page.material import Material
 from compaction import move_to, record_compaction
-from eventstore import EventLog
 from eventstore.records import ModelChange
 from tests.cli.report.reading import lines_in, material_of, target
 from tests.support.measured import future_use, loss
 from tests.support.talk import Story, assistant, user
-
-
-@pytest.fixture
-def story(store: EventLog) -> Story:
-    return Story(store)
 
 
 def marked(material: Material) -> list[Place]:

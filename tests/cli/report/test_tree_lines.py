@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from cli.views.model import TreeLine
 from cli.views.page.lines import tree_lines
 from compaction import move_to
@@ -11,11 +9,6 @@ from eventstore import EventLog
 from eventstore.records import Label
 from tests.cli.report.reading import lines_in, material_of, target
 from tests.support.talk import PiSession, Story, assistant, result, user
-
-
-@pytest.fixture
-def story(store: EventLog) -> Story:
-    return Story(store)
 
 
 def drawn(story: Story, **where: str) -> list[TreeLine]:
