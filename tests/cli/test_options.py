@@ -1,12 +1,17 @@
+"""Texts and tools from the files that options name."""
+
 from __future__ import annotations
 
 import json
+from io import BytesIO
 
 import click
 import pytest
 
 from cli.main import COMMANDS
 from cli.main import refold as group
+from cli.options import tools_of
+from eventstore.errors import BadInputError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 
@@ -98,3 +103,21 @@ def test_as_of_zero_a_session_is_empty(told: Refold, name: str) -> None:
     found = told(name, SESSION, "--as-of", "0", "--json").json
     assert found.get("leaf") is None
     assert not any(found.get(each) for each in ("nodes", "messages", "moments", "readFiles", "modifiedFiles"))
+
+
+def file(content: bytes) -> BytesIO:
+    given = BytesIO(content)
+    given.name = "tools.json"
+    return given
+
+
+def test_definitions_come_as_they_are_written() -> None:
+    written = b'[ {"name": "bash", "input_schema": {}} ]'
+    assert tools_of(file(written)) == written
+
+
+@pytest.mark.parametrize("content", [b"{}", b'["bash"]', b"[{}]", b"3", b"[{"])
+def test_what_is_no_list_of_tools_is_told_with_its_file(content: bytes) -> None:
+    with pytest.raises(BadInputError) as info:
+        tools_of(file(content))
+    assert info.value.source == "tools.json"

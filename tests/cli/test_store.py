@@ -1,3 +1,5 @@
+"""TODO."""
+
 from __future__ import annotations
 
 import re
@@ -6,7 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from cli.store import begin_with, generation_of, newest_generation, short_names
 from eventstore.errors import AmbiguousError, BadInputError, NotFoundError
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import SESSION, tale
@@ -262,3 +267,97 @@ def test_a_store_that_this_process_has_open_is_told_as_such(told: Refold) -> Non
     )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert done.stderr.startswith(f"refold: {told.store}: ")
+
+
+UUID = "0199aaaa-0000-7000-8000-000000000001"
+NEXT_UUID = "0199aaaa-0001-7000-8000-000000000001"
+
+
+def test_the_name_of_a_later_generation_ends_in_its_number() -> None:
+    assert generation_of("s~12") == ("s", 12)
+    assert [generation_of(name) for name in ("s", "s~", "s~02", "~2")] == [
+        ("s", 1),
+        ("s~", 1),
+        ("s~02", 1),
+        ("~2", 1),
+    ]
+
+
+def test_of_names_the_tenth_generation_is_newer_than_the_ninth() -> None:
+    assert newest_generation(["s~9", "s", "s~10"]) == "s~10"
+
+
+def test_names_of_several_sessions_have_no_newest_generation() -> None:
+    assert newest_generation(["s~2", "t"]) is None
+    assert newest_generation([]) is None
+
+
+def test_a_beginning_with_a_number_stands_for_that_generation() -> None:
+    names = [UUID, f"{UUID}~2", NEXT_UUID]
+    assert begin_with("0199aaaa-0000~1", names) == [UUID]
+    assert begin_with("0199~2", names) == [f"{UUID}~2"]
+    assert begin_with("0199aaaa-0000", names) == [UUID, f"{UUID}~2"]
+
+
+def test_long_names_are_shown_by_a_beginning_that_no_other_has() -> None:
+    names = [UUID, NEXT_UUID, "demo-rate-limiter"]
+    assert list(short_names(names).values()) == ["0199aaaa-0000", "0199aaaa-0001", "demo-rate-limiter"]
+
+
+def test_generations_of_a_session_are_shown_by_one_beginning_and_their_numbers() -> None:
+    assert list(short_names([UUID, f"{UUID}~2"]).values()) == ["0199aaaa-0000~1", "0199aaaa-0000~2"]
+    assert short_names(["demo", "demo~2", f"{NEXT_UUID}~2"]) == {
+        "demo": "demo",
+        "demo~2": "demo~2",
+        f"{NEXT_UUID}~2": "0199aaaa-0001~2",
+    }
+
+
+def test_names_that_begin_alike_for_long_stay_whole() -> None:
+    names = [UUID, f"{UUID}-again"]
+    assert list(short_names(names).values()) == names
+
+
+@given(st.sets(st.text("ab-~2", min_size=1, max_size=40), max_size=20))
+def test_what_is_shown_of_a_name_stands_for_it_alone(names: set[str]) -> None:
+    for whole, shown in short_names(sorted(names)).items():
+        assert shown == whole or begin_with(shown, sorted(names)) == [whole]
+
+
+LARGE = header() + b"".join(said("word " * 2000, f"e{number}", None) for number in range(600))
+
+
+@pytest.fixture
+def large(refold: Refold, tmp_path: Path) -> Refold:
+    (tmp_path / "large.jsonl").write_bytes(LARGE)
+    return refold
+
+
+def test_on_a_terminal_a_large_file_is_imported_under_a_bar(large: Refold) -> None:
+    assert "importing large.jsonl" in large.on_terminal("import", "large.jsonl")
+
+
+def test_off_a_terminal_there_is_no_bar(large: Refold) -> None:
+    assert large.program("import", "large.jsonl").errors == ""
+
+
+def test_a_small_file_is_worth_no_bar(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "small.jsonl").write_bytes(header() + said("hello", "e1", None))
+    assert "importing" not in refold.on_terminal("import", "small.jsonl")
+
+
+def test_a_file_that_holds_less_than_the_store_has_of_its_session_is_told(
+    refold: Refold, tmp_path: Path
+) -> None:
+    longer = header() + said("hello", "e1", None) + said("again", "e2", "e1")
+    (tmp_path / "longer.jsonl").write_bytes(longer)
+    (tmp_path / "shorter.jsonl").write_bytes(header() + said("hello", "e1", None))
+    assert refold("audit", "longer.jsonl").errors == ""
+    told = refold("audit", "shorter.jsonl")
+    (note,) = told.notes
+    assert [each in note for each in ("shorter.jsonl: ", " 1 of the 2 ")] == [True, True]
+    assert "2 entries" in told.out
+
+
+def test_a_file_that_is_only_named_is_imported_under_a_bar_too(large: Refold) -> None:
+    assert "importing large.jsonl" in large.on_terminal("audit", "large.jsonl")

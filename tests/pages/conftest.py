@@ -16,7 +16,7 @@ from cli.views.page.html import page_bytes
 from eventstore import EventLog, open_store
 from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
-from tests.cli.report.reading import material_of
+from tests.cli.views.page.reading import material_of
 from tests.pages.browsing import Visit, visit
 from tests.pages.hostile import PAYLOADS, hostile
 

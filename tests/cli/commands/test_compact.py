@@ -11,7 +11,7 @@ from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.hostile import hostile
 from tests.cli.long_talk import NEVER, SESSION, long_talk
 from tests.cli.running import Refold
-from tests.cli.test_harmless import COMMANDING, PROGRESS
+from tests.cli.test_terminal import COMMANDING, PROGRESS
 from tests.support.local_http import LocalServer, answers
 from tests.support.messages_api import MessagesApi, complete, errs, says
 from tests.support.talk import PiSession, assistant, call, result, user

@@ -1,14 +1,23 @@
+"""A body on stdout, its repairs on stderr, and nothing to send where the API would refuse it."""
+
 from __future__ import annotations
 
+import inspect
 import json
+import re
+from pathlib import Path
 
 import click
 import pytest
 
+from eventstore.errors import BadInputError
+from projections.requests import validator_named
+from projections.requests.anthropic.renderer import render
 from tests.cli.running import Refold
 from tests.cli.tale import ENTRIES, SESSION, tale
 from tests.support import reference_pi
 from tests.support.pi_files import line
+from tests.support.talk import assistant, call, user
 
 RECORDS = [json.loads(record) for record in tale().splitlines()[1:]]
 
@@ -143,3 +152,202 @@ def test_a_long_line_is_cut_with_a_sign_and_keeps_the_end_of_a_path(refold: Refo
     refold("append", "s", stdin=line(message))
     shown = refold("context", "s").lines[1]
     assert (shown.startswith("Read …/parser.py word "), shown[-1]) == (True, "…")
+
+
+MESSAGES = [
+    ["compactionSummary", "c1", "#12", "5", "The parser is fixed."],
+    ["user", "u2", "#7", "4", "Now the tests."],
+    ["assistant", "a3", "#8", "12", '→ read {"path":"tests/test_parser.py"}', "They pass."],
+    ["branchSummary", "s1", "#11", "6", "Expressions are worse."],
+    ["user", "u3", "#13", "2", "Thanks!"],
+    ["assistant", "a4", "#14", "4", "You are welcome."],
+]
+
+
+def test_a_context_is_shown_message_by_message_with_totals_at_the_end(told: Refold) -> None:
+    *messages, totals = told("context", SESSION).out.rstrip("\n").split("\n\n")
+    shown = [message.split("\n") for message in messages]
+    assert [[*heading.split()[1:5], *text] for heading, *text in shown] == MESSAGES
+    assert re.findall(r"#?\d+|\w+/\w+", totals) == ["6", "33", "utf16/4", "1", "#17", "p/m"]
+
+
+def test_a_long_message_is_shown_by_its_beginning_and_says_how_much_is_left_out(refold: Refold) -> None:
+    said = {"type": "message", "message": {"role": "user", "content": "\n".join(map(str, range(100)))}}
+    refold("append", "s", stdin=line(said))
+    *shown, left_out = refold("context", "s").lines[1:8]
+    assert (shown, left_out.split()[:2]) == (["0", "1", "2", "3", "4", "5"], ["…", "94"])
+
+
+def test_in_full_a_message_is_whole(refold: Refold) -> None:
+    words = "\n".join(["x" * 900, *map(str, range(100))])
+    refold("append", "s", stdin=line({"type": "message", "message": {"role": "user", "content": words}}))
+    assert words in refold("context", "s", "--full").out
+
+
+def test_a_model_that_no_message_names_is_none(refold: Refold) -> None:
+    refold("append", "s", stdin=line({"type": "message", "message": {"role": "assistant", "content": "hi"}}))
+    assert "model none" in refold("context", "s").lines[-1]
+
+
+def test_a_rewritten_message_says_so(refold: Refold) -> None:
+    shown = {"type": "rewrite", "reason": "prune", "targets": [{"target": "e1", "shown": "short"}]}
+    words = {"type": "message", "id": "e1", "message": {"role": "user", "content": "long " * 40}}
+    refold("append", "s", stdin=line(words) + line(shown))
+    heading, text = refold("context", "s").lines[:2]
+    assert (heading.split()[1:5], heading.split()[-1], text) == (
+        ["user", "e1", "#1", "2"],
+        "rewritten",
+        "short",
+    )
+
+
+def test_the_context_at_the_root_is_empty_and_says_where_it_stands(told: Refold) -> None:
+    (totals,) = told("context", SESSION, "--leaf", "root").lines
+    assert re.findall(r"#?\d+", totals) == ["0", "0", "16", "4", "#17"]
+
+
+def test_what_goes_on_after_a_compaction_stands_and_is_marked(refold: Refold) -> None:
+    said = {"type": "message", "id": "e1", "message": {"role": "user", "content": "continue"}}
+    refold("append", "s", stdin=line({**said, "metadata": {"compaction_continue": True}}))
+    heading, text = refold("context", "s").lines[:2]
+    assert (heading.split()[-1], text) == ("injected", "continue")
+
+
+ASKED = ("context", SESSION, "--format", "anthropic")
+
+
+def test_the_body_is_one_line_on_stdout(told: Refold) -> None:
+    outcome = told(*ASKED)
+    assert (outcome.raw.count(b"\n"), outcome.raw[-1:]) == (1, b"\n")
+    assert list(outcome.json) == ["model", "max_tokens", "messages"]
+    assert (outcome.json["model"], outcome.json["max_tokens"]) == ("m", 8192)
+
+
+def test_the_body_says_what_the_model_is_sent(told: Refold) -> None:
+    messages = told(*ASKED).json["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "user", "assistant"]
+    assert messages[3]["content"] == [{"type": "text", "text": "You are welcome."}]
+
+
+@pytest.mark.parametrize("leaf", ENTRIES[1:])
+def test_the_api_takes_the_body_at_every_leaf_that_has_a_model(told: Refold, leaf: str) -> None:
+    assert validator_named("anthropic")(told(*ASKED, "--leaf", leaf).raw) == []
+
+
+def test_a_repair_is_a_note_on_stderr(told: Refold) -> None:
+    for options, event in (((), "a3"), (("--leaf", "a2"), "a2")):
+        (note,) = told(*ASKED, *options).notes
+        assert (f" {event}: " in note, "(missing-result)" in note) == (True, True)
+
+
+def test_repairs_by_one_rule_are_one_note_and_in_full_a_note_each(refold: Refold) -> None:
+    calls = [call("read", f"k{number}", path="x") for number in range(3)]
+    refold("append", "s", stdin=line({"type": "message", "id": "a", "message": assistant(*calls, model="m")}))
+    in_short = refold("context", "s", "--format", "anthropic").notes
+    (short,) = (each for each in in_short if "(missing-result)" in each)
+    assert ("(k0)" in short, " 2 more " in short, "(k1)" in short) == (True, True, False)
+    in_full = refold("context", "s", "--format", "anthropic", "--full").notes
+    missing = [each for each in in_full if "(missing-result)" in each]
+    assert [f"(k{number})" in each for number, each in enumerate(missing)] == [True] * 3
+
+
+def test_json_is_body_repairs_and_violations(told: Refold) -> None:
+    outcome = told(*ASKED, "--json")
+    (repair,) = outcome.json["repairs"]
+    assert (repair["rule"], repair["event"], "(k4)" in repair["action"]) == ("missing-result", "a3", True)
+    assert (outcome.json["body"], outcome.json["violations"]) == (told(*ASKED).json, [])
+    assert outcome.errors == ""
+
+
+def test_what_the_api_would_refuse_is_an_error_and_no_body(told: Refold) -> None:
+    outcome = told(*ASKED, "--leaf", "u1", code=1)
+    assert outcome.raw == b""
+    assert (outcome.errors.count("\n"), "--model" in outcome.errors) == (1, True)
+
+
+def test_a_leaf_at_which_nothing_was_said_is_an_error(told: Refold) -> None:
+    outcome = told(*ASKED, "--leaf", "root", "--model", "claude", code=1)
+    assert (outcome.raw, outcome.errors.count("\n"), "--leaf" in outcome.errors) == (b"", 1, True)
+
+
+def test_json_tells_of_violations_and_the_exit_code_is_1(told: Refold) -> None:
+    outcome = told(*ASKED, "--leaf", "u1", "--json", code=1)
+    (violation,) = outcome.json["violations"]
+    assert (violation["rule"], violation["path"]) == ("model", "model")
+    assert outcome.json["body"]["model"] == ""
+
+
+def test_model_and_limit_can_be_given(told: Refold) -> None:
+    body = told(*ASKED, "--leaf", "u1", "--model", "claude-x", "--max-tokens", "100").json
+    assert (body["model"], body["max_tokens"]) == ("claude-x", 100)
+
+
+def test_the_limit_is_by_default_the_renderers(told: Refold) -> None:
+    default = inspect.signature(render).parameters["max_tokens"].default
+    assert told(*ASKED).json["max_tokens"] == default
+
+
+def test_system_prompt_and_tools_come_from_files(told: Refold, tmp_path: Path) -> None:
+    tools = [{"name": "read", "input_schema": {"type": "object"}}]
+    (tmp_path / "system.md").write_text("Be brief. é\n", "utf-8")
+    (tmp_path / "tools.json").write_text(json.dumps(tools), "utf-8")
+    body = told(*ASKED, "--system", "system.md", "--tools", "tools.json").json
+    assert (body["system"], body["tools"]) == ("Be brief. é\n", tools)
+
+
+def test_a_system_prompt_can_come_from_standard_input(told: Refold) -> None:
+    assert told(*ASKED, "--system", "-", stdin="Be brief.").json["system"] == "Be brief."
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "source"), [("--system", b"\xff", "given"), ("--tools", b"{", "tools")]
+)
+def test_files_that_cannot_be_sent_are_an_error(
+    refold: Refold, tmp_path: Path, option: str, content: bytes, source: str
+) -> None:
+    refold("append", "s", stdin=line({"type": "message", "message": user("hi")}))
+    (tmp_path / "given").write_bytes(content)
+    asking = ("context", "s", "--format", "anthropic", "--model", "m", option, "given")
+    assert refold.refused(BadInputError, *asking).source == source
+
+
+@pytest.mark.parametrize("content", [b'[{"name":"x"}]', b'[{"name":"a b"}]'])
+def test_tools_that_the_api_would_refuse_are_an_error(refold: Refold, tmp_path: Path, content: bytes) -> None:
+    refold("append", "s", stdin=line({"type": "message", "message": user("hi")}))
+    (tmp_path / "given").write_bytes(content)
+    asking = ("context", "s", "--format", "anthropic", "--model", "m", "--tools", "given")
+    assert refold(*asking, code=1).errors.count("\n") == 1
+    assert [each["path"] for each in refold(*asking, "--json", code=1).json["violations"]] == ["tools[0]"]
+
+
+WRONG = [
+    ("--system", "gone"),
+    ("--tools", "gone"),
+    ("--max-tokens", "0"),
+    ("--cache-breakpoints", "5"),
+    ("--cache-breakpoints", "-1"),
+]
+
+
+def test_files_that_are_not_there_and_limits_beyond_the_apis_are_wrong_usage(told: Refold) -> None:
+    for option, value in WRONG:
+        error = told.refused(click.BadParameter, *ASKED, option, value, code=2)
+        assert error.param is not None
+        assert error.param.opts == [option]
+
+
+def test_cache_breakpoints_are_set_where_they_are_asked_for(told: Refold) -> None:
+    assert b"cache_control" not in told(*ASKED).raw
+    assert told(*ASKED, "--cache-breakpoints", "2").raw.count(b'"cache_control":{"type":"ephemeral"}') == 2
+
+
+def test_a_leaf_as_of_an_event_is_rendered_as_it_was(told: Refold) -> None:
+    assert told(*ASKED, "--as-of", "2").raw == told(*ASKED, "--leaf", "a1").raw
+
+
+def test_what_a_session_holds_is_shown_in_notes_and_not_obeyed(refold: Refold) -> None:
+    wild = assistant(call("bash", "\x1b[2J|" * 3), model="m")
+    refold("append", "s", stdin=line({"type": "message", "message": wild}))
+    errors = refold("context", "s", "--format", "anthropic", "--full").errors
+    assert "\x1b" not in errors
+    assert errors.count("\n") == errors.count("refold: note: ") == 3

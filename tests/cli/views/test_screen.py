@@ -1,14 +1,29 @@
+"""TODO."""
+
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from msgspec import structs
 from rich.console import Console
 
+from cli.views.model import SessionRow as Row
 from cli.views.model import audit_view
-from cli.views.screen import GONE, LOSSES, REMARKS, ROWS, print_screen
+from cli.views.screen import (
+    GONE,
+    LOSSES,
+    REMARKS,
+    ROWS,
+    generations_line,
+    print_glance,
+    print_screen,
+    sessions_table,
+)
+from projections.audit.cost import SessionCost
 from projections.audit.session import Audit
 from projections.audit.summary_text import Sections
-from tests.cli.audit_view.printing import figures, printed
+from tests.cli.views.printing import figures, printed
 from tests.support.measured import (
     NO_COST,
     NO_REGRET,
@@ -22,7 +37,47 @@ from tests.support.measured import (
     recall,
     rewrite,
     size,
+    spent,
 )
+
+
+def test_a_session_is_told_in_a_few_lines() -> None:
+    seen = audit(compaction(1), branch_summary(2), branch_summary(3), cost=spent(9, 1.5, 1.25))
+    session, title, *counts = printed(print_glance, seen)
+    assert (session, title) == ("s", "A title")
+    assert figures(*counts) == [["99", "1", "2", "0"], ["5", "1,234", "16", "4"], ["9", "$1.50", "$1.25"]]
+
+
+def test_exact_counts_and_notes_of_counters_are_told() -> None:
+    exact = printed(print_glance, audit(counter="o200k", exact=True, estimate=False))[3]
+    estimate = printed(print_glance, audit(counter="bytes/4", note="no vocabulary"))[3]
+    assert ["estimate" in line for line in (exact, estimate)] == [False, True]
+    assert [" o200k" in exact, " bytes/4" in estimate, estimate.endswith("no vocabulary")] == [True] * 3
+
+
+def test_without_calls_there_is_no_cost() -> None:
+    assert not [line for line in printed(print_glance, audit()) if "call" in line]
+
+
+def test_calls_without_a_cost_are_counted() -> None:
+    cost = spent(9, 1.0, 2.0, unrecorded=3, unpriced=1)
+    assert figures(printed(print_glance, audit(cost=cost))[-1]) == [["9", "$1.00", "3", "$2.00", "1"]]
+
+
+def test_where_no_call_has_a_cost_it_is_said() -> None:
+    cost = spent(9, None, None, unrecorded=9, unpriced=9)
+    assert printed(print_glance, audit(cost=cost))[-1] == "9 calls · no cost recorded · no price in a table"
+
+
+def test_a_price_table_is_told_with_its_date() -> None:
+    cost = SessionCost(prices="mine.toml", prices_date="2026-01-01", spent=spent(1, 1.0, 1.0), models=[])
+    assert printed(print_glance, structs.replace(audit(), cost=cost))[-1].endswith(" mine.toml of 2026-01-01")
+
+
+def test_a_title_is_one_line_as_long_as_the_terminal_is_wide() -> None:
+    lines = printed(print_glance, audit(title="word\n" * 50), width=40)
+    assert lines[1] == "word word word word word word word word…"
+
 
 WORST = compaction(
     12,
@@ -161,3 +216,101 @@ def test_texts_of_a_session_command_no_terminal() -> None:
     hostile = compaction(3, future_use=future_use(0, 1, loss(evil)), instructions=instructions(1, gone(evil)))
     lines = printed(screen, audit(hostile, session=evil, title=evil))
     assert not [line for line in lines if "\x1b" in line or line.startswith("forged")]
+
+
+def row(
+    session: str, future_use: float | None = None, losses: int = 0, gone: int = 0, **fields: object
+) -> Row:
+    given = {"title": "A title", "compactions": 1, "cost": None, **fields}
+    return Row(session=session, future_use=future_use, losses=losses, gone=gone, **given)  # type: ignore[arg-type]
+
+
+def listed(*rows: Row, width: int = 100) -> list[str]:
+    def view(out: Console) -> None:
+        out.print(sessions_table(rows), crop=False)
+
+    return printed(view, width=width)
+
+
+def test_a_row_has_the_worst_share_and_the_sums_of_what_was_lost() -> None:
+    assert audit_view(
+        audit(
+            compaction(1, future_use=future_use(1, 2, loss("a"))),
+            branch_summary(2, future_use=future_use(1, 4, loss("a"), loss("b"), loss("c"))),
+            rewrite(3, instructions=instructions(3, gone("Never."), gone("Always."))),
+            cost=spent(9, 1.5, 1.25),
+        )
+    ).row == row("s", 0.25, 4, 2, cost=1.5)
+
+
+def test_what_was_undone_does_not_count() -> None:
+    undone = compaction(1, undone=True, future_use=future_use(0, 2, loss("a")))
+    assert audit_view(audit(undone)).row == row("s")
+
+
+def test_what_a_rewrite_lost_that_came_with_a_compaction_counts_once() -> None:
+    lost: dict[str, Any] = {
+        "future_use": future_use(1, 2, loss("a")),
+        "instructions": instructions(1, gone("Never.")),
+    }
+    together = audit(compaction(1, **lost), rewrite(2, compaction="c1", **lost))
+    assert audit_view(together).row == row("s", 0.5, 1, 1)
+    assert audit_view(audit(compaction(1, **lost), rewrite(2, **lost))).row == row("s", 0.5, 2, 2)
+
+
+def test_a_later_generation_of_a_session_is_told_below_the_table() -> None:
+    assert generations_line([row("s"), row("t")]) == []
+    (line,) = generations_line([row("s"), row("s~2", earlier="s")])
+    assert line.startswith("1 ")
+
+
+def test_where_no_cost_was_recorded_the_price_table_tells_it() -> None:
+    assert audit_view(audit(cost=spent(9, None, 1.25))).row.cost == 1.25
+
+
+def test_a_row_is_small_however_long_a_title_is() -> None:
+    assert len(audit_view(audit(title="word " * 100_000)).row.title) <= 60
+
+
+def test_the_worst_sessions_come_first_and_those_without_losses_last() -> None:
+    rows = [
+        row("none"),
+        row("half", 0.5),
+        row("more lost", 0.25, losses=3),
+        row("less lost", 0.25, losses=2, gone=9),
+        row("equal", 0.5),
+    ]
+    assert [line.split("  ")[0] for line in listed(*rows)] == [
+        "SESSION",
+        "more lost",
+        "less lost",
+        "equal",
+        "half",
+        "none",
+    ]
+
+
+def test_a_line_has_what_there_is_to_know() -> None:
+    assert listed(row("s", 0.25, 4, 2, cost=1.5)) == [
+        "SESSION  COMPACTED  NEEDED  LOST  GONE   COST  TITLE",
+        "s                1     25%     4     2  $1.50  A title",
+    ]
+
+
+def test_a_title_gives_way_on_a_narrow_terminal() -> None:
+    line = listed(row("s", title="word " * 12), width=60)[1]
+    assert len(line) <= 60
+    assert line.endswith("…")
+
+
+def test_texts_in_a_row_command_no_terminal() -> None:
+    evil = "\x1b[31mred\nforged"
+    lines = listed(audit_view(audit(session=evil, title=evil)).row)
+    assert not [line for line in lines if "\x1b" in line or line.startswith("forged")]
+
+
+def test_what_a_narrow_terminal_has_no_room_for_is_left_out() -> None:
+    rows = [row("0199aaaa-0000-7000-8000-000000000001", 0.25, 4, 2, cost=1.5, title="word " * 12)]
+    lines = listed(*rows, width=56)
+    assert lines[0] == "SESSION        NEEDED  LOST  GONE   COST  TITLE"
+    assert max(map(len, lines)) <= 56

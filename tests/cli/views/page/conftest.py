@@ -10,7 +10,7 @@ from cli.views.page.build import build_page
 from cli.views.page.material import Material
 from eventstore import EventLog
 from eventstore.memory import MemoryLog
-from tests.cli.report.reading import material_of
+from tests.cli.views.page.reading import material_of
 from tests.support.talk import Story
 
 

@@ -1,3 +1,5 @@
+"""TODO."""
+
 from __future__ import annotations
 
 from pathlib import Path
