@@ -34,16 +34,9 @@ KINDS: Final = (
 
 CODE_OF_KIND: Final = {kind: code for code, kind in enumerate(KINDS) if kind}
 
-MESSAGE: Final = CODE_OF_KIND["message"]
-MODEL_CHANGE: Final = CODE_OF_KIND["model_change"]
 COMPACTION: Final = CODE_OF_KIND["compaction"]
-BRANCH_SUMMARY: Final = CODE_OF_KIND["branch_summary"]
-CUSTOM_MESSAGE: Final = CODE_OF_KIND["custom_message"]
-CUSTOM: Final = CODE_OF_KIND["custom"]
 REWRITE: Final = CODE_OF_KIND["rewrite"]
 UNDONE: Final = CODE_OF_KIND["undone"]
-OBSERVED_REWRITE: Final = CODE_OF_KIND["observed_rewrite"]
-SESSION_INFO: Final = CODE_OF_KIND["session_info"]
 
 OFF_PATH: Final = frozenset(
     {"decision", "attempt", "repair", "import", "link", "redaction", "observed_rewrite", "note"}
