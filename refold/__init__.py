@@ -33,6 +33,7 @@ from eventstore.errors import (
     VersionConflictError,
 )
 from eventstore.event import epoch_milliseconds
+from eventstore.files.discovery import ForeignSessionError
 from eventstore.formats import view_of_event
 from eventstore.log import Snapshot
 from eventstore.views import ToolCall
@@ -82,6 +83,7 @@ __all__ = [
     "EventConflictError",
     "FaultyInputError",
     "FaultyPolicyError",
+    "ForeignSessionError",
     "NotFoundError",
     "OvertakenError",
     "RedirectError",
