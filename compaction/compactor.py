@@ -29,24 +29,6 @@ from projections.context.cursor import Leaf, Standpoint, newest_first, stand
 from projections.harness_prompt import HarnessPrompt, harness_prompt
 from projections.tokens import Counter
 
-
-def notes_of(newest_first: Iterable[Event], memory: str) -> str:
-    """Return the newest notes among entries since their last compaction, "" where there are none.
-
-    Notes are `custom` entries of the type `memory` with a `text`; "" is no type.
-    """
-    for entry in newest_first if memory else ():
-        if entry.kind == "compaction":
-            return ""
-        found = view_of(entry).extension if entry.kind == "custom" else None
-        data = found.data if found and found.type == memory else None
-        if isinstance(data, dict) and isinstance(data.get("text"), str):
-            return str(data["text"])
-    return ""
-
-
-__all__ = ["Compacted", "Compactor", "Outcome", "Prepared", "Reason"]
-
 Outcome = Literal["compacted", "nothing", "cancelled", "no-gain"]
 
 
@@ -337,3 +319,21 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         return writer.append(
             Decision(outcome=outcome, reason=why, policy=self.policy.name, numbers=dict(numbers))
         )
+
+
+def notes_of(newest_first: Iterable[Event], memory: str) -> str:
+    """Return the newest notes among entries since their last compaction, "" where there are none.
+
+    Notes are `custom` entries of the type `memory` with a `text`; "" is no type.
+    """
+    for entry in newest_first if memory else ():
+        if entry.kind == "compaction":
+            return ""
+        found = view_of(entry).extension if entry.kind == "custom" else None
+        data = found.data if found and found.type == memory else None
+        if isinstance(data, dict) and isinstance(data.get("text"), str):
+            return str(data["text"])
+    return ""
+
+
+__all__ = ["Compacted", "Compactor", "Outcome", "Prepared", "Reason"]

@@ -38,171 +38,6 @@ if TYPE_CHECKING:
     from anthropic.types import RawMessageStreamEvent
 
 
-def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> Request:
-    """Return the request to send: the prompt's text is the last user message, behind the prefix if any.
-
-    A live prefix is what the context's own rendering begins with, byte for byte. `is_cached`: the provider is to
-    read it from its cache, without marks in it. Raises BadInputError for tools that are no JSON list of objects.
-    """
-    return request(
-        Context(
-            session="",
-            leaf=None,
-            as_of=0,
-            rules=rules_of_format(FORMAT).name,
-            parts=(*prompt.prefix, _said(prompt.text)),
-            settings=Settings(),
-        ),
-        model=model,
-        max_tokens=prompt.max_tokens,
-        system=prompt.system if prompt.system.strip() else None,
-        tools=prompt.tools or None,
-        forbids_tools=prompt.forbids_tools,
-        caches_messages=is_cached,
-        streams=True,
-    )
-
-
-def body_to_send(prompt: Prompt, model: str, *, summarizer: str, is_cached: bool = False) -> bytes:
-    """Return the body of the request that `summarizer` is about to send, which its API would take.
-
-    Raises SummarizerError for any other, so that nothing is sent: it names the first violation, and how many more
-    there are. One that is only too large is too long: a shorter one would pass.
-    """
-    try:
-        asked = messages_request(prompt, model, is_cached=is_cached)
-    except BadInputError as error:
-        raise SummarizerError(summarizer, f"nothing was sent: {error}") from None
-    if asked.violations:
-        is_too_long = all(violation.rule == Rule.REQUEST_SIZE for violation in asked.violations)
-        raise SummarizerError(summarizer, _refusal(asked.violations), is_too_long=is_too_long)
-    return asked.body
-
-
-def _refusal(violations: Sequence[Violation]) -> str:
-    first, *others = violations
-    where = f"{first.path}: " if first.path else ""
-    more = f"; and {len(others)} more" if others else ""
-    return f"nothing was sent, for the API would refuse it: {where}{first.problem} ({first.rule}){more}"
-
-
-def _said(text: str) -> Part:
-    raw = stringify({"role": "user", "content": text}).encode()
-    return Part(
-        seq=0,
-        id="prompt",
-        kind="message",
-        role="user",
-        fate=Fate.INJECTED,
-        raw=raw,
-        format=FORMAT,
-        utf16=0,
-        utf8=0,
-    )
-
-
-_CUT: Final = ("max_tokens", "model_context_window_exceeded")
-_CALLS: Final = ("tool_use", "server_tool_use")
-
-
-class Streamed(msgspec.Struct, frozen=True, kw_only=True):
-    """A streamed answer: its text, and why it ended, "" if its end did not come.
-
-    `calls_tool`: there is a call of a tool in it.
-    """
-
-    text: str
-    stop_reason: str
-    calls_tool: bool
-    model: str
-    usage: Usage | None
-
-    @property
-    def is_cut(self) -> bool:
-        """True if it ended because it was as long as it might get."""
-        return self.stop_reason in _CUT
-
-
-def read(events: Iterable[RawMessageStreamEvent]) -> Streamed:
-    """Assemble the answer of a stream of events; ignore all but texts and calls."""
-    texts: list[str] = []
-    counts: dict[str, int] = {}
-    model = stop_reason = ""
-    calls_tool = False
-    for event in events:
-        if event.type == "message_start":
-            model = event.message.model
-            counts |= _counts(event.message.usage)
-        elif event.type == "content_block_start":
-            calls_tool = calls_tool or event.content_block.type in _CALLS
-        elif event.type == "content_block_delta":
-            if event.delta.type == "text_delta":
-                texts.append(event.delta.text)
-        elif event.type == "message_delta":
-            stop_reason = event.delta.stop_reason or ""
-            counts |= _counts(event.usage)
-    return Streamed(
-        text="".join(texts),
-        stop_reason=stop_reason,
-        calls_tool=calls_tool,
-        model=model,
-        usage=_usage(counts) if counts else None,
-    )
-
-
-_NAMES: Final = {
-    "input_tokens": "input",
-    "output_tokens": "output",
-    "cache_read_input_tokens": "cache_read",
-    "cache_creation_input_tokens": "cache_write",
-}
-
-
-def _counts(usage: Any) -> dict[str, int]:
-    """Return the counts that a usage has; a later one of the same answer takes the place of an earlier."""
-    counts = {name: getattr(usage, theirs, None) for theirs, name in _NAMES.items()}
-    return {name: count for name, count in counts.items() if isinstance(count, int)}
-
-
-def _usage(counts: dict[str, int]) -> Usage:
-    return Usage(**counts, total=sum(counts.values()))
-
-
-def may_be_cached(prompt: Prompt, *, model: str, now: int) -> bool:
-    """Return True if a prompt, sent to `model`, begins as a request did that Anthropic's cache still holds.
-
-    Its messages were cached with the newest answer among them: by the model that wrote it, for five minutes,
-    behind the harness's own system prompt and tools. Another model, other tools, another choice of tools and
-    thinking switched on or off make it another request. Where it is none that is held, a mark would only make
-    the whole of it dearer. `now` is in epoch milliseconds.
-    """
-    if not prompt.is_live or not prompt.tools or prompt.forbids_tools:
-        return False
-    said = ((part, view_of_part(part)) for part in reversed(prompt.prefix))
-    newest = next(((part, message) for part, message in said if message.role == "assistant"), None)
-    if newest is None:
-        return False
-    part, answer = newest
-    age = now - _time(part)
-    return answer.model == model and not _is_thought_out(answer) and 0 <= age < CACHE_LIFETIME
-
-
-def _is_thought_out(answer: Message) -> bool:
-    return any(isinstance(block, Thinking) for block in answer.blocks)
-
-
-class _Timed(msgspec.Struct):
-    timestamp: float = 0
-
-
-def _time(part: Part) -> float:
-    """When a message says that it was made, in epoch milliseconds; 0 where it does not."""
-    try:
-        return msgspec.json.decode(part.raw, type=_Timed).timestamp
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return 0
-
-
 DEFAULT_MODEL: Final = "claude-haiku-4-5"
 _CONNECTING: Final = 10.0
 """Seconds."""
@@ -368,3 +203,168 @@ def _is_passing(error: anthropic.APIStatusError) -> bool:
     if error.response.is_success:
         return error.type in _PASSING
     return is_passing(error.status_code, error.response.headers)
+
+
+def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> Request:
+    """Return the request to send: the prompt's text is the last user message, behind the prefix if any.
+
+    A live prefix is what the context's own rendering begins with, byte for byte. `is_cached`: the provider is to
+    read it from its cache, without marks in it. Raises BadInputError for tools that are no JSON list of objects.
+    """
+    return request(
+        Context(
+            session="",
+            leaf=None,
+            as_of=0,
+            rules=rules_of_format(FORMAT).name,
+            parts=(*prompt.prefix, _said(prompt.text)),
+            settings=Settings(),
+        ),
+        model=model,
+        max_tokens=prompt.max_tokens,
+        system=prompt.system if prompt.system.strip() else None,
+        tools=prompt.tools or None,
+        forbids_tools=prompt.forbids_tools,
+        caches_messages=is_cached,
+        streams=True,
+    )
+
+
+def body_to_send(prompt: Prompt, model: str, *, summarizer: str, is_cached: bool = False) -> bytes:
+    """Return the body of the request that `summarizer` is about to send, which its API would take.
+
+    Raises SummarizerError for any other, so that nothing is sent: it names the first violation, and how many more
+    there are. One that is only too large is too long: a shorter one would pass.
+    """
+    try:
+        asked = messages_request(prompt, model, is_cached=is_cached)
+    except BadInputError as error:
+        raise SummarizerError(summarizer, f"nothing was sent: {error}") from None
+    if asked.violations:
+        is_too_long = all(violation.rule == Rule.REQUEST_SIZE for violation in asked.violations)
+        raise SummarizerError(summarizer, _refusal(asked.violations), is_too_long=is_too_long)
+    return asked.body
+
+
+def _refusal(violations: Sequence[Violation]) -> str:
+    first, *others = violations
+    where = f"{first.path}: " if first.path else ""
+    more = f"; and {len(others)} more" if others else ""
+    return f"nothing was sent, for the API would refuse it: {where}{first.problem} ({first.rule}){more}"
+
+
+def _said(text: str) -> Part:
+    raw = stringify({"role": "user", "content": text}).encode()
+    return Part(
+        seq=0,
+        id="prompt",
+        kind="message",
+        role="user",
+        fate=Fate.INJECTED,
+        raw=raw,
+        format=FORMAT,
+        utf16=0,
+        utf8=0,
+    )
+
+
+_CUT: Final = ("max_tokens", "model_context_window_exceeded")
+_CALLS: Final = ("tool_use", "server_tool_use")
+
+
+class Streamed(msgspec.Struct, frozen=True, kw_only=True):
+    """A streamed answer: its text, and why it ended, "" if its end did not come.
+
+    `calls_tool`: there is a call of a tool in it.
+    """
+
+    text: str
+    stop_reason: str
+    calls_tool: bool
+    model: str
+    usage: Usage | None
+
+    @property
+    def is_cut(self) -> bool:
+        """True if it ended because it was as long as it might get."""
+        return self.stop_reason in _CUT
+
+
+def read(events: Iterable[RawMessageStreamEvent]) -> Streamed:
+    """Assemble the answer of a stream of events; ignore all but texts and calls."""
+    texts: list[str] = []
+    counts: dict[str, int] = {}
+    model = stop_reason = ""
+    calls_tool = False
+    for event in events:
+        if event.type == "message_start":
+            model = event.message.model
+            counts |= _counts(event.message.usage)
+        elif event.type == "content_block_start":
+            calls_tool = calls_tool or event.content_block.type in _CALLS
+        elif event.type == "content_block_delta":
+            if event.delta.type == "text_delta":
+                texts.append(event.delta.text)
+        elif event.type == "message_delta":
+            stop_reason = event.delta.stop_reason or ""
+            counts |= _counts(event.usage)
+    return Streamed(
+        text="".join(texts),
+        stop_reason=stop_reason,
+        calls_tool=calls_tool,
+        model=model,
+        usage=_usage(counts) if counts else None,
+    )
+
+
+_NAMES: Final = {
+    "input_tokens": "input",
+    "output_tokens": "output",
+    "cache_read_input_tokens": "cache_read",
+    "cache_creation_input_tokens": "cache_write",
+}
+
+
+def _counts(usage: Any) -> dict[str, int]:
+    """Return the counts that a usage has; a later one of the same answer takes the place of an earlier."""
+    counts = {name: getattr(usage, theirs, None) for theirs, name in _NAMES.items()}
+    return {name: count for name, count in counts.items() if isinstance(count, int)}
+
+
+def _usage(counts: dict[str, int]) -> Usage:
+    return Usage(**counts, total=sum(counts.values()))
+
+
+def may_be_cached(prompt: Prompt, *, model: str, now: int) -> bool:
+    """Return True if a prompt, sent to `model`, begins as a request did that Anthropic's cache still holds.
+
+    Its messages were cached with the newest answer among them: by the model that wrote it, for five minutes,
+    behind the harness's own system prompt and tools. Another model, other tools, another choice of tools and
+    thinking switched on or off make it another request. Where it is none that is held, a mark would only make
+    the whole of it dearer. `now` is in epoch milliseconds.
+    """
+    if not prompt.is_live or not prompt.tools or prompt.forbids_tools:
+        return False
+    said = ((part, view_of_part(part)) for part in reversed(prompt.prefix))
+    newest = next(((part, message) for part, message in said if message.role == "assistant"), None)
+    if newest is None:
+        return False
+    part, answer = newest
+    age = now - _time(part)
+    return answer.model == model and not _is_thought_out(answer) and 0 <= age < CACHE_LIFETIME
+
+
+def _is_thought_out(answer: Message) -> bool:
+    return any(isinstance(block, Thinking) for block in answer.blocks)
+
+
+class _Timed(msgspec.Struct):
+    timestamp: float = 0
+
+
+def _time(part: Part) -> float:
+    """When a message says that it was made, in epoch milliseconds; 0 where it does not."""
+    try:
+        return msgspec.json.decode(part.raw, type=_Timed).timestamp
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return 0
