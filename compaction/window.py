@@ -19,6 +19,7 @@ from projections.context.build import part_of, parts_from
 from projections.context.cursor import Standpoint, path
 from projections.context.parts import Part, view_of_part
 from projections.continuation import repeats_nothing
+from projections.rules import rules_at
 from projections.tokens import Counter
 from projections.usage import FAILED, measured
 
@@ -71,21 +72,19 @@ def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
     """
     if not at.leaf:
         return Window(items=())
-    in_effect = event(snapshot, at.session, at.leaf).compaction_seq
-    if not in_effect:
-        first, summary = 1, None
-    else:
-        compaction = event(snapshot, at.session, in_effect)
-        first = compaction.target_seq or compaction.seq + 1
-        part = part_of(compaction)
+    leaf = event(snapshot, at.session, at.leaf)
+    selected = rules_at(snapshot, leaf).select(snapshot, leaf)
+    summary = None
+    if selected.compaction:
+        part = part_of(selected.compaction)
         summary = view_of_part(part).text if part else ""
-    entries = path(snapshot, at, first=first)
-    parts = parts_from(snapshot, at, first)
+    entries = path(snapshot, at, first=selected.first)
+    parts = parts_from(snapshot, at, selected.first)
     open_until = _open_until(parts)
     return Window(
         items=tuple(_items(parts, entries, tokens.count(parts), open_until)),
         previous_summary=summary,
-        measured=_measured(entries, in_effect),
+        measured=_measured(entries, leaf.compaction_seq),
         is_compacted=is_compacted(snapshot, at),
         is_open=_is_open(open_until),
     )

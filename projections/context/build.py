@@ -112,13 +112,21 @@ def part_of(entry: Event | LazyEvent, *, changed: Sequence[bytes] = ()) -> Part 
 def parts_from(snapshot: Snapshot, at: Standpoint, first: int, *, rewritten: bool = True) -> tuple[Part, ...]:
     """Return what a path shows from entry `first` on, whatever a compaction hides: what one from there keeps.
 
+    What the compaction in effect left out of the list of what it keeps stays hidden: it is summarized already.
     Without `rewritten`, the messages are as the log has them: no rewrite is in effect.
     """
     leaf = _leaf(snapshot, at)
     if leaf is None:
         return ()
     harness = rules_at(snapshot, leaf)
-    parts = list(_selected(snapshot, at, leaf, Selection(first=first), rewritten=rewritten))
+    selected = harness.select(snapshot, leaf)
+    if selected.kept is None:
+        selected = Selection()
+    parts = [
+        part
+        for part in _selected(snapshot, at, leaf, selected._replace(first=first), rewritten=rewritten)
+        if selected.compaction is None or part.seq != selected.compaction.seq
+    ]
     return tuple(harness.arrange(snapshot, parts) if harness.arranges else parts)
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from compaction.window import window
 from eventstore.errors import CorruptionError
 from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
 from eventstore.records import Compaction, CustomMessage, Rewrite, Shown
 from eventstore.writing import SessionWriter
 from projections.context.along import ContextsAlong
-from projections.context.build import build_context, context_at, context_json, harness_json, parts_from
+from projections.context.build import build_context, context_at, context_json, harness_json
 from projections.context.cursor import path, stand
 from projections.context.overlay import overlaid
 from projections.context.parts import Context, Fate, view_of_part
@@ -219,11 +220,14 @@ class TestKeptLists:
         rewrite(log, Shown(target="d", shown="shorter"), Shown(target="c", shown="of no account"))
         assert shown(log) == ["So far: much", "text of b", "shorter", "text of e"]
 
-    def test_whatever_is_kept_the_path_has_all(self, log: MemoryLog, tmp_path: Path) -> None:
-        self.compacted(log, tmp_path, "b")
+    @pytest.mark.parametrize("before", [True, False])
+    def test_the_next_compaction_is_of_what_was_kept_and_what_followed(
+        self, log: MemoryLog, tmp_path: Path, *, before: bool
+    ) -> None:
+        self.compacted(log, tmp_path, "b", before=before)
         with log.snapshot() as snapshot:
-            parts = parts_from(snapshot, stand(snapshot, "one"), 1)
-        assert [part.id for part in parts] == ["a", "b", "c", "d", "e"]
+            found = window(snapshot, stand(snapshot, "one"), counter("utf16/4"))
+        assert ([item.id for item in found.items], found.previous_summary) == (["b", "e"], "So far: much")
 
 
 class TestRefoldsOwnRecords:
