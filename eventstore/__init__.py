@@ -39,7 +39,7 @@ def open_store(
     clock: Callable[[], int] = epoch_milliseconds,
     durability: Durability = "each",
 ) -> LmdbLog:
-    """The log in a folder, made if it is not there and `create` is set; use it in a `with` block.
+    """Return the log in a folder, made if it is not there and `create` is set; use it in a `with` block.
 
     `clock` gives the epoch milliseconds that events are recorded at. `durability` "batch" lets the appends
     of several threads share a flush. A store whose files cannot be written opens for reading. Raises

@@ -102,7 +102,7 @@ class Standing(NamedTuple):
 
 
 def stand(event: NewEvent, seq: int, parent_seq: int, target_seq: int, read: ReadFrame) -> Standing:
-    """The standing of an event that is about to be `seq`, child of `parent_seq`, pointing at `target_seq`."""
+    """Return the standing of an event that is about to be `seq`, child of `parent_seq`, pointing at `target_seq`."""
     flags = event.facts.flags
     if not is_entry(event.kind):
         return Standing(flags | Flag.OFF_PATH, seq, 0, 0, 0, target_seq)
@@ -147,12 +147,12 @@ def _upward(leaf: int, read: ReadFrame) -> Iterator[Buffer]:
 
 
 def _older(above: int, leaf: int) -> int:
-    """What lies above an entry; nothing where damaged pointers lead down again, so that every walk ends."""
+    """Return what lies above an entry; 0 where damaged pointers lead down again, so that every walk ends."""
     return above if above < leaf else 0
 
 
 def _effective_compaction(leaf: int, target_seq: int, read: ReadFrame) -> int:
-    """The newest compaction on the path that stays in effect once `target_seq`'s append is undone."""
+    """Return the newest compaction on the path that stays in effect once `target_seq`'s append is undone."""
     above = header_of(read(leaf)) if leaf else None
     if above is None:
         return 0
@@ -178,7 +178,7 @@ def as_stored(
     recorded: int,
     read: ReadFrame,
 ) -> Event:
-    """The event that comes next in the session of a head.
+    """Return the event that comes next in the session of a head.
 
     `parent_seq` and `parent` are the entry that it stands below (0, None: none), `target_seq` is the event that it
     points at (0: none), `position` its place in the whole log, `recorded` when it is stored, in epoch

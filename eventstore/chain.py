@@ -25,7 +25,7 @@ def link(
     time: int | None,
     cause: str,
 ) -> bytes:
-    """The digest after an event: SHA-256 over the one before, the event's names and time, and SHA-256 of its body.
+    """Return the digest after an event: SHA-256 of the one before, its names, its time and its body's SHA-256.
 
     Nothing in it depends on the machine, the store, the time of recording or the versions of libraries:
     the same events give the same chain anywhere.
@@ -45,5 +45,5 @@ def link_encoded(
 
 
 def payload_digest(payload: bytes) -> bytes:
-    """The digest by which a payload beside the events is kept: SHA-256."""
+    """Return the digest by which a payload beside the events is kept: SHA-256."""
     return sha256(payload).digest()

@@ -1,4 +1,4 @@
-"""What can go wrong, as seven sentences. Every error carries its data and says what to do."""
+"""The errors that refold raises on purpose. Every one carries its data and says what to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RefoldError(Exception):
 
     @property
     def lines(self) -> list[str]:
-        """What is told to a person; of several things that are wrong each is a line."""
+        """The text for a person; of several things that are wrong each is a line."""
         return [str(self)]
 
 
@@ -28,7 +28,7 @@ class StoreError(RefoldError):
 
 
 class NotFoundError(RefoldError):
-    """What was asked for (a session, an event, a blob) is not in the store."""
+    """A session, an event or a blob is not in the store."""
 
     def __init__(self, what: str, name: str, remedy: str) -> None:
         self.what, self.name, self.remedy = what, name, remedy
@@ -45,7 +45,7 @@ def shell_command(command: str, *names: str) -> str:
 
 
 def no_event(session: str, name: str) -> NotFoundError:
-    """That a session has no event of this id or, with # before it, of this number."""
+    """Return the error that a session has no event of this id or, with # before it, of this number."""
     return NotFoundError(
         "event", name, f"the session's events are listed by: {shell_command('log', session)}"
     )

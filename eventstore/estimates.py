@@ -51,7 +51,7 @@ def utf8_tokens(message: Message, texts: Iterable[str] | None = None) -> int:
 
 
 def fragments(message: Message) -> Iterator[str]:
-    """The texts of a message that a model reads, one by one: what an exact counter counts, too."""
+    """Return the texts of a message that a model reads, one by one: what an exact counter counts, too."""
     if message.shell:
         yield message.shell.command
         yield message.shell.output

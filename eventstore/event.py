@@ -35,7 +35,7 @@ class Parent(Enum):
 
 
 class Flag(IntFlag):
-    """What a frame says of its event besides numbers."""
+    """Properties of an event that its frame holds as bits."""
 
     SETS_MODEL = 1
     """The record names the model in use from here on."""
@@ -60,7 +60,7 @@ OWN_FLAGS: Final = (
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a format reads out of a record once, when it is stored, so that no fold has to.
+    """Facts that a format reads out of a record once, when it is stored, so that no fold has to.
 
     `message` is the span (start, stop) in bytes of the message inside the body that a context shows as it
     stands there, (0, 0) where there is none, or the harness reads it otherwise. `utf16` and `utf8` are
@@ -134,7 +134,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_entry(self) -> bool:
-        """Whether the event is a node of the tree."""
+        """True if the event is a node of the tree."""
         return Flag.OFF_PATH not in self.flags
 
     @property

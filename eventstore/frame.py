@@ -42,7 +42,7 @@ _time_of: Final = struct.Struct("<96xq").unpack_from
 _UNKNOWN_TIME: Final = -(2**63)
 _ROLE_CODE: Final = {role: code for code, role in enumerate(ROLES)}
 FORMATS: Final = ("refold/1", "pi/1", "pi/2", "pi/3")
-"""How bodies are to be read; the place is the code on disk: append only."""
+"""The formats of bodies; the place is the code on disk: append only."""
 _FORMAT_CODE: Final = {name: code for code, name in enumerate(FORMATS)}
 
 
@@ -76,12 +76,12 @@ class Header(NamedTuple):
 
 
 def header_of(frame: Buffer) -> Header:
-    """The fixed part of a frame."""
+    """Return the fixed part of a frame."""
     return Header._make(_HEADER.unpack_from(frame))
 
 
 def encode(event: Event) -> bytes:
-    """The frame of an event. Its session is in the key alone: a frame does not know the session's name."""
+    """Return the frame of an event. Its session is in the key alone: a frame does not know the session's name."""
     code = CODE_OF_KIND.get(event.kind, 0)
     tag = b"" if code else event.kind.encode()
     names = (event.id.encode(), (event.parent or "").encode(), event.cause.encode(), tag)
@@ -218,7 +218,7 @@ def kind_of(frame: Buffer, head: Header) -> str:
 
 
 def digest_of(frame: Buffer) -> bytes:
-    """The session's chained digest up to a frame's event."""
+    """Return the session's chained digest up to a frame's event."""
     return bytes(frame[HEADER_SIZE - 32 : HEADER_SIZE])
 
 
@@ -252,7 +252,7 @@ def time_of(frame: Buffer) -> int | None:
 
 
 def body_of(frame: Buffer) -> Buffer:
-    """The body of a frame, as a slice of it."""
+    """Return the body of a frame, as a slice of it."""
     at = HEADER_SIZE + sum(_name_sizes_of(frame))
     return frame[at if frame[0] == 1 else at + _CHECKSUM_SIZE :]
 

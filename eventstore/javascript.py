@@ -32,7 +32,7 @@ class TooDeepError(RefoldError, msgspec.DecodeError):
 
 
 def is_deeper(raw: bytes, levels: int) -> bool:
-    """Whether lists and objects in a JSON value are nested deeper than so many levels."""
+    """Return True if lists and objects in a JSON value are nested deeper than so many levels."""
     if raw.count(b"[") + raw.count(b"{") <= levels:
         return False
     brackets = _STRING.sub(b"", raw).translate(_AS_LISTS, _NO_BRACKETS)
@@ -60,24 +60,24 @@ _ISO_DATE: Final = re.compile(
 
 
 def utf16_length(text: str) -> int:
-    """How many UTF-16 code units a text has: JavaScript's `text.length`."""
+    """Return how many UTF-16 code units a text has: JavaScript's `text.length`."""
     if text.isascii():
         return len(text)
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def utf8_length(text: str) -> int:
-    """How many bytes of UTF-8 a text has; a lone surrogate counts three, as its replacement does."""
+    """Return how many bytes of UTF-8 a text has; a lone surrogate counts three, as its replacement does."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def utf16_order(text: str) -> bytes:
-    """A sort key: JavaScript's default order of strings."""
+    """Return a sort key: JavaScript's default order of strings."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
 def cut_utf16(text: str, units: int) -> str:
-    """The first `units` UTF-16 code units: JavaScript's `text.slice(0, units)`. May end in half a pair."""
+    """Return the first `units` UTF-16 code units: JavaScript's `text.slice(0, units)`. May end in half a pair."""
     if text.isascii():
         return text[:units]
     return text.encode("utf-16-le", "surrogatepass")[: units * 2].decode("utf-16-le", "surrogatepass")
@@ -116,7 +116,7 @@ def parse(text: str) -> Any:
 
 
 def parse_at(text: str, at: int) -> tuple[Any, int]:
-    """The JSON value that begins at an index of a text, and the index behind it. Raises ValueError."""
+    """Return the JSON value that begins at an index of a text, and the index behind it. Raises ValueError."""
     return _parser.raw_decode(text, at)
 
 
@@ -132,7 +132,7 @@ _parser: Final = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constan
 
 
 def compact_json(raw: bytes | memoryview) -> str:
-    """A JSON text as `JSON.stringify(JSON.parse(raw))` prints it. `raw` is valid JSON, its keys differ."""
+    """Return a JSON text as `JSON.stringify(JSON.parse(raw))` prints it. `raw` is valid JSON, its keys differ."""
     text = bytes(raw)
     if not any(mark in text for mark in _PRINTED_OTHERWISE):
         try:
@@ -144,7 +144,7 @@ def compact_json(raw: bytes | memoryview) -> str:
 
 
 def _prints_alike(value: Any) -> bool:
-    """Whether JavaScript prints a value as it stands in its text: no fractions or large numbers, no indexes as keys."""
+    """Return True if JavaScript prints a value as its text has it: no fractions, large numbers or indexes as keys."""
     if isinstance(value, str | bool) or value is None:
         return True
     if isinstance(value, dict):
@@ -190,7 +190,7 @@ def _scalar(value: Any) -> str:
 
 
 def number(value: float) -> str:
-    """A number as JavaScript prints it: as a double, in full digits below 1e21, `null` if not finite."""
+    """Return a number as JavaScript prints it: as a double, in full digits below 1e21, `null` if not finite."""
     try:
         double = float(value)
     except OverflowError:
@@ -233,7 +233,7 @@ def _quote(text: str) -> str:
 
 
 def epoch_ms(date: Any) -> int | None:
-    """`new Date(date).getTime()` for ISO texts and numbers; None for what is no date.
+    """Return `new Date(date).getTime()` for ISO texts and numbers; None for what is no date.
 
     A text without an offset is read as UTC: the result may not depend on the machine's time zone.
     """
@@ -267,7 +267,7 @@ def iso_time(milliseconds: int | None) -> str | None:
 
 
 def tolerant_json(body: bytes) -> Any:
-    """What JavaScript makes of a JSON text: invalid UTF-8 is replaced, lone surrogates pass, big numbers too.
+    """Return what JavaScript makes of a JSON text: invalid UTF-8 is replaced, lone surrogates pass, big numbers too.
 
     Raises msgspec.DecodeError.
     """

@@ -45,10 +45,10 @@ OFF_PATH: Final = frozenset(
 
 
 def kind_of_code(code: int) -> str:
-    """The kind that a code on disk stands for; "" for 0, whose tag is in the frame."""
+    """Return the kind that a code on disk stands for; "" for 0, whose tag is in the frame."""
     return KINDS[code]
 
 
 def is_entry(kind: str) -> bool:
-    """Whether events of this kind are nodes of the tree. Unknown kinds are, as the harnesses read them."""
+    """Return True if events of this kind are nodes of the tree. Unknown kinds are, as the harnesses read them."""
     return kind not in OFF_PATH

@@ -17,7 +17,7 @@ Expected = int | Literal["any", "new"]
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Where a session stands.
+    """The state of a session.
 
     `version` is the number of its newest event, `leaf` that of its newest entry, `position` the newest
     event's place in the whole store, `digest` the end of its chain. `entries` counts the nodes of its
@@ -44,7 +44,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 def advance(head: Head, event: Event, *, source: str = "") -> Head:
-    """The head of a session after one more event, imported from `source` if that is given."""
+    """Return the head of a session after one more event, imported from `source` if that is given."""
     times = [time for time in (head.first_time, head.last_time, event.time) if time is not None]
     is_node = event.is_entry
     return Head(
@@ -66,7 +66,7 @@ def advance(head: Head, event: Event, *, source: str = "") -> Head:
 
 
 class Appended(msgspec.Struct, frozen=True, kw_only=True):
-    """What an append did: the session's version and the store's position after it, and how many events were new."""
+    """The result of an append: the session's version and the store's position after it, and the count of new events."""
 
     version: int
     position: int
@@ -86,46 +86,46 @@ class Snapshot(Protocol):
     """One consistent view of a log. Frames are valid until the snapshot closes, and always of the current version."""
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """The snapshot itself, so that a fold may be given a log or a snapshot of one."""
+        """Return the snapshot itself, so that a fold may be given a log or a snapshot of one."""
 
     def heads(self) -> Iterator[Head]:
-        """The heads of all sessions, in order of their names."""
+        """Return the heads of all sessions, in order of their names."""
 
     def head(self, session: str) -> Head:
-        """Where a session stands. Raises NotFoundError."""
+        """Return where a session stands. Raises NotFoundError."""
 
     def frame(self, session: str, seq: int) -> Buffer:
-        """The frame of one event. Raises NotFoundError."""
+        """Return the frame of one event. Raises NotFoundError."""
 
     def frames(
         self, session: str, *, first: int = 1, last: int | None = None, backward: bool = False
     ) -> Iterator[Buffer]:
-        """The frames of events `first` to `last` (the newest, if None), oldest first unless `backward`."""
+        """Return the frames of events `first` to `last` (the newest, if None), oldest first unless `backward`."""
 
     def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
-        """The frames from the root down to entry `leaf`, those before number `first` left out. None for leaf 0."""
+        """Return the frames from the root to entry `leaf`, those before number `first` left out. None for leaf 0."""
 
     def locate(self, session: str, event_id: str) -> int:
-        """The sequence number of an event by its id, 0 where the session has none such."""
+        """Return the sequence number of an event by its id, 0 where the session has none such."""
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
-        """The ids of a session's events that begin with `prefix`, in order of the ids."""
+        """Return the ids of a session's events that begin with `prefix`, in order of the ids."""
 
     def feed(self, after: int = 0) -> Iterator[FeedItem]:
         """All events of the store behind position `after`, in order."""
 
     def blob(self, digest: bytes) -> bytes:
-        """A payload kept beside the events. Raises NotFoundError."""
+        """Return a payload kept beside the events. Raises NotFoundError."""
 
     def derived(self, key: bytes) -> bytes | None:
-        """A kept result of computing, None where it has to be made."""
+        """Return a kept result of computing, None where it has to be made."""
 
 
 class EventLog(Protocol):
     """An append-only log of sessions."""
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """A consistent view of everything appended so far. Keep it short: it holds old pages in a store."""
+        """Return a consistent view of everything appended so far. Keep it short: it holds old pages in a store."""
 
     def append(
         self,

@@ -164,7 +164,7 @@ def _last(flag: Flag, new: NewEvent, seq: int, path: list[Event]) -> int:
 
 
 def _compaction(new: NewEvent, seq: int, target: Event | None, path: list[Event], stored: list[Event]) -> int:
-    """The newest compaction that no undo in effect is about. Newest first, for an undo may be undone by a newer one."""
+    """Return the newest compaction that is in effect. It goes upward: an undo may be undone by a newer one."""
     if new.kind == "compaction":
         return seq
     undone = {_append_of(target)} if new.kind == "undone" and target else set()

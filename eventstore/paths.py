@@ -68,7 +68,7 @@ class LazyEvent:
 
     @property
     def append(self) -> str:
-        """What is undone as a whole: the cause that the events of an append share, else the event's own id."""
+        """The append that is undone as a whole: the cause that its events share, else the event's own id."""
         return append_of(self._frame, self._head)
 
     @property

@@ -96,7 +96,7 @@ class Prospect:
         return self._frames[seq - self._stored_until - 1]
 
     def _as_stored(self, new: NewEvent) -> Event:
-        """The event as the log would store it."""
+        """Return the event as the log would store it."""
         session = self._head.name
         parent_seq = self._parent(new)
         return as_stored(
@@ -111,7 +111,7 @@ class Prospect:
         )
 
     def _parent(self, new: NewEvent) -> int:
-        """The number of the entry that the new event would stand below."""
+        """Return the number of the entry that the new event would stand below."""
         if new.parent is Parent.LEAF or not is_entry(new.kind):
             return self._head.leaf
         if not new.parent:

@@ -1,4 +1,4 @@
-"""What refold itself writes: one record type a kind, in pi v3's shape where pi has the kind.
+"""The records that refold itself writes: one type a kind, in pi v3's shape where pi has the kind.
 
 A record holds neither id, parent nor time: the frame does, and an export puts them in. Type names are
 stable; fields with their default are left out of the JSON.
@@ -82,7 +82,7 @@ class Compaction(Record, frozen=True, tag="compaction"):
 
 
 class BranchSummary(Record, frozen=True, tag="branch_summary"):
-    """What an abandoned branch held. `from_id` is where the summary is attached, `left` the leaf that was left.
+    """A summary of an abandoned branch. `from_id` is where the summary is attached, `left` the leaf that was left.
 
     `request` is how the summary was asked for, `extension_details` what a hook gave with it.
     """
@@ -113,7 +113,7 @@ class Custom(Record, frozen=True, tag="custom"):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What contexts show instead of an earlier message's content: all of it, or its block number `block`.
+    """The content that contexts show instead of an earlier message's content: all of it, or its block number `block`.
 
     With `through`, a user's message with this text stands for all messages from the target through that one.
     """
@@ -178,7 +178,7 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Resume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where the next import of a grown file goes on: behind its last whole line.
+    """The place where the next import of a grown file goes on: behind its last whole line.
 
     `digest` is SHA-256 over the bytes before `offset`; `state` is the format's own.
     """
@@ -190,7 +190,7 @@ class Resume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Import(Record, frozen=True, tag="import"):
-    """What one import read of a file: bytes `offset` to `size`; `digest` is SHA-256 over the file from its start.
+    """One reading of a file: bytes `offset` to `size`; `digest` is SHA-256 over the file from its start.
 
     `records` counts the records of the whole file. `lines` holds whole lines, `tail` what followed the last
     line end. `continues` is the number of the import event that holds the bytes before `offset`. `skipped`
@@ -229,7 +229,7 @@ class Link(Record, frozen=True, tag="link"):
 
 
 class DecisionOutcome(StrEnum):
-    """What refold puts down as the outcome of a decision."""
+    """The outcome of a decision."""
 
     TRIGGERED = "triggered"
     PROMOTED = "promoted"
@@ -261,7 +261,7 @@ class Attempt(Record, frozen=True, tag="attempt"):
 
 
 class Redaction(Record, frozen=True, tag="redaction"):
-    """What was taken out of an event, by the digest of what stood there."""
+    """Content taken out of an event, by the digest of what stood there."""
 
     target_id: str
     digest: str
@@ -327,7 +327,7 @@ SEE_EVENTS: Final = "the page on events (docs/events.md) names every field and i
 
 
 def embed(data: bytes) -> msgspec.Raw:
-    """A foreign JSON object as a field of a record; where a strict reader would stumble, as a text of its bytes."""
+    """Return a foreign JSON object as a field of a record; as a text of its bytes if a strict reader would stumble."""
     try:
         return _decode_raw(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -335,13 +335,13 @@ def embed(data: bytes) -> msgspec.Raw:
 
 
 def embedded(raw: msgspec.Raw) -> bytes:
-    """The JSON object that `embed` was given."""
+    """Return the JSON object that `embed` was given."""
     data = bytes(raw)
     return msgspec.json.decode(data, type=str).encode("latin-1") if data.startswith(b'"') else data
 
 
 def record_of(kind: str, body: bytes | memoryview) -> Record:
-    """The record of a body that refold wrote. Raises KeyError for a kind that it does not write."""
+    """Return the record of a body that refold wrote. Raises KeyError for a kind that it does not write."""
     try:
         return _DECODERS[kind].decode(body)
     except RecursionError:

@@ -12,7 +12,7 @@ ReadFrame = Callable[[int], Buffer]
 
 
 def append_of(frame: Buffer, head: Header) -> str:
-    """What an undo undoes as a whole: the cause that the events of an append share, else the event's own id."""
+    """Return what an undo undoes as a whole: the cause that the events of an append share, else the event's own id."""
     event_id, cause = names_of(frame, head)
     return cause or event_id
 
@@ -20,7 +20,7 @@ def append_of(frame: Buffer, head: Header) -> str:
 def in_effect(
     newest_first: Iterable[Buffer], read: ReadFrame, *, undoing: int = 0
 ) -> Iterator[tuple[Buffer, Header]]:
-    """The frames of a path that no undo on it has put out of effect, newest first, with their headers.
+    """Return the frames of a path that no undo on it has put out of effect, newest first, with their headers.
 
     Newest first, an undo is met before what it undoes, and an undo of an undo before that one. `undoing` is
     the number of an event whose append counts as undone from the start, 0 for none.
@@ -36,6 +36,6 @@ def in_effect(
 
 
 def append_at(seq: int, read: ReadFrame) -> str:
-    """The append that an event belongs to, by its number; see `append_of`."""
+    """Return the append that an event belongs to, by its number; see `append_of`."""
     frame = read(seq)
     return append_of(frame, header_of(frame))

@@ -85,7 +85,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verification covered and found; an empty list of findings is a sound store."""
+    """The extent and the findings of a verification; an empty list of findings is a sound store."""
 
     sessions: int
     events: int
@@ -196,7 +196,7 @@ def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Fin
 
 
 def _surplus(snapshot: Snapshot, head: Head) -> Iterator[str]:
-    """What there is of a session beyond the events that its head counts."""
+    """Yield what there is of a session beyond the events that its head counts."""
     try:
         snapshot.frame(head.name, head.version + 1)
     except NotFoundError:
@@ -295,7 +295,7 @@ def _says(event: Event, facts: Facts) -> bool:
 
 
 def _stands(snapshot: Snapshot, event: Event, facts: Facts) -> bool:
-    """Whether the frame's pointers are those that the path above gives."""
+    """Return True if the frame's pointers are those that the path above gives."""
     new = NewEvent(
         id=event.id,
         kind=event.kind,
@@ -339,7 +339,7 @@ def _missing_payloads(snapshot: Snapshot, event: Event) -> Iterator[str]:
 
 
 def _feed_findings(snapshot: Snapshot, versions: dict[str, int]) -> Iterator[Finding]:
-    """Whether the positions count all events of all sessions, each session's in order, without a gap."""
+    """Yield findings unless the positions count all events of all sessions, each session's in order, without a gap."""
     read = dict.fromkeys(versions, 0)
     for position, item in enumerate(snapshot.feed(), 1):
         read[item.session] = read.get(item.session, 0) + 1

@@ -152,7 +152,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def shell_text(shell: Shell) -> str:
-    """A command and its outcome as pi tells a model of them: command, fenced output, then what went wrong.
+    """Return a command and its outcome as pi tells a model of them: command, fenced output, then what went wrong.
 
     pi's `convertToLlm`: an empty output says so, a cancel goes before an exit code, and a cut output
     names the file that has all of it.

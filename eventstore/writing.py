@@ -16,7 +16,7 @@ from eventstore.log import EventLog, Expected
 from eventstore.records import BOOKKEEPING, MessageRecord, Record
 
 MOST_TRIES: Final = 100
-"""How often something is tried while others append."""
+"""Tries of something while others append."""
 
 T = TypeVar("T")
 _encode: Final = msgspec.json.Encoder().encode
@@ -105,7 +105,7 @@ def message_record(message: Mapping[str, Any], *, shape: str = "pi") -> MessageR
 
 
 def until_ours(look_and_append: Callable[[], T]) -> T:
-    """What a look and the append that it leads to give; where somebody appended in between, what another look gives.
+    """Read, then append; do both again where somebody appended in between.
 
     Of writers in conflict one always gets through, and a look that finds nothing to do any more ends it, too. Who
     looks for longer than others wait between their appends might never get through: after 100 tries it raises

@@ -1,4 +1,4 @@
-"""What of a file lies between its records: kept so that a file can be put together again, byte for byte."""
+"""The bytes of a file between its records, kept so that a file can be put together again, byte for byte."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SegmentWriter:
         self._gaps, self._gaps_bytes = [], 0
 
     def finish(self) -> tuple[Segment, list[bytes]]:
-        """The segment and the payloads that it names."""
+        """Return the segment and the payloads that it names."""
         self.record()
         self._flush()
         return (
@@ -84,7 +84,7 @@ class SegmentWriter:
 
 
 def segment_digests(*segments: Segment) -> list[bytes]:
-    """The digests of the payloads that segments name."""
+    """Return the digests of the payloads that segments name."""
     return [bytes.fromhex(digest) for segment in segments for digest in segment.glue]
 
 

@@ -1,4 +1,4 @@
-"""Taking a source of sessions into a log: every record an event, every other byte kept with the import.
+"""Take a source of sessions into a log: every record an event, every other byte kept with the import.
 
 A file that grew adds what is new; a record that its harness changed is observed; a file that says otherwise
 of most of what the log holds becomes another generation of the session, beside the first.
@@ -61,7 +61,7 @@ Progress = Callable[[int, int], None]
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """What an import did: `earlier` is the generation before this one, where the file is one that was written anew.
+    """The result of an import: `earlier` is the generation before this one, where the file was written anew.
 
     `events` is the number of records that the file holds, `added` how many were new.
 
@@ -313,7 +313,7 @@ class _Importing:
             self._append_batches()
 
     def _observe(self, target: Target, event: NewEvent) -> None:
-        """A known record is another now: it is kept as it came, beside the event that had it before."""
+        """Keep a known record that has changed as it came, beside the event that had it before."""
         record = ObservedRewrite(target_id=event.id, record=embed(event.body))
         count = target.shared.changed[event.id] + 1
         target.observed.append(compose(record, id=f"observed-{event.id}-{count}", time=event.time))
@@ -366,7 +366,7 @@ class _Importing:
             return is_diverged
 
     def _move_back(self, target: Target, record: Import) -> tuple[int, bool, NewEvent | None]:
-        """The session's version, whether it and the file have diverged, and the move that keeps its leaf if need be."""
+        """Return the session's version, True if file and session have diverged, and a move that keeps its leaf."""
         with self._log.snapshot() as snapshot:
             try:
                 head = snapshot.head(target.session)
@@ -411,7 +411,7 @@ def _path(snapshot: Snapshot, session: str, leaf: int) -> set[int]:
 
 
 def _own_leaf(snapshot: Snapshot, target: Target) -> int | None:
-    """The newest entry of the session's own since the import before, if any of them says something."""
+    """Return the newest entry of the session's own since the import before, if any of them says something."""
     newest = None
     for frame in snapshot.frames(target.session, first=target.newest_seq + 1, backward=True):
         event = decode(frame, target.session)

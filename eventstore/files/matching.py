@@ -1,4 +1,4 @@
-"""Which sessions of the log those of a source are, and where the import of it goes on."""
+"""Match the sessions of a source with those of the log, and find where the import of it goes on."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Target:
 
 
 class _KnownParts:
-    """What the log holds of the parts of a source that are not read again."""
+    """The contents of the log for the parts of a source that are not read again."""
 
     def __init__(self, log: EventLog, targets: list[Target], continued: Import | None) -> None:
         self._log, self._targets, self._continued = log, targets, continued

@@ -1,4 +1,4 @@
-"""Where a session's imported events came from, and which session a file goes on with."""
+"""The generations and imports of a session, and the comparison of a file with it."""
 
 from __future__ import annotations
 
@@ -60,24 +60,24 @@ def earlier_generation(snapshot: Snapshot, session: str) -> str | None:
 
 
 def generation_link(generation: int) -> str:
-    """The id of the event by which a session's next generation is linked to this one."""
+    """Return the id of the event by which a session's next generation is linked to this one."""
     return f"generation-of-{generation}"
 
 
 def newest_import(snapshot: Snapshot, head: Head) -> Import | None:
-    """What the newest import of a session read, None for one that never was imported."""
+    """Return the record of a session's newest import, None for one that never was imported."""
     return import_at(snapshot, head.name, head.import_seq) if head.import_seq else None
 
 
 def import_at(snapshot: Snapshot, session: str, seq: int) -> Import:
-    """The record of the import event with this number."""
+    """Return the record of the import event with this number."""
     record = record_of("import", body_of(snapshot.frame(session, seq)))
     assert isinstance(record, Import)  # noqa: S101  the kind says so
     return record
 
 
 def import_parts(snapshot: Snapshot, session: str, newest: Import) -> list[Import]:
-    """The imports that together read a file, newest first."""
+    """Return the imports that together read a file, newest first."""
     parts = [newest]
     while parts[-1].continues:
         parts.append(import_at(snapshot, session, parts[-1].continues))
@@ -87,7 +87,7 @@ def import_parts(snapshot: Snapshot, session: str, newest: Import) -> list[Impor
 def observed_rewrites(
     snapshot: Snapshot, session: str, *, as_of: int | None = None
 ) -> dict[int, list[bytes]]:
-    """The records that a harness changed after we had them, by the entry's number, each as it came, oldest first."""
+    """Return the records that a harness changed after we had them, as they came, oldest first, by entry number."""
     found: dict[int, list[bytes]] = {}
     for seq in snapshot.head(session).observed:
         if as_of is None or seq <= as_of:
@@ -123,7 +123,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_of_session(self) -> bool:
-        """Whether the file is the session's: they share records, and more of those agree than not.
+        """True if the file is the session's: they share records, and more of those agree than not.
 
         A file without any record is anybody's.
         """

@@ -65,7 +65,7 @@ def view_of(event: Recorded) -> View:
 
 
 def view_of_event(event: Recorded) -> Message | None:
-    """The message that an event holds or stands for, as every fold sees it; None where it tells the model nothing."""
+    """Return the message that an event holds or stands for; None where it tells the model nothing."""
     messages = view_of(event).messages
     return messages[0] if messages else None
 
@@ -76,10 +76,10 @@ def facts_of_body(format: str, kind: str, body: bytes) -> Facts:
 
 
 def view_of_message(message: bytes, format: str) -> Message:
-    """The view of a message as it stands in a context: its JSON in the shape of a format, as "pi/3"."""
+    """Return the view of a message as it stands in a context: its JSON in the shape of a format, as "pi/3"."""
     return format_of(format).message(message)
 
 
 def payloads_of_message(message: bytes, format: str) -> list[Payload]:
-    """What the view of a message in a context leaves out, block for block; nothing where its content is a text."""
+    """Return what the view of a message in a context leaves out, by block; nothing where its content is a text."""
     return format_of(format).payloads(message)

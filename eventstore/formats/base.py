@@ -1,4 +1,4 @@
-"""What a format provides: its names, its tools, and a typed view of every record that it writes."""
+"""The protocol of a format: names, tools, typed views of its records, and the sources that it opens."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class RequestView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SummaryView(msgspec.Struct, frozen=True, kw_only=True):
-    """What the record of a summary says of it; None and "" where it says nothing.
+    """A summary, as its record describes it; None and "" where it says nothing.
 
     `missing_sections` are those that the template asks for and the summary lacks. `files` are those that the record
     claims, None where an extension wrote it.
@@ -91,7 +91,7 @@ class SummaryView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompactionView(SummaryView, frozen=True, kw_only=True):
-    """What a compaction's record says of it.
+    """A compaction, as its record describes it.
 
     `kept` lists the ids of the messages that stay, where the harness lists them; `keeps_before`: they stand before the
     summary in the context, not behind it.
@@ -107,7 +107,7 @@ class CompactionView(SummaryView, frozen=True, kw_only=True):
 
 
 class BranchView(SummaryView, frozen=True, kw_only=True):
-    """What a branch summary's record says of it: `left` is the id of the leaf that was left."""
+    """A branch summary, as its record describes it: `left` is the id of the leaf that was left."""
 
     left: str = ""
 
@@ -149,7 +149,7 @@ class UsageView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """What one record says, in refold's words; every aspect that it says nothing of is empty.
+    """The meaning of one record, in refold's words; every aspect that it says nothing of is empty.
 
     `messages` are what it tells a model. Records of one `group` make one message together; its usage counts once.
     `by_person`: a human wrote the message. `continues`: it goes on after a compaction, and no person said it.
@@ -174,7 +174,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def summary(self) -> SummaryView | None:
-        """What it says of a summary, whatever that stands for."""
+        """The summary in the record, whatever it stands for."""
         return self.compaction or self.branch
 
 
@@ -183,7 +183,7 @@ NOTHING = View()
 
 
 class Certainty(IntEnum):
-    """How sure a format is that a source is of its harness."""
+    """The certainty of a format that a source is of its harness."""
 
     NONE = 0
     POSSIBLE = 1
@@ -211,7 +211,7 @@ class Format(Protocol):
     prompt_kinds: frozenset[str] = frozenset()
     """The kinds of its records that may hold a prompt."""
     places: tuple[Place, ...]
-    """Where the harness keeps its sessions."""
+    """The folders in which the harness keeps its sessions."""
     exports: Mapping[str, Export]
     """The files of its own that it can be given, by the names that people give to `--format`."""
 

@@ -42,7 +42,7 @@ class Source:
 
 
 class Growth(Enum):
-    """How a source changes, and so where the next import of it begins."""
+    """The ways that a source changes, which decide where the next import of it begins."""
 
     APPENDED = "appended"
     """Bytes come behind those that are there: reading goes on where it ended."""
@@ -103,7 +103,7 @@ Piece = Record | Glue | Derived | Remarked | Tail
 
 
 class Known(Protocol):
-    """What the log holds of the parts of a source that are not read again."""
+    """The contents of the log for the parts of a source that are not read again."""
 
     def has(self, session: int, event_id: str) -> bool:
         """Return True if the session has this event."""
@@ -124,7 +124,7 @@ class Reader(Protocol):
 
     @property
     def state(self) -> dict[str, Any]:
-        """What another reading needs to go on from here."""
+        """The data that another reading needs to go on from here."""
 
     def records(self, session: int) -> int:
         """Return how many records a session has in the source, those of earlier readings included."""

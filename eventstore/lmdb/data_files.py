@@ -23,7 +23,7 @@ LOCK_FILE: Final = "lock.mdb"
 HALF_MADE: Final = ".new-store-"
 """Prefix of the name of a data file that is not in place yet."""
 PRIVATE_FILE: Final = 0o600
-"""What sessions hold is nobody's business but their owner's."""
+"""Sessions are nobody's business but their owner's."""
 PRIVATE_FOLDER: Final = 0o700
 _ROOM_TO_BEGIN: Final = 1 << 16
 """Bytes of disk that a new store, or an old one without its lock file, takes to open."""

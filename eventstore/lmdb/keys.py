@@ -31,12 +31,12 @@ _CHECKED_HEAD: Final = 2
 
 
 def utf8(name: str) -> bytes:
-    """A name to look for; one with a lone surrogate, which no stored name has, is found nowhere."""
+    """Return a name to look for; one with a lone surrogate, which no stored name has, is found nowhere."""
     return name.encode("utf-8", "surrogatepass")
 
 
 def id_key(number: int, event_id: str) -> bytes:
-    """An id as a key; a long one keeps its beginning, so that prefixes still find it, and gets its digest."""
+    """Return an id as a key; a long one keeps its beginning, so that prefixes still find it, and gets its digest."""
     name = utf8(event_id)
     if len(name) > LONGEST_ID_IN_KEY:
         name = name[: LONGEST_ID_IN_KEY - 32] + sha256(name).digest()

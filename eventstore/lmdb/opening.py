@@ -40,11 +40,11 @@ _READERS: Final = 510
 _META_KEY: Final = b"refold"
 _META_PAGES: Final = 2
 _NEW_MAP: Final = 1 << 20
-"""What a new store may grow to while its tables are made."""
+"""The largest size of a new store while its tables are made."""
 _OPENINGS: Final = 3
 """Times that a store is opened whose files change meanwhile: a layered file system copies one that is written."""
 _WALKS: Final = 3
-"""How often the pages of a file are walked before what is found counts."""
+"""Walks through the pages of a file before what is found counts."""
 _OPENING: Final = Lock()
 """py-lmdb refuses to open a store twice in one process, but not to two threads at the same moment."""
 _OF_ANOTHER_KIND: Final = (lmdb.InvalidError, lmdb.VersionMismatchError)
@@ -69,7 +69,7 @@ _REMEDY: Final = "check its permissions and the room on its disk"
 
 
 class StoreMeta(msgspec.Struct, frozen=True, kw_only=True):
-    """What a store says of itself: its layout's version and the oldest frame version it may hold."""
+    """A store's own description: its layout's version and the oldest frame version it may hold."""
 
     version: int
     oldest_frame: int
@@ -95,7 +95,7 @@ class StoreSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def size_of(env: lmdb.Environment, dbs: Databases, transaction: lmdb.Transaction[Any]) -> StoreSize:
-    """The size of an open store."""
+    """Return the size of an open store."""
     tables = [transaction.stat(), *(transaction.stat(db) for db in dbs)]
     info = env.info()
     used = sum(table[pages] for table in tables for pages in ("branch_pages", "leaf_pages", "overflow_pages"))
@@ -109,7 +109,7 @@ def size_of(env: lmdb.Environment, dbs: Databases, transaction: lmdb.Transaction
 def open_environment(
     path: str, *, create: bool, map_size: int
 ) -> tuple[lmdb.Environment, StoreFiles, Databases, int]:
-    """The environment, its files, its tables and the oldest frame version in it. Raises StoreError.
+    """Return the environment, its files, its tables and the oldest frame version in it. Raises StoreError.
 
     Files that may not be written are opened for reading. The slots of readers that died are cleared.
     """
@@ -183,7 +183,7 @@ def _open_files(path: str, data: Path, map_size: int) -> tuple[lmdb.Environment,
 
 
 def _rights(data: Path) -> tuple[bool, bool]:
-    """Whether this process may write the data file, and have its readers and writers stand in the lock file."""
+    """Return True if this process may write the data file, and have its readers and writers stand in the lock file."""
     lock = data.with_name(LOCK_FILE)
     may_write = os.access(data, os.W_OK)
     # A lock file that only a reader made would shut the store's owner out.
@@ -211,7 +211,7 @@ def translated(path: str, done: str, error: lmdb.Error) -> StoreError:
 
 
 def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
-    """Whether a store is there to be opened, False where one is to be made. Raises StoreError where neither."""
+    """Return True if a store is there to be opened, False where one is to be made. Raises StoreError where neither."""
     if folder.exists() and not folder.is_dir():
         raise StoreError(str(folder), "is a file, not a store's folder", "name another folder with --store")
     if data.exists() and data.stat().st_size:

@@ -37,7 +37,7 @@ _OF_CONTENTS: Final = (
     AssertionError,
     msgspec.MsgspecError,
 )
-"""What a fold may raise of contents that no append has let in: if they are damaged, that is why."""
+"""Errors that a fold raises of contents that no append lets in: if they are damaged, that is why."""
 
 
 class LmdbSnapshot:

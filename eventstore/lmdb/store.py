@@ -36,11 +36,11 @@ class Request(Generic[Context]):
         self.is_done = False
 
     def succeed(self, result: object) -> None:
-        """The write is durable."""
+        """Tell the caller that the write is durable."""
         self.result, self.is_done = result, True
 
     def fail(self, error: BaseException) -> None:
-        """The write did not happen; what others wrote is none of it."""
+        """Fail this write; others in the batch are unaffected."""
         self.error, self.is_done = error, True
 
 
@@ -58,7 +58,7 @@ class GroupCommit(Generic[Context]):
         self._turn = Lock()
 
     def run(self, write: Callable[[Context], T]) -> T:
-        """The result of a write, once it is durable. Raises what the write raised."""
+        """Return the result of a write, once it is durable. Raises what the write raised."""
         request: Request[Context] = Request(write)
         try:
             with self._queue:
@@ -87,7 +87,7 @@ class GroupCommit(Generic[Context]):
                 self._commit_each(batch)
 
     def _commit_each(self, batch: Sequence[Request[Context]]) -> None:
-        """What made a transaction fail may be the doing of one write in it: each gets a transaction of its own."""
+        """Commit each write by itself: one of them may be what made the transaction fail."""
         for request in batch:
             try:
                 self._commit([request])
@@ -96,7 +96,7 @@ class GroupCommit(Generic[Context]):
 
 
 Durability = Literal["each", "batch"]
-"""Whether each append has a flush of its own, or shares one with those of other threads."""
+"""Each append has a flush of its own, or shares one with those of other threads."""
 
 _COMMITS_A_CHECK: Final = 256
 """Commits after which the slots of readers that died are looked for."""
@@ -206,7 +206,7 @@ class LmdbLog:
                 ) from error
 
     def size(self) -> StoreSize:
-        """How much room the store takes, and how many readers it has at this moment."""
+        """Return how much room the store takes, and how many readers it has at this moment."""
         with _Snapshots(self) as snapshot:
             try:
                 return opening.size_of(self._environment(), self._dbs, snapshot._transaction)
@@ -241,7 +241,7 @@ class LmdbLog:
                 request.fail(error)
 
     def _run(self, requests: Sequence[Request[Transaction]]) -> list[tuple[Any, Exception | None]]:
-        """What came of each request; where the map is too small, it grows and everything is run again."""
+        """Return the result of each request; where the map is too small, it grows and everything is run again."""
         while True:
             env = self._environment()
             try:
@@ -331,7 +331,7 @@ class LmdbLog:
 def _run_apart(
     env: lmdb.Environment, transaction: Transaction, request: Request[Transaction], *, alone: bool
 ) -> tuple[Any, Exception | None]:
-    """A request's result, or the error for which nothing of it is in the transaction."""
+    """Return a request's result, or the error for which nothing of it is in the transaction."""
     inner = transaction if alone else env.begin(parent=transaction, write=True, buffers=True)
     try:
         result = request.write(inner)
@@ -350,7 +350,7 @@ def _run_apart(
 
 
 def _may_be_overwritten(env: lmdb.Environment, reader: Transaction) -> bool:
-    """Whether pages that a reader without a lock sees may be in use again: two commits on, LMDB takes them."""
+    """Return True if pages that a reader without a lock sees may be in use again: two commits on, LMDB takes them."""
     return env.info()["last_txnid"] > reader.id() + 1
 
 

@@ -33,13 +33,13 @@ KINDS: Final = frozenset(
 """The entry types that pi itself writes."""
 
 _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
-"""What a frame has room for."""
+"""The largest number that a frame has room for."""
 _LONGEST_NAME: Final = 60_000
 """Bytes of UTF-8; leaves room in an id for what sets it apart from one that is taken."""
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can name something in a log: not empty, not endless, and without lone surrogates."""
+    """Return True if a text can name something in a log: not empty, not endless, and without lone surrogates."""
     try:
         return 0 < len(text.encode()) <= _LONGEST_NAME
     except UnicodeEncodeError:
@@ -84,7 +84,7 @@ _KNOWN_ROLES: Final = frozenset(ROLES) - {"", "other"}
 
 
 def entry_of(body: bytes) -> Entry:
-    """The entry of a record. Raises msgspec.DecodeError where the record is no JSON object."""
+    """Return the entry of a record. Raises msgspec.DecodeError where the record is no JSON object."""
     try:
         return _decode_entry(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -138,7 +138,7 @@ def _is_utf8(body: bytes) -> bool:
 
 
 def _span(body: bytes, message: Raw | UnsetType) -> tuple[int, int]:
-    """Where a message's bytes lie in its record. Equal bytes are as good as the same."""
+    """Return where a message's bytes lie in its record. Equal bytes are as good as the same."""
     if isinstance(message, UnsetType):
         return (0, 0)
     raw = bytes(message)
@@ -149,7 +149,7 @@ def _span(body: bytes, message: Raw | UnsetType) -> tuple[int, int]:
 
 
 def message_of(kind: str, entry: Entry) -> Message | None:
-    """The message that an entry is or holds; None where it tells the model nothing."""
+    """Return the message that an entry is or holds; None where it tells the model nothing."""
     if kind == "message":
         return None if isinstance(entry.message, UnsetType) else message_view(bytes(entry.message))
     if kind == "custom_message":

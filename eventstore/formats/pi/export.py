@@ -111,7 +111,7 @@ def _entry(event: Event, target: str | None) -> dict[str, Any]:
 
 
 def _migrated(event: Event, record: dict[str, Any], target: str | None) -> dict[str, Any]:
-    """An older record as pi's own migration leads it to version 3: hook messages are custom ones, an index an id."""
+    """Return an older record in version 3, as pi's migration has it: hook messages are custom, an index is an id."""
     if Flag.MIGRATED_ROLE in event.flags:
         record["message"]["role"] = "custom"
     if event.format == "pi/1" and event.kind == "compaction":
@@ -122,7 +122,7 @@ def _migrated(event: Event, record: dict[str, Any], target: str | None) -> dict[
 
 
 def _as_pi_writes(kind: str, record: dict[str, Any]) -> dict[str, Any]:
-    """A record of refold's without what pi would not expect, and with what it does."""
+    """Return a record of refold's without what pi would not expect, and with what it does."""
     if kind == "message":
         record.pop("shape", None)
     elif kind == "compaction":

@@ -23,7 +23,7 @@ _SPREAD: Final = 0x9E3779B1
 
 
 class Line(msgspec.Struct, frozen=True):
-    """What one line of a file held: its events with their spans in the line, and what of it is no record.
+    """The contents of one line of a file: its events with their spans in the line, and what of it is no record.
 
     `differs` are the lines, this or earlier ones, of which pi makes something else, and what.
     """
@@ -35,7 +35,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class PiHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says of itself: `raw` is the header as it came ("{}": there is none), `line` its line (0: none).
+    """The header of a file: `raw` is the header as it came ("{}": there is none), `line` its line (0: none).
 
     `differs` is what pi makes of a file whose header is not as it should be.
     """
@@ -81,7 +81,7 @@ class PiReader:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What another reader needs to go on behind the lines read so far."""
+        """The data that another reader needs to go on behind the lines read so far."""
         return {
             "records": self._records,
             "unseenByPi": list(self._unseen_by_pi),
@@ -93,7 +93,7 @@ class PiReader:
 
     @property
     def records(self) -> int:
-        """How many records the file has had so far."""
+        """The number of records that the file has had so far."""
         return self._records
 
     @property
@@ -156,7 +156,7 @@ class PiReader:
     def _entries(
         self, number: int, line: bytes, text: bytes, found: Line
     ) -> tuple[list[tuple[int, int, Entry]], bool]:
-        """The entries in a line, and whether it is one entry and nothing else: the only lines that pi reads."""
+        """Return the entries in a line, and whether it is one entry and nothing else: the only lines that pi reads."""
         try:
             return [(0, len(text), entry_of(text))], True
         except msgspec.DecodeError:
@@ -212,11 +212,11 @@ class PiReader:
         return event_id, parent, msgspec.structs.replace(facts, flags=facts.flags | flags, target=target)
 
     def _minted(self, record: int) -> str:
-        """The id of a version 1 record: eight hex digits, as pi's own, from the session's id and the record's place."""
+        """Return the id of a version 1 record: eight hex digits from the session's id and the record's place."""
         return f"{(self._base + record * _SPREAD) & 0xFFFFFFFF:08x}"
 
     def _kept_by_index(self, entry: Entry) -> str | None:
-        """The id of a version 1 compaction's first kept entry; its index counts what pi parses, the header as 0."""
+        """Return the id of a version 1 compaction's first kept entry; its index counts from the header."""
         index = entry.firstKeptEntryIndex
         if isinstance(index, float) and index.is_integer():
             index = int(index)
@@ -228,7 +228,7 @@ class PiReader:
         return self._minted(record) if record < self._records else None
 
     def _last_index(self) -> int:
-        """The place of the newest line in what pi parses."""
+        """Return the place of the newest line in what pi parses."""
         return self._records - len(self._unseen_by_pi) + len(self._headers)
 
     def _identity(self, found: Line, body: bytes, entry: Entry) -> tuple[str, str | None, Flag]:
@@ -287,7 +287,7 @@ def _unreadable(error: Exception) -> str:
 
 
 def _kind(type_: Any) -> str:
-    """The kind of an entry; a type that pi does not know, but refold does, is kept apart from refold's own."""
+    """Return the kind of an entry; a type that pi does not know, but refold does, is kept apart from refold's own."""
     if not isinstance(type_, str) or not is_name(type_):
         return "untyped"
     return f"pi:{type_}" if type_ in CODE_OF_KIND and type_ not in KINDS else type_
@@ -301,7 +301,7 @@ _NOT_JSON: Final = "not JSON"
 _TYPES: Final = KINDS | {"session"}
 _ENTRY: Final = re.compile(r'\{\s*"type"\s*:\s*"(?:%s)"' % "|".join(sorted(_TYPES)))  # noqa: UP031  braces
 _READINGS: Final = 8
-"""How often a damaged line may be read over, in all, while records are searched for in it: the time stays linear."""
+"""Readings of a damaged line, in all, while records are searched for in it: the time stays linear."""
 
 
 def objects_in(text: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], str]:

@@ -131,7 +131,7 @@ def view_of_wire(wire: WireMessage) -> Message:
 
 
 def usage_view(decoded: Any) -> Usage | None:
-    """A usage of pi's, decoded, as every fold sees it; None for what is no object."""
+    """Return a usage of pi's, decoded, as every fold sees it; None for what is no object."""
     return _usage(_salvage_usage(decoded))
 
 
@@ -249,7 +249,7 @@ _decode_block: Final = msgspec.json.Decoder(_RecordedBlock).decode
 
 
 def payloads(message: bytes) -> list[Payload]:
-    """What the view of a message leaves out, block for block; nothing for content that is a text.
+    """Return what the view of a message leaves out, block for block; nothing for content that is a text.
 
     What in a list of blocks is no object is no block.
     """

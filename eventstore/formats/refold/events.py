@@ -147,7 +147,7 @@ def _encoded(record: Record) -> bytes:
 
 
 def _whole(body: bytes) -> bytes:
-    """A record's JSON without halves of surrogate pairs, which a message may bring along as escapes."""
+    """Return a record's JSON without halves of surrogate pairs, which a message may bring along as escapes."""
     if not _HALF_A_PAIR.search(body):
         return body
     try:
