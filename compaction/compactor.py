@@ -26,7 +26,7 @@ from eventstore.paths import entry_id
 from eventstore.records import Attempt, Decision, DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
 from projections.context.cursor import Leaf, Standpoint, newest_first, stand
-from projections.harness_prompt import HarnessPrompt, harness_prompt
+from projections.settings import HarnessPrompt, harness_prompt
 from projections.tokens import Counter
 
 Outcome = Literal["compacted", "nothing", "cancelled", "no-gain"]

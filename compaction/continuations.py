@@ -17,8 +17,7 @@ from eventstore.formats.base import CONTINUES
 from eventstore.javascript import stringify
 from eventstore.records import CustomMessage, MessageRecord
 from eventstore.views import Image, Message, Opaque
-from projections.context.parts import Part, view_of_part
-from projections.continuation import WORD, is_continuation
+from projections.context.parts import WORD, Part, is_continuation, view_of_part
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):

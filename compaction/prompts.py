@@ -16,7 +16,7 @@ from compaction.templates import Template
 from eventstore.javascript import compact_json, cut_utf16, key_order, stringify, utf16_length
 from eventstore.views import Message, ToolCall, shell_text
 from projections.context.parts import Part, view_of_part
-from projections.harness_prompt import HarnessPrompt
+from projections.settings import HarnessPrompt
 from projections.tokens import Counter
 from projections.transcript import CONTINUATION, assistant_lines
 

@@ -28,7 +28,7 @@ from compaction.summarizers.asking import Asker, AskingError, Reply, ask, reques
 from compaction.summarizers.folding import Folded, Group, fold, grouped, last_fitting
 from compaction.templates import SYSTEM, Source, Template, find, with_text
 from projections.context.parts import Part, view_of_part
-from projections.harness_prompt import HarnessPrompt
+from projections.settings import HarnessPrompt
 from projections.tokens import Counter
 
 NO_HISTORY: Final = "No prior history."

@@ -17,8 +17,7 @@ from eventstore.views import answered
 from projections.audit.coverage import bears_message
 from projections.context.build import part_of, parts_from
 from projections.context.cursor import Standpoint, path
-from projections.context.parts import Part, view_of_part
-from projections.continuation import repeats_nothing
+from projections.context.parts import Part, repeats_nothing, view_of_part
 from projections.rules import rules_at
 from projections.tokens import Counter
 from projections.usage import FAILED, measured

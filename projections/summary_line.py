@@ -9,7 +9,7 @@ from eventstore.event import Event
 from eventstore.formats import tools_of, view_of
 from eventstore.formats.base import Tools
 from eventstore.views import Image, Message, Text, Thinking, ToolCall
-from projections.continuation import is_continuation
+from projections.context.parts import is_continuation
 from projections.usage import FAILED
 
 CONTINUATION: Final = "continuation"

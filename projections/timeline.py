@@ -12,8 +12,7 @@ from eventstore.log import EventLog, Snapshot
 from projections.audit.coverage import bears_message
 from projections.context.build import context_at, parts_of
 from projections.context.cursor import Leaf, Standpoint, path, stand
-from projections.context.parts import Context
-from projections.continuation import is_continuation
+from projections.context.parts import Context, is_continuation
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
 from projections.usage import measured

@@ -5,7 +5,7 @@ from __future__ import annotations
 from eventstore.formats import view_of, view_of_event
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event, events, events_of_kinds
-from projections.continuation import is_continuation
+from projections.context.parts import is_continuation
 
 
 def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:

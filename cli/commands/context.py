@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from projections.context.parts import Context, Part
     from projections.requests import Request
-    from projections.requests.base import Repair
+    from projections.requests.protocol import Repair
     from projections.tokens import Counter
 
 

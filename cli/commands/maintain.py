@@ -74,7 +74,7 @@ def command(
     from compaction.part import Limits
     from eventstore.event import epoch_milliseconds
     from eventstore.writing import SessionWriter
-    from projections.harness_prompt import HarnessPrompt
+    from projections.settings import HarnessPrompt
     from projections.tokens import counter
 
     if sys.stdin.buffer in (system, tools):

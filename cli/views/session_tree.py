@@ -15,7 +15,7 @@ import msgspec
 from cli.output import one_line, unbroken
 from cli.views.texts import SIGNS
 from eventstore.event import Event
-from projections.continuation import is_continuation
+from projections.context.parts import is_continuation
 from projections.summary_line import event_name, summary_line
 from projections.tree import Node, Tree
 

@@ -18,8 +18,7 @@ from eventstore.records import CustomMessage, Link, ModelChange, Record
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at
 from projections.context.cursor import Leaf, stand
-from projections.harness_prompt import HarnessPrompt, harness_prompt
-from projections.settings import Settings
+from projections.settings import HarnessPrompt, Settings, harness_prompt
 
 HANDOFF: Final = "handoff"
 """The template's name, and the type of the message that holds the document."""

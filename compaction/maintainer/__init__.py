@@ -34,7 +34,7 @@ from eventstore.records import Decision, DecisionOutcome
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_at
 from projections.context.cursor import Leaf, stand
-from projections.harness_prompt import HarnessPrompt
+from projections.settings import HarnessPrompt
 from projections.usage import ContextSize, context_size
 
 

@@ -29,7 +29,7 @@ from eventstore.views import Message, Thinking, Usage
 from projections.context.parts import Context, Fate, Part, view_of_part
 from projections.requests import Request, request
 from projections.requests.anthropic.validator.schema import Rule
-from projections.requests.base import Violation
+from projections.requests.protocol import Violation
 from projections.rules import rules_of_format
 from projections.settings import Settings
 

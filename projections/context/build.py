@@ -18,8 +18,7 @@ from eventstore.paths import LazyEvent, event, in_effect_on, messages_of_path, p
 from eventstore.records import FORMAT, Rewrite, Shown, record_of
 from projections.context.cursor import Leaf, Standpoint, stand
 from projections.context.overlay import NO_REWRITES, Rewrites
-from projections.context.parts import Context, Fate, Part, told_of
-from projections.continuation import is_continuation
+from projections.context.parts import Context, Fate, Part, is_continuation, told_of
 from projections.memo import Memo
 from projections.rules import rules_at, rules_named, rules_of_format
 from projections.rules.base import Rules, Selection

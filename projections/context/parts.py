@@ -4,14 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
 from eventstore.estimates import estimates
-from eventstore.event import ROLES
-from eventstore.formats import view_of_message
-from eventstore.views import Message
+from eventstore.event import ROLES, Event
+from eventstore.formats import format_of, view_of_event, view_of_message
+from eventstore.paths import LazyEvent
+from eventstore.views import Message, Text
 from projections.settings import Settings
+
+WORD: Final = "continue"
+"""What opencode tells its model in the middle of a task: a user's message that repeats no request."""
+
+
+def is_continuation(event: Event | LazyEvent) -> bool:
+    """Return True for a user's message, or an extension's, that goes on after a compaction."""
+    if event.kind != "custom_message" and (event.kind != "message" or event.role != "user"):
+        return False
+    return format_of(event.format).continues(event.kind, event.body)
+
+
+def repeats_nothing(event: Event | LazyEvent) -> bool:
+    """Return True for a user's message that only says to go on: no request, and so no beginning of a turn."""
+    if event.kind != "message" or not is_continuation(event):
+        return False
+    message = view_of_event(event)
+    blocks = message.blocks if message else ()
+    return next((block.text for block in blocks if isinstance(block, Text) and block.text), "") == WORD
 
 
 class Fate(StrEnum):

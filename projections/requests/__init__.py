@@ -16,7 +16,7 @@ from eventstore.errors import NotFoundError
 from projections.context.parts import Context
 from projections.requests.anthropic.renderer import render as render_for_anthropic
 from projections.requests.anthropic.validator import validate as validate_anthropic
-from projections.requests.base import Options, Renderer, Repair, Violation
+from projections.requests.protocol import Options, Renderer, Repair, Violation
 
 Validator = Callable[[bytes | dict[str, Any]], list[Violation]]
 """From a body, as JSON or decoded, to what its API would refuse it for; nothing for one that it takes."""

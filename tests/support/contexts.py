@@ -7,7 +7,7 @@ from typing import Any
 
 from projections.context.parts import Context, Fate, Part
 from projections.requests.anthropic.renderer import render
-from projections.requests.base import Rendered
+from projections.requests.protocol import Rendered
 from projections.settings import Model, Settings
 from tests.support.talk import Json
 

@@ -20,7 +20,7 @@ from cli.views.texts import LONGEST_TEXT, SIGNS, cut, dollars, line_of
 from eventstore.errors import shell_command
 from eventstore.event import Event
 from eventstore.views import Message
-from projections.continuation import is_continuation
+from projections.context.parts import is_continuation
 from projections.summary_line import event_name, summary_line
 from projections.transcript import message_text
 

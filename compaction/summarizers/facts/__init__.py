@@ -39,8 +39,7 @@ from compaction.summarizers.facts.talk import Run, counted, ranked, runs
 from eventstore.formats import tools_of
 from eventstore.javascript import utf8_length
 from eventstore.views import Message, Text
-from projections.context.parts import Part, view_of_part
-from projections.continuation import WORD
+from projections.context.parts import WORD, Part, view_of_part
 from projections.mentions import Kind
 from projections.mentions.instructions import instructions_in
 from projections.mentions.message_facts import Holding, Lines, holding

@@ -12,7 +12,7 @@ from compaction.rewrites import Mask, Micro
 from compaction.validation import FaultyInputError
 from eventstore.records import record_of
 from projections.context.build import build_context
-from projections.harness_prompt import HarnessPrompt
+from projections.settings import HarnessPrompt
 from tests.compaction.maintainer.maintained import decisions, kinds, maintainer
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import Scripted, compactor, long, policy, prompting, turns

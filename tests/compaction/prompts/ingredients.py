@@ -6,7 +6,7 @@ from typing import Any
 
 from compaction.prompts import Ingredients
 from compaction.templates import parse
-from projections.harness_prompt import HarnessPrompt
+from projections.settings import HarnessPrompt
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, user
 

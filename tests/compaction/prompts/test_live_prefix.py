@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.prompts import LIVE_PREFIX
-from projections.harness_prompt import HarnessPrompt
+from projections.settings import HarnessPrompt
 from projections.tokens import counter
 from tests.compaction.prompts.ingredients import HARNESS, PARTS, SHOWN, ingredients
 

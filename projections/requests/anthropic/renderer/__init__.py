@@ -17,7 +17,7 @@ from projections.requests.anthropic.renderer.contents import Author, Contents
 from projections.requests.anthropic.renderer.conversation import Conversation, Turn
 from projections.requests.anthropic.renderer.native import COMPACTION, Said, said, since_compaction
 from projections.requests.anthropic.renderer.repairs import Note, Repairs, Rule
-from projections.requests.base import Rendered
+from projections.requests.protocol import Rendered
 
 MOST_BREAKPOINTS: Final = 4
 

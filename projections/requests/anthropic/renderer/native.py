@@ -15,7 +15,7 @@ from projections.context.parts import Part, view_of_part
 from projections.requests.anthropic.renderer.blocks import Block
 from projections.requests.anthropic.renderer.repairs import Note, Rule
 from projections.requests.anthropic.renderer.tool_calls import is_too_deep
-from projections.requests.base import Repair
+from projections.requests.protocol import Repair
 
 Shapes = Mapping[str, type[msgspec.Struct]]
 _Filled = Annotated[str, msgspec.Meta(min_length=1)]

@@ -27,7 +27,7 @@ from projections.requests.anthropic.validator.messages import (
     check_thinking,
 )
 from projections.requests.anthropic.validator.schema import Rule, turns
-from projections.requests.base import Violation
+from projections.requests.protocol import Violation
 
 __all__ = ["Rule", "validate"]
 

@@ -18,7 +18,7 @@ from projections.requests.anthropic.validator.schema import (
     located,
     says_something,
 )
-from projections.requests.base import Violation
+from projections.requests.protocol import Violation
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 

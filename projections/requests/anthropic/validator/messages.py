@@ -16,8 +16,8 @@ from projections.requests.anthropic.validator.schema import (
     Turn,
     inner,
 )
-from projections.requests.base import Violation
 from projections.requests.image_header import image_header
+from projections.requests.protocol import Violation
 
 _CALL_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")

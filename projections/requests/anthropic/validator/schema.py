@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from projections.requests.base import Violation
+from projections.requests.protocol import Violation
 
 
 class Rule(StrEnum):

@@ -7,8 +7,7 @@ import pytest
 
 from eventstore.records import CustomMessage, MessageRecord, Rewrite, Shown
 from projections.context.build import build_context
-from projections.context.parts import Fate
-from projections.continuation import is_continuation
+from projections.context.parts import Fate, is_continuation
 from tests.support.events import stored
 from tests.support.pi_files import line
 from tests.support.talk import assistant, text, user

@@ -9,7 +9,7 @@ import pytest
 from eventstore.event import NewEvent, Parent
 from eventstore.records import CustomMessage
 from projections.context.cursor import stand
-from projections.harness_prompt import HarnessPrompt, harness_prompt
+from projections.settings import HarnessPrompt, harness_prompt
 from tests.support.talk import user
 
 READ = {"name": "read", "input_schema": {"type": "object"}}
