@@ -307,7 +307,7 @@ def _talk(newest_first: Iterable[Event]) -> Iterator[_Said]:
 
 
 def _newest_reads(newest_first: Iterable[_Said]) -> Iterator[_Read]:
-    """Return the newest whole read of each file, newest first; a result is of the nearest call of its id before it."""
+    """Yield the newest whole read of each file, newest first; a result is of the nearest call of its id before it."""
     results: dict[str, list[_Said]] = {}
     seen: set[str] = set()
     for said in newest_first:

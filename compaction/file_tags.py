@@ -32,7 +32,7 @@ def _line(path: str) -> str:
 
 
 def _without_tags(text: str) -> Iterator[str]:
-    """Return what stands between tags, and the line breaks before them gone; one that never closes is none.
+    """Yield what stands between tags, and the line breaks before them gone; one that never closes is none.
 
     A tag that was sought in vain is not sought again: the time is linear in the text.
     """

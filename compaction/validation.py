@@ -48,7 +48,7 @@ def choice(type_: Any) -> tuple[str, Collection[str]]:
 
 
 def members(type_: Any) -> Iterator[Any]:
-    """Return the types that a value may be of, which are several for a union, each followed by its annotations."""
+    """Yield the types that a value may be of, which are several for a union, each followed by its annotations."""
     if get_origin(type_) in (Annotated, Union, UnionType):
         for each in get_args(type_):
             yield from members(each)
@@ -151,7 +151,7 @@ def _of_value(value: Any, type_: Any, at: Keys) -> list[Fault]:
 
 
 def _inside(value: Any, type_: Any, at: Keys) -> Iterator[Fault]:
-    """Return what is wrong inside of a table or a list; nothing where such are not wanted."""
+    """Yield what is wrong inside of a table or a list; nothing where such are not wanted."""
     parts: list[type[msgspec.Struct]] = []
     for kind in members(type_):
         origin, args = get_origin(kind), get_args(kind)

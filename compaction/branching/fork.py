@@ -115,7 +115,7 @@ def _with_what_undos_reach(snapshot: Snapshot, session: str, kept: set[int]) -> 
 
 
 def _copies(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator[NewEvent]:
-    """Return the kept entries, and what their harness changed of them later, in order."""
+    """Yield the kept entries, and what their harness changed of them later, in order."""
     for each in paths.events(snapshot, session):
         is_of_kept = each.target_seq in kept
         if each.seq in kept or (is_of_kept and each.kind == "observed_rewrite"):

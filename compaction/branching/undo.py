@@ -231,7 +231,7 @@ def _main_of(entries: tuple[Event, ...]) -> Event | None:
 
 
 def _labels_before(snapshot: Snapshot, entries: tuple[Event, ...]) -> Iterator[Label]:
-    """Return the labels that an append set, and nobody since, as they were before it."""
+    """Yield the labels that an append set, and nobody since, as they were before it."""
     own = {entry.seq for entry in entries}
     labelled = {_labelled(entry) for entry in entries if entry.kind == "label"} - {""}
     before = LabelFold()

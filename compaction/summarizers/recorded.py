@@ -44,7 +44,7 @@ class RecordedSummarizer:
         raise SummarizerError(self.name, f"the log holds no answer to prompt {prompt.digest[:12]}")
 
     def _heads(self, snapshot: Snapshot) -> Iterator[Head]:
-        """Return the sessions to look in, in order."""
+        """Yield the sessions to look in, in order."""
         if self._session:
             yield snapshot.head(self._session)
         others = [head for head in snapshot.heads() if head.name != self._session]

@@ -79,7 +79,7 @@ def is_summary(text: str) -> bool:
 
 
 def _told(place: Sort, line: str) -> Iterator[tuple[Sort, str]]:
-    """Return what a line tells: what its heading says, but for lines that were made here of other things."""
+    """Yield what a line tells: what its heading says, but for lines that were made here of other things."""
     head, _, rest = line.partition(": ")
     if head in _LISTED or (paths := unlisted(line)):
         things = rest.split(", ") if head in _LISTED else paths

@@ -72,7 +72,7 @@ def runs(messages: Sequence[tuple[Message, Holding]]) -> list[list[Run]]:
 
 
 def _of_calls(view: Message, held: Holding, results: Mapping[str, tuple[Message, Holding]]) -> Iterator[Run]:
-    """Return the commands of an answer's calls, with their results by the ids of the calls."""
+    """Yield the commands of an answer's calls, with their results by the ids of the calls."""
     for call in view.tool_calls:
         # What a message holds of all its calls is what its only one holds.
         made = _commands(held) if len(view.tool_calls) == 1 else commands_of(call, held.tools)
