@@ -102,6 +102,9 @@ def _overlaid(
     for place, event in enumerate(path):
         for shown in entries[place]["targets"] if _is(event, "rewrite", alive[place]) else ():
             if shown["target"] == target and "through" not in shown:
+                if message["role"] in ("bashExecution", "pythonExecution"):
+                    message = {**message, "output": shown["shown"]} if "block" not in shown else message
+                    continue
                 content = _shown(message.get("content"), shown)
                 message = message if content is None else {**message, "content": content}
     return message
