@@ -1,13 +1,14 @@
 """Events as folds read them: a whole path or a run of them, decoded no further than what is asked for.
 
-Frames, spans and offsets end here; what stands above the store sees `Event` and `LazyEvent`.
+Frames, spans and offsets end here; what stands above the store sees `Event` and `LazyEvent`, and may keep what follows
+from an event by its digest (`Memo`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from eventstore.errors import CorruptionError, NotFoundError, no_event
 from eventstore.event import Event, Flag
@@ -274,3 +275,24 @@ def messages_of_path(
 
 _ASIDE: Final = b""
 """In place of what an entry shows that is not stored as it is shown."""
+
+
+T = TypeVar("T")
+_ENTRIES: Final = 1024
+
+
+class Memo(Generic[T]):
+    """A bounded dictionary of results; when it is full, it starts anew. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, T] = {}
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What is kept under a key, made if it is not there."""
+        try:
+            return self._kept[key]
+        except KeyError:
+            if len(self._kept) >= _ENTRIES:
+                self._kept = {}
+            made = self._kept[key] = make()
+            return made

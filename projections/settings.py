@@ -11,9 +11,8 @@ from eventstore.formats import PROMPT_KINDS, view_of
 from eventstore.formats.base import SettingsView
 from eventstore.javascript import stringify
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import LazyEvent, event, path_of_kinds
+from eventstore.paths import LazyEvent, Memo, event, path_of_kinds
 from projections.context.cursor import Leaf, Standpoint, stand
-from projections.memo import Memo
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

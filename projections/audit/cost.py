@@ -12,13 +12,13 @@ from eventstore.event import Event
 from eventstore.formats import view_of, view_of_event
 from eventstore.formats.base import RequestView
 from eventstore.log import EventLog, Snapshot
+from eventstore.paths import Memo
 from eventstore.views import Message, Usage
 from projections.audit.cache import shared_prefix
 from projections.audit.calls import Request, in_effect, records_cache
 from projections.audit.measure import Shape
 from projections.audit.prices import MILLION, Price, Prices
 from projections.context.cursor import Standpoint, stand
-from projections.memo import Memo
 from projections.replacement import Replacement
 from projections.settings import Model
 from projections.tokens import Counter

@@ -14,12 +14,11 @@ from eventstore.errors import CorruptionError
 from eventstore.event import Event
 from eventstore.files.sources import observed_rewrites
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import LazyEvent, event, in_effect_on, messages_of_path, path
+from eventstore.paths import LazyEvent, Memo, event, in_effect_on, messages_of_path, path
 from eventstore.records import FORMAT, Rewrite, Shown, record_of
 from projections.context.cursor import Leaf, Standpoint, stand
 from projections.context.overlay import NO_REWRITES, Rewrites
 from projections.context.parts import Context, Fate, Part, is_continuation, told_of
-from projections.memo import Memo
 from projections.rules import rules_at, rules_named, rules_of_format
 from projections.rules.base import Rules, Selection
 from projections.settings import encoded, settings_at, settings_json

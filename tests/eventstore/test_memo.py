@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from projections.memo import Memo
+from eventstore.paths import Memo
 
 
 def test_a_result_is_made_once_a_key() -> None:
