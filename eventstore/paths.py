@@ -282,13 +282,17 @@ _ENTRIES: Final = 1024
 
 
 class Memo(Generic[T]):
-    """A bounded dictionary of results; when it is full, it starts anew. Threads may share it."""
+    """A bounded dictionary of results about events, by their digests; when it is full, it starts anew.
+
+    An event's chained digest stands for its contents and for all that came before it, in any store: what follows from
+    the event alone never gets stale. Threads may share a memo.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, T] = {}
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What is kept under a key, made if it is not there."""
+        """Return what is kept under a key, made if it is not there."""
         try:
             return self._kept[key]
         except KeyError:
