@@ -1,19 +1,20 @@
-"""An append to any log: what may be appended, and a new event's place, pointers and digest."""
+"""An append to any log: what may be appended, a new event's place and pointers, and what undos leave in effect."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from eventstore.chain import link
 from eventstore.errors import BadInputError, VersionConflictError
 from eventstore.event import Event, Flag, NewEvent, Parent
-from eventstore.frame import FORMATS, Buffer, header_of, pointers_of
+from eventstore.frame import FORMATS, Buffer, Header, header_of, names_of, pointers_of
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 from eventstore.kinds import CODE_OF_KIND, COMPACTION, REWRITE, UNDONE, is_entry
 from eventstore.log import Expected, Head
-from eventstore.undo import ReadFrame, append_at, append_of, in_effect
 
+ReadFrame = Callable[[int], Buffer]
+"""Gives the frame of a sequence number of the session at hand."""
 LONGEST_SESSION_NAME: Final = 480
 """In UTF-8 bytes; LMDB keys hold 511."""
 _LONGEST_NAME: Final = 0xFFFF
@@ -215,3 +216,33 @@ def as_stored(
         body=new.body,
         **stand(new, seq, parent_seq, target_seq, read)._asdict(),
     )
+
+
+def append_of(frame: Buffer, head: Header) -> str:
+    """Return what an undo undoes as a whole: the cause that the events of an append share, else the event's own id."""
+    event_id, cause = names_of(frame, head)
+    return cause or event_id
+
+
+def in_effect(
+    newest_first: Iterable[Buffer], read: ReadFrame, *, undoing: int = 0
+) -> Iterator[tuple[Buffer, Header]]:
+    """Return the frames of a path that no undo on it has put out of effect, newest first, with their headers.
+
+    Newest first, an undo is met before what it undoes, and an undo of an undo before that one. `undoing` is
+    the number of an event whose append counts as undone from the start, 0 for none.
+    """
+    undone = {append_at(undoing, read)} if undoing else set()
+    for frame in newest_first:
+        head = header_of(frame)
+        if undone and append_of(frame, head) in undone:
+            continue
+        if head.kind == UNDONE and head.target_seq:
+            undone.add(append_at(head.target_seq, read))
+        yield frame, head
+
+
+def append_at(seq: int, read: ReadFrame) -> str:
+    """Return the append that an event belongs to, by its number; see `append_of`."""
+    frame = read(seq)
+    return append_of(frame, header_of(frame))

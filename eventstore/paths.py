@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from functools import cache
 from typing import Final, Generic, TypeVar
 
+from eventstore.append import append_at, append_of, in_effect
 from eventstore.errors import CorruptionError, NotFoundError, no_event
 from eventstore.event import Event, Flag
 from eventstore.frame import (
@@ -29,7 +30,6 @@ from eventstore.frame import (
 )
 from eventstore.kinds import CODE_OF_KIND, KINDS
 from eventstore.log import Snapshot
-from eventstore.undo import append_at, append_of, in_effect
 
 
 class LazyEvent:

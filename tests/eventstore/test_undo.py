@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from eventstore import EventLog, NewEvent
+from eventstore.append import append_of, in_effect
 from eventstore.frame import decode, header_of
-from eventstore.undo import append_of, in_effect
 from tests.support.events import frames, message, stored, undone
 
 
