@@ -99,17 +99,17 @@ def recorded_troubles(writer: SessionWriter, policy: str = "") -> Iterator[Troub
 
 
 def decided(
-    hooks: Sequence[Hooks], name: str, about: Plan | Move, troubles: Troubles, *, takes_summary: bool = True
+    hooks: Sequence[Hooks], name: str, about: Plan | Move, troubles: Troubles
 ) -> Cancel | Supplied | None:
     """Ask hooks before something is done, and return what the first says that cancels, or supplies what can be used.
 
-    Unless it `takes_summary`, one that is supplied is passed over. So, as a trouble, is one that keeps from where
-    nothing can be kept from.
+    A summary that nobody requested is passed over. So, as a trouble, is one that keeps from where nothing can be kept
+    from.
     """
     for each in hooks:
         said: Cancel | Supplied | None = troubles.ask(each, name, about)
         if isinstance(said, Supplied):
-            if not takes_summary:
+            if isinstance(about, Move) and not about.summary_requested:
                 continue
             if isinstance(about, Plan) and (problem := _misplaced(said, about)):
                 troubles.append(f"hook {each.name}, {name}: {problem}")

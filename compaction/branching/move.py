@@ -11,7 +11,7 @@ from compaction.branching.summarize import SAYS_NOTHING, branch_summary, says_an
 from compaction.hooks import Cancel, Hooks, Supplied, decided, recorded_troubles
 from compaction.part import Limits
 from compaction.plan import LEFT, Move
-from compaction.summarizers.asking import Asker, Reply, request_record
+from compaction.summarizers.asking import Asker, request_record
 from compaction.templates import Source
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, RefoldError
@@ -243,10 +243,9 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         CancelledError.
         """
         move = plan_move(writer.log, writer.session, target)
-        is_requested = summary is None and self.asker is not None
-        move = msgspec.structs.replace(move, summary_requested=is_requested)
+        move = msgspec.structs.replace(move, summary_requested=summary is None and self.asker is not None)
         with recorded_troubles(writer) as troubles:
-            said = decided(self.hooks, "before_move", move, troubles, takes_summary=is_requested)
+            said = decided(self.hooks, "before_move", move, troubles)
             if isinstance(said, Cancel):
                 writer.append(Decision(outcome=DecisionOutcome.CANCELLED, reason=said.reason))
                 return Gone(outcome="cancelled", move=move, reason=said.reason, troubles=troubles)
@@ -255,7 +254,16 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
             if isinstance(said, Supplied) and says_anything(move.to_summarize):
                 written = Written(text=said.summary, is_supplied=True, details=said.details, of=move)
             elif written is None and self.asker is not None:
-                asked = self._asked(writer, move, self.asker, instructions)
+                asked = summarize_branch(
+                    writer,
+                    move.to_summarize,
+                    self.asker,
+                    limits=self.limits,
+                    tokens=self.tokens,
+                    sources=self.sources,
+                    instructions=instructions,
+                    reserve=self.reserve,
+                )
                 if asked is None:
                     reason = NOTHING_TO_SUMMARIZE
                 else:
@@ -278,16 +286,4 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
             events=list(moved.events),
             missing=asked.missing if asked else [],
             troubles=troubles,
-        )
-
-    def _asked(self, writer: SessionWriter, move: Move, asker: Asker, instructions: str) -> Reply | None:
-        return summarize_branch(
-            writer,
-            move.to_summarize,
-            asker,
-            limits=self.limits,
-            tokens=self.tokens,
-            sources=self.sources,
-            instructions=instructions,
-            reserve=self.reserve,
         )
