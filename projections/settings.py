@@ -26,7 +26,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is in use at a leaf: pi's `thinkingLevel` ("off" unless changed) and `model` (None where none is named)."""
+    """The settings in use at a leaf: `thinkingLevel` ("off" unless changed) and `model` (None where none is named)."""
 
     thinking_level: Any = "off"
     model: Model | None = None

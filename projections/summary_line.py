@@ -1,4 +1,4 @@
-"""What an event is about, in a line."""
+"""Describe an event in a line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from projections.context.parts import is_continuation
 from projections.usage import FAILED
 
 CONTINUATION: Final = "continuation"
-"""What a message is called that goes on after a compaction: it is no user's, though its role says so."""
+"""The name of a message that goes on after a compaction: it is no user's, though its role says so."""
 _BEGINNING: Final = re.compile(r".{0,80}\S{0,400}")
 """So much of a command, and then the rest of a word."""
 
 
 def event_name(event: Event) -> str:
-    """What a person is told an event is: a message by its role, anything else by its kind."""
+    """Return the name of an event for people: a message's role, anything else's kind."""
     if is_continuation(event):
         return CONTINUATION
     return event.role if event.kind == "message" and event.role else event.kind

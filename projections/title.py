@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from eventstore.formats import view_of, view_of_event
+from eventstore.formats import view_of
+from eventstore.formats.base import NOTHING
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event, events, events_of_kinds
-from projections.context.parts import is_continuation
 
 
 def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
@@ -26,16 +26,13 @@ def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -
 
 
 def first_request(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
-    """The text of what a person said first in a session: what to show of one that has no title.
-
-    What goes on after a compaction is nobody's request.
-    """
+    """Return the text of the first message of a session that a person wrote: to show for one without a title."""
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
         if not head.user_seq or (as_of is not None and head.user_seq > as_of):
             return ""
         for each in events(snapshot, session, first=head.user_seq, last=as_of):
-            if each.role == "user" and each.is_entry and not is_continuation(each):
-                message = view_of_event(each)
-                return " ".join(message.text.split()) if message else ""
+            view = view_of(each) if each.role == "user" and each.is_entry else NOTHING
+            if view.by_person:
+                return " ".join(view.messages[0].text.split())
         return ""

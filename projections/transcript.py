@@ -40,7 +40,7 @@ LONGEST_RESULT: Final = 2000
 
 _USER: Final = "[User]: "
 CONTINUATION: Final = "[Continuation]: "
-"""How the lines of messages begin that go on after a compaction."""
+"""The beginning of the lines of messages that go on after a compaction."""
 
 
 def transcript(context: Context) -> str:

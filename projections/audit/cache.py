@@ -1,4 +1,4 @@
-"""What a replacement does to a provider's prompt cache."""
+"""Measure the effect of a replacement on a provider's prompt cache."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def cache(
     *,
     lifetime: int = CACHE_LIFETIME,
 ) -> Cache:
-    """What a replacement left of the prefix. `calls` are the requests of the path that it lies on.
+    """Return the effect of a replacement on the prefix. `calls` are the requests of the path that it lies on.
 
     The next call is looked for up to the next compaction or undo. `lifetime` is in milliseconds.
     """
@@ -82,7 +82,7 @@ def cache(
 
 
 def shared_prefix(replacement: Replacement, tokens: Counter) -> tuple[int, list[int]]:
-    """How many messages C′ begins with as C did, and the tokens of each message of C′."""
+    """Return the number of messages with which C′ begins as C did, and the tokens of each message of C′."""
     after = replacement.after.parts
     return shared_messages(replacement.before.parts, after), tokens.count(after)
 

@@ -74,7 +74,7 @@ def requests(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> list[Reques
 
 
 def records_cache(calls: Sequence[Request]) -> bool:
-    """Whether any of some calls read from a prompt cache or wrote to it."""
+    """Return True if any of some calls read from a prompt cache or wrote to it."""
     return any(call.usage.cache_read or call.usage.cache_write for call in calls)
 
 
@@ -118,7 +118,7 @@ def _readable(before: _Call, call: _Call, overhead: int, share: Fraction) -> int
 
 
 class _Sent(NamedTuple):
-    """What a call was sent: the first `messages` of a list of parts that has grown since, or not; and their tokens."""
+    """The messages that a call was sent, and their tokens: the first `messages` of a list that may have grown since."""
 
     seq: int
     parts: list[Part]
@@ -158,7 +158,7 @@ def _contexts(
 def _own_parts(
     snapshot: Snapshot, at: Standpoint, entries: Sequence[Event], tokens: Counter
 ) -> dict[int, tuple[Part, int]]:
-    """What each entry shows where nothing but itself has a say in it, with its tokens."""
+    """Return what each entry shows where nothing but itself has a say in it, with its tokens."""
     observed = observed_rewrites(snapshot, at.session, as_of=at.as_of)
     shown = (part_of(entry, changed=observed.get(entry.seq, ())) for entry in entries if bears_message(entry))
     parts = [part for part in shown if part is not None]

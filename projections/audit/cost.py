@@ -55,7 +55,7 @@ class Cost(Shape, frozen=True):
 
 
 def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Sequence[Request]) -> Cost:
-    """What a replacement cost, and saved up to the next compaction or undo, by the prices of its time.
+    """Return what a replacement cost, and saved up to the next compaction or undo, by the prices of its time.
 
     `calls` are the requests of the path that it lies on. A branch summary saves nothing: what it stands for lies
     elsewhere, and who stays there has no use of it. Where none of them records a cache, all that is
@@ -102,7 +102,7 @@ def _has_usage(entry: Event) -> bool:
 
 
 def _summary(replacement: Replacement, tokens: Counter, prices: Prices) -> tuple[float | None, bool]:
-    """What asking for the summary cost, and whether that is an estimate. A rewrite asks nobody."""
+    """Return the cost of asking for the summary, and True if that is an estimate. A rewrite asks nobody."""
     event, in_use = replacement.event, replacement.after.settings.model
     requests = asked(event)
     if event.kind == "rewrite" or (requests and all(map(is_free, requests))):
@@ -121,7 +121,7 @@ def _model(request: RequestView) -> Model | None:
 
 
 def _estimated(replacement: Replacement, tokens: Counter) -> Usage:
-    """What a request for the summary uses by our own count: H was sent, and S came back."""
+    """Return the usage of a request for the summary by our own count: H was sent, and S came back."""
     summary = [replacement.summary] if replacement.summary else []
     return Usage(input=sum(tokens.count(replacement.removed)), output=sum(tokens.count(summary)))
 
@@ -152,14 +152,14 @@ class Spent(Shape, frozen=True):
 
 
 class ModelSpent(Shape, frozen=True):
-    """What the calls of one model cost."""
+    """The cost of the calls of one model."""
 
     model: str
     spent: Spent
 
 
 class SessionCost(Shape, frozen=True):
-    """What all calls of a session cost, and those of each model, in order of first use.
+    """The cost of all calls of a session, and of those of each model, in order of first use.
 
     `prices` names the table, `prices_date` says of when it is.
     """
@@ -173,7 +173,7 @@ class SessionCost(Shape, frozen=True):
 def session_cost(
     log: EventLog | Snapshot, session: str, *, prices: Prices, as_of: int | None = None
 ) -> SessionCost:
-    """What the calls of a session cost, on every branch, each message once.
+    """Return the cost of the calls of a session, on every branch, each message once.
 
     A call is an assistant's message that carries usage: one that failed or was cut off was paid for, too.
     Requests for summaries are no messages, and do not count. Raises NotFoundError.
@@ -205,7 +205,7 @@ def _calls(snapshot: Snapshot, at: Standpoint, prices: Prices) -> Iterator[_Call
 
 
 def _priced(view: Message, usage: Usage, time: int | None, prices: Prices) -> float | None:
-    """What a call cost by a table; None also where the record gives a total alone, which has no price."""
+    """Return the cost of a call by a table; None also where the record gives a total alone, which has no price."""
     if not usage.prompt + usage.output:
         return None
     price = prices.price(view.model, provider=view.provider, time=time, prompt=usage.prompt)

@@ -1,4 +1,4 @@
-"""Which messages each compaction of a path summarized."""
+"""Find the messages that each compaction of a path summarized."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ def covered(entries: Sequence[Event]) -> Iterator[Coverage]:
 
 
 def bears_message(entry: Event | LazyEvent) -> bool:
-    """Whether an entry is a message to the model, or becomes one. Compactions are summaries, not messages."""
+    """Return True if an entry is a message to the model, or becomes one. Compactions are summaries, not messages."""
     return entry.role != "" and entry.kind != "compaction"

@@ -1,4 +1,4 @@
-"""What became of the sentences by which the user orders, forbids or prefers."""
+"""Follow the sentences by which the user orders, forbids or prefers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from projections.replacement import Replacement
 _WORD: Final = re.compile(r"[\w$#][\w$@#./:\\'+-]*")
 _AROUND: Final = "./:\\'+-"
 _NAME: Final = re.compile(r"[\d_./:\\$@#]")
-"""What tells a path or a symbol from a word."""
+"""Characters that tell a path or a symbol from a word."""
 _CLAUSE_END: Final = re.compile(
     r"(?<![,;:!?()\[\]|…—–\"“”])[,;:!?()\[\]|…—–\"“”]++(?=\s|$)|\.(?=\s|$)|\s[-–—(]+"  # noqa: RUF001  dashes
     r"|\b(?=(?:but|however|without|unless|except|instead of|rather than)\b)"
@@ -135,7 +135,7 @@ class Lines:
         return None
 
     def nearest(self, words: AbstractSet[str]) -> Found:
-        """What has most of some content words, the first of several; "" where nothing has any."""
+        """Return the line that has most of some content words, the first of several; "" where none has any."""
         counts = Counter(place for word in words for place in self._having.get(word, ()))
         if not counts:
             return Found("", 0.0)
@@ -201,7 +201,7 @@ class Instructions(Shape, frozen=True):
 
 
 def instructions(replacement: Replacement) -> Instructions:
-    """What became of the instructions that H gave, each by the first of the user's messages that gives it.
+    """Return the fates of the instructions that H gave, each by the first of the user's messages that gives it.
 
     Those count, too, that were given before C begins, and that a summary in H still told: a summary of a
     summary may lose them. One is kept that stands in a sentence of C′ as it is, but for case, white space and

@@ -46,7 +46,7 @@ _NAMED: Final = {
 
 
 def recall(replacement: Replacement, holdings: Holdings) -> Recall:
-    """What of H, and not of K, C′ names: files that were read and modified, then the other kinds of things.
+    """Measure the things of H, and not of K, that C′ names: files read and modified, then the other kinds.
 
     A path counts once, in whatever forms it stands; one that was modified does not count as read.
     """
@@ -135,7 +135,7 @@ class _Need(msgspec.Struct, frozen=True):
 
 
 def future_use(replacement: Replacement, holdings: Holdings) -> FutureUse:
-    """What of H the model's later messages use, and what of that C′ names.
+    """Measure the things of H that the model's later messages use, and those of them that C′ names.
 
     A use is a thing that a text or a call's argument names, or a command that a call runs; thinking is none,
     and neither are summaries. The whole rest of the branch counts, whatever was replaced in it since.

@@ -13,7 +13,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Share(Shape, frozen=True):
-    """How many of `total` were `found`; `share` is found / total, None where there was nothing to find."""
+    """A count of `found` among `total`; `share` is found / total, None where there was nothing to find."""
 
     total: int
     found: int

@@ -1,4 +1,4 @@
-"""What a replacement lost, and what it cost: all measures together, and the order that puts the worst first.
+"""Measure the losses and the cost of a replacement, and put the worst first.
 
 Adding a metric: its shape and its function in a module beside this one, a line in `Metrics` and in `measure`, its docs.
 """
@@ -26,7 +26,7 @@ from projections.tokens import Counter
 
 
 class Metrics(Shape, frozen=True):
-    """All that is measured of one replacement. Rewrites have neither sections nor growth."""
+    """The measures of one replacement. Rewrites have neither sections nor growth."""
 
     size: Size
     recall: Recall
@@ -99,7 +99,7 @@ class Measured(Protocol):
 
 M = TypeVar("M", bound=Measured)
 Rank = tuple[bool, float, int, int]
-"""What sorts the worst first."""
+"""A sort key that puts the worst first."""
 
 
 def worst_first(measured: Iterable[M]) -> list[M]:

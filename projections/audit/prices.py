@@ -1,4 +1,4 @@
-"""What models cost: of the library `genai-prices`, or of a table that a person keeps."""
+"""The prices of models: of the library `genai-prices`, or of a table that a person keeps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eventstore.views import Usage
 
 MILLION: Final = 1_000_000
 _NEWEST: Final = datetime.max.replace(tzinfo=UTC)
-"""When a call was made whose time nobody knows."""
+"""The time of a call whose time nobody knows."""
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     cache_write_1h: float
 
     def of(self, usage: Usage) -> float:
-        """What a call cost, in dollars."""
+        """Return the cost of a call, in dollars."""
         counts = (
             (usage.input, self.input),
             (usage.output, self.output),
@@ -41,7 +41,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prices(Protocol):
-    """Where prices come from: `name` says which table, `date` of when it is ("" where it does not say)."""
+    """A source of prices: `name` says which table, `date` of when it is ("" where it does not say)."""
 
     @property
     def name(self) -> str: ...
@@ -52,7 +52,7 @@ class Prices(Protocol):
     def price(
         self, model: str, *, provider: str = "", time: int | None = None, prompt: int = 0
     ) -> Price | None:
-        """What a model's tokens cost in a call that sent `prompt` tokens; None where the table does not know it.
+        """Return the price of a model's tokens in a call that sent `prompt` tokens; None if it is not known.
 
         `time` is in epoch milliseconds; None stands for the newest prices.
         """

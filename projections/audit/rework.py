@@ -54,18 +54,18 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     writes: dict[str | None, list[int]]
 
     def is_written(self, paths: tuple[str, ...], first: int, again: int) -> bool:
-        """Whether one of some paths was written between two calls; of no paths, whether anything was."""
+        """Return True if one of some paths was written between two calls; of no paths, whether anything was."""
         between = (self.writes.get(path, []) for path in paths or (None,))
         return any(bisect_right(places, first) < bisect_left(places, again) for places in between)
 
 
 def messages_in_parts(parts: Sequence[Part], holdings: Holdings) -> Sequence[Holding]:
-    """What the messages of a context hold, as it shows them."""
+    """Return the contents of the messages of a context, as it shows them."""
     return holdings.of_parts(parts)
 
 
 def messages_in_events(events: Iterable[Event], holdings: Holdings) -> Iterator[Holding]:
-    """What the messages of events hold, as they were recorded."""
+    """Return the contents of the messages of events, as they were recorded."""
     return filter(None, map(holdings.of_event, events))
 
 
@@ -173,7 +173,7 @@ class Regret(Shape, frozen=True):
 
 
 def regret(replacement: Replacement, holdings: Holdings) -> Regret:
-    """What the rest of the branch did again, though the context had it before the replacement.
+    """Return the work that the rest of the branch did again, though the context had it before the replacement.
 
     Everything counts once, the first time that it is done again: from then on the context has it again, and
     if it is lost once more, that is a later replacement's doing. The result of a call that failed is a result
@@ -247,7 +247,7 @@ def _repeats(work: Work, gone: _Gone) -> Iterator[Repeat]:
 
 
 def _target(made: Made) -> str:
-    """What a call is about: its files, its command, or else its arguments."""
+    """Return the subject of a call: its files, its command, or else its arguments."""
     command = made.call.argument("command")
     return ", ".join(made.paths) or (command if isinstance(command, str) else made.key[1])
 

@@ -1,4 +1,4 @@
-"""What the compactions, branch summaries and rewrites of a session did to its contexts."""
+"""Audit the compactions, branch summaries and rewrites of a session by what they did to its contexts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from projections.usage import measured
 
 
 class By(Shape, frozen=True):
-    """Who compacted: the format of the record, the model in use, and what refold's own records say of the how."""
+    """The author of a compaction: the record's format, the model in use, and what refold's records say of the way."""
 
     format: str
     model: str | None
@@ -75,7 +75,7 @@ class TokensAfter(Shape, frozen=True):
 
 
 class Counts(Shape, frozen=True):
-    """How many messages a compaction summarized, kept, and dropped with no summary covering them."""
+    """The numbers of messages that a compaction summarized, kept, and dropped with no summary covering them."""
 
     summarized: int
     kept: int

@@ -33,7 +33,7 @@ class Growth(Shape, frozen=True):
 
 
 def growth(summary: str, previous: str | None) -> Growth:
-    """What a summary names, against the summary before it (None: it is the first)."""
+    """Compare the names in a summary with those in the summary before it (None: it is the first)."""
     now, before = _held(summary), _held(previous or "")
     paths = Paths((*now.paths, *before.paths))
     things = dict.fromkeys([*_things(now, paths), *_things(before, paths)])
@@ -73,7 +73,7 @@ class Sections(Shape, frozen=True):
 
     @property
     def fits(self) -> bool:
-        """Whether it is of this template: by its record, or for a third of what that asks for is there.
+        """Return True if it is of this template: by its record, or for a third of what that asks for is there.
 
         One common heading says little of those that are not there.
         """
@@ -139,7 +139,7 @@ OUTLINES: Final = (
         ),
     ),
 )
-"""What known templates ask for: those of pi, oh-my-pi and refold, then Claude Code's, then opencode's later ones."""
+"""The outlines of known templates: of pi, oh-my-pi and refold, then Claude Code's, then opencode's later ones."""
 
 _FITS: Final = 3
 """One in so many sections has to be there."""
@@ -147,7 +147,7 @@ TURN_PREFIX: Final = "turn-prefix"
 """The template by which a turn's beginning is summarized."""
 _TURN: Final = next(outline for outline in OUTLINES if outline.template == TURN_PREFIX)
 _SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
-"""What pi and oh-my-pi put between the summary of the history and that of a turn's beginning."""
+"""The text that pi and oh-my-pi put between the summary of the history and that of a turn's beginning."""
 
 _MARKDOWN: Final = re.compile(r"#{1,6}\s+\S")
 _NUMBERED: Final = re.compile(r"\d\. [A-Z][A-Za-z ]*:")

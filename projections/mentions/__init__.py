@@ -1,4 +1,4 @@
-"""What texts of sessions name: paths, symbols, identifiers, errors, addresses, quantities, commands.
+"""Find what texts of sessions name: paths, symbols, identifiers, errors, addresses, quantities, commands.
 
 Adding a kind: its pattern and rule in a module here, a line in `Kind`, a line in `_RANKED`, its labels, its docs.
 """
@@ -23,7 +23,7 @@ _RANKED: Final = (
     (Kind.QUANTITY, QUANTITY, find_quantity),
     (Kind.SYMBOL, SYMBOL, find_symbol),
 )
-"""Where two kinds could be meant, the earlier one is."""
+"""Kinds by rank: where two could be meant, the earlier one is."""
 
 # Groups are atomic, not possessive: before Python 3.11.5 a possessive group keeps what its last try matched in vain.
 _PROSE: Final = (
@@ -33,7 +33,7 @@ _PROSE: Final = (
     r"|[./~@#-](?![\w./\\-]))*)"
 )
 _REST: Final = r"\w++|[.@+~%-]++|[^\w]|\Z"
-"""What begins no mention after all. At the end, too: else the same prose would be tried from its every character."""
+"""Text that begins no mention after all. At the end, too: else the same prose is tried from its every character."""
 
 
 def _scanner(rank: int) -> re.Pattern[str]:
@@ -46,7 +46,7 @@ _RULES: Final = {kind.value: (kind, find, rank + 1) for rank, (kind, _, find) in
 
 
 def scan(text: str) -> list[Mention]:
-    """What a text names, in order, none within another."""
+    """Return the mentions in a text, in order, none within another."""
     found: list[Mention] = []
     _scan(text, 0, len(text), 0, found)
     return found
@@ -79,7 +79,7 @@ __all__ = ["Kind", "Mention", "commands", "mentions"]
 
 
 def mentions(text: str) -> list[Mention]:
-    """All that a text names, in order; only error lines may enclose others. Commands are not looked for here."""
+    """Return all mentions in a text, in order, commands left out; only error lines may enclose others."""
     found = scan(text)
     errors = [Mention(Kind.ERROR, value, start, stop) for start, stop, value in find_errors(text)]
     return sorted(errors + found, key=attrgetter("start")) if errors else found

@@ -95,7 +95,7 @@ def _parts(script: str) -> Iterator[tuple[_Part, str]]:
 
 
 def _word_end(script: str, at: int) -> int:
-    """Where the word that begins at `at` ends: quotes and `$(…)` are parts of it, whatever they hold."""
+    """Return the end of the word that begins at `at`: quotes and `$(…)` are parts of it, whatever they hold."""
     closers: list[str] = []
     while at < len(script):
         closer = closers[-1] if closers else ""

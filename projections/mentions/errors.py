@@ -46,7 +46,7 @@ HINTS: Final = (
     r"rror|ERR|FATAL|FAIL|xception:|anic|atal:|xit |xited |ailed |ot found|o such|enied|a directory|xists"
     r"|ermitted|sh: |eval\):|url: \(|ake(?:\[|: )|egmentation|E   |:\d+:\d+: "
 )
-"""What every such line has in it: only lines with one of these are looked at.
+"""Marks, of which every such line has one: no other lines are looked at.
 
 Each begins with a character of its own, not with a set or a position: so the search is a fast one.
 """
@@ -89,7 +89,7 @@ def find_errors(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _said(report: str) -> str:
-    """What a report says, in one line; nothing where it is one word, or goes on like code."""
+    """Return the text of a report, in one line; "" where it is one word, or goes on like code."""
     words = _MARKUP.sub("", report).split()
     if len(words) < _FEWEST or words[-1].endswith(_CODE):
         return ""

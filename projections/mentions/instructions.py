@@ -128,7 +128,7 @@ _NAME: Final = re.compile(r".*[/_@\d`]|.*\w\.\w")
 
 
 def is_imperative(words: Sequence[str], *, follows: bool = False, is_lead: bool = True) -> bool:
-    """Whether a clause, given as its words in lower case, is an imperative; adverbs may go before the verb.
+    """Return True if a clause, given as its words in lower case, is an imperative; adverbs may go before the verb.
 
     `follows`: it comes after clauses that tell how things are, so that it needs an object. `is_lead`: it begins
     a sentence and is no title before a colon, so that what may be a noun needs no article.
@@ -197,7 +197,7 @@ _SUPPOSES: Final = re.compile(
     r"|be (?:able|an?|because|correct|done|due|easy|enough|fine|good|missing|ok|okay|possible|ready|right|safe"
     r"|something|sufficient|the|there|wrong|\w+ing)\b)"
 )
-"""Where such a verb says what likely is."""
+"""Uses of such a verb that say what likely is."""
 _EXPECTS: Final = re.compile(
     r"(?:it|this|that|these|those|they|everything) should (?!(?:always|be|never|not|only)\b)"
 )
@@ -207,7 +207,7 @@ _TELLS: Final = re.compile(
     r"|nobody|not|said|says?|since|suppose|sure|than|that's|was|were|what|what's|when|where|whether|which|who"
     r"|why|would)\b"
 )
-"""What stands before such a verb in a sentence that only tells of an obligation."""
+"""Words before such a verb in a sentence that only tells of an obligation."""
 _LONGEST_SUBJECT: Final = 12
 """Words before such a verb."""
 _WANTS: Final = re.compile(
@@ -223,7 +223,7 @@ _ANYWHERE: Final = re.compile(
     r"\bplease\b|(?<!to )(?<!i )(?<!we )(?<!not )(?<!will )\b(?:make|be) sure\b"
     r"|\b(?:from now on|going forward|in (?:the )?future)\b"
 )
-"""What tells an instruction wherever it stands."""
+"""Phrases that tell an instruction wherever they stand."""
 
 
 class _Clause(NamedTuple):
@@ -245,7 +245,7 @@ def instructions_in(text: str) -> list[str]:
 
 
 def is_instruction(sentence: str) -> bool:
-    """Whether a sentence orders, forbids or prefers something."""
+    """Return True if a sentence orders, forbids or prefers something."""
     return len(sentence) <= _LONGEST and not sentence.startswith(_QUOTES) and _is_instruction(sentence)
 
 
@@ -300,7 +300,7 @@ def _opened(clause: str) -> str:
 
 
 def _answers(clause: str) -> bool:
-    """Whether a "no" is an answer, and what follows it an order: `no remove this`."""
+    """Return True if a "no" is an answer, and what follows it an order: `no remove this`."""
     _, first, second, *_ = [*_words(clause), "", ""]
     return first in VERBS and second in DETERMINERS
 
@@ -337,7 +337,7 @@ def _orders(clause: _Clause) -> bool:
 
 
 def _rules_out(clause: str) -> bool:
-    """Whether a clause is a "no" with what is not wanted."""
+    """Return True if a clause is a "no" with what is not wanted."""
     no = _NO.match(clause)
     if not no:
         return False
@@ -347,7 +347,7 @@ def _rules_out(clause: str) -> bool:
 
 
 def _has_to(clause: str) -> bool:
-    """Whether a clause says what must be or must not be, not what likely is."""
+    """Return True if a clause says what must be or must not be, not what likely is."""
     clause = _I_THINK.sub("", clause, count=1).lstrip()
     verb = _HAS_TO.search(clause)
     if not verb or _SUPPOSES.match(clause, verb.start()) or _EXPECTS.match(clause):

@@ -15,7 +15,7 @@ def words(text: str) -> frozenset[str]:
 
 
 class Kind(StrEnum):
-    """What is looked for in texts."""
+    """A kind of thing that texts mention."""
 
     PATH = "path"
     """A file or folder."""

@@ -1,4 +1,4 @@
-"""What messages hold: their texts, the things named there, their calls and the files that these touch."""
+"""The contents of messages: their texts, the things named there, their calls and the files that these touch."""
 
 from __future__ import annotations
 
@@ -145,10 +145,10 @@ class Lines:
 
 
 def _things(mention: Mention) -> _Named:
-    """What is named by a mention; of a chain of members each name in it that is no plain word, nor a language's own.
+    """Return the things that a mention names.
 
-    So `this.queue.pushAll` names one thing, and `parts.length` none. Chains are written in many ways, and what
-    they begin with is mostly a local variable.
+    Of a chain of members, those are the names that are no plain word, nor a language's own: `this.queue.pushAll` names
+    one thing, and `parts.length` none. Chains are written in many ways, and begin mostly with a local variable.
     """
     value = mention.value
     if mention.kind is not Kind.SYMBOL or ("." not in value and "::" not in value):
@@ -167,7 +167,7 @@ _CONTEXTS: Final = 4
 
 # Nothing that it holds leads back to it, and a session has thousands: the collector need not look at them.
 class Holding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one message holds.
+    """The contents of one message.
 
     `texts` are those that a model reads: text, thinking, each string within a call's arguments by itself,
     results, shell command and output. `named` are the distinct things that they name, in order of
@@ -196,7 +196,7 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Holdings:
-    """What the messages of one session hold, each read once; memory follows the session."""
+    """The contents of the messages of one session, each read once; memory follows the session."""
 
     def __init__(self) -> None:
         self.blocks = Blocks()
@@ -208,12 +208,12 @@ class Holdings:
         self._lines = Lines()
 
     def of_part(self, part: Part) -> Holding:
-        """What a message of a context holds, as the context shows it."""
+        """Return the contents of a message of a context, as the context shows it."""
         held = self._held.get((part.seq, part.raw))
         return held or self._keep(part.seq, part.raw, part.id, view_of_part(part), tools_of(part.format))
 
     def of_parts(self, parts: Sequence[Part]) -> Sequence[Holding]:
-        """What the messages of a context hold, in order."""
+        """Return the contents of the messages of a context, in order."""
         for asked, held in self._contexts:
             if asked is parts:
                 return held
@@ -222,7 +222,7 @@ class Holdings:
         return held
 
     def of_event(self, event: Event) -> Holding | None:
-        """What an event's message holds, as it was recorded; None where the event tells the model nothing."""
+        """Return the contents of an event's message, as it was recorded; None where it tells the model nothing."""
         if event.seq not in self._recorded:
             self._recorded[event.seq] = self._read(event)
         return self._recorded[event.seq]
@@ -239,7 +239,7 @@ class Holdings:
         return self._keep(event.seq, raw, event.id, message, tools_of(event.format))
 
     def once(self, make: Callable[[Holding], T], held: Holding) -> T:
-        """What follows from one of these holdings alone, made once."""
+        """Return what `make` derives from one of these holdings alone, made once."""
         key = (make, id(held))
         if key not in self._derived:
             self._derived[key] = make(held)
@@ -254,7 +254,7 @@ class Holdings:
 def holding(
     seq: int, event_id: str, message: Message, tools: Tools = NO_TOOLS, lines: Lines | None = None
 ) -> Holding:
-    """What a message holds. A shell command that its harness keeps from the model holds nothing.
+    """Return the contents of a message. A shell command that its harness keeps from the model holds nothing.
 
     `tools` are its harness's, `lines` those that were looked at in other messages of its session.
     """

@@ -28,7 +28,7 @@ def names_of(path: str) -> Names:
 
 
 def shorter_forms(path: Names) -> Iterable[Names]:
-    """What is left of a path without its first folder, its first two, …, as long as a folder is left."""
+    """Iterate over a path without its first folder, its first two, …, as long as a folder is left."""
     return (path[start:] for start in range(1, len(path) - _FEWEST + 1))
 
 
@@ -58,7 +58,7 @@ class Paths:
         self._alone: dict[str, Names | None] = {}
 
     def alone(self, path: Names) -> bool:
-        """Whether a path and all those here of its file name can be one."""
+        """Return True if a path and all those here of its file name can be one."""
         file = path[-1]
         if file not in self._alone:
             self._alone[file] = _one(self._by_file.get(file, (path,)))

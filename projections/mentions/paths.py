@@ -14,7 +14,7 @@ EXTENSIONS: Final = words(
     " scss sh sql sqlite sqlite3 svelte svg swift tar tex tf tgz toml ts tsbuildinfo tsv tsx ttf txt vue wasm wav webm"
     " webp whl woff woff2 xls xlsx xml yaml yml zig zip zsh"
 )
-"""What the names of files end in; also a name without a folder is one with such an end."""
+"""The extensions of files; a name without a folder that has one is a file's, too."""
 CONFIG_EXTENSIONS: Final = words("cjs js json mjs toml yaml yml")
 """Extensions of files whose names begin with a full stop."""
 MEMBERS: Final = words("c class conf cfg cs db diff go h html lock log patch sql zip")
@@ -62,7 +62,7 @@ ROOTS: Final = words(
 TOP_ROOTS: Final = words("Applications Library Users Volumes bin etc home mnt opt root src tmp usr var")
 """Folders that stand alone behind a slash."""
 HOMES: Final = words("Users Volumes home mnt private tmp var")
-"""Where files of people are: in quotes, their names may have blanks."""
+"""Folders of people's files: in quotes, names in them may have blanks."""
 HOSTS: Final = words("ai app co com dev edu example gov invalid io local me net org sh test")
 """Ends of hosts' names: what begins with one is an address without its scheme."""
 
@@ -74,7 +74,7 @@ _FEW: Final = 2
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a name without a folder is a file's: by its extension, or because it is a well-known one."""
+    """Return True if a name without a folder is a file's: by its extension, or because it is a well-known one."""
     if name in NAMES or name in MODULES:
         return True
     stem, _, extension = name.rpartition(".")
@@ -89,7 +89,7 @@ def is_file_name(name: str) -> bool:
 
 
 def has_extension(path: str) -> bool:
-    """Whether a path ends as files do."""
+    """Return True if a path ends as files do."""
     found = _EXTENSION.search(path)
     return found is not None and path not in BRANDS and _is_extension(found[1], path[: found.start() + 1])
 
@@ -99,7 +99,7 @@ def _is_extension(extension: str, stem: str) -> bool:
 
 
 def is_absolute(parts: list[str]) -> bool:
-    """Whether parts behind a slash are a path: by an extension, or from a folder where files are.
+    """Return True if parts behind a slash are a path: by an extension, or from a folder where files are.
 
     `/help` may be a command, `/users/me` a route, `/ab+c/g` a regular expression.
     """
@@ -109,7 +109,7 @@ def is_absolute(parts: list[str]) -> bool:
 
 
 def is_relative(parts: list[str], before: str, around_end: str) -> bool:
-    """Whether parts with slashes are a path: by an extension, by their first folder, by a slash at the end.
+    """Return True if parts with slashes are a path: by an extension, by their first folder, by a slash at the end.
 
     `before` is the text up to them, `around_end` their last two characters and the next one.
     """

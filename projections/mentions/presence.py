@@ -1,4 +1,4 @@
-"""Whether a context names a thing."""
+"""Search contexts for the things that they name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _JOINERS: Final = {
     Kind.QUANTITY: _Joiners(".,", ""),
     Kind.COMMAND: _Joiners("-./", "-./:="),
 }
-"""Where a word goes on by kind of thing: `src/a.ts` does in `src/a.ts.map`, but `run` does not in `agent.run`."""
+"""Characters across which a word goes on, by kind: `src/a.ts` does in `src/a.ts.map`, `run` does not in `agent.run`."""
 _BARE_NAME: Final = _Joiners("-./", "-.")
 
 _SPACELESS: Final = "\u2e80"
@@ -41,7 +41,7 @@ _ERROR_MESSAGE: Final = re.compile(
 
 
 class Presence:
-    """What the messages of a context name.
+    """An index of what the messages of a context name.
 
     A thing is named where its value stands as whole words in a text of a message, white space collapsed; an
     error also where its message does, without what marks it as an error. A path is also named by any longer
@@ -55,7 +55,7 @@ class Presence:
         self._blocks = (blocks or Blocks()).of(list(holdings))
 
     def names(self, kind: Kind, value: str) -> bool:
-        """Whether a message names a thing."""
+        """Return True if a message names a thing."""
         if any(value in block.named[kind] for block in self._blocks):
             return True
         needed = _needed_words(kind, value)
@@ -151,13 +151,13 @@ def _wanted_path(path: str, paths: Paths) -> _Wanted:
 
 
 def _is_whole(text: str, start: int, stop: int, joiners: _Joiners) -> bool:
-    """Whether the word at either end of a place in a text ends there."""
+    """Return True if the word at either end of a place in a text ends there."""
     before, behind = text[max(start - 2, 0) : start], text[stop : stop + 2]
     return not _goes_on(before[::-1], joiners.before) and not _goes_on(behind, joiners.behind)
 
 
 def _goes_on(beyond: str, joiners: str) -> bool:
-    """Whether a word goes on with the two characters beyond its end, the nearer one first."""
+    """Return True if a word goes on with the two characters beyond its end, the nearer one first."""
     return _is_of_word(beyond[:1]) or (beyond[:1] in joiners and _is_of_word(beyond[1:]))
 
 

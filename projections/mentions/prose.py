@@ -102,7 +102,7 @@ def own_words(text: str) -> list[str]:
 
 
 def _ends_like_code(line: str) -> bool:
-    """Whether a line without white space behind it ends as lines of code do."""
+    """Return True if a line without white space behind it ends as lines of code do."""
     return _CODE_END.search(line, max(0, len(line) - _LONGEST_CODE_END)) is not None
 
 

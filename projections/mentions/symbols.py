@@ -34,7 +34,7 @@ NO_RIGHT: Final = words(
     " lets looking next no not now of ok on once only or perfect please she should since so still that the then there"
     " these they this those to we what when where which while why will with yes you your e g git js json md ts txt"
 )
-"""What begins the next sentence behind a full stop without a blank, or is a file's extension."""
+"""Words that begin the next sentence behind a full stop without a blank, or are a file's extension."""
 
 
 _OPTION: Final = r"(?<![\w!-])--[A-Za-z][\w-]++"
@@ -83,7 +83,7 @@ def find_symbol(text: str, start: int, stop: int) -> Found:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _named(before: str, raw: str, behind: str) -> Found:
-    """What a name is, by what stands around it; places are counted from where it begins."""
+    """Return the symbol that a name is, by the text around it; places are counted from where it begins."""
     start = 0
     if before[-1:] == "\\" and raw[0] in _ESCAPES and not before[:-1].isalnum():
         # `\bfooBar` of a regular expression, `"\nfooBar"` of a text in a text.
@@ -111,7 +111,7 @@ def _is_cut(before: str, name: str) -> bool:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a language gave a name its meaning: `__init__` and `__FILE__` stand in any program, and tell nothing."""
+    """Return True if a language gave a name its meaning: `__init__` stands in any program, and tells nothing."""
     return name in RESERVED or _RESERVED.fullmatch(name) is not None
 
 

@@ -56,7 +56,7 @@ STANDARDS: Final = words(
     "UTF UCS SHA MD CRC AES RSA DES HMAC ISO IEC RFC IEEE ANSI ECMA ES PEP CP KOI LATIN HTTP TLS SSL IPV USB GPT"
     " GLM COVID VT XT TOP CVE WINDOWS BASE MP UTC GMT"
 )
-"""What a number behind a hyphen belongs to the name of: `UTF-8` is no ticket."""
+"""Names of standards, of which a number behind a hyphen is a part: `UTF-8` is no ticket."""
 
 _NUMBERED: Final = re.compile(
     r"(?:issues?|bugs?|tickets?|tasks?|PRs?|MRs?|pull(?: request)?s?|#\d+,?(?: and)?) ?[(\[]?\Z",
@@ -155,7 +155,7 @@ _ORDINAL: Final = re.compile(
     r"|version) $",
     re.IGNORECASE,
 )
-"""What is numbered, not counted: `phase 2 tests`."""
+"""Words behind which a number names, and does not count: `phase 2 tests`."""
 _LOOKBACK: Final = 10
 _LEAST_BYTES: Final = 3
 """Digits of a number right before `B`: `7B` is the size of a model."""

@@ -1,4 +1,4 @@
-"""What the first bytes of an image file say: its format and its size."""
+"""Read the format and the size of an image from the first bytes of its file."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from projections.context.parts import Context
 
 
 class Options(TypedDict, total=False):
-    """What a request says beside the messages of its context.
+    """The options of a request, beside the messages of its context.
 
     `model` is the context's unless another is named. System prompt and `tools` (a JSON list of their
     definitions) are not in the log. `cache_breakpoints` are marks to set, `caches_messages` has the API set

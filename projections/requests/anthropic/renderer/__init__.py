@@ -23,7 +23,7 @@ MOST_BREAKPOINTS: Final = 4
 
 
 class Breakpoints(msgspec.Struct, frozen=True):
-    """What a cache breakpoint stands behind: the tools, the system prompt, the last block of turns by their numbers."""
+    """Places of cache breakpoints: behind the tools, the system prompt, the last blocks of turns by their numbers."""
 
     tools: bool
     system: bool
@@ -67,7 +67,7 @@ def _in_order(turns: Sequence[Turn], *, has_prefix: bool) -> Iterator[int]:
 
 
 DEFAULT_MAX_TOKENS: Final = 8192
-"""What every model in service can write at once."""
+"""A number of tokens that every model in service can write at once."""
 _PROVIDER: Final = "anthropic"
 _TOLD_BY_USERS: Final = ("user", "custom")
 _NOTHING_IN_IT: Final = "left out: there is nothing in it"
@@ -150,7 +150,7 @@ def _turns(messages: list[Said], contents: Contents, repairs: Repairs) -> list[T
 
 
 def _stand_in(message: Message, note: Note) -> list[Block]:
-    """What a model is told instead of a message; nothing of a command that was kept from it, or of an unknown role."""
+    """Return the blocks that stand for a message; none for a command that was kept from it, or of an unknown role."""
     text = stand_in(message)
     if text is None:
         note(Rule.UNKNOWN_ROLE, f"a message of role {message.role[:80]!r} is left out")
@@ -169,7 +169,7 @@ def _definitions(tools: bytes) -> list[bytes]:
 
 
 def _given(definitions: list[bytes], turns: list[Turn]) -> int:
-    """How many cache breakpoints came with the tools, and with a compaction block, which goes back as it is."""
+    """Return the number of cache breakpoints that came with the tools, and with a compaction block that goes back."""
     compaction = [block.json for turn in turns[:1] for block in turn.others[:1] if block.type == COMPACTION]
     return sum(map(has_breakpoint, [*definitions, *compaction]))
 

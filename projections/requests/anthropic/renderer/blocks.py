@@ -23,7 +23,7 @@ class Block(msgspec.Struct, frozen=True):
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text is white space only, by anybody's definition of it."""
+    """Return True if a text is white space only, by anybody's definition of it."""
     return _BLANK.fullmatch(text) is not None
 
 
@@ -99,5 +99,5 @@ def cached(json: bytes) -> bytes:
 
 
 def has_breakpoint(json: bytes) -> bool:
-    """Whether a cache breakpoint stands behind a block or tool already."""
+    """Return True if a cache breakpoint stands behind a block or tool already."""
     return b"cache_control" in json and msgspec.json.decode(json).get("cache_control") is not None

@@ -1,4 +1,4 @@
-"""What each message of a context says, as blocks of the API."""
+"""Render each message of a context as blocks of the API."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Contents:
         self._images = chosen(dict(_images(messages)))
 
     def of_user(self, number: int, note: Note) -> list[Block]:
-        """What a user's or an extension's message says, or the result of a call."""
+        """Return the blocks of a user's or an extension's message, or of the result of a call."""
         message = self._messages[number]
         is_failed = message.view.role == "toolResult" and message.view.is_error
         blocks: list[Block] = []
@@ -80,7 +80,7 @@ class Contents:
         return blocks
 
     def of_assistant(self, number: int, note: Note) -> list[Block | Call]:
-        """What the assistant says, thinks and calls."""
+        """Return the assistant's texts, thoughts and calls."""
         message = self._messages[number]
         is_own = Author(message.view.provider, message.view.model) == self._author
         blocks: list[Block | Call] = []

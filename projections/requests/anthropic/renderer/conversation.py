@@ -65,7 +65,7 @@ class Conversation:
         self._newest = ""
 
     def user(self, blocks: list[Block]) -> None:
-        """What the user says, or what is told as that."""
+        """Add the user's words, or what is told as those."""
         if blocks:
             self._users_turn().others.extend(blocks)
 

@@ -1,4 +1,4 @@
-"""Which of a context's images a request can hold, and what stands for the others."""
+"""Choose the images of a context that a request can hold, and what stands for the others."""
 
 from __future__ import annotations
 

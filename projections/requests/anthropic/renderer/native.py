@@ -116,7 +116,7 @@ OF_ASSISTANTS: Final[Shapes] = {
 
 
 def is_compaction(block: RecordedBlock, payload: Payload) -> bool:
-    """Whether a block is a compaction that stands for something; one without content is a failed one."""
+    """Return True if a block is a compaction that stands for something; one without content is a failed one."""
     return isinstance(block, Opaque) and block.type == COMPACTION and _fits(payload.raw, _Compaction)
 
 
@@ -226,7 +226,7 @@ def since_compaction(messages: list[Said]) -> tuple[list[Said], list[Repair]]:
 
 
 def _compaction_in(message: Said) -> int | None:
-    """Where the newest compaction block stands in a message."""
+    """Return the place of the newest compaction block in a message."""
     if not message.payloads or message.view.role not in _MAY_BE_COMPACTED:
         return None
     places = [place for place, block, payload in message.blocks if is_compaction(block, payload)]

@@ -1,4 +1,4 @@
-"""What a rendering had to change so that the API takes it."""
+"""The repairs of a rendering: changes so that the API takes it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Repairs:
         self.made = made
 
     def of(self, event: str) -> Note:
-        """What takes down the repairs of an event's message."""
+        """Return a function that takes down the repairs of an event's message."""
 
         def note(rule: Rule, action: str) -> None:
             self.made.append(Repair(rule=rule, event=event, action=action))

@@ -16,7 +16,7 @@ DEEPEST: Final = 100
 
 
 def is_too_deep(raw: bytes) -> bool:
-    """Whether lists and objects in a JSON value are nested deeper than `DEEPEST`."""
+    """Return True if lists and objects in a JSON value are nested deeper than `DEEPEST`."""
     return is_deeper(raw, DEEPEST)
 
 

@@ -48,7 +48,7 @@ _OF_MESSAGES: Final = (
 
 
 def validate(body: bytes | dict[str, Any]) -> list[Violation]:
-    """What the Messages API would refuse a body for; nothing for one that it takes.
+    """Return the violations for which the Messages API would refuse a body; none for one that it takes.
 
     What messages say of each other is judged only where each has the right shape. Not judged is what only the
     service knows: whether a model, a file or a signature exists, how many tokens fit, which models refuse to go

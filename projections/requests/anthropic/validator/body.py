@@ -27,7 +27,7 @@ _CHOICES: Final = ("auto", "any", "tool", "none")
 
 
 def check_fields(body: dict[str, Any]) -> Iterator[Violation]:
-    """What is said is what the API knows."""
+    """Check that the API knows every field."""
     for name in body:
         if name not in OF_BODIES:
             yield Violation(rule=Rule.FIELDS, path=name[:80], problem="there is no such field")
@@ -76,7 +76,7 @@ def check_tools(body: dict[str, Any]) -> Iterator[Violation]:
 
 
 def _wrong_with(tool: Any, names: set[str]) -> str:
-    """What is wrong with a tool's definition; its name is added to those that are taken."""
+    """Return the problem of a tool's definition, "" for none; its name is added to those that are taken."""
     if not isinstance(tool, dict):
         return "it is no object"
     name = tool.get("name")
@@ -166,7 +166,7 @@ def _marks(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[_Mark]:
 
 
 def _all_in(block: Located) -> Iterator[Located]:
-    """What of a block a breakpoint can stand behind, the block itself last."""
+    """Iterate over the parts of a block that a breakpoint can stand behind, the block itself last."""
     if block.type in ("tool_result", "search_result"):
         for each in inner(block):
             yield from _all_in(each)

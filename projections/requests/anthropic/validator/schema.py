@@ -12,7 +12,7 @@ from projections.requests.protocol import Violation
 
 
 class Rule(StrEnum):
-    """What the API refuses a body for."""
+    """A rule for which the API refuses a body."""
 
     JSON = "json"
     """The body is a JSON object in UTF-8, without halves of surrogate pairs."""
@@ -117,7 +117,7 @@ def is_text(value: Any) -> bool:
 
 
 def says_something(value: Any) -> bool:
-    """Whether a value is a text of more than white space."""
+    """Return True if a value is a text of more than white space."""
     return isinstance(value, str) and bool(value.strip())
 
 
@@ -188,7 +188,7 @@ _OF_DOCUMENTS: Final[Mapping[str, Fields]] = {
     "url": {"url": _is_filled},
     "file": {"file_id": _is_filled},
 }
-"""Where a document comes from."""
+"""The sources of documents."""
 
 
 def _is_document(value: Any) -> bool:
@@ -304,7 +304,7 @@ def inner(holder: Located) -> list[Located]:
 
 
 def _shape(item: Located, allowed: frozenset[str]) -> Iterator[Violation]:
-    """What is wrong with a block by itself."""
+    """Return the violations of a block by itself."""
     type_ = item.block.get("type")
     if not isinstance(type_, str) or type_ not in allowed:
         problem = f"there can be no block of type {str(type_)[:80]!r}"
