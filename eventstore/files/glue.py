@@ -53,17 +53,21 @@ class SegmentWriter:
 
     def number(self, slot: int, seq: int, session: int = 0) -> None:
         """Take the sequence number of the record in a slot. It may come before those of earlier slots."""
-        self._early[slot] = (seq, session)
-        while (found := self._early.pop(self._numbered, None)) is not None:
-            self._numbered += 1
-            self._next(*found)
+        if slot != self._numbered:
+            self._early[slot] = (seq, session)
+            return
+        self._next(seq, session)
+        while self._early and (early := self._early.pop(self._numbered, None)) is not None:
+            self._next(*early)
 
     def _next(self, seq: int, session: int) -> None:
-        if self._runs and sum(self._runs[-1]) == seq and self._sessions[-1] == session:
-            self._runs[-1][1] += 1
+        run = self._runs[-1] if self._runs else None
+        if run is not None and run[0] + run[1] == seq and self._sessions[-1] == session:
+            run[1] += 1
         else:
             self._runs.append([seq, 1])
             self._sessions.append(session)
+        self._numbered += 1
 
     def _flush(self) -> None:
         self._payloads.append(msgspec.msgpack.encode(self._gaps))

@@ -177,13 +177,15 @@ class _Importing:
                 each.keep_remarks(resume, self._contents.passing)
         for piece in reader.pieces():
             if isinstance(piece, Record):
+                body = piece.event.body
                 self._take(piece, segment)
-                digest.update(piece.event.body)
-                offset += len(piece.event.body)
+                digest.update(body)
+                offset += len(body)
             elif isinstance(piece, Glue):
-                segment.between(piece.data)
-                digest.update(piece.data)
-                offset += len(piece.data)
+                data = piece.data
+                segment.between(data)
+                digest.update(data)
+                offset += len(data)
                 self._progress(offset, self._source.size)
             elif isinstance(piece, Remarked):
                 target = self._targets[piece.session]
@@ -294,7 +296,8 @@ class _Importing:
             return
         else:
             self._add(target, segment, segment.record(), event)
-        self._release(target, event.id)
+        if target.waiting:
+            self._release(target, event.id)
 
     def _release(self, target: Target, parent: str) -> None:
         """Store the records that have waited for a parent, and those that have waited for them."""

@@ -94,3 +94,29 @@ def test_a_missing_payload_is_an_error() -> None:
     segment, _ = written([b"a"])
     with pytest.raises(NotFoundError):
         put_together(with_bodies(0, []), segment)
+
+
+@given(st.permutations(list(range(9))), st.lists(st.integers(0, 2), min_size=9, max_size=9))
+def test_records_may_be_numbered_in_any_order(order: list[int], sessions: list[int]) -> None:
+    writer = SegmentWriter()
+    for _ in order:
+        writer.record()
+    numbers = [10 * session + slot for slot, session in enumerate(sessions)]
+    for slot in order:
+        writer.number(slot, numbers[slot], sessions[slot])
+    segment, _ = writer.finish()
+    places = segment.sessions or [0] * len(segment.records)
+    runs = zip(places, segment.records, strict=True)
+    assert [(place, seq) for place, (first, count) in runs for seq in range(first, first + count)] == [
+        (session, number) for session, number in zip(sessions, numbers, strict=True)
+    ]
+
+
+def test_a_first_record_may_be_numbered_last() -> None:
+    writer = SegmentWriter()
+    for _ in range(5000):
+        writer.record()
+    for slot in range(4999, -1, -1):
+        writer.number(slot, slot + 1)
+    segment, _ = writer.finish()
+    assert segment.records == [(1, 5000)]
