@@ -21,12 +21,13 @@ from compaction.templates import Source, with_session
 from eventstore.checked import checked
 from eventstore.event import Event, Parent
 from eventstore.formats import view_of
+from eventstore.formats.base import PromptView
 from eventstore.log import Snapshot
 from eventstore.paths import entry_id
 from eventstore.records import Attempt, Decision, DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
 from projections.context.cursor import Leaf, Standpoint, newest_first, stand
-from projections.settings import HarnessPrompt, harness_prompt
+from projections.settings import harness_prompt
 from projections.tokens import Counter
 
 Outcome = Literal["compacted", "nothing", "cancelled", "no-gain"]
@@ -151,7 +152,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 return Compacted(outcome="nothing", reason=plan)
             sources = with_session(self.sources, snapshot, at)
             notes = notes_of(newest_first(snapshot, at), self.policy.memory)
-            sent = HarnessPrompt(system=wishes.system, tools=wishes.tools)
+            sent = PromptView(system=wishes.system, tools=wishes.tools)
             if SHAPES[self.policy.prompting.shape].follows_harness:
                 sent = sent.or_else(harness_prompt(snapshot, at))
         troubles = Troubles()

@@ -13,10 +13,10 @@ from typing import Final
 import msgspec
 
 from compaction.templates import Template
+from eventstore.formats.base import PromptView
 from eventstore.javascript import compact_json, cut_utf16, key_order, stringify, utf16_length
 from eventstore.views import Message, ToolCall, shell_text
 from projections.context.parts import Part, view_of_part
-from projections.settings import HarnessPrompt
 from projections.tokens import Counter
 from projections.transcript import CONTINUATION, assistant_lines
 
@@ -189,7 +189,7 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
     previous: str = ""
     shown: Part | None = None
     updates: bool = False
-    harness: HarnessPrompt = HarnessPrompt()
+    harness: PromptView = PromptView()
     context: Sequence[str] = ()
     instructions: str = ""
 

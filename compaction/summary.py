@@ -27,8 +27,8 @@ from compaction.summarizers import CancelledError
 from compaction.summarizers.asking import Asker, AskingError, Reply, ask, request_record
 from compaction.summarizers.folding import Folded, Group, fold, grouped, last_fitting
 from compaction.templates import SYSTEM, Source, Template, find, with_text
+from eventstore.formats.base import PromptView
 from projections.context.parts import Part, view_of_part
-from projections.settings import HarnessPrompt
 from projections.tokens import Counter
 
 NO_HISTORY: Final = "No prior history."
@@ -245,7 +245,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
                 previous=previous,
                 shown=self.plan.summary if is_shown else None,
                 updates=bool(self.prompting.update),
-                harness=HarnessPrompt(system=self.wishes.system, tools=self.wishes.tools),
+                harness=PromptView(system=self.wishes.system, tools=self.wishes.tools),
                 context=self.wishes.context,
                 instructions=self.wishes.instructions,
             )

@@ -7,8 +7,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from eventstore.formats import PROMPT_KINDS, view_of
-from eventstore.formats.base import SettingsView
+from eventstore.formats import prompt_kinds, view_of
+from eventstore.formats.base import PromptView, SettingsView
 from eventstore.javascript import stringify
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, Memo, event, path_of_kinds
@@ -98,19 +98,7 @@ def _model(settings: SettingsView) -> Model:
     return Model(provider=settings.provider, model_id=settings.model)
 
 
-class HarnessPrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """A system prompt, and the definitions of tools as a JSON list; "" and b"" where there are none."""
-
-    system: str = ""
-    tools: bytes = b""
-
-    def or_else(self, other: HarnessPrompt) -> HarnessPrompt:
-        """The same, with what it lacks taken from another."""
-        return HarnessPrompt(system=self.system or other.system, tools=self.tools or other.tools)
-
-
-def harness_prompt(snapshot: Snapshot, at: Standpoint) -> HarnessPrompt:
+def harness_prompt(snapshot: Snapshot, at: Standpoint) -> PromptView:
     """Return what the newest record on the path to a leaf says that holds a prompt."""
-    found = list(path_of_kinds(snapshot, at.session, at.leaf, PROMPT_KINDS))
-    prompt = view_of(found[-1]).prompt if found else None
-    return HarnessPrompt(system=prompt.system, tools=prompt.tools) if prompt else HarnessPrompt()
+    found = list(path_of_kinds(snapshot, at.session, at.leaf, prompt_kinds()))
+    return (view_of(found[-1]).prompt if found else None) or PromptView()

@@ -73,8 +73,8 @@ def command(
     from compaction.maintainer.settings import Settings, policy_with
     from compaction.part import Limits
     from eventstore.event import epoch_milliseconds
+    from eventstore.formats.base import PromptView
     from eventstore.writing import SessionWriter
-    from projections.settings import HarnessPrompt
     from projections.tokens import counter
 
     if sys.stdin.buffer in (system, tools):
@@ -84,7 +84,7 @@ def command(
     limits = Limits(window=window, output=max_output)
     settings = settings_in(settings_file, limits) if settings_file is not None else Settings()
     remote = settings.remote_endpoint if settings.remote_enabled else None
-    sent_before = HarnessPrompt(
+    sent_before = PromptView(
         system=text_of(system) if system else "", tools=tools_of(tools) if tools else b""
     )
 

@@ -14,11 +14,12 @@ from compaction.templates import Source, find, with_session
 from compaction.triggers import DEFAULT_RESERVE
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
+from eventstore.formats.base import PromptView
 from eventstore.records import CustomMessage, Link, ModelChange, Record
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at
 from projections.context.cursor import Leaf, stand
-from projections.settings import HarnessPrompt, Settings, harness_prompt
+from projections.settings import Settings, harness_prompt
 
 HANDOFF: Final = "handoff"
 """The template's name, and the type of the message that holds the document."""
@@ -59,7 +60,7 @@ def hand_off(
         at = stand(snapshot, writer.session, leaf=leaf)
         context = context_at(snapshot, at)
         template = find(HANDOFF, with_session(sources, snapshot, at))
-        sent = HarnessPrompt(system=system, tools=tools).or_else(harness_prompt(snapshot, at))
+        sent = PromptView(system=system, tools=tools).or_else(harness_prompt(snapshot, at))
     if not context.parts:
         raise BadInputError(f"session {writer.session!r}", "has no messages to hand off", "name another")
     prompt = live_prompt(

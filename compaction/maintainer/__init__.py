@@ -30,11 +30,11 @@ from compaction.summarizers.refusals import one_line
 from compaction.summary import NO_WISHES, Wishes
 from compaction.window import has_open_calls
 from eventstore.checked import checked
+from eventstore.formats.base import PromptView
 from eventstore.records import Decision, DecisionOutcome
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_at
 from projections.context.cursor import Leaf, stand
-from projections.settings import HarnessPrompt
 from projections.usage import ContextSize, context_size
 
 
@@ -114,7 +114,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     now: Callable[[], int]
     new_session: Callable[[], SessionWriter] | None = None
     settings: Settings = Settings()
-    sent_before: HarnessPrompt = HarnessPrompt()
+    sent_before: PromptView = PromptView()
     running: Running = msgspec.field(default_factory=Running)
 
     def __post_init__(self) -> None:
@@ -358,7 +358,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
 
     def _with_prompt(self, wishes: Wishes) -> Wishes:
         """Wishes with what the harness sends before its messages, as far as it is given."""
-        sent = HarnessPrompt(system=wishes.system, tools=wishes.tools).or_else(self.sent_before)
+        sent = PromptView(system=wishes.system, tools=wishes.tools).or_else(self.sent_before)
         return msgspec.structs.replace(wishes, system=sent.system, tools=sent.tools)
 
     def _size(self, writer: SessionWriter, leaf: Leaf = None) -> ContextSize:

@@ -42,8 +42,9 @@ def tools_of(version: str) -> Tools:
     return format_of(version).tools
 
 
-PROMPT_KINDS: Final = frozenset[str]().union(*(each.prompt_kinds for each in _FORMATS))
-"""The kinds of records that may hold a prompt."""
+def prompt_kinds() -> frozenset[str]:
+    """Return the kinds of records that may hold a prompt."""
+    return frozenset[str]().union(*(each.prompt_kinds for each in _FORMATS))
 
 
 class Recorded(Protocol):

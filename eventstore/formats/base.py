@@ -140,6 +140,10 @@ class PromptView(msgspec.Struct, frozen=True, kw_only=True):
     system: str = ""
     tools: bytes = b""
 
+    def or_else(self, other: PromptView) -> PromptView:
+        """Return the same with what it lacks taken from another."""
+        return PromptView(system=self.system or other.system, tools=self.tools or other.tools)
+
 
 class UsageView(msgspec.Struct, frozen=True, kw_only=True):
     """A usage that comes in a later record: `about` is the id of the event with the message that it was paid for."""

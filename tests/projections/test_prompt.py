@@ -7,9 +7,10 @@ import json
 import pytest
 
 from eventstore.event import NewEvent, Parent
+from eventstore.formats.base import PromptView
 from eventstore.records import CustomMessage
 from projections.context.cursor import stand
-from projections.settings import HarnessPrompt, harness_prompt
+from projections.settings import harness_prompt
 from tests.support.talk import user
 
 READ = {"name": "read", "input_schema": {"type": "object"}}
@@ -30,7 +31,7 @@ def logged(story, leaf=None):
 
 def test_a_session_that_says_nothing_of_it_has_none(story):
     story.says(user("hi"))
-    assert logged(story) == HarnessPrompt()
+    assert logged(story) == PromptView()
 
 
 @pytest.mark.parametrize("given", ["You are pi.\n\nBe brief.", ["You are pi.", "Be brief."]])
@@ -47,7 +48,7 @@ def test_definitions_of_tools_are_sent_again(story):
 @pytest.mark.parametrize("given", [["read", "bash"], [], "read", [READ, "bash"], [{"name": "read"}], None, 7])
 def test_names_of_tools_are_no_definitions(story, given):
     begins(story, systemPrompt="p", tools=given)
-    assert logged(story) == HarnessPrompt(system="p")
+    assert logged(story) == PromptView(system="p")
 
 
 @pytest.mark.parametrize("given", [None, 7, {"text": "x"}])
@@ -69,7 +70,5 @@ def test_a_message_that_quotes_one_is_none(story):
 
 
 def test_what_one_lacks_is_taken_from_the_other():
-    given = HarnessPrompt(system="mine")
-    assert given.or_else(HarnessPrompt(system="theirs", tools=b"[]")) == HarnessPrompt(
-        system="mine", tools=b"[]"
-    )
+    given = PromptView(system="mine")
+    assert given.or_else(PromptView(system="theirs", tools=b"[]")) == PromptView(system="mine", tools=b"[]")

@@ -10,9 +10,9 @@ from compaction.maintainer.settings import BranchSummaries, Settings
 from compaction.policy.model import Restoring
 from compaction.rewrites import Mask, Micro
 from compaction.validation import FaultyInputError
+from eventstore.formats.base import PromptView
 from eventstore.records import record_of
 from projections.context.build import build_context
-from projections.settings import HarnessPrompt
 from tests.compaction.maintainer.maintained import decisions, kinds, maintainer
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import Scripted, compactor, long, policy, prompting, turns
@@ -196,7 +196,7 @@ def test_the_idle_session_is_left_alone_up_to_its_threshold(story):
 def test_the_harnesss_prompt_and_tools_stand_before_a_live_prefix(story):
     turns(story, 20, 10)
     scribe = Scripted(lambda _: "so far")
-    sent = HarnessPrompt(system="You are pi.", tools=b"[]")
+    sent = PromptView(system="You are pi.", tools=b"[]")
     live = policy(prompting=prompting(shape="live-prefix", turn_prefix=""))
     Maintainer(compactor=compactor(scribe, live), now=lambda: 0, sent_before=sent).after_turn(story.writer)
     assert (scribe.prompts[0].system, scribe.prompts[0].tools) == ("You are pi.", b"[]")

@@ -6,13 +6,13 @@ from typing import Any
 
 from compaction.prompts import Ingredients
 from compaction.templates import parse
-from projections.settings import HarnessPrompt
+from eventstore.formats.base import PromptView
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, user
 
 SHOWN, *PARTS = context_of(user("what was before"), user("build it"), assistant("I look.")).parts
 TEMPLATE = parse("+++\nname = 't'\nversion = 1\nsections = []\n+++\nSum up.\n", source="test")
-HARNESS = HarnessPrompt(system="You are a harness.", tools=b"[]")
+HARNESS = PromptView(system="You are a harness.", tools=b"[]")
 
 
 def ingredients(**changes: Any) -> Ingredients:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.prompts import LIVE_PREFIX
-from projections.settings import HarnessPrompt
+from eventstore.formats.base import PromptView
 from projections.tokens import counter
 from tests.compaction.prompts.ingredients import HARNESS, PARTS, SHOWN, ingredients
 
@@ -15,7 +15,7 @@ def test_the_real_messages_stand_behind_the_harnesss_system_prompt_and_tools():
 
 
 def test_where_the_harness_has_no_system_prompt_refolds_own_is_sent():
-    assert LIVE_PREFIX.prompt(ingredients(harness=HarnessPrompt())).system == "Ours."
+    assert LIVE_PREFIX.prompt(ingredients(harness=PromptView())).system == "Ours."
 
 
 def test_a_summary_that_the_context_shows_is_a_message_and_not_told_again():

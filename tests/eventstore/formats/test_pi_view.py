@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from eventstore.formats import PROMPT_KINDS, format_of, tools_of
+from eventstore.formats import format_of, prompt_kinds, tools_of
 from eventstore.formats.base import (
     NOTHING,
     FilesClaimed,
@@ -157,7 +157,7 @@ def test_a_prompt_is_its_texts_and_tools_that_are_definitions() -> None:
         system="one\n\ntwo", tools=b'[{"name":"read","input_schema":{"type":"object"}}]'
     )
     assert seen("session_init", systemPrompt="one", tools=["read"]).prompt == PromptView(system="one")
-    assert "session_init" in PROMPT_KINDS
+    assert "session_init" in prompt_kinds()
 
 
 def test_a_result_that_its_tool_calls_useless_is() -> None:
