@@ -20,7 +20,7 @@ from projections.context.cursor import Standpoint, path
 from projections.context.parts import Part, repeats_nothing, view_of_part
 from projections.rules import rules_at
 from projections.tokens import Counter
-from projections.usage import FAILED, measured
+from projections.usage import FAILED, LateUsages, measured
 
 TURN_STARTS: Final = frozenset({"user", "bashExecution", "custom", "branchSummary"})
 """Roles of messages that begin a turn: a person's, a command that a person ran, an extension's, a branch's summary."""
@@ -83,7 +83,11 @@ def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
     return Window(
         items=tuple(_items(parts, entries, tokens.count(parts), open_until)),
         previous_summary=summary,
-        measured=_measured(entries, leaf.compaction_seq),
+        measured=_measured(
+            entries,
+            leaf.compaction_seq,
+            LateUsages(snapshot, at.session, first=selected.first, last=at.as_of),
+        ),
         is_compacted=is_compacted(snapshot, at),
         is_open=_is_open(open_until),
     )
@@ -108,11 +112,11 @@ def is_compacted(snapshot: Snapshot, at: Standpoint) -> bool:
     return all(entry.append == own or not bears_message(entry) for entry in behind)
 
 
-def _measured(entries: Sequence[Event], compaction: int) -> int | None:
+def _measured(entries: Sequence[Event], compaction: int, late: LateUsages) -> int | None:
     for entry in reversed(entries):
         if entry.role == "assistant" and entry.compaction_seq == compaction:
             view = view_of_event(entry)
-            usage = measured(view) if view else None
+            usage = measured(late.added(entry.id, view)) if view else None
             if usage is not None:
                 return usage.prompt or usage.total
     return None

@@ -15,7 +15,7 @@ from projections.context.cursor import Leaf, Standpoint, path, stand
 from projections.context.parts import Context, is_continuation
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
-from projections.usage import measured
+from projections.usage import LateUsages, measured
 
 _FOLDED_ANEW = frozenset({"compaction", "rewrite", "undone"})
 
@@ -76,6 +76,7 @@ def timeline(
         for part, count in zip(parts, tokens.count(parts), strict=True):
             counts.setdefault(part.seq, []).append(count)
         moments: list[Moment] = []
+        late = LateUsages(snapshot, session, last=at.as_of)
         size = messages = 0
         for event in entries:
             before = size
@@ -85,7 +86,7 @@ def timeline(
             elif event.seq in counts:
                 size += sum(counts[event.seq])
                 messages += len(counts[event.seq])
-            moments.append(_moment(event, size, size - before, messages))
+            moments.append(_moment(event, size, size - before, messages, late))
         return Timeline(
             session=session,
             leaf=entries[-1].id if entries else None,
@@ -100,9 +101,9 @@ def _context(snapshot: Snapshot, at: Standpoint, event: Event) -> Context:
     return context_at(snapshot, at.at(event.seq))
 
 
-def _moment(event: Event, tokens: int, delta: int, messages: int) -> Moment:
+def _moment(event: Event, tokens: int, delta: int, messages: int, late: LateUsages) -> Moment:
     view = view_of_event(event) if event.role == "assistant" else None
-    usage = measured(view) if view else None
+    usage = measured(late.added(event.id, view)) if view else None
     return Moment(
         seq=event.seq,
         id=event.id,

@@ -14,7 +14,7 @@ from eventstore.paths import event, events, events_of_kinds, in_effect_on
 from eventstore.views import Message, Usage
 from projections.context.build import context_at
 from projections.context.cursor import Standpoint
-from projections.context.parts import Context, Part, view_of_part
+from projections.context.parts import Context, view_of_part
 from projections.tokens import Counter
 
 FAILED: Final = frozenset({"aborted", "error"})
@@ -44,7 +44,7 @@ def assistant_messages(snapshot: Snapshot, at: Standpoint) -> Iterator[tuple[Eve
     Of the records of one group the last that says a usage has that of all of them; a usage that came in a later
     record is the message's own.
     """
-    late = late_usages(snapshot, at.session, last=at.as_of)
+    late = LateUsages(snapshot, at.session, last=at.as_of)
     group, open_group = "", list[tuple[Event, Message]]()
     closed: set[str] = set()
     for each in events(snapshot, at.session, last=at.as_of):
@@ -58,10 +58,8 @@ def assistant_messages(snapshot: Snapshot, at: Standpoint) -> Iterator[tuple[Eve
             group, open_group = said.group, []
         if group and group in closed:
             continue
-        for message in said.messages:
-            if message.role == "assistant":
-                usage = message.usage or late.get(entry.id)
-                open_group.append((entry, msgspec.structs.replace(message, usage=usage) if late else message))
+        answers = (message for message in said.messages if message.role == "assistant")
+        open_group += ((entry, late.added(entry.id, answer)) for answer in answers)
         if not group:
             yield from open_group
             open_group = []
@@ -75,12 +73,22 @@ def _counted_once(group: list[tuple[Event, Message]]) -> Iterator[tuple[Event, M
         yield entry, message if place == paying else msgspec.structs.replace(message, usage=None)
 
 
-def late_usages(
-    snapshot: Snapshot, session: str, *, first: int = 1, last: int | None = None
-) -> dict[str, Usage]:
-    """Return the usages that came in records of their own, by the ids of the events that they are about."""
-    notes = events_of_kinds(snapshot, session, {"note"}, first=first, last=last)
-    return {said.about: said.usage for note in notes if (said := view_of(note).usage)}
+class LateUsages:
+    """The usages that came in records of their own, from event `first` on; read when a message without one is met."""
+
+    def __init__(self, snapshot: Snapshot, session: str, *, first: int = 1, last: int | None = None) -> None:
+        self._notes = events_of_kinds(snapshot, session, {"note"}, first=first, last=last)
+        self._found: dict[str, Usage] | None = None
+
+    def added(self, event_id: str, message: Message) -> Message:
+        """Return an event's message, with the usage that came for it if it has none of its own."""
+        if message.usage is not None or message.role != "assistant":
+            return message
+        if self._found is None:
+            said = (view_of(note).usage for note in self._notes)
+            self._found = {each.about: each.usage for each in said if each}
+        usage = self._found.get(event_id)
+        return message if usage is None else msgspec.structs.replace(message, usage=usage)
 
 
 class ContextSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -133,26 +141,15 @@ def context_size(
 
 def _newest_measured(snapshot: Snapshot, at: Standpoint, context: Context) -> tuple[int | None, int]:
     in_effect_here = event(snapshot, at.session, at.leaf).compaction_seq if at.leaf else 0
+    late = LateUsages(snapshot, at.session, first=in_effect_here + 1, last=at.as_of)
     for place in range(len(context.parts) - 1, -1, -1):
         part = context.parts[place]
-        if part.role != "assistant":
+        if part.role != "assistant" or part.session != at.session:
             continue
-        if part.session != at.session:
-            continue
-        usage = measured(_with_late_usage(snapshot, at, part))
-        if usage is None:
-            continue
-        if event(snapshot, at.session, part.seq).compaction_seq == in_effect_here:
+        usage = measured(late.added(part.id, view_of_part(part)))
+        if usage is not None and event(snapshot, at.session, part.seq).compaction_seq == in_effect_here:
             return place, usage.total
     return None, 0
-
-
-def _with_late_usage(snapshot: Snapshot, at: Standpoint, part: Part) -> Message:
-    message = view_of_part(part)
-    if message.usage is not None:
-        return message
-    late = late_usages(snapshot, at.session, first=part.seq, last=at.as_of)
-    return msgspec.structs.replace(message, usage=late.get(part.id))
 
 
 def _saved(snapshot: Snapshot, at: Standpoint, measured_at: int, now: int, tokens: Counter) -> int:

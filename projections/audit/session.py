@@ -32,7 +32,7 @@ from projections.replacement import Replacement, end_of_change, replaced, start_
 from projections.settings import settings_at
 from projections.title import first_request, title
 from projections.tokens import Counter, counter, is_estimate
-from projections.usage import measured
+from projections.usage import LateUsages, measured
 
 
 class By(Shape, frozen=True):
@@ -252,6 +252,7 @@ class _Branch:
         self, snapshot: Snapshot, at: Standpoint, tokens: Counter, holdings: Holdings, prices: Prices
     ) -> None:
         self._snapshot, self._at, self._tokens = snapshot, at, tokens
+        self._late = LateUsages(snapshot, at.session, last=at.as_of)
         self._holdings, self._prices = holdings, prices
         self.calls = requests(snapshot, at, tokens)
         self.entries = path(snapshot, at)
@@ -364,7 +365,7 @@ class _Branch:
         event = event_at(self._snapshot, self._at.session, seq).decode()
         is_of_context = event.role == "assistant" and event.compaction_seq == under
         view = view_of_event(event) if is_of_context else None
-        return measured(view) if view else None
+        return measured(self._late.added(event.id, view)) if view else None
 
     def _files(self, event: Event, touched: FileSets) -> Files:
         claimed, recomputed = claimed_files(event), touched.lists()

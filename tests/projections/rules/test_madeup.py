@@ -286,8 +286,10 @@ class TestNotes:
             at = stand(snapshot, "one")
             found = [(each.id, message.usage) for each, message in assistant_messages(snapshot, at)]
             size = context_size(snapshot, at.at(2), counter("utf16/4"))
+            items = window(snapshot, at.at(2), counter("utf16/4"))
         assert [(name, usage.total) for name, usage in found if usage] == [("b", 50), ("c", 80)]
-        assert (size.measured, size.measured_at) == (50, "b")
+        assert (size.measured, size.measured_at, items.measured) == (50, "b", 50)
+        assert [moment.measured for moment in timeline(log, "one").moments] == [None, 50, 80]
 
     def test_as_of_an_event_before_the_note_nothing_is_known(self, log: MemoryLog, tmp_path: Path) -> None:
         bring(
