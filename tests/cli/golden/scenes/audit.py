@@ -15,7 +15,6 @@ from projections.audit.cost import Cost
 from projections.audit.session import TokensBefore
 from projections.audit.summary_text import Growth, Sections
 from tests.cli import tale
-from tests.cli.audit_view.printing import printed
 from tests.cli.golden import File, Run, Scene
 from tests.cli.golden.steps import (
     REWRITE,
@@ -29,6 +28,7 @@ from tests.cli.golden.steps import (
     two_generations,
 )
 from tests.cli.running import Refold
+from tests.cli.views.printing import printed
 from tests.support import measured
 from tests.support.pi_files import line
 from tests.support.stores import damage, make_store
