@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from eventstore.errors import BadInputError
-from eventstore.javascript import TooDeepError
+from eventstore.javascript import TooDeepError, utf16_order
 
 FORMAT: Final = "refold/1"
 
@@ -31,6 +31,20 @@ class FileOperations(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     read_files: list[str] = []
     modified_files: list[str] = []
+
+
+class FileSets(msgspec.Struct, frozen=True):
+    """Paths read and paths modified; a path may be in both."""
+
+    read: frozenset[str] = frozenset()
+    modified: frozenset[str] = frozenset()
+
+    def lists(self) -> FileOperations:
+        """Read-only and modified paths, both in UTF-16 order."""
+        return FileOperations(
+            read_files=sorted(self.read - self.modified, key=utf16_order),
+            modified_files=sorted(self.modified, key=utf16_order),
+        )
 
 
 class MessageRecord(Record, frozen=True, tag="message"):

@@ -6,16 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-import msgspec
-
 from eventstore import paths
 from eventstore.event import Event
 from eventstore.formats import tools_of, view_of, view_of_event
 from eventstore.formats.base import Tools
-from eventstore.javascript import utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent
-from eventstore.records import FileOperations
+from eventstore.records import FileOperations, FileSets
 from eventstore.views import ToolCall
 from projections.context.cursor import Leaf, Standpoint, stand
 
@@ -25,26 +22,6 @@ _PATCH_HEADER: Final = re.compile(
     r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE
 )
 SCHEME: Final = "://"
-_RANGE: Final = r"L?\d+(?:(?:[-+]|\.\.)L?\d+|-|\.\.)?"
-_RANGES: Final = rf"{_RANGE}(?:,{_RANGE})*"
-_SELECTOR: Final = re.compile(
-    rf"(?s:(?<=.)):(?:{_RANGES}(?::raw)?|raw(?::{_RANGES})?|conflicts)\Z", re.ASCII | re.IGNORECASE
-)
-"""oh-my-pi's read selectors: one list of line ranges, `raw`, both in either order, or `conflicts`."""
-
-
-class FileSets(msgspec.Struct, frozen=True):
-    """Paths read and paths modified; a path may be in both."""
-
-    read: frozenset[str] = frozenset()
-    modified: frozenset[str] = frozenset()
-
-    def lists(self) -> FileOperations:
-        """Read-only and modified paths, both in UTF-16 order."""
-        return FileOperations(
-            read_files=sorted(self.read - self.modified, key=utf16_order),
-            modified_files=sorted(self.modified, key=utf16_order),
-        )
 
 
 def file_operations(
@@ -145,14 +122,13 @@ def _texts_in(arguments: Any) -> Iterator[str]:
 
 def without_selector(name: str, tools: Tools) -> str:
     """Return the path in a read's argument, without the selector of lines behind it."""
-    return _SELECTOR.sub("", name) if tools.has_selectors else name
+    return tools.selector.sub("", name) if tools.selector else name
 
 
 def claimed_files(event: Event) -> FileSets | None:
     """Return the files that a summary's record claims; None where it says nothing, or an extension wrote it."""
     summary = view_of(event).summary
-    claimed = summary.files if summary else None
-    return None if claimed is None else FileSets(claimed.read, claimed.modified)
+    return summary.files if summary else None
 
 
 def left_entries(event: Event, snapshot: Snapshot) -> list[Event]:

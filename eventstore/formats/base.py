@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, Final, Protocol
@@ -12,6 +13,7 @@ import msgspec
 from eventstore.event import Event, Facts, NewEvent
 from eventstore.formats.source import Contents, Place, Source
 from eventstore.log import Snapshot
+from eventstore.records import FileSets
 from eventstore.views import Extension, Message, Payload, Usage
 
 CONTINUES: Final = "compaction_continue"
@@ -32,8 +34,8 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
     `reads` and `modifies` map a tool to the arguments that may name its file, in order, `shells` to those that may hold
     the script. The arguments of `patches` hold patches, the newest call of one of `plans` holds the current plan. In
     calls of any tool, `paths` are the arguments that may name a file or an address, `scripts` those that may hold a
-    command, in order; `ranges` those that choose lines of a file. `has_selectors`: a path that is read may end in a
-    selector of lines.
+    command, in order; `ranges` those that choose lines of a file. `selector` matches the selector of lines in
+    which a path that is read may end.
     """
 
     reads: Mapping[str, tuple[str, ...]]
@@ -45,18 +47,11 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
-    has_selectors: bool = False
+    selector: re.Pattern[str] | None = None
 
 
 NO_TOOLS: Final = Tools(reads={}, modifies={})
 """The tools of messages that hold no calls."""
-
-
-class FilesClaimed(msgspec.Struct, frozen=True, kw_only=True):
-    """The files that a summary's own record claims were read and modified."""
-
-    read: frozenset[str] = frozenset()
-    modified: frozenset[str] = frozenset()
 
 
 class RequestView(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +82,7 @@ class SummaryView(msgspec.Struct, frozen=True, kw_only=True):
     summary: str = ""
     template: str = ""
     missing_sections: tuple[str, ...] = ()
-    files: FilesClaimed | None = None
+    files: FileSets | None = None
 
 
 class CompactionView(SummaryView, frozen=True, kw_only=True):

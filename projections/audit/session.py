@@ -13,7 +13,7 @@ from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event as event_at
 from eventstore.paths import events, in_effect_on
-from eventstore.records import FileOperations, Rewrite, record_of
+from eventstore.records import FileOperations, FileSets, Rewrite, record_of
 from eventstore.views import Usage
 from projections.audit.cache import CacheHistory, cache_history
 from projections.audit.calls import Request, requests
@@ -26,7 +26,7 @@ from projections.context.along import ContextsAlong
 from projections.context.build import context_at
 from projections.context.cursor import Leaf, Standpoint, path, stand
 from projections.context.parts import Context
-from projections.files import FileSets, claimed_files, files_of, left_entries
+from projections.files import claimed_files, files_of, left_entries
 from projections.mentions.message_facts import Holdings
 from projections.replacement import Replacement, end_of_change, replaced, start_of_change
 from projections.settings import settings_at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from eventstore.formats.base import Editor, Tools
@@ -9,6 +10,12 @@ from eventstore.formats.base import Editor, Tools
 _PATHS: Final = ("path", "file_path", "filePath", "notebook_path")
 _SCRIPTS: Final = ("command", "cmd")
 _ANTHROPICS: Final = Editor(command="command", views="view", paths=("path", "old_path", "new_path"))
+_RANGE: Final = r"L?\d+(?:(?:[-+]|\.\.)L?\d+|-|\.\.)?"
+_RANGES: Final = rf"{_RANGE}(?:,{_RANGE})*"
+_SELECTOR: Final = re.compile(
+    rf"(?s:(?<=.)):(?:{_RANGES}(?::raw)?|raw(?::{_RANGES})?|conflicts)\Z", re.ASCII | re.IGNORECASE
+)
+"""oh-my-pi's read selectors: one list of line ranges, `raw`, both in either order, or `conflicts`."""
 
 # pi has few tools of its own; the others are whatever its extensions register, and many of those take the names that
 # oh-my-pi, Claude Code, Codex, opencode or Gemini's program use, or that Anthropic gives its models.
@@ -38,5 +45,5 @@ TOOLS: Final = Tools(
     paths=_PATHS,
     scripts=_SCRIPTS,
     ranges=("offset", "limit"),
-    has_selectors=True,
+    selector=_SELECTOR,
 )

@@ -17,7 +17,6 @@ from eventstore.formats.base import (
     NOTHING,
     BranchView,
     CompactionView,
-    FilesClaimed,
     LabelView,
     PromptView,
     RequestView,
@@ -28,6 +27,7 @@ from eventstore.formats.base import (
 from eventstore.formats.pi.entry import entry_of
 from eventstore.formats.pi.message import content_blocks, usage_view, view_of_wire, wire_of
 from eventstore.javascript import TooDeepError, stringify, tolerant_json, trim
+from eventstore.records import FileSets
 from eventstore.views import Extension, Message, Text
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -221,10 +221,10 @@ def _summary_message(role: str, summary: Any) -> Message:
     return Message(role=role, blocks=(Text(summary),) if isinstance(summary, str) else ())
 
 
-def _files(details: Any) -> FilesClaimed | None:
+def _files(details: Any) -> FileSets | None:
     if not isinstance(details, dict) or ("readFiles" not in details and "modifiedFiles" not in details):
         return None
-    return FilesClaimed(read=_texts(details.get("readFiles")), modified=_texts(details.get("modifiedFiles")))
+    return FileSets(read=_texts(details.get("readFiles")), modified=_texts(details.get("modifiedFiles")))
 
 
 def _texts(value: Any) -> frozenset[str]:

@@ -11,7 +11,6 @@ from msgspec import UNSET
 from eventstore.formats import format_of, prompt_kinds, tools_of
 from eventstore.formats.base import (
     NOTHING,
-    FilesClaimed,
     LabelView,
     PromptView,
     RequestView,
@@ -22,7 +21,7 @@ from eventstore.formats.base import (
 from eventstore.formats.pi.view import view
 from eventstore.frame import FORMATS
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError
-from eventstore.records import RECORDS
+from eventstore.records import RECORDS, FileSets
 from eventstore.views import Extension, Text, Usage
 from tests.support.talk import assistant, user
 
@@ -74,7 +73,7 @@ def test_a_compaction_says_what_it_claims() -> None:
     said = found.compaction
     assert said is not None
     assert (said.summary, said.tokens_before, said.tokens_after, said.policy) == ("s", 9, None, "p")
-    assert said.files == FilesClaimed(read=frozenset({"a.py"}), modified=frozenset({"b.py"}))
+    assert said.files == FileSets(read=frozenset({"a.py"}), modified=frozenset({"b.py"}))
     assert found.messages[0].blocks == (Text("s"),)
     assert found.summary is said
 
