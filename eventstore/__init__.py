@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from eventstore.event import Event, NewEvent, Parent, epoch_milliseconds
 from eventstore.files.exporting import export_original, export_session
-from eventstore.files.importing import Imported, import_file
+from eventstore.files.importing import Imported, import_file, import_sessions
 from eventstore.log import Appended, EventLog, Head, Snapshot
 from eventstore.writing import SessionWriter
 
@@ -28,6 +28,7 @@ __all__ = [
     "export_original",
     "export_session",
     "import_file",
+    "import_sessions",
     "open_store",
 ]
 

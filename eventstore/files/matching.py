@@ -30,7 +30,12 @@ NOTHING_SHARED: Final = Comparison(same=0, exported=frozenset(), changed={}, new
 
 
 class Target:
-    """A session of the source, and the one in the log that it goes into."""
+    """A session of the source, and the one in the log that it goes into.
+
+    `newest` is the import before, `before` the generation before where this is another one, `shared` what source and
+    log have in common. The others are what has been read: events to append, changes observed, remarks, and records
+    that wait for a parent which comes later, by that parent's id; `held` are their own ids.
+    """
 
     def __init__(self, place: int, of: SourceSession, base: str) -> None:
         self.place, self.of, self.base = place, of, base
@@ -125,6 +130,7 @@ class Matching:
         self.resumed = BEGINNING
 
     def is_unchanged(self) -> bool:
+        """Return True if the source is as it was at the newest import."""
         if any(each.newest is None for each in self.targets):
             return False
         if not self.has_bytes:
