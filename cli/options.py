@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -18,6 +19,29 @@ def utf8(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str
     except UnicodeEncodeError:
         raise click.BadParameter("it is not UTF-8") from None
     return value
+
+
+class LazyChoice(click.ParamType):  # type: ignore[type-arg]  # older clicks take none
+    """One of the names of a registry, which is not loaded before somebody asks for one of them."""
+
+    def __init__(self, name: str, names: Callable[[], Sequence[str]]) -> None:
+        self.name = name
+        self._names = names
+
+    def get_metavar(self, *args: Any, **fields: Any) -> str | None:
+        return self._choice.get_metavar(*args, **fields)
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return self._choice.convert(value, param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return self._choice.shell_complete(ctx, param, incomplete)
+
+    @property
+    def _choice(self) -> click.Choice[str]:
+        return click.Choice(self._names())
 
 
 json_option: Final[Decorator] = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

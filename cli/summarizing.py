@@ -11,9 +11,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 import click
-from click.shell_completion import CompletionItem
 
-from cli.options import Decorator
+from cli.options import Decorator, LazyChoice
 from cli.output import echo_note, error_console
 
 if TYPE_CHECKING:
@@ -179,33 +178,18 @@ class Asking(TypedDict):
     endpoint: str
 
 
-class SummarizerName(click.ParamType):  # type: ignore[type-arg]  # older clicks take none
-    """The name of a summarizer; the registry that has them is not loaded before somebody asks for one."""
+def _summarizers() -> list[str]:
+    from compaction.summarizers.registry import SUMMARIZERS
 
-    name = "summarizer"
-
-    def get_metavar(self, *args: Any, **fields: Any) -> str | None:
-        return self._choice.get_metavar(*args, **fields)
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return self._choice.convert(value, param, ctx)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        return self._choice.shell_complete(ctx, param, incomplete)
-
-    @property
-    def _choice(self) -> click.Choice[str]:
-        from compaction.summarizers.registry import SUMMARIZERS
-
-        return click.Choice(list(SUMMARIZERS))
+    return list(SUMMARIZERS)
 
 
+SUMMARIZER: Final = LazyChoice("summarizer", _summarizers)
+"""The name of a summarizer."""
 _ASKING: Final[list[Decorator]] = [
     click.option(
         "--summarizer",
-        type=SummarizerName(),
+        type=SUMMARIZER,
         help="Who writes the summary.  [default: anthropic where its key is set, else extractive]",
     ),
     click.option(

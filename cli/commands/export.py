@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import click
 
+from cli.options import LazyChoice
+
+_ORIGINAL = "original"
+
+
+def _formats() -> list[str]:
+    from eventstore.files.exporting import export_formats
+
+    return [_ORIGINAL, *export_formats()]
+
 
 @click.command("export", epilog="Example:  refold export @last --format pi -o continued.jsonl")
 @click.argument("session")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["original", "pi"]),
-    default="original",
+    type=LazyChoice("format", _formats),
+    default=_ORIGINAL,
     show_default=True,
     help="The file as it was imported, byte for byte; or a file of pi's version 3 with all that has come since.",
 )
@@ -38,7 +48,7 @@ def command(ctx: click.Context, session: str, form: str, output: str, *, force: 
             output, "is there already", "name another file with -o, or replace it with --force"
         )
     with opened_session(ctx, session) as (log, name):
-        pieces = export_original(log, name) if form == "original" else export_session(log, name, form)
+        pieces = export_original(log, name) if form == _ORIGINAL else export_session(log, name, form)
         if output == "-":
             for piece in pieces:
                 echo_bytes(piece)

@@ -42,7 +42,7 @@ def export_original(log: EventLog, session: str) -> Iterator[bytes]:
 
 def _no_file(session: str, *, is_imported: bool) -> NotFoundError:
     was = "it was read from a database, not from a file" if is_imported else "it was written here"
-    form = next(name for each in harnesses() for name in each.exports)
+    form = next(iter(export_formats()))
     return NotFoundError("imported file of session", session, f"{was}: export it with --format {form}")
 
 
@@ -60,8 +60,13 @@ def export_losses(log: EventLog, session: str, form: str) -> list[str]:
         return losses(snapshot, session)
 
 
+def export_formats() -> dict[str, Export]:
+    """Return how sessions are written as files of each harness, by the names of these formats."""
+    return {name: export for each in harnesses() for name, export in each.exports.items()}
+
+
 def _exports(form: str) -> Export:
-    exports = {name: export for each in harnesses() for name, export in each.exports.items()}
+    exports = export_formats()
     if form not in exports:
         raise BadInputError(f"format {form!r}", "is not known", f"use one of {', '.join(sorted(exports))}")
     return exports[form]

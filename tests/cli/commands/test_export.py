@@ -6,9 +6,12 @@ import stat
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
 
+from cli.commands.export import command
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError
+from eventstore.files.exporting import export_formats
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, tale
 from tests.support import reference_pi
@@ -153,3 +156,10 @@ def test_an_export_that_fails_midway_leaves_the_old_file_and_nothing_else(
 def test_a_session_that_is_not_there_leaves_no_file(told: Refold, tmp_path: Path) -> None:
     told.refused(NotFoundError, "export", "nope", "-o", "again.jsonl")
     assert not (tmp_path / "again.jsonl").exists()
+
+
+def test_every_format_that_a_harness_is_exported_in_can_be_named() -> None:
+    option = next(each for each in command.params if each.name == "form")
+    assert isinstance(option, click.Option)
+    names = [item.value for item in option.shell_complete(click.Context(command), "")]
+    assert names == ["original", *export_formats()]
