@@ -40,7 +40,7 @@ def span_of_context(log: LmdbLog, session: str) -> Span:
 
 def environment_of(log: LmdbLog) -> tuple[lmdb.Environment, Databases]:
     """The raw environment below an open store, and its tables."""
-    return log._env, log._dbs  # noqa: SLF001  what lies below the store is the point
+    return log._shared.env, log._shared.dbs  # noqa: SLF001  what lies below the store is the point
 
 
 def events_of(log: LmdbLog) -> tuple[lmdb.Environment, Any]:

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from eventstore import NewEvent, open_store
-from eventstore.lmdb import store
+from eventstore.lmdb import environment
 
 HOLD = """
 import sys
@@ -60,7 +60,7 @@ def main() -> None:
         report(Path(folder), commits, "none")
         report(Path(folder), commits, "alive")
         report(Path(folder), commits, "dead")
-        store._COMMITS_A_CHECK = sys.maxsize  # type: ignore[misc]  # noqa: SLF001
+        environment._COMMITS_A_CHECK = sys.maxsize  # type: ignore[misc]  # noqa: SLF001
         report(Path(folder), commits, "dead, never looked for")
 
 

@@ -13,7 +13,8 @@ from eventstore.log import Appended, EventLog, Head, Snapshot
 from eventstore.writing import SessionWriter
 
 if TYPE_CHECKING:
-    from eventstore.lmdb.store import Durability, LmdbLog
+    from eventstore.lmdb.environment import Durability
+    from eventstore.lmdb.store import LmdbLog
 
 __all__ = [
     "Appended",

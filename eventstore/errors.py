@@ -27,6 +27,18 @@ class StoreError(RefoldError):
         super().__init__(f"{path}: {problem}; {remedy}")
 
 
+class OpenedOtherwiseError(StoreError):
+    """A store is open in this process already, with another value of an `option` than is `wanted` now."""
+
+    def __init__(self, path: str, option: str, opened: object, wanted: object) -> None:
+        self.option, self.opened, self.wanted = option, opened, wanted
+        super().__init__(
+            path,
+            f"is open in this process with {option} {opened!r}, not {wanted!r}",
+            "open it with the same options, or close it first",
+        )
+
+
 class NotFoundError(RefoldError):
     """A session, an event or a blob is not in the store."""
 

@@ -28,6 +28,7 @@ from eventstore.errors import (
     CorruptionError,
     EventConflictError,
     NotFoundError,
+    OpenedOtherwiseError,
     RefoldError,
     StoreError,
     VersionConflictError,
@@ -66,7 +67,8 @@ if TYPE_CHECKING:
     from compaction.summarizers.asking import AskingError
     from compaction.validation import FaultyInputError
     from eventstore.javascript import TooDeepError
-    from eventstore.lmdb.store import Durability, LmdbLog
+    from eventstore.lmdb.environment import Durability
+    from eventstore.lmdb.store import LmdbLog
     from projections.audit.session import Audit
     from projections.tree import Tree
 
@@ -85,6 +87,7 @@ __all__ = [
     "FaultyPolicyError",
     "ForeignSessionError",
     "NotFoundError",
+    "OpenedOtherwiseError",
     "OvertakenError",
     "RedirectError",
     "RefoldError",

@@ -30,6 +30,10 @@ _ROOM_TO_BEGIN: Final = 1 << 16
 _OF_THE_DISK: Final = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
 
 
+Identity = tuple[int, int]
+"""The device and the inode of a file."""
+
+
 class StoreFiles:
     """The files of an open store, known by device and inode.
 
@@ -42,6 +46,11 @@ class StoreFiles:
         folder = Path(path).absolute()
         self._data, self._lock = str(folder / DATA_FILE), str(folder / LOCK_FILE)
         self._opened = _identity(self._data), _identity(self._lock)
+
+    @property
+    def identity(self) -> Identity | None:
+        """That of the data file, None if it was not there."""
+        return self._opened[0]
 
     def are_in_place(self) -> bool:
         """Return True if both files are those that were there at first."""
@@ -90,14 +99,19 @@ class StoreFiles:
         )
 
 
-def _identity(path: str) -> tuple[int, int] | None:
+def data_identity(folder: str) -> Identity | None:
+    """Return the identity of a store's data file, None if there is none."""
+    return _identity(str(Path(folder).absolute() / DATA_FILE))
+
+
+def _identity(path: str) -> Identity | None:
     try:
         return _pair(os.stat(path))  # noqa: PTH116  every commit does it
     except OSError:
         return None
 
 
-def _pair(found: os.stat_result) -> tuple[int, int]:
+def _pair(found: os.stat_result) -> Identity:
     return found.st_dev, found.st_ino
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import lmdb
@@ -45,8 +44,6 @@ _OPENINGS: Final = 3
 """Times that a store is opened whose files change meanwhile: a layered file system copies one that is written."""
 _WALKS: Final = 3
 """Walks through the pages of a file before what is found counts."""
-_OPENING: Final = Lock()
-"""py-lmdb refuses to open a store twice in one process, but not to two threads at the same moment."""
 _OF_ANOTHER_KIND: Final = (lmdb.InvalidError, lmdb.VersionMismatchError)
 _DAMAGED: Final = (lmdb.CorruptedError, lmdb.PageNotFoundError)
 
@@ -164,18 +161,17 @@ def _open_files(path: str, data: Path, map_size: int) -> tuple[lmdb.Environment,
         if may_lock:
             begin_lock_file(data)
         files = StoreFiles(path)
-        with _OPENING:
-            env = lmdb.open(
-                path,
-                map_size=max(map_size, data.stat().st_size),
-                mode=PRIVATE_FILE,
-                max_dbs=len(Databases._fields),
-                max_readers=_READERS,
-                lib_version=_ENGINE,
-                readahead=False,
-                readonly=not (may_write and may_lock),
-                lock=may_lock,
-            )
+        env = lmdb.open(
+            path,
+            map_size=max(map_size, data.stat().st_size),
+            mode=PRIVATE_FILE,
+            max_dbs=len(Databases._fields),
+            max_readers=_READERS,
+            lib_version=_ENGINE,
+            readahead=False,
+            readonly=not (may_write and may_lock),
+            lock=may_lock,
+        )
         if files.are_in_place():
             return env, files
         env.close()
@@ -195,7 +191,7 @@ def translated(path: str, done: str, error: lmdb.Error) -> StoreError:
     """Return what an error of LMDB means for a store that was to be `done`: "opened", "read" or "written"."""
     if "already open" in str(error):
         return StoreError(
-            path, "is already open in this process", "use that log, or close it before opening it again"
+            path, "is already open in this process", "close what was opened before a fork, then open it again"
         )
     if isinstance(error, _OF_ANOTHER_KIND) and done == "opened":
         return StoreError(path, f"is not a refold store, or is damaged ({error})", _NONE_OR_DAMAGED)

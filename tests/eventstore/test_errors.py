@@ -16,6 +16,7 @@ from eventstore.errors import (
     CorruptionError,
     EventConflictError,
     NotFoundError,
+    OpenedOtherwiseError,
     RefoldError,
     StoreError,
     VersionConflictError,
@@ -24,6 +25,10 @@ from eventstore.errors import (
 
 ERRORS = [
     (StoreError("/store", "is truncated", "restore it"), ["/store", "is truncated", "restore it"]),
+    (
+        OpenedOtherwiseError("/store", "durability", "each", "batch"),
+        ["/store", "durability", "'each'", "'batch'"],
+    ),
     (NotFoundError("session", "s", "look around"), ["session", "'s'", "look around"]),
     (AmbiguousError("id", "a", ["ab", "ac"]), ["id", "'a'", "ab", "ac"]),
     (AmbiguousError("id", "a", list("bcdefgh")), ["id", "'a'", "b, c, d, e, f, …"]),

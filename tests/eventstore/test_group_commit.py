@@ -13,7 +13,8 @@ from eventstore import open_store
 from eventstore.errors import EventConflictError, NotFoundError, StoreError, VersionConflictError
 from eventstore.event import NewEvent
 from eventstore.lmdb import appending
-from eventstore.lmdb.store import GroupCommit, LmdbLog, Request
+from eventstore.lmdb.group_commit import GroupCommit, Request
+from eventstore.lmdb.store import LmdbLog
 from eventstore.log import Appended
 from eventstore.verify import verify
 from tests.support.events import NOW, event, events, message, version
@@ -222,7 +223,7 @@ def commits(log: LmdbLog) -> int:
 
 def run_together(log: LmdbLog, works: Sequence[Callable[[], Any]]) -> list[Any]:
     """What comes of these when all are in one transaction: they wait while another append is under way."""
-    assert log._group is not None
+    assert log._shared.group is not None
     clock, inside, go_on = log._clock, threading.Event(), threading.Event()
 
     def slow_clock() -> int:
@@ -235,7 +236,7 @@ def run_together(log: LmdbLog, works: Sequence[Callable[[], Any]]) -> list[Any]:
     first = Caller(lambda: log.append("first", [message("first")]))
     assert inside.wait(PATIENCE)
     callers = [Caller(work) for work in works]
-    wait_for_callers(log._group, len(works) + 1)
+    wait_for_callers(log._shared.group, len(works) + 1)
     go_on.set()
     assert isinstance(first.outcome(), Appended)
     return [caller.outcome() for caller in callers]

@@ -16,8 +16,9 @@ from eventstore import open_store
 from eventstore.chain import payload_digest
 from eventstore.errors import CorruptionError, EventConflictError, StoreError
 from eventstore.frame import decode
+from eventstore.lmdb.environment import Durability
 from eventstore.lmdb.opening import translated
-from eventstore.lmdb.store import Durability, LmdbLog
+from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
 from tests.support.events import NOW, decision, event, events, frames, message, path_ids, version
 from tests.support.processes import output_of, start
@@ -344,8 +345,8 @@ class TestErrors:
             def __getattr__(self, name: str) -> object:
                 return getattr(self._env, name)
 
-        assert store._env is not None
-        monkeypatch.setattr(store, "_env", Broken(store._env))
+        assert store._shared.env is not None
+        monkeypatch.setattr(store._shared, "env", Broken(store._shared.env))
         with pytest.raises(StoreError):
             use(store)
         monkeypatch.undo()

@@ -158,11 +158,6 @@ class TestWhatIsRefused:
         paths = ["nothing", "file", "file/store", "papers", "garbage", "other"]
         assert len({refusal(tmp_path / path, create=path != "nothing").problem for path in paths}) == 6
 
-    def test_a_store_is_not_opened_twice_in_one_process(self, filled: Path) -> None:
-        with open_store(filled) as log:
-            refusal(filled)
-            assert version(log, "s") == 40
-
 
 class TestVersions:
     def meta(self, path: Path, value: bytes) -> None:

@@ -1,17 +1,13 @@
-"""A store across a fork: refused in the child, unharmed in the parent. And opened twice in one process: refused."""
+"""A store across a fork: refused in the child, unharmed in the parent."""
 
 from __future__ import annotations
 
 import os
-import threading
 from pathlib import Path
 
 import pytest
 
-from eventstore import open_store
-from eventstore.errors import StoreError
-from eventstore.lmdb.store import Durability, LmdbLog
-from tests.support.events import message, version
+from eventstore.lmdb.environment import Durability
 from tests.support.processes import output_of
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system knows no fork")
@@ -82,7 +78,7 @@ for child in (close, leave, forget, end):
     opened = log.snapshot()
     snapshot = opened.__enter__()
     at_once(1, child)
-    slots = [line.split() for line in log._env.readers().splitlines()]
+    slots = [line.split() for line in log._shared.env.readers().splitlines()]
     tell([(int(slot[0]) == os.getpid(), slot[2] != "-") for slot in slots if slot and slot[0] != "pid"])
     opened.__exit__(None, None, None)
 tell(log.append("s", [message("b")]).version)
@@ -127,7 +123,7 @@ with open_store(sys.argv[1]) as log:
             sys.exit()
         tell(os.waitstatus_to_exitcode(os.wait()[1]))
         tell(len(list(snapshot.frames("s"))))
-        tell(str(os.getpid()) in log._env.readers())
+        tell(str(os.getpid()) in log._shared.env.readers())
 """
 
 
@@ -156,47 +152,3 @@ class TestForks:
     ) -> None:
         lines = output_of(FORK_WHILE_WRITING, tmp_path / "store", durability).splitlines()
         assert lines == ["True", "1", "2"]
-
-
-class TestTwice:
-    @pytest.fixture
-    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        monkeypatch.chdir(tmp_path)
-        (tmp_path / "link").symlink_to(tmp_path / "store")
-        return tmp_path
-
-    @pytest.mark.parametrize("name", ["store", "./store", "link", "link/../store"])
-    def test_a_store_is_refused_under_any_name_while_it_is_open(self, folder: Path, name: str) -> None:
-        with open_store(folder / "store") as log:
-            log.append("s", [message("a")])
-            with pytest.raises(StoreError) as caught:
-                open_store(name)
-            assert caught.value.path == name
-            assert "\n" not in str(caught.value)
-            assert log.append("s", [message("b")]).version == 2
-        with open_store(name) as log:
-            assert version(log, "s") == 2
-
-    def test_of_threads_that_open_one_store_one_gets_it(self, folder: Path) -> None:
-        gate = threading.Barrier(4)
-        opened: list[LmdbLog] = []
-        refused: list[str] = []
-
-        def work() -> None:
-            gate.wait()
-            try:
-                opened.append(open_store(folder / "store"))
-            except StoreError as error:
-                refused.append(error.path)
-
-        with open_store(folder / "store"):
-            pass
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        for log in opened:
-            assert log.append("s", [message("a")]).version == 1
-            log.close()
-        assert (len(opened), refused) == (1, [str(folder / "store")] * 3)

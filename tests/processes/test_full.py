@@ -14,7 +14,8 @@ import pytest
 
 from eventstore.backup import backup
 from eventstore.errors import StoreError
-from eventstore.lmdb.store import Durability, LmdbLog
+from eventstore.lmdb.environment import Durability
+from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
 from tests.support.disks import disk
 from tests.support.events import event, events, message, version

@@ -15,7 +15,7 @@ import pytest
 
 from eventstore import chain, open_store
 from eventstore.frame import decode
-from eventstore.lmdb.store import Durability
+from eventstore.lmdb.environment import Durability
 from eventstore.verify import verify
 from tests.support.events import message
 from tests.support.processes import Program, running

@@ -18,7 +18,8 @@ from eventstore import open_store
 from eventstore.backup import backup
 from eventstore.errors import StoreError
 from eventstore.lmdb.data_files import StoreFiles
-from eventstore.lmdb.store import Durability, LmdbLog
+from eventstore.lmdb.environment import Durability
+from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
 from tests.support.events import event, message
 from tests.support.processes import Program, output_of, running

@@ -10,7 +10,8 @@ import pytest
 
 from eventstore import open_store
 from eventstore.errors import StoreError
-from eventstore.lmdb.store import Durability, LmdbLog
+from eventstore.lmdb.environment import Durability
+from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
 from tests.support import told
 from tests.support.events import event, events, frames, message, version

@@ -8,7 +8,8 @@ import pytest
 
 from eventstore import open_store
 from eventstore.errors import VersionConflictError
-from eventstore.lmdb.store import Durability, LmdbLog
+from eventstore.lmdb.environment import Durability
+from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
 from tests.support.events import events, message, version
 from tests.support.processes import output_of, running

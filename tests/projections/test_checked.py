@@ -47,19 +47,21 @@ class Damaged:
         self._log, self._transaction, self._number = log, transaction, number
 
     def put(self, seq: int, frame: bytes) -> None:
-        self._transaction.put(event_key(self._number, seq), frame, db=self._log._dbs.events)
+        self._transaction.put(event_key(self._number, seq), frame, db=self._log._shared.dbs.events)
 
     def put_head(self, value: bytes) -> None:
-        self._transaction.put(b"h" + event_key(self._number, 0)[:4], value, db=self._log._dbs.sessions)
+        self._transaction.put(b"h" + event_key(self._number, 0)[:4], value, db=self._log._shared.dbs.sessions)
 
     def head(self) -> bytes:
-        return bytes(self._transaction.get(b"h" + event_key(self._number, 0)[:4], db=self._log._dbs.sessions))
+        return bytes(
+            self._transaction.get(b"h" + event_key(self._number, 0)[:4], db=self._log._shared.dbs.sessions)
+        )
 
     def delete(self, seq: int) -> None:
-        self._transaction.delete(event_key(self._number, seq), db=self._log._dbs.events)
+        self._transaction.delete(event_key(self._number, seq), db=self._log._shared.dbs.events)
 
     def snapshot(self) -> LmdbSnapshot:
-        return LmdbSnapshot(self._transaction, self._log._dbs, self._log._oldest_frame)
+        return LmdbSnapshot(self._transaction, self._log._shared.dbs, self._log._shared.oldest_frame)
 
     def frame(self, seq: int) -> bytes:
         return bytes(self.snapshot().frame(self.session, seq))
@@ -79,7 +81,7 @@ class Damaged:
 @contextmanager
 def damaging(path: Path, number: int = 1) -> Iterator[Damaged]:
     with open_store(path) as log:
-        transaction = log._env.begin(write=True, buffers=True)
+        transaction = log._shared.env.begin(write=True, buffers=True)
         yield Damaged(log, transaction, number)
         transaction.abort()
 

@@ -13,7 +13,7 @@ import time
 import msgspec
 
 from eventstore import NewEvent, open_store
-from eventstore.lmdb.store import Durability
+from eventstore.lmdb.environment import Durability
 from tests.support.crowd import fork, tell
 from tests.support.events import event
 

@@ -1,0 +1,268 @@
+"""One LMDB environment for all logs by which a process has a store open."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from threading import Lock, RLock
+from typing import Any, Final, Literal, NamedTuple
+from weakref import WeakSet, WeakValueDictionary
+
+import lmdb
+
+from eventstore.errors import OpenedOtherwiseError, StoreError
+from eventstore.lmdb import opening
+from eventstore.lmdb.data_files import Identity, data_identity
+from eventstore.lmdb.group_commit import GroupCommit, Request
+from eventstore.lmdb.keys import Transaction
+
+Durability = Literal["each", "batch"]
+"""Each append has a flush of its own, or shares one with those of other threads."""
+
+_COMMITS_A_CHECK: Final = 256
+"""Commits after which the slots of readers that died are looked for."""
+
+
+class Options(NamedTuple):
+    """What all logs of an environment have to agree on."""
+
+    durability: Durability
+    map_size: int
+
+
+class Environment:
+    """An open environment, and the logs that use it: it is closed with the last of them.
+
+    What still reads goes on to its end; the files are let go of with the last snapshot.
+    """
+
+    def __init__(self, path: str, options: Options, *, create: bool) -> None:
+        self.path, self.options = path, options
+        env, self.files, self.dbs, self.oldest_frame = opening.open_environment(
+            path, create=create, map_size=options.map_size
+        )
+        self.env: lmdb.Environment | None = env
+        self.process = os.getpid()
+        self._has_lock = env.flags()["lock"]
+        # One writer at a time in this process, too, so that the map can grow between two of them.
+        self._writing = Lock()
+        self._mapping = Lock()
+        self._commits = 0
+        self._open_snapshots = 0
+        self._to_close: lmdb.Environment | None = None
+        self.group = GroupCommit(self.commit) if options.durability == "batch" else None
+        # A log that nobody has any more uses nothing, closed or not.
+        self._users: WeakSet[object] = WeakSet()
+
+    @property
+    def is_open(self) -> bool:
+        """Return True if this process has opened it, and it is not closed yet."""
+        return self.process == os.getpid() and (self.env is not None or self._to_close is not None)
+
+    def take(self, user: object) -> bool:
+        """Add a user, also where only snapshots keep the environment open; False where it is closed by now."""
+        with self._mapping:
+            if self.env is None:
+                self.env, self._to_close = self._to_close, None
+            if self.env is not None:
+                self._users.add(user)
+            return self.env is not None
+
+    def release(self, user: object) -> None:
+        """Close the environment unless others use it."""
+        if os.getpid() != self.process:
+            if self._open_snapshots or self._writing.locked() or self._mapping.locked():
+                # What was going on at the fork belongs to the parent, and closing here would end it there.
+                self.env = None
+                return
+            # No log of before the fork is of use here.
+            self._users.clear()
+        with _OPENING:
+            self._users.discard(user)
+            if not self._users:
+                with self._writing, self._mapping:
+                    self._let_go()
+
+    def _let_go(self) -> None:
+        env, self.env = self.env, None
+        if env is not None and self._open_snapshots:
+            # Their frames are slices of the map: without it, reading one would end the process.
+            self._to_close = env
+        elif env is not None:
+            env.close()
+
+    def environment(self) -> lmdb.Environment:
+        """Return the environment of LMDB. Raises StoreError where it is closed, or was opened before a fork."""
+        if self.env is None:
+            raise closed(self.path)
+        if os.getpid() != self.process:
+            raise StoreError(
+                self.path, "the store was opened before a fork", "close it, then open it in this process"
+            )
+        return self.env
+
+    def commit(self, requests: Sequence[Request[Transaction]]) -> None:
+        """All requests in one transaction, a failed one without what it wrote."""
+        with self._writing:
+            outcomes = self._run(requests)
+            self._commits += 1
+            if self._commits % _COMMITS_A_CHECK == 0:
+                # Readers that died keep the pages that they saw. The append is stored, whatever comes of this.
+                with suppress(lmdb.Error, StoreError):
+                    self.environment().reader_check()
+        for request, (result, error) in zip(requests, outcomes, strict=True):
+            if error is None:
+                request.succeed(result)
+            else:
+                request.fail(error)
+
+    def _run(self, requests: Sequence[Request[Transaction]]) -> list[tuple[Any, Exception | None]]:
+        """Return the result of each request; where the map is too small, it grows and everything is run again."""
+        while True:
+            env = self.environment()
+            try:
+                with env.begin(write=True, buffers=True) as transaction:
+                    outcomes = [
+                        _run_apart(env, transaction, request, alone=len(requests) == 1)
+                        for request in requests
+                    ]
+                    with self.files.held(env, transaction):
+                        transaction.commit()
+                    return outcomes
+            except lmdb.MapFullError:
+                self._resize(env, env.info()["map_size"] * 2)
+            except lmdb.MapResizedError:
+                self._resize(env, 0)
+            except Exception as failure:
+                # Without a common lock file, another writer may have overwritten what this one has read.
+                self.files.check()
+                if isinstance(failure, lmdb.Error):
+                    raise opening.translated(self.path, "written", failure) from failure
+                raise
+
+    def _resize(self, env: lmdb.Environment, size: int) -> None:
+        """Give the file another map (0: as large as another process has made it), while nothing here uses it."""
+        with self._mapping:
+            if self._open_snapshots:
+                raise StoreError(
+                    self.path,
+                    "the map is too small, and cannot grow while this process reads",
+                    "close the open snapshots, then try again",
+                )
+            try:
+                env.set_mapsize(size)
+            except lmdb.Error as failure:
+                # The old map is gone by now.
+                self._let_go()
+                raise StoreError(
+                    self.path, f"the map cannot grow ({failure})", "give this process more memory addresses"
+                ) from failure
+
+    def begin_reading(self) -> Transaction:
+        """Begin a read transaction. Raises StoreError."""
+        while True:
+            try:
+                with self._mapping:
+                    env = self.environment()
+                    transaction = env.begin(buffers=True)
+                    self._open_snapshots += 1
+                    return transaction
+            except lmdb.MapResizedError:
+                with self._writing:
+                    self._resize(env, 0)
+            except lmdb.Error as failure:
+                if isinstance(failure, lmdb.ReadersFullError) and env.reader_check():
+                    continue
+                raise opening.translated(self.path, "read", failure) from failure
+
+    def end_reading(self, transaction: Transaction, error: BaseException | None) -> None:
+        """End a read transaction; `error` is what the reading was left by."""
+        if os.getpid() != self.process:
+            # The reader's place in the lock file is the parent's, who may be reading still.
+            return
+        is_stale = not self._has_lock and self.env is not None and _may_be_overwritten(self.env, transaction)
+        transaction.abort()
+        with self._mapping:
+            self._open_snapshots -= 1
+            if self._to_close is not None and not self._open_snapshots:
+                self._to_close.close()
+                self._to_close = None
+        if is_stale and (error is None or isinstance(error, Exception)):
+            raise StoreError(
+                self.path,
+                "was written while it was read, and the reader had no place in its lock file",
+                "read it again, or let its lock.mdb be written",
+            )
+
+
+def closed(path: str) -> StoreError:
+    """Return the error of a store that is used after it was closed."""
+    return StoreError(path, "the store is closed", "open it again")
+
+
+_OPENING = RLock()
+"""Held while a store is opened or closed: of threads that open the same one, the first opens it for all."""
+_OPEN: Final[WeakValueDictionary[Identity, Environment]] = WeakValueDictionary()
+"""The environments that this process has opened, by device and inode of their data files."""
+
+
+def shared(path: str, user: object, options: Options, *, create: bool) -> Environment:
+    """Return the environment of a store for one more user: the one that is open, else a new one.
+
+    Raises StoreError, and of it OpenedOtherwiseError where it is open with other options.
+    """
+    with _OPENING:
+        identity = data_identity(path)
+        found = _OPEN.get(identity) if identity is not None else None
+        if found is not None and found.is_open:
+            found.files.check()
+            _check_options(path, found.options, options)
+            if found.take(user):
+                return found
+        made = Environment(path, options, create=create)
+        made.take(user)
+        if made.files.identity is not None:
+            _OPEN[made.files.identity] = made
+        return made
+
+
+def _check_options(path: str, opened: Options, wanted: Options) -> None:
+    for name, before, now in zip(Options._fields, opened, wanted, strict=True):
+        if before != now:
+            raise OpenedOtherwiseError(path, name, before, now)
+
+
+def _forget_what_the_parent_opens() -> None:
+    global _OPENING  # noqa: PLW0603  another thread may have held it at the fork
+    _OPENING = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_what_the_parent_opens)
+
+
+def _run_apart(
+    env: lmdb.Environment, transaction: Transaction, request: Request[Transaction], *, alone: bool
+) -> tuple[Any, Exception | None]:
+    """Return a request's result, or the error for which nothing of it is in the transaction."""
+    inner = transaction if alone else env.begin(parent=transaction, write=True, buffers=True)
+    try:
+        result = request.write(inner)
+    except (lmdb.Error, KeyboardInterrupt, SystemExit):
+        if not alone:
+            inner.abort()
+        raise
+    except Exception as error:
+        if alone:
+            raise
+        inner.abort()
+        return None, error
+    if not alone:
+        inner.commit()
+    return result, None
+
+
+def _may_be_overwritten(env: lmdb.Environment, reader: Transaction) -> bool:
+    """Return True if pages that a reader without a lock sees may be in use again: two commits on, LMDB takes them."""
+    return env.info()["last_txnid"] > reader.id() + 1

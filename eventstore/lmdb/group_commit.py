@@ -1,0 +1,79 @@
+"""Group commit: writes of any number of threads in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any, Generic, TypeVar, cast
+
+T = TypeVar("T")
+Context = TypeVar("Context")
+
+
+class Request(Generic[Context]):
+    """One caller's write, and what came of it."""
+
+    def __init__(self, write: Callable[[Context], Any]) -> None:
+        self.write = write
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.is_done = False
+
+    def succeed(self, result: object) -> None:
+        """Tell the caller that the write is durable."""
+        self.result, self.is_done = result, True
+
+    def fail(self, error: BaseException) -> None:
+        """Fail this write; others in the batch are unaffected."""
+        self.error, self.is_done = error, True
+
+
+class GroupCommit(Generic[Context]):
+    """Runs writes of any number of threads.
+
+    `commit` gets the writes that are waiting, does them in one transaction, and makes each a success or a
+    failure by itself; it is never called twice at a time.
+    """
+
+    def __init__(self, commit: Callable[[Sequence[Request[Context]]], None]) -> None:
+        self._commit = commit
+        self._waiting: list[Request[Context]] = []
+        self._queue = Lock()
+        self._turn = Lock()
+
+    def run(self, write: Callable[[Context], T]) -> T:
+        """Return the result of a write, once it is durable. Raises what the write raised."""
+        request: Request[Context] = Request(write)
+        try:
+            with self._queue:
+                self._waiting.append(request)
+            # Whoever gets the turn first commits for all who wait; they find their own done when their turn comes.
+            with self._turn:
+                if not request.is_done:
+                    self._commit_waiting()
+        finally:
+            # A caller who was interrupted takes only the own request along: the next one commits the others'.
+            with self._queue:
+                self._waiting = [each for each in self._waiting if each is not request and not each.is_done]
+        if request.error is not None:
+            raise request.error
+        return cast("T", request.result)
+
+    def _commit_waiting(self) -> None:
+        with self._queue:
+            batch = [each for each in self._waiting if not each.is_done]
+        try:
+            self._commit(batch)
+        except Exception as error:  # noqa: BLE001  it is raised where the write was asked for
+            if len(batch) == 1:
+                batch[0].fail(error)
+            else:
+                self._commit_each(batch)
+
+    def _commit_each(self, batch: Sequence[Request[Context]]) -> None:
+        """Commit each write by itself: one of them may be what made the transaction fail."""
+        for request in batch:
+            try:
+                self._commit([request])
+            except Exception as error:  # noqa: BLE001
+                request.fail(error)
