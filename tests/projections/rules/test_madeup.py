@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from compaction.rewrites.sized_context import sized
+from compaction.rewrites.supersede import Supersede
 from compaction.window import window
 from eventstore.errors import CorruptionError
 from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
+from eventstore.paths import event
 from eventstore.records import Compaction, CustomMessage, Rewrite, Shown
 from eventstore.writing import SessionWriter
 from projections.context.along import ContextsAlong
@@ -20,8 +23,13 @@ from projections.context.cursor import path, stand
 from projections.context.overlay import overlaid
 from projections.context.parts import Context, Fate, view_of_part
 from projections.diff import diff
+from projections.files import file_operations
+from projections.mentions import Kind
+from projections.mentions.message_facts import Holdings
 from projections.replacement import replacement_of
+from projections.summary_line import summary_line
 from projections.timeline import timeline
+from projections.title import first_request
 from projections.tokens import counter
 from projections.usage import assistant_messages, context_size
 from tests.support.madeup import format as madeup_format
@@ -342,3 +350,59 @@ class TestPrefixes:
         bring(log, tmp_path, *self.BORN, record("born", "zz", None, "one", of="two", at="x"))
         with pytest.raises(CorruptionError):
             build_context(log, "two")
+
+
+class TestTools:
+    """What tools do, and by which arguments, is data of the format."""
+
+    @pytest.fixture
+    def worked(self, log: MemoryLog, tmp_path: Path) -> MemoryLog:
+        calls = [
+            {"id": "1", "tool": "look", "with": {"at": "read.x", "path": "no.x"}},
+            {"id": "2", "tool": "put", "with": {"into": "written.x"}},
+            {"id": "3", "tool": "read", "with": {"path": "of-pi.x"}},
+            {"id": "4", "tool": "do", "with": {"line": "make all"}},
+            {"id": "5", "tool": "bash", "with": {"command": "make nothing"}},
+        ]
+        message = {"who": "model", "text": "working", "calls": calls}
+        looked = {"who": "tool", "text": "line one", "answers": "1"}
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            record("say", "b", "a", message=message),
+            record("say", "c", "b", message=looked),
+            say("d", "c", "model"),
+        )
+        return log
+
+    def test_files_are_those_that_its_own_tools_name(self, worked: MemoryLog) -> None:
+        files = file_operations(worked, "one")
+        assert (files.read_files, files.modified_files) == (["read.x"], ["written.x"])
+
+    def test_commands_are_those_that_its_own_shells_were_given(self, worked: MemoryLog) -> None:
+        holdings = Holdings().of_parts(build_context(worked, "one").parts)
+        assert [held.named.get(Kind.COMMAND, ()) for held in holdings] == [(), ("make all",), (), ()]
+
+    def test_a_line_shows_what_its_calls_are_about(self, worked: MemoryLog) -> None:
+        with worked.snapshot() as snapshot:
+            line = summary_line(event(snapshot, "one", 2).decode())
+        assert line == "→ look read.x, put, read, do make all, bash"
+
+    def test_a_newer_read_by_its_own_tool_makes_an_older_one_stale(
+        self, log: MemoryLog, tmp_path: Path
+    ) -> None:
+        first, again = ({"id": name, "tool": "look", "with": {"at": "read.x"}} for name in ("1", "6"))
+        bring(
+            log,
+            tmp_path,
+            record("say", "a", None, message={"who": "model", "text": "", "calls": [first]}),
+            record("say", "b", "a", message={"who": "tool", "text": "old " * 50, "answers": "1"}),
+            record("say", "c", "b", message={"who": "model", "text": "", "calls": [again]}),
+            record("say", "d", "c", message={"who": "tool", "text": "new " * 50, "answers": "6"}),
+        )
+        context = sized("one", build_context(log, "one").parts, counter("utf16/4"), is_compacting=True)
+        assert [shown.target for shown in Supersede().plan(context)] == ["b"]
+
+    def test_its_first_request_is_by_a_person(self, worked: MemoryLog) -> None:
+        assert first_request(worked, "one") == "text of a"

@@ -43,7 +43,7 @@ from eventstore.formats.source import (
 )
 from eventstore.log import Snapshot
 from eventstore.records import Link, Resume
-from eventstore.views import Message, Payload, Text, Usage
+from eventstore.views import Message, Payload, Text, ToolCall, Usage
 
 VERSION: Final = "madeup/1"
 HEADER: Final = b'{"madeup":1}\n'
@@ -56,7 +56,14 @@ _ROLES: Final = {"person": "user", "model": "assistant", "tool": "toolResult"}
 class MadeUp(Format):
     name = "madeup"
     versions = (VERSION,)
-    tools = Tools(reads={"look": ("at",)}, modifies={"put": ("into",)})
+    tools = Tools(
+        reads={"look": ("at",)},
+        modifies={"put": ("into",)},
+        shells={"do": ("line",)},
+        plans=frozenset({"steps"}),
+        paths=("at", "into"),
+        scripts=("line",),
+    )
     places = (
         Place(environment={"MADEUP_HOME": "kept"}, default="~/.madeup", pattern="*", growth=Growth.APPENDED),
     )
@@ -136,7 +143,16 @@ def _messages(fields: dict[str, Any]) -> list[dict[str, Any]]:
 def _message(fields: dict[str, Any]) -> Message:
     tokens = fields.get("tokens")
     usage = None if tokens is None else _usage(tokens)
-    return Message(role=_ROLES[fields["who"]], blocks=(Text(fields["text"]),), usage=usage)
+    calls = (
+        ToolCall(each["id"], each["tool"], json.dumps(each["with"]).encode())
+        for each in fields.get("calls", ())
+    )
+    return Message(
+        role=_ROLES[fields["who"]],
+        blocks=(Text(fields["text"]), *calls),
+        tool_call_id=fields.get("answers", ""),
+        usage=usage,
+    )
 
 
 def _usage(tokens: int) -> Usage:
