@@ -101,7 +101,7 @@ class StoreFiles:
 
 def data_identity(folder: str) -> Identity | None:
     """Return the identity of a store's data file, None if there is none."""
-    return _identity(str(Path(folder).absolute() / DATA_FILE))
+    return _identity(f"{folder}/{DATA_FILE}")
 
 
 def _identity(path: str) -> Identity | None:

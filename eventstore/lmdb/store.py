@@ -48,7 +48,8 @@ class LmdbLog:
         self.path = os.fspath(path)
         self._clock = clock
         self._shared = shared(self.path, self, Options(durability, map_size), create=create)
-        self._files = StoreFiles(self.path)
+        opened = self._shared
+        self._files = opened.files if opened.path == self.path else StoreFiles(self.path)
         self._is_closed = False
 
     def __enter__(self) -> Self:
@@ -120,7 +121,7 @@ class LmdbLog:
         """Run `write` in a durable transaction: its own, or one that it shares with other threads'."""
         if self._environment().flags()["readonly"]:
             raise StoreError(self.path, "is read-only", "write where its files can be written")
-        if self.path != self._shared.path:
+        if self._files is not self._shared.files:
             # A commit checks the files of the path by which the environment was opened.
             self._files.check()
         if self._shared.group is not None:
