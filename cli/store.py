@@ -149,7 +149,7 @@ def resolve_session(log: LmdbLog, name: str) -> str:
     """
     from cli.output import echo_note
     from eventstore.errors import AmbiguousError, BadInputError, NotFoundError
-    from projections.title import title
+    from projections.descriptions import title
 
     with log.snapshot() as snapshot:
         if name != "@last" and _is_session(snapshot, name):

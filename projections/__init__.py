@@ -6,9 +6,9 @@ from projections.audit.session import audit
 from projections.context.build import build_context
 from projections.context.cursor import ROOT
 from projections.context.parts import Context, Fate, Part
+from projections.descriptions import title
 from projections.files import file_operations
 from projections.settings import settings
-from projections.title import title
 from projections.tree import tree
 
 __all__ = [

@@ -47,7 +47,7 @@ def _print(found: Diff, note: str, *, show_all: bool) -> None:
     from rich.text import Text
 
     from cli.output import console, counted, paged, table, thousands, unbroken
-    from projections.summary_line import CONTINUATION
+    from projections.descriptions import CONTINUATION
 
     colours = {
         "kept": "dim",

@@ -62,7 +62,7 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
 
 def _line(event: Event, leaf: int, width: int) -> str:
     from cli.output import one_line, thousands, unbroken, when
-    from projections.summary_line import event_name, summary_line
+    from projections.descriptions import event_name, summary_line
 
     mark = "*" if event.seq == leaf else " " if event.is_entry else "-"
     name, what, tokens = unbroken(event.id), unbroken(event_name(event)), thousands(event.utf16 or None)

@@ -84,7 +84,7 @@ def _listing(rows: list[dict[str, Any]], width: int) -> Table:
 
 def _row(snapshot: Snapshot, head: Head) -> dict[str, Any]:
     from eventstore.javascript import iso_time
-    from projections.title import first_request, title
+    from projections.descriptions import first_request, title
 
     return {
         "id": head.name,

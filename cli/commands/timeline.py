@@ -94,7 +94,7 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
 
     from cli.output import console, counted, paged, table, thousands, unbroken, when
     from eventstore.javascript import epoch_ms
-    from projections.summary_line import CONTINUATION
+    from projections.descriptions import CONTINUATION
 
     out = console()
     turns = ("compaction", "rewrite", "undone", "branch_summary")

@@ -16,7 +16,7 @@ from cli.output import one_line, unbroken
 from cli.views.texts import SIGNS
 from eventstore.event import Event
 from projections.context.parts import is_continuation
-from projections.summary_line import event_name, summary_line
+from projections.descriptions import event_name, summary_line
 from projections.tree import Node, Tree
 
 if TYPE_CHECKING:

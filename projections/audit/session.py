@@ -26,11 +26,11 @@ from projections.context.along import ContextsAlong
 from projections.context.build import context_at
 from projections.context.cursor import Leaf, Standpoint, path, stand
 from projections.context.parts import Context
+from projections.descriptions import first_request, title
 from projections.files import claimed_files, files_of, left_entries
 from projections.mentions.message_facts import Holdings
 from projections.replacement import Replacement, end_of_change, replaced, start_of_change
 from projections.settings import settings_at
-from projections.title import first_request, title
 from projections.tokens import Counter, counter, is_estimate
 from projections.usage import LateUsages, measured
 

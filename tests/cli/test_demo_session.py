@@ -23,7 +23,7 @@ from eventstore.views import Message
 from projections.audit.session import Audit, audit
 from projections.context.build import build_context, context_json, harness_json
 from projections.context.parts import Context, Fate
-from projections.title import title
+from projections.descriptions import title
 from projections.tree import tree
 
 

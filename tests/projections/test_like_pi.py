@@ -13,7 +13,7 @@ from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context, context_json, harness_json
 from projections.context.cursor import ROOT
-from projections.title import title
+from projections.descriptions import title
 from projections.tree import LabelFold, tree
 from tests.support import reference_pi
 from tests.support.events import NOW, events

@@ -23,7 +23,7 @@ from eventstore.records import (
     ThinkingLevelChange,
     Undone,
 )
-from projections.summary_line import event_name, summary_line
+from projections.descriptions import event_name, summary_line
 from tests.support.events import events, stored
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
 

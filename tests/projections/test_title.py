@@ -6,7 +6,7 @@ import pytest
 
 from eventstore.errors import NotFoundError
 from eventstore.records import SessionInfo
-from projections.title import first_request, title
+from projections.descriptions import first_request, title
 from tests.support.events import event
 from tests.support.talk import assistant, text, user
 

@@ -11,9 +11,9 @@ from eventstore import EventLog, NewEvent
 from eventstore.event import OWN_FLAGS, Event, Facts
 from projections.context.build import build_context, context_json
 from projections.context.cursor import Leaf
+from projections.descriptions import title
 from projections.files import file_operations
 from projections.settings import settings
-from projections.title import title
 from projections.tree import tree
 
 

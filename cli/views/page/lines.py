@@ -21,7 +21,7 @@ from eventstore.errors import shell_command
 from eventstore.event import Event
 from eventstore.views import Message
 from projections.context.parts import is_continuation
-from projections.summary_line import event_name, summary_line
+from projections.descriptions import event_name, summary_line
 from projections.transcript import message_text
 
 _LONGEST_NAME: Final = 40

@@ -13,7 +13,7 @@ from eventstore.records import (
 from eventstore.verify import verify
 from projections.context.build import context_json
 from projections.context.cursor import ROOT
-from projections.title import title
+from projections.descriptions import title
 from projections.tree import tree
 from tests.compaction.forks import forked
 from tests.support.events import NOW, events, path_ids

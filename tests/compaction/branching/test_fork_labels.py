@@ -8,7 +8,7 @@ from eventstore.records import (
     Label,
     SessionInfo,
 )
-from projections.title import title
+from projections.descriptions import title
 from tests.compaction.forks import forked, labels, shown
 from tests.support.events import events, path_ids, version
 from tests.support.talk import PiSession, user

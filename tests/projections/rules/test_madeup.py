@@ -22,14 +22,13 @@ from projections.context.build import build_context, context_at, context_json, h
 from projections.context.cursor import path, stand
 from projections.context.overlay import overlaid
 from projections.context.parts import Context, Fate, view_of_part
+from projections.descriptions import first_request, summary_line
 from projections.diff import diff
 from projections.files import file_operations
 from projections.mentions import Kind
 from projections.mentions.message_facts import Holdings
 from projections.replacement import replacement_of
-from projections.summary_line import summary_line
 from projections.timeline import timeline
-from projections.title import first_request
 from projections.tokens import counter
 from projections.usage import assistant_messages, context_size
 from tests.support.madeup import format as madeup_format
