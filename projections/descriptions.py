@@ -16,10 +16,7 @@ from projections.usage import FAILED
 
 
 def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
-    """The session's title, "" where it has none: the name in the newest `session_info`, trimmed (pi).
-
-    Newest in order of the log, not along a path. Raises NotFoundError.
-    """
+    """Return the newest title of a session in order of the log, "" where it has none. Raises NotFoundError."""
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
         seq = head.info_seq

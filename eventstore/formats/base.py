@@ -123,10 +123,9 @@ class LabelView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TitleView(msgspec.Struct, frozen=True, kw_only=True):
-    """A title of the session. Of several, the newest of the highest rank holds."""
+    """A title of the session. Of several, the newest holds."""
 
     text: str
-    rank: int = 0
 
 
 class PromptView(msgspec.Struct, frozen=True, kw_only=True):
