@@ -43,8 +43,8 @@ class StoreFiles:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        folder = Path(path).absolute()
-        self._data, self._lock = str(folder / DATA_FILE), str(folder / LOCK_FILE)
+        folder = path if path.startswith(os.sep) else str(Path(path).absolute())
+        self._data, self._lock = f"{folder}/{DATA_FILE}", f"{folder}/{LOCK_FILE}"
         self._opened = _identity(self._data), _identity(self._lock)
 
     @property
