@@ -6,11 +6,13 @@ records at the end of `eventstore.frame.FORMATS`; and its rules (`projections.ru
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from eventstore.event import Facts
 from eventstore.formats import pi, refold
 from eventstore.formats.base import Format, Tools, View
+from eventstore.records import Shown
 from eventstore.views import Message, Payload
 
 _FORMATS: Final[tuple[Format, ...]] = (refold.FORMAT, pi.FORMAT)
@@ -69,6 +71,11 @@ def view_of_event(event: Recorded) -> Message | None:
     """Return the message that an event holds or stands for; None where it tells the model nothing."""
     messages = view_of(event).messages
     return messages[0] if messages else None
+
+
+def rewrites_of(event: Recorded) -> Sequence[Shown]:
+    """Return what an entry of the kind `rewrite` shows otherwise of earlier ones, oldest first."""
+    return format_of(event.format).rewrites(event.format, event.body)
 
 
 def facts_of_body(format: str, kind: str, body: bytes) -> Facts:

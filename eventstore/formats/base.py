@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Final, Protocol
 
@@ -13,7 +13,7 @@ import msgspec
 from eventstore.event import Event, Facts, NewEvent
 from eventstore.formats.source import Contents, Place, Source
 from eventstore.log import Snapshot
-from eventstore.records import FileSets
+from eventstore.records import FileSets, Shown
 from eventstore.views import Extension, Message, Payload, Usage
 
 CONTINUES: Final = "compaction_continue"
@@ -218,6 +218,10 @@ class Format(Protocol):
 
     def continues(self, kind: str, record: bytes) -> bool:
         """Return `view(...).continues` of a user's or an extension's message, decoding as little as may be."""
+
+    def rewrites(self, version: str, record: bytes) -> Sequence[Shown]:  # noqa: ARG002  others ask it
+        """Return what a record of the kind `rewrite` shows otherwise, oldest first; "" may show nothing at all."""
+        return ()
 
     def message(self, raw: bytes) -> Message:
         """Return the view of a message as it stands in a context: its JSON in the harness's shape."""

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from eventstore.event import Event
 from eventstore.files.sources import earlier_generation
-from eventstore.formats import view_of, view_of_event
+from eventstore.formats import rewrites_of, view_of, view_of_event
 from eventstore.formats.base import BranchView, CompactionView
 from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event as event_at
 from eventstore.paths import events, in_effect_on
-from eventstore.records import FileOperations, FileSets, Rewrite, record_of
+from eventstore.records import FORMAT, FileOperations, FileSets, Rewrite, record_of
 from eventstore.views import Usage
 from projections.audit.cache import CacheHistory, cache_history
 from projections.audit.calls import Request, requests
@@ -393,17 +393,16 @@ class _Branch:
         )
 
     def rewrite(self, event: Event) -> RewriteAudit:
-        record = record_of("rewrite", event.body)
-        assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
+        own = record_of("rewrite", event.body) if event.format == FORMAT else None
         return RewriteAudit(
             id=event.id,
             seq=event.seq,
             time=iso_time(event.time),
-            reason=record.reason,
+            reason=own.reason if isinstance(own, Rewrite) else view_of(event).line,
             undone=self._is_undone(event),
             compaction=self._appended_with.get(event.seq),
-            targets=[shown.target for shown in record.targets],
-            tokens_saved=record.tokens_saved,
+            targets=[shown.target for shown in rewrites_of(event)],
+            tokens_saved=own.tokens_saved if isinstance(own, Rewrite) else 0,
             metrics=self._measured(event),
         )
 

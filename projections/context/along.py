@@ -7,9 +7,10 @@ from itertools import chain
 
 from eventstore.event import Event
 from eventstore.files.sources import observed_rewrites
+from eventstore.formats import rewrites_of
 from eventstore.log import Snapshot
 from eventstore.paths import event
-from eventstore.records import Rewrite, Shown, record_of
+from eventstore.records import Shown
 from projections.audit.coverage import bears_message
 from projections.context.build import context_at, parts_of
 from projections.context.cursor import Standpoint
@@ -90,15 +91,14 @@ class ContextsAlong:
         self._places = {part.id: place for place, part in places if part.kind != "compaction"}
 
     def _rewrite(self, entry: Event) -> None:
-        record = record_of("rewrite", entry.body)
-        assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
-        if any(shown.through for shown in record.targets):
+        targets = rewrites_of(entry)
+        if any(shown.through for shown in targets):
             self._fold(entry)
-            ends = chain.from_iterable((shown.target, shown.through) for shown in record.targets)
+            ends = chain.from_iterable((shown.target, shown.through) for shown in targets)
             self._not_yet.update(end for end in ends if end and end not in self._places)
             return
         changes: dict[int, list[Shown]] = {}
-        for shown in record.targets:
+        for shown in targets:
             if shown.target in self._places:
                 changes.setdefault(self._places[shown.target], []).append(shown)
             else:

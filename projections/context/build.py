@@ -13,9 +13,10 @@ from eventstore.checked import checked
 from eventstore.errors import CorruptionError
 from eventstore.event import Event
 from eventstore.files.sources import observed_rewrites
+from eventstore.formats import rewrites_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, Memo, event, in_effect_on, messages_of_path, path
-from eventstore.records import FORMAT, Rewrite, Shown, record_of
+from eventstore.records import FORMAT, Shown
 from projections.context.cursor import Leaf, Standpoint, stand
 from projections.context.overlay import NO_REWRITES, Rewrites
 from projections.context.parts import Context, Fate, Part, is_continuation, told_of
@@ -201,13 +202,11 @@ def _selected(
 
 def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterator[LazyEvent]]:
     """Return the rewrites in effect on a path, and its other entries that are, from the root."""
-    rewrites: list[list[Shown]] = []
+    rewrites: list[Sequence[Shown]] = []
     others: list[LazyEvent] = []
     for entry in newest_first:
         if entry.kind == "rewrite":
-            record = record_of("rewrite", entry.body)
-            assert isinstance(record, Rewrite)  # noqa: S101  the kind says so
-            rewrites.append(record.targets)
+            rewrites.append(rewrites_of(entry))
         else:
             others.append(entry)
     return Rewrites(chain.from_iterable(reversed(rewrites))), reversed(others)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -19,6 +19,7 @@ from eventstore.formats.pi.tools import TOOLS
 from eventstore.formats.pi.view import continues, view
 from eventstore.formats.source import Contents, Growth, Place, Source
 from eventstore.log import Snapshot
+from eventstore.records import Rewrite, Shown, record_of
 from eventstore.views import Message, Payload
 
 _HEADER: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"session"')
@@ -46,6 +47,11 @@ class PiFormat(Format):
 
     def continues(self, kind: str, record: bytes) -> bool:
         return continues(kind, record)
+
+    def rewrites(self, version: str, record: bytes) -> Sequence[Shown]:  # noqa: ARG002  refold alone writes them
+        rewrite = record_of("rewrite", record)
+        assert isinstance(rewrite, Rewrite)  # noqa: S101  the kind says so
+        return rewrite.targets
 
     def message(self, raw: bytes) -> Message:
         return message_view(raw)

@@ -17,6 +17,7 @@ from eventstore.memory import MemoryLog
 from eventstore.paths import event
 from eventstore.records import Compaction, CustomMessage, Rewrite, Shown
 from eventstore.writing import SessionWriter
+from projections.audit.session import audit
 from projections.context.along import ContextsAlong
 from projections.context.build import build_context, context_at, context_json, harness_json
 from projections.context.cursor import path, stand
@@ -192,6 +193,15 @@ class TestSeveralMessages:
             at = stand(snapshot, "one")
             found = replacement_of(path(snapshot, at)[-1], snapshot, at)
         assert [part.key[1:] for part in found.removed] == [(2, 1)] == [part.key[1:] for part in found.added]
+
+
+def test_a_harness_may_have_rewrites_of_its_own_that_show_nothing_too(log: MemoryLog, tmp_path: Path) -> None:
+    said = say("a", None), say("b", "a", "model"), say("c", "b")
+    bring(log, tmp_path, *said, record("swap", "w", "c", texts={"a": "cleared", "b": ""}))
+    assert shown(log) == ["cleared", "text of c"]
+    assert shown(log, leaf="c") == ["text of a", "text of b", "text of c"]
+    (audited,) = audit(log, "one").rewrites
+    assert (audited.id, audited.targets, audited.metrics.size.grew) == ("w", ["a", "b"], False)
 
 
 def rewrite(log: MemoryLog, *targets: Shown) -> None:

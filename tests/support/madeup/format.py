@@ -42,13 +42,13 @@ from eventstore.formats.source import (
     Tail,
 )
 from eventstore.log import Snapshot
-from eventstore.records import Link, Resume
+from eventstore.records import Link, Resume, Shown
 from eventstore.views import Message, Payload, Text, ToolCall, Usage
 
 VERSION: Final = "madeup/1"
 HEADER: Final = b'{"madeup":1}\n'
 _DATABASE: Final = b"SQLite format 3\0"
-_KINDS: Final = {"say": "message", "exchange": "message", "summary": "compaction"}
+_KINDS: Final = {"say": "message", "exchange": "message", "summary": "compaction", "swap": "rewrite"}
 """What else there is has no place in the tree."""
 _ROLES: Final = {"person": "user", "model": "assistant", "tool": "toolResult"}
 
@@ -90,6 +90,10 @@ class MadeUp(Format):
 
     def continues(self, kind: str, record: bytes) -> bool:  # noqa: ARG002
         return False
+
+    def rewrites(self, version: str, record: bytes) -> Sequence[Shown]:  # noqa: ARG002
+        texts: dict[str, str] = json.loads(record)["texts"]
+        return [Shown(target=name, shown=text) for name, text in texts.items()]
 
     def message(self, raw: bytes) -> Message:
         return _message(json.loads(raw))
