@@ -14,8 +14,7 @@ import msgspec
 
 from cli.output import console, echo_problem, json_bytes, json_list, paged, progress_bar, unbroken
 from cli.views.model import AuditView, SessionRow, audit_view
-from cli.views.screen import generations_line, sessions_table
-from cli.views.texts import print_line
+from cli.views.screen import generations_line, print_line, sessions_table
 from cli.workers import WorkerLostError, results
 from eventstore import open_store
 from eventstore.errors import CorruptionError, RefoldError
@@ -29,7 +28,6 @@ from projections.tokens import counter
 
 if TYPE_CHECKING:
     from projections.audit.metrics import Metrics
-
 
 _OF_RECALL: Final = "recall."
 KINDS: Final = (

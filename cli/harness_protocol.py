@@ -183,7 +183,7 @@ class Answer(Advice, frozen=True, kw_only=True, rename="camel"):
     ignored: tuple[str, ...] = ()
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ParsedLine(msgspec.Struct, frozen=True, kw_only=True):
     """What a line says, and its fields that nobody knows; or what is wrong with it."""
 
     happened: Happened | None = None
@@ -196,11 +196,11 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
         return isinstance(self.happened, Compact | Abort)
 
 
-BLANK: Final = Told()
+BLANK: Final = ParsedLine()
 """A line that says nothing, and gets no answer."""
 
 
-def told(line: bytes, number: int) -> Told:
+def parse_line(line: bytes, number: int) -> ParsedLine:
     """What the line of this number says."""
     if not line.strip():
         return BLANK
@@ -208,14 +208,14 @@ def told(line: bytes, number: int) -> Told:
         happened: Happened = _happened.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         known = 'give an object with "on": before_request, after_turn, error, idle, compact or abort'
-        return Told(problem=str(BadInputError("standard input", str(error), known, line=number)))
+        return ParsedLine(problem=str(BadInputError("standard input", str(error), known, line=number)))
     known_fields = (_ON, *happened.__struct_encode_fields__)
-    return Told(
+    return ParsedLine(
         happened=happened, ignored=tuple(field for field in _fields.decode(line) if field not in known_fields)
     )
 
 
-def answer(maintainer: Maintainer, writer: SessionWriter, line: Told) -> Answer:
+def answer(maintainer: Maintainer, writer: SessionWriter, line: ParsedLine) -> Answer:
     """What to do after what a line says; what is wrong with it, or went wrong, is the answer's `error`."""
     if line.happened is None:
         return Answer(error=line.problem)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 HANDLER: Final = "refold.plain"
-"""The name under which `str.encode` and text streams find `in_plain`."""
+"""The name under which `str.encode` and text streams find `ascii_fallback`."""
 
 _PLAIN: Final = {
     **dict(zip("▁▂▃▄▅▆▇█░", "....:::#.", strict=True)),
@@ -30,7 +30,7 @@ _PLAIN: Final = {
 """What refold draws with, and the punctuation of prose."""
 
 
-def in_plain(error: UnicodeError) -> tuple[str, int]:
+def ascii_fallback(error: UnicodeError) -> tuple[str, int]:
     """An error handler of codecs: what cannot be encoded in ASCII, by a like sign or as an escape."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -44,7 +44,7 @@ def _escape(character: str) -> str:
 
 def never_failing(stream: TextIO) -> None:
     """Make a text stream write what it can in place of what its encoding lacks, and raise nothing."""
-    codecs.register_error(HANDLER, in_plain)
+    codecs.register_error(HANDLER, ascii_fallback)
     if isinstance(stream, TextIOWrapper):
         stream.reconfigure(errors=HANDLER)
 
@@ -69,17 +69,17 @@ _LEAST_END: Final = 8
 
 def console() -> Console:
     """Where text goes: coloured and fitted to a terminal, plain and never cut elsewhere."""
-    from cli.terminal import HarmlessConsole
+    from cli.terminal import SafeConsole
 
     width = None if sys.stdout.isatty() else _UNBOUNDED
-    return HarmlessConsole(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+    return SafeConsole(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
 
 
 def error_console() -> Console:
     """Where progress goes: standard error."""
-    from cli.terminal import HarmlessConsole
+    from cli.terminal import SafeConsole
 
-    return HarmlessConsole(file=sys.stderr, highlight=False, markup=False, emoji=False)
+    return SafeConsole(file=sys.stderr, highlight=False, markup=False, emoji=False)
 
 
 @contextmanager

@@ -132,7 +132,7 @@ _MANY: Final = 2 * _MINUTE
 
 
 @contextmanager
-def told_what_to_do(ctx: click.Context) -> Iterator[None]:
+def with_advice(ctx: click.Context) -> Iterator[None]:
     """A block in which a summary that nobody gives is told with what to do, and ends the command with 1."""
     from cli.output import echo_problem
     from compaction.summarizers.asking import AskingError

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Column
 
 
-class HarmlessConsole(Console):
+class SafeConsole(Console):
     """rich's console; of what is printed, only rich's own styles become escape sequences."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:

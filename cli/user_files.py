@@ -15,7 +15,7 @@ FOLDER: Final = "REFOLD_CONFIG"
 """The environment's name for the folder that holds the folders `policies` and `templates`."""
 
 
-class OwnFiles:
+class UserFiles:
     """The files of one kind: those of a folder's folder with a suffix, by their names without it."""
 
     def __init__(self, folder: str, suffix: str) -> None:
@@ -57,8 +57,8 @@ class OwnFiles:
         return file
 
 
-POLICIES: Final = OwnFiles("policies", ".toml")
-TEMPLATES: Final = OwnFiles("templates", ".md")
+POLICIES: Final = UserFiles("policies", ".toml")
+TEMPLATES: Final = UserFiles("templates", ".md")
 
 
 class Asked(TypedDict):

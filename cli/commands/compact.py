@@ -66,7 +66,7 @@ def command(
     from cli.options import text_of, tools_of
     from cli.output import echo_json, echo_note
     from cli.store import opened_session, resolve_leaf
-    from cli.summarizing import asker_of, cancellable, ignored_instructions, told_what_to_do, who_is_asked
+    from cli.summarizing import asker_of, cancellable, ignored_instructions, who_is_asked, with_advice
     from cli.views.compaction import is_estimated, plan_json, print_done, print_nothing, print_plan
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
@@ -86,7 +86,7 @@ def command(
     )
     cut = None if keep_recent is None else _keeping(chosen, keep_recent)
     asked = who_is_asked(ctx, asking, chosen)
-    with opened_session(ctx, session) as (log, name), told_what_to_do(ctx), cancellable(ctx) as interrupt:
+    with opened_session(ctx, session) as (log, name), with_advice(ctx), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)
         check_templates(log, name, chosen, sources, leaf=at, instead=template)

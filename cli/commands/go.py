@@ -67,12 +67,12 @@ def command(
     """
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf
-    from cli.summarizing import asker_of, cancellable, told_what_to_do
+    from cli.summarizing import asker_of, cancellable, with_advice
     from compaction.branching.move import go
     from eventstore.writing import SessionWriter
 
     _check_options(ctx, summary, instructions, asking)
-    with opened_session(ctx, session) as (log, name), told_what_to_do(ctx), cancellable(ctx) as interrupt:
+    with opened_session(ctx, session) as (log, name), with_advice(ctx), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             leaf = resolve_leaf(snapshot, name, target)
         text = _from_standard_input() if summary == "-" else summary

@@ -50,11 +50,11 @@ def command(
     from cli.options import text_of, tools_of
     from cli.output import echo_json, echo_note, echo_text, unbroken
     from cli.store import opened_session
-    from cli.summarizing import asker_of, cancellable, told_what_to_do
+    from cli.summarizing import asker_of, cancellable, with_advice
     from compaction.branching.handoff import hand_off
     from eventstore.writing import SessionWriter
 
-    with opened_session(ctx, session) as (log, name), told_what_to_do(ctx), cancellable(ctx) as interrupt:
+    with opened_session(ctx, session) as (log, name), with_advice(ctx), cancellable(ctx) as interrupt:
         new = SessionWriter(log, _name(log, new_name))
         asker = asker_of(ctx, log, asking, interrupt, session=name, instructions=instructions)
         with _taken_meanwhile():

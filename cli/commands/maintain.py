@@ -62,7 +62,7 @@ def command(
     "compact" and "abort" call off the summary that is being made, and so does Ctrl-C, which else ends the command.
     """
     from cli.compacting import check_templates, check_window, new_session_name, policy_named, template_sources
-    from cli.harness_protocol import BLANK, LinesAhead, answer, settings_in, told
+    from cli.harness_protocol import BLANK, LinesAhead, answer, parse_line, settings_in
     from cli.options import text_of, tools_of
     from cli.output import echo_json
     from cli.store import opened_session
@@ -80,7 +80,7 @@ def command(
     if sys.stdin.buffer in (system, tools):
         raise click.UsageError("--system and --tools take files: standard input has the lines", ctx)
     chosen, interrupt = policy_named(policy), Interrupt()
-    lines = LinesAhead(sys.stdin.buffer, told)
+    lines = LinesAhead(sys.stdin.buffer, parse_line)
     limits = Limits(window=window, output=max_output)
     settings = settings_in(settings_file, limits) if settings_file is not None else Settings()
     remote = settings.remote_endpoint if settings.remote_enabled else None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from cli.output import counted, one_line, thousands, unbroken
-from cli.views.screen import print_glance
-from cli.views.texts import INDENT, dollars, part_of, percent, print_field, print_rule, print_summary
+from cli.output import counted, one_line, printable, thousands, unbroken
+from cli.views.screen import print_glance, print_line
+from cli.views.texts import dollars, part_of, percent
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from projections.audit.rework import Regret
     from projections.audit.session import Audit, Files
     from projections.audit.summary_text import Growth, Sections
-
 
 _LOST: Final = 20
 """How many of a kind there is room for; of the others, their number is told."""
@@ -271,3 +271,44 @@ def _files(out: Console, files: Files) -> None:
     for name, paths in (("missing", files.missing), ("unfounded", files.unfounded)):
         for path in paths:
             print_field(out, "", f"{name}: {unbroken(path)}", style="red")
+
+
+INDENT: Final = 12
+
+
+def print_rule(
+    out: Console, heading: str, event_id: str, seq: int, time: str | None, *, is_undone: bool = False
+) -> None:
+    """The heading above what is told of an event."""
+    from rich.text import Text
+
+    line = Text(f"── {heading} ", style="bold magenta")
+    line.append(f"{unbroken(event_id)} #{seq}  {day_and_time(time)}", style="not bold dim")
+    if is_undone:
+        line.append("  undone", style="bold yellow")
+    out.print(line, crop=False, no_wrap=True, overflow="ignore")
+
+
+def print_field(out: Console, name: str, value: str, *, style: str = "") -> None:
+    """A name and a value; a long value goes on below its beginning."""
+    from rich.text import Text
+
+    text = Text(unbroken(value), style=f"not dim {style}")
+    value_lines = text.wrap(out, max(out.width - INDENT, 20), overflow="fold")
+    for number, value_line in enumerate(value_lines):
+        line = Text(f"   {'' if number else name:<9}", style="dim")
+        value_line.rstrip()
+        line.append_text(value_line)
+        out.print(line, crop=False, no_wrap=True, overflow="ignore")
+
+
+def print_summary(out: Console, text: str) -> None:
+    """The text of a summary, below the values of fields."""
+    for line in printable(text).strip().splitlines():
+        for part in textwrap.wrap(line, max(out.width - INDENT, 20)) or [""]:
+            print_line(out, f"{' ' * INDENT}{part}".rstrip(), style="italic")
+
+
+def day_and_time(time: str | None) -> str:
+    """A time for people: UTC, to the second; "-" where it is unknown."""
+    return time[:19].replace("T", " ") if time else "-"

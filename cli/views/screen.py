@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import counted, one_line, pasted, table, thousands, unbroken
 from cli.store import short_names
-from cli.views.texts import dollars, part_of, percent, print_line
+from cli.views.texts import dollars, part_of, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from cli.views.model import AuditView, ReplacementView, SessionRow
     from projections.audit.cost import SessionCost
     from projections.audit.session import Audit
-
 
 _TITLE: Final = 100
 
@@ -210,3 +209,8 @@ def generations_line(rows: Iterable[SessionRow]) -> list[str]:
         return []
     lines = "1 line is a later generation" if later == 1 else f"{later:,} lines are later generations"
     return [f"{lines} (ID~2, ID~3, …) of a session whose file was written anew: each is audited by itself"]
+
+
+def print_line(out: Console, text: str, *, style: str = "") -> None:
+    """A text of any length; it goes on in the next line where the terminal ends."""
+    out.print(text, style=style, crop=False, overflow="fold")

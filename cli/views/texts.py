@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from cli.output import cut_line, printable, short_paths, unbroken
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
+from cli.output import cut_line, short_paths
 
 SIGNS: Final = {
     "compaction": "∑",
@@ -44,52 +39,6 @@ def line_of(text: str, longest: int = LONGEST_LINE) -> str:
     whole = len(text) <= looked_at
     line = line if whole else f"{line}…"
     return cut_line(short_paths(line) if len(line) > _SEEN else line, longest)
-
-
-INDENT: Final = 12
-
-
-def print_line(out: Console, text: str, *, style: str = "") -> None:
-    """A text of any length; it goes on in the next line where the terminal ends."""
-    out.print(text, style=style, crop=False, overflow="fold")
-
-
-def print_rule(
-    out: Console, heading: str, event_id: str, seq: int, time: str | None, *, is_undone: bool = False
-) -> None:
-    """The heading above what is told of an event."""
-    from rich.text import Text
-
-    line = Text(f"── {heading} ", style="bold magenta")
-    line.append(f"{unbroken(event_id)} #{seq}  {day_and_time(time)}", style="not bold dim")
-    if is_undone:
-        line.append("  undone", style="bold yellow")
-    out.print(line, crop=False, no_wrap=True, overflow="ignore")
-
-
-def print_field(out: Console, name: str, value: str, *, style: str = "") -> None:
-    """A name and a value; a long value goes on below its beginning."""
-    from rich.text import Text
-
-    text = Text(unbroken(value), style=f"not dim {style}")
-    value_lines = text.wrap(out, max(out.width - INDENT, 20), overflow="fold")
-    for number, value_line in enumerate(value_lines):
-        line = Text(f"   {'' if number else name:<9}", style="dim")
-        value_line.rstrip()
-        line.append_text(value_line)
-        out.print(line, crop=False, no_wrap=True, overflow="ignore")
-
-
-def print_summary(out: Console, text: str) -> None:
-    """The text of a summary, below the values of fields."""
-    for line in printable(text).strip().splitlines():
-        for part in textwrap.wrap(line, max(out.width - INDENT, 20)) or [""]:
-            print_line(out, f"{' ' * INDENT}{part}".rstrip(), style="italic")
-
-
-def day_and_time(time: str | None) -> str:
-    """A time for people: UTC, to the second; "-" where it is unknown."""
-    return time[:19].replace("T", " ") if time else "-"
 
 
 def percent(share: float | None) -> str:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.table import Table
 from rich.text import Text
 
-from cli.terminal import CutLine, HarmlessConsole, Listing
+from cli.terminal import CutLine, Listing, SafeConsole
 from tests.cli.hostile import FIRST, SESSION, hostile
 from tests.cli.invocations import NAMES, invocations, line_for
 from tests.cli.running import Refold
@@ -68,7 +68,7 @@ def test_times_stay_whole() -> None:
 
 
 def test_no_line_ends_in_spaces() -> None:
-    out = HarmlessConsole(file=io.StringIO(), width=80, color_system=None)
+    out = SafeConsole(file=io.StringIO(), width=80, color_system=None)
     out.print(prices(""))
     assert isinstance(out.file, io.StringIO)
     assert [line for line in out.file.getvalue().split("\n") if line.endswith(" ")] == []
@@ -126,9 +126,7 @@ def attacked(refold: Refold, tmp_path: Path) -> Refold:
 
 @given(texts)
 def test_no_text_gets_through_a_console_as_a_command(text: str) -> None:
-    out = HarmlessConsole(
-        file=io.StringIO(), width=100, markup=False, force_terminal=False, color_system=None
-    )
+    out = SafeConsole(file=io.StringIO(), width=100, markup=False, force_terminal=False, color_system=None)
     listing = Table()
     listing.add_row(text)
     for each in (text, Text(text, style="red"), listing):
@@ -138,7 +136,7 @@ def test_no_text_gets_through_a_console_as_a_command(text: str) -> None:
 
 
 def test_styles_of_our_own_get_through() -> None:
-    out = HarmlessConsole(file=io.StringIO(), force_terminal=True, color_system="standard")
+    out = SafeConsole(file=io.StringIO(), force_terminal=True, color_system="standard")
     out.print(Text("red", style="red"))
     assert isinstance(out.file, io.StringIO)
     assert out.file.getvalue() == "\x1b[31mred\x1b[0m\n"

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.user_files import FOLDER, OwnFiles, toml_text
+from cli.user_files import FOLDER, UserFiles, toml_text
 from eventstore.errors import BadInputError
 from tests.cli.running import Refold
 
-RECIPES = OwnFiles("recipes", ".txt")
+RECIPES = UserFiles("recipes", ".txt")
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from cli.terminal import HarmlessConsole
+from cli.terminal import SafeConsole
 
 
 def printed(view: Callable[..., None], *arguments: Any, width: int = 100) -> list[str]:
     """The lines that a view prints on a terminal of so many columns, without colours."""
-    out = HarmlessConsole(
+    out = SafeConsole(
         file=io.StringIO(), width=width, color_system=None, highlight=False, markup=False, emoji=False
     )
     view(out, *arguments)

@@ -6,17 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.views.texts import (
-    cut,
-    day_and_time,
-    dollars,
-    line_of,
-    part_of,
-    percent,
-    print_field,
-    print_rule,
-    print_summary,
-)
+from cli.views.full import day_and_time, print_field, print_rule, print_summary
+from cli.views.texts import cut, dollars, line_of, part_of, percent
 from tests.cli.views.printing import printed
 
 
