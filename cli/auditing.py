@@ -94,7 +94,7 @@ def share_of(metrics: Metrics, metric: str) -> float | None:
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """How to audit sessions, and what of it is wanted: JSON, or just a row; and what is under a bound."""
+    """The options of an audit, and what to return of it: its JSON or a row, and what is under a bound."""
 
     every_branch: bool = False
     counter: str = "utf16/4"
@@ -196,7 +196,7 @@ def _opened(store: str) -> LmdbLog:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -204,7 +204,7 @@ Show = Callable[[Audited], None]
 
 
 def show_audits(store: str, sessions: Sequence[str], wanted: Wanted, *, jobs: int) -> bool:
-    """Audit sessions and show them, with what is wrong on stderr; whether nothing is.
+    """Audit sessions and show them, problems on stderr; return True if there are none.
 
     Of a session that was shown no more than its line is kept. Raises ClickException where a process is killed.
     """

@@ -59,7 +59,7 @@ def policy_named(name: str) -> Policy:
 
 
 def part_name(part: PolicyPart) -> str:
-    """What a part of a policy is called in TOML."""
+    """Return the name of a policy's part in TOML."""
     return str(part.__struct_config__.tag)
 
 

@@ -1,4 +1,4 @@
-"""How a harness in another language talks to the maintainer: a line of JSON says what happened, one what to do."""
+"""The protocol of `refold maintain`: a line of JSON says what happened, another what to do."""
 
 from __future__ import annotations
 
@@ -75,18 +75,18 @@ def _by_our_names(
 
 
 class Said(Protocol):
-    """What a line says."""
+    """A parsed line of input."""
 
     @property
     def calls_off(self) -> bool:
-        """Whether it calls off what the lines before it have begun."""
+        """Return True if the line cancels what the lines before it have begun."""
 
 
 S = TypeVar("S", bound=Said)
 
 
 class LinesAhead(Generic[S]):
-    """What the lines of an input say, read ahead by a thread, so that one may call off what those before it have begun.
+    """The parsed lines of an input, read ahead by a thread: one may cancel what those before it have begun.
 
     `read` gives what a line says, by its bytes and its number; it is asked once for each, in that thread. There is no
     bound to how many are read ahead, for a line that calls off has to be seen behind any number of others: who writes
@@ -99,7 +99,7 @@ class LinesAhead(Generic[S]):
         self._came = self._taken = 0
 
     def __iter__(self) -> Iterator[S]:
-        """What they say, in order, as they come. Raises what reading raises."""
+        """Yield them in order, as they come. Raises what reading raises."""
         Thread(target=self._read_all, name="refold lines", daemon=True).start()
         while (said := self._ahead.get()) is not None:
             if isinstance(said, Exception):
@@ -108,7 +108,7 @@ class LinesAhead(Generic[S]):
             yield said
 
     def is_called_off(self) -> bool:
-        """Whether a line that calls off what runs is waiting behind the one at hand."""
+        """Return True if a line that cancels what runs is waiting behind the one at hand."""
         # It calls off all that stands before it, also where its turn is still to come: to call off what runs when
         # it is read, as another thread of a harness does, would let those run.
         return self._came > self._taken
@@ -169,7 +169,7 @@ class Compact(_Happened, frozen=True, tag="compact"):
 
 
 class Abort(_Happened, frozen=True, tag="abort"):
-    """What runs is called off: whoever reads it does so, and nothing runs any more when its turn comes."""
+    """A request to cancel what runs: its reader does so, and nothing runs any more when its turn comes."""
 
 
 Happened = BeforeRequest | AfterTurn | Failed | Idle | Compact | Abort
@@ -178,13 +178,13 @@ _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class Answer(Advice, frozen=True, kw_only=True, rename="camel"):
-    """What to do, and which fields of the line nobody has looked at."""
+    """An advice, and the fields of the line that were ignored."""
 
     ignored: tuple[str, ...] = ()
 
 
 class ParsedLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a line says, and its fields that nobody knows; or what is wrong with it."""
+    """A parsed line and its unknown fields, or the problem with it."""
 
     happened: Happened | None = None
     ignored: tuple[str, ...] = ()
@@ -192,7 +192,7 @@ class ParsedLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def calls_off(self) -> bool:
-        """Whether it calls off what the lines before it have begun: a person's request does, and goes first."""
+        """Return True if it cancels what the lines before it have begun: a person's request does, and goes first."""
         return isinstance(self.happened, Compact | Abort)
 
 
@@ -201,7 +201,7 @@ BLANK: Final = ParsedLine()
 
 
 def parse_line(line: bytes, number: int) -> ParsedLine:
-    """What the line of this number says."""
+    """Parse input line `number`."""
     if not line.strip():
         return BLANK
     try:
@@ -216,7 +216,7 @@ def parse_line(line: bytes, number: int) -> ParsedLine:
 
 
 def answer(maintainer: Maintainer, writer: SessionWriter, line: ParsedLine) -> Answer:
-    """What to do after what a line says; what is wrong with it, or went wrong, is the answer's `error`."""
+    """Do what a line asks for and return the answer; its `error` says what is wrong, or went wrong."""
     if line.happened is None:
         return Answer(error=line.problem)
     try:

@@ -88,7 +88,7 @@ _TOOLS: Final = 'give a JSON list of definitions, each with "name" and "input_sc
 
 
 def text_of(file: BinaryIO) -> str:
-    """What a file says. Raises BadInputError for what is not UTF-8."""
+    """Return the text of a file. Raises BadInputError for what is not UTF-8."""
     from eventstore.errors import BadInputError
 
     try:

@@ -1,4 +1,4 @@
-"""How things get to the terminal: JSON, tables, times, sizes."""
+"""Print to the terminal: JSON, tables, times, sizes."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def json_bytes(value: Any) -> bytes:
 
 
 def _parsed(value: Any) -> Any:
-    """What is in JSON already, as objects."""
+    """Parse what is JSON already."""
     from eventstore.javascript import tolerant_json
 
     return tolerant_json(bytes(value))
@@ -193,14 +193,14 @@ def echo_transcript(text: str) -> None:
 
 
 def echo_problem(problem: str, hint: str = "") -> None:
-    """What is wrong, and what to do, as one line on stderr."""
+    """Print a problem, and a hint, as one line on stderr."""
     line = f"refold: {problem}" + (f"; {hint}" if hint else "")
     sys.stdout.flush()
     sys.stderr.write(" ".join(printable(line).split()) + "\n")
 
 
 def echo_note(note: str) -> None:
-    """What is good to know and no failure, as one line on stderr."""
+    """Print a note as one line on stderr."""
     echo_problem(f"note: {note}")
 
 

@@ -34,7 +34,7 @@ def generation_of(name: str) -> tuple[str, int]:
 
 
 def newest_generation(names: Sequence[str]) -> str | None:
-    """Of the generations of one session the newest; None where the names are of several sessions, or none."""
+    """Return the newest generation of one session; None where the names are of several sessions, or none."""
     if len({generation_of(name)[0] for name in names}) != 1:
         return None
     return max(names, key=lambda name: generation_of(name)[1])
@@ -51,7 +51,7 @@ def begin_with(beginning: str, names: Iterable[str]) -> list[str]:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """From names to what stands for each alone: a beginning of a long id, behind which `~N` tells generations apart.
+    """Map names to what stands for each alone: a beginning of a long id, with `~N` to tell generations apart.
 
     What is short stays whole, and so does what would not get short.
     """
@@ -112,7 +112,7 @@ def opened_session(ctx: click.Context, name: str) -> Iterator[tuple[LmdbLog, str
 
 
 def looks_like_file(name: str) -> bool:
-    """Whether a session's name is to be read as the path of a file."""
+    """Return True if a session's name is to be read as the path of a file."""
     return os.sep in name or name.endswith((".jsonl", ".json")) or Path(name).is_file()
 
 

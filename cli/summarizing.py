@@ -264,7 +264,7 @@ def asker_of(
     instructions: str = "",
     remote: str | None = None,
 ) -> Asker:
-    """How the chosen summarizer is asked, which is told on stderr.
+    """Return what asks the chosen summarizer, and say so on stderr.
 
     So is, before it is asked first, who it is where nobody chose, and that it follows no instructions where there are
     any. `session` is the one at hand, `remote` the address of a service that is asked before, if one is. Raises what
@@ -294,7 +294,7 @@ def asker_of(
 
 
 def ignored_instructions(summarizer: str) -> list[str]:
-    """What is to be told of instructions to a summarizer that follows none."""
+    """Return a note if a summarizer follows no instructions."""
     from compaction.summarizers.registry import SUMMARIZERS
 
     follows = SUMMARIZERS[summarizer].follows_instructions

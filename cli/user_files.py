@@ -38,7 +38,7 @@ class UserFiles:
         return file if Path(name).name == name and file.is_file() else None
 
     def is_path(self, name: str) -> bool:
-        """Whether what a person gives as a name is the path of a file."""
+        """Return True if what a person gives as a name is the path of a file."""
         return os.sep in name or name.endswith(self._suffix)
 
     def add(self, name: str, text: str) -> Path:

@@ -34,7 +34,7 @@ class WorkerLostError(Exception):
 def results(
     work: Callable[[Item], Result], items: Sequence[Item], *, jobs: int
 ) -> Generator[Result, None, None]:
-    """What `work` gives for each item, in order of the items, by up to `jobs` processes of their own.
+    """Yield what `work` gives for each item, in order of the items, by up to `jobs` processes of their own.
 
     `work`, items and results are pickled; nothing of this process, no open file or store, is in the others.
     However many items there are, few results wait for their turn. Raises WorkerLostError where a process is

@@ -83,14 +83,14 @@ def _inside(folder: str) -> list[str]:
 
 
 def _is_one_of_many(folder: str, error: BadInputError) -> bool:
-    """Whether a file of a folder is told of with others like it."""
+    """Return True if one line tells of this file and of others like it in its folder."""
     from eventstore.files.discovery import ForeignSessionError
 
     return bool(folder) and isinstance(error, ForeignSessionError)
 
 
 def _of_folders(failed: list[tuple[str, BadInputError]]) -> Iterator[str]:
-    """What is wrong with the sessions of other harnesses in folders, a line for those of a folder and a harness."""
+    """Yield a problem for each folder and harness of the sessions of other harnesses."""
     from eventstore.files.discovery import ForeignSessionError
 
     alike: dict[tuple[str, str], list[ForeignSessionError]] = {}

@@ -118,7 +118,7 @@ def _chosen(
 
 
 def event_json(event: Event) -> dict[str, Any]:
-    """What a script gets of an event; times are RFC 3339."""
+    """Return an event as JSON has it; times are RFC 3339."""
     from eventstore.javascript import iso_time
 
     return {

@@ -97,7 +97,7 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
 
 
 def _commented(policy: Policy) -> str:
-    """All that a policy says but its name, to be taken out of comment and changed."""
+    """Return a policy without its name as TOML comments, to be uncommented and changed."""
     import msgspec
 
     from cli.user_files import toml_text

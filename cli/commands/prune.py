@@ -82,7 +82,7 @@ def _chosen(ctx: click.Context, policy: Policy, names: tuple[str, ...]) -> list[
 
 
 def _planned(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> Rewritten:
-    """What would be appended, without ids."""
+    """Return what would be appended, without ids."""
     from compaction.rewriting import plan_rewrites
     from eventstore.event import epoch_milliseconds
 
@@ -91,7 +91,7 @@ def _planned(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Co
 
 
 def _recorded(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> Rewritten:
-    """What was appended."""
+    """Append the rewrites and return them."""
     from compaction.rewriting import record_rewrites
     from eventstore.event import epoch_milliseconds
     from eventstore.writing import SessionWriter

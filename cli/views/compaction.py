@@ -90,7 +90,7 @@ def print_nothing(why: str, policy: Policy, cut: AnyCut | None) -> None:
 
 
 def made_by(policy: str, template: str, summarizers: list[str]) -> str:
-    """By what a summary is made, as people are told: "by policy pi, template compaction, extractive"."""
+    """Return what makes a summary, for people: "by policy pi, template compaction, extractive"."""
     named = [f"policy {policy}", *([f"template {template}"] if template else []), *summarizers]
     return f"by {', '.join(map(unbroken, named))}"
 
@@ -129,7 +129,7 @@ _OTHERWISE: Final = "try another --keep-recent, --policy or --summarizer"
 
 
 def print_done(log: EventLog, session: str, compactor: Compactor, done: Compacted, *, as_json: bool) -> None:
-    """What became of a compaction that there was something to do for; in JSON also of others."""
+    """Print the outcome of a compaction that had something to do; in JSON also of others."""
     if as_json:
         echo_json(_json(log, session, compactor, done))
     elif done.outcome == "compacted":

@@ -30,7 +30,7 @@ _LOST: Final = 20
 
 
 def print_metrics(out: Console, metrics: Metrics) -> None:
-    """All that was measured of a replacement."""
+    """Print everything that was measured of a replacement."""
     _print(out, "size", _size(metrics.size))
     _print(out, "needed", _future_use(metrics.future_use), _losses(metrics.future_use))
     room = max(out.width - INDENT, 20)
@@ -87,7 +87,7 @@ def _recall(recall: Recall) -> Iterator[str]:
 
 
 def _lost(recall: Recall, width: int) -> Iterator[str]:
-    """By kind what is no longer named, a line each, and of many the first."""
+    """Yield by kind what is no longer named, a line each, and of many the first."""
     for each in recall.kinds:
         if each.lost:
             yield f"{each.kind} no longer named: {len(each.lost):,}"
@@ -175,7 +175,7 @@ _BAR: Final = 40
 
 
 def print_full(out: Console, view: AuditView) -> None:
-    """One session, replacement for replacement, in order of the log within each kind."""
+    """Print one session, replacement for replacement, in order of the log within each kind."""
     print_glance(out, view.audit)
     out.print()
     for kind in ("compaction", "branch_summary", "rewrite"):
@@ -279,7 +279,7 @@ INDENT: Final = 12
 def print_rule(
     out: Console, heading: str, event_id: str, seq: int, time: str | None, *, is_undone: bool = False
 ) -> None:
-    """The heading above what is told of an event."""
+    """Print the heading above what is told of an event."""
     from rich.text import Text
 
     line = Text(f"── {heading} ", style="bold magenta")
@@ -290,7 +290,7 @@ def print_rule(
 
 
 def print_field(out: Console, name: str, value: str, *, style: str = "") -> None:
-    """A name and a value; a long value goes on below its beginning."""
+    """Print a name and a value; a long value goes on below its beginning."""
     from rich.text import Text
 
     text = Text(unbroken(value), style=f"not dim {style}")
@@ -303,12 +303,12 @@ def print_field(out: Console, name: str, value: str, *, style: str = "") -> None
 
 
 def print_summary(out: Console, text: str) -> None:
-    """The text of a summary, below the values of fields."""
+    """Print the text of a summary, below the values of fields."""
     for line in printable(text).strip().splitlines():
         for part in textwrap.wrap(line, max(out.width - INDENT, 20)) or [""]:
             print_line(out, f"{' ' * INDENT}{part}".rstrip(), style="italic")
 
 
 def day_and_time(time: str | None) -> str:
-    """A time for people: UTC, to the second; "-" where it is unknown."""
+    """Return a time for people: UTC, to the second; "-" where it is unknown."""
     return time[:19].replace("T", " ") if time else "-"

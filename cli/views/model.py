@@ -242,7 +242,7 @@ class Segment(View, frozen=True):
 
 
 class Finding(View, frozen=True):
-    """What is notable of a replacement in a few words; `is_bad` where something was lost by it."""
+    """A remark on a replacement in a few words; `is_bad` where something was lost by it."""
 
     text: str
     is_bad: bool

@@ -76,7 +76,7 @@ _LEGEND: Final = (
 
 
 def print_screen(out: Console, view: AuditView) -> None:
-    """One session: at a glance, what its replacements kept and lost, and how to see more."""
+    """Print one session: at a glance, what its replacements kept and lost, and how to see more."""
     audit, worst = view.audit, view.worst
     print_glance(out, audit)
     if not worst:
@@ -203,7 +203,7 @@ def sessions_table(rows: Iterable[SessionRow]) -> Table:
 
 
 def generations_line(rows: Iterable[SessionRow]) -> list[str]:
-    """That some sessions are generations of one, where there are such."""
+    """Return a line that says that some sessions are generations of one, if some are."""
     later = sum(row.earlier is not None for row in rows)
     if not later:
         return []

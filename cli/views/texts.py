@@ -47,7 +47,7 @@ def percent(share: float | None) -> str:
 
 
 def part_of(found: int, total: int) -> str:
-    """How many of how many; "-" where there was nothing to find."""
+    """Return how many of how many; "-" where there was nothing to find."""
     return f"{found:,}/{total:,}" if total else "-"
 
 

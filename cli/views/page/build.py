@@ -135,7 +135,7 @@ def _section(
 
 
 def findings(each: ReplacementView) -> list[Finding]:
-    """What a reader should know before anything else: what was lost by it, or that nothing was."""
+    """Return what a reader should know before anything else: what was lost by it, or that nothing was."""
     texts = (*each.losses, *each.remarks)
     bad = [Finding(text=line_of(text, _LONGEST_FINDING), is_bad=True) for text in texts]
     undone = [Finding(text="undone", is_bad=False)] if each.is_undone else []
@@ -240,7 +240,7 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
 
 
 def _dates(material: Material) -> str:
-    """From when to when the entries happened."""
+    """Return from when to when the entries happened."""
     times = [event.time for event in material.events if event.time is not None and event.is_entry]
     if not times:
         return ""

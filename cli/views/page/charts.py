@@ -148,7 +148,7 @@ def _columns(points: Sequence[Point], plot: _Plot) -> list[Tick]:
 def _steps(
     points: Sequence[Point], place_of: Mapping[int, int], plot: _Plot
 ) -> Iterator[tuple[float, float]]:
-    """From where on a curve runs at which height; of values too close to be told apart, the highest."""
+    """Yield from where on a curve runs at which height; of values too close to be told apart, the highest."""
     x = y = math.nan
     for point in points:
         start, height = round(plot.x(place_of[point.seq]) * 2) / 2, round(plot.y(point.value), 1)
@@ -267,7 +267,7 @@ def context_chart(material: Material, places: Sequence[Place]) -> Chart | None:
 
 
 def cost_chart(material: Material) -> Chart | None:
-    """What was spent by each entry; None where no cost is known."""
+    """Return the chart of what was spent by each entry; None where no cost is known."""
     total = spent(material.calls)
     moments = material.timeline.moments
     if not total or not moments:

@@ -109,7 +109,7 @@ def _tag(token: Token) -> Markup:
 
 
 def _marker(named: Mapping[str, str]) -> _Mark:
-    """What escapes a text and marks the words that are named in it, the longest first."""
+    """Return a function that escapes a text and marks the words that are named in it, the longest first."""
     if not named:
         return escape
     words = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))

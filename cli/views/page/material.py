@@ -146,7 +146,7 @@ def _named(replacement: Replacement) -> dict[str, Kind]:
 
 
 def _stands_in(text: str, word: str) -> bool:
-    """Whether a word stands in a text by itself. Faster than a regular expression, in texts of megabytes."""
+    """Return True if a word stands in a text by itself. Faster than a regular expression, in texts of megabytes."""
     at = text.find(word)
     while at >= 0:
         end = at + len(word)
@@ -250,7 +250,7 @@ class Standing(StrEnum):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of a message, and the number of the event that made it so, None where none did."""
+    """The fate of a message, and the number of the event that made it so, None where none did."""
 
     standing: Standing
     by: int | None = None
