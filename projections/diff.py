@@ -132,6 +132,6 @@ def _summarized(snapshot: Snapshot, at: Standpoint, context: Context) -> set[int
             found |= each.summarized | {each.compaction.seq}
     for part in context.parts:
         if part.kind == "branch_summary":
-            summary = event(snapshot, at.session, part.seq).decode()
+            summary = event(snapshot, part.session, part.seq).decode()
             found |= {entry.seq for entry in left_entries(summary, snapshot)}
     return found

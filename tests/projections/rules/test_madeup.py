@@ -355,6 +355,15 @@ class TestPrefixes:
         bring(log, tmp_path, *self.BORN, *third)
         assert shown(log, "three") == ["text of a", "text of b", "text of x", "text of q"]
 
+    def test_an_audit_counts_it_among_what_a_compaction_removed(self, log: MemoryLog, tmp_path: Path) -> None:
+        compaction = record("summary", "s", "y", "two", text="all", kept=["y"])
+        bring(log, tmp_path, *self.BORN, compaction)
+        (audited,) = audit(log, "two").compactions
+        size = audited.metrics.size
+        whole = sum(part.utf16 for part in build_context(log, "two", leaf="y").parts)
+        kept = sum(part.utf16 for part in build_context(log, "two", leaf="y").parts[3:])
+        assert (size.before, size.kept, size.removed) == (whole, kept, whole - kept)
+
     def test_prefixes_that_lead_in_a_circle_are_damage(self, log: MemoryLog, tmp_path: Path) -> None:
         bring(log, tmp_path, *self.BORN, record("born", "zz", None, "one", of="two", at="x"))
         with pytest.raises(CorruptionError):
