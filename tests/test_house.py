@@ -1,0 +1,87 @@
+"""The rooms keep their rules, those that import contracts cannot hold, and the page that describes them is true."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eventstore.formats import harnesses
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("eventstore", "projections", "compaction", "cli")
+FRONT = "refold"
+OF_HARNESSES = ("eventstore/formats/", "projections/rules/")
+NAMES = {version for each in harnesses() for version in (each.name, *each.versions)}
+"""What a harness is called, and its records."""
+MAY_NAME = {
+    "eventstore/frame.py": "codes on disk",
+    "eventstore/records.py": "the shape of refold's own messages",
+    "eventstore/writing.py": "the shape of refold's own messages",
+    "cli/commands/context.py": "pi's context as pi gives it to itself is a form of its own",
+    "cli/commands/compact.py": "the policy that is followed where none is named",
+    "cli/commands/maintain.py": "the policy that is followed where none is named",
+    "cli/commands/policies.py": "the policy that a new one begins as",
+}
+FIELDS = (
+    "firstKeptEntryId firstKeptEntryIndex parentId parentSession fromHook fromExtension customType targetId"
+    " thinkingSignature stopReason cacheRead cacheWrite file_path filePath notebook_path bashExecution"
+)
+"""Fields of records and arguments of tools that a harness chose, and nobody else has to know."""
+
+
+def modules(*rooms: str) -> Iterator[str]:
+    for room in rooms:
+        yield from (str(path.relative_to(ROOT)) for path in sorted((ROOT / room).rglob("*.py")))
+
+
+def texts_in(module: str) -> Iterator[tuple[int, str]]:
+    """The texts of a module with their lines, but for docstrings."""
+    tree = ast.parse((ROOT / module).read_text("utf-8"))
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            yield node.lineno, node.value
+
+
+def test_no_two_modules_of_a_room_have_one_name() -> None:
+    found = defaultdict(list)
+    for module in modules(*ROOMS):
+        path = Path(module)
+        if path.name not in ("__init__.py", "base.py"):
+            found[path.parts[0], path.name].append(module)
+    assert [names for names in found.values() if len(names) > 1] == []
+
+
+def test_a_harness_is_named_by_its_format_and_its_rules_alone() -> None:
+    named = {
+        module
+        for module in modules(*ROOMS, FRONT)
+        if not module.startswith(OF_HARNESSES)
+        for _, text in texts_in(module)
+        if text in NAMES
+    }
+    assert named == set(MAY_NAME)
+
+
+@pytest.mark.parametrize("field", FIELDS.split())
+def test_a_field_of_a_harness_is_known_to_its_format_and_its_rules_alone(field: str) -> None:
+    knowing = [
+        (module, line)
+        for module in modules(*ROOMS, FRONT)
+        if not module.startswith(OF_HARNESSES)
+        for line, text in texts_in(module)
+        if text == field
+    ]
+    assert knowing == []
+
+
+def test_every_file_that_the_architecture_names_is_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    named = [name for name in re.findall(r"`([\w/]+(?:\.py|/))`", page) if "/" in name]
+    assert len(named) > 20
+    assert [name for name in named if not (ROOT / name).exists() and not list(ROOT.glob(f"*/{name}"))] == []
