@@ -36,6 +36,7 @@ from eventstore.errors import (
 from eventstore.event import epoch_milliseconds
 from eventstore.files.discovery import ForeignSessionError
 from eventstore.formats import view_of_event
+from eventstore.formats.refold.messages import PROVIDER, stored_messages
 from eventstore.log import Snapshot
 from eventstore.views import ToolCall
 from eventstore.writing import message_record
@@ -45,7 +46,6 @@ from projections import tree as tree_of
 from projections.context.cursor import Leaf, newest_first, stand
 from projections.context.parts import Context as RecordedContext
 from projections.tokens import counter
-from refold.messages import PROVIDER, stored_messages
 
 if TYPE_CHECKING:
     from anthropic.types import Message, MessageParam
