@@ -22,14 +22,16 @@ MAY_NAME = {
     "eventstore/frame.py": "codes on disk",
     "eventstore/records.py": "the shape of refold's own messages",
     "eventstore/writing.py": "the shape of refold's own messages",
+    "refold/__init__.py": "the policy that is followed where none is named, and the file that any session can become",
+    "cli/commands/bench.py": "the file that any session can become",
     "cli/commands/context.py": "pi's context as pi gives it to itself is a form of its own",
     "cli/commands/compact.py": "the policy that is followed where none is named",
     "cli/commands/maintain.py": "the policy that is followed where none is named",
     "cli/commands/policies.py": "the policy that a new one begins as",
 }
 FIELDS = (
-    "firstKeptEntryId firstKeptEntryIndex parentId parentSession fromHook fromExtension customType targetId"
-    " thinkingSignature stopReason cacheRead cacheWrite file_path filePath notebook_path bashExecution"
+    "firstKeptEntryIndex parentSession fromHook fromExtension targetId thinkingSignature stopReason file_path"
+    " filePath notebook_path"
 )
 """Fields of records and arguments of tools that a harness chose, and nobody else has to know."""
 
