@@ -30,7 +30,9 @@ HEADER_SIZE: Final = _HEADER.size
 span_of: Final = struct.Struct("<16xII").unpack_from
 """Of a frame: start and stop of the message in it that contexts show as it is; (0, 0) where there is none."""
 
-pointers_of: Final = struct.Struct("<xBxxH34xQQQQQQ").unpack_from
+pointers_of: Final[Callable[[Buffer], tuple[int, int, int, int, int, int, int, int]]] = struct.Struct(
+    "<xBxxH34xQQQQQQ"
+).unpack_from
 """Of a frame: kind code, flags, then the sequence numbers of parent, run start, compaction, model, thinking, target."""
 
 # CRC-32: damage is an accident, and who alters bytes on purpose can make any checksum that has no key. It finds each

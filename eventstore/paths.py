@@ -24,6 +24,7 @@ from eventstore.frame import (
     id_of,
     kind_of,
     names_of,
+    pointers_of,
     role_of,
     span_of,
     time_of,
@@ -31,11 +32,15 @@ from eventstore.frame import (
 from eventstore.kinds import CODE_OF_KIND, KINDS
 from eventstore.log import Snapshot
 
+_OVERLAID: Final = Flag.OVERLAID.value
+_OFF_PATH: Final = Flag.OFF_PATH.value
+
 
 class LazyEvent:
     """An event of a snapshot. Each field is read when it is asked for; valid until the snapshot closes.
 
-    Names follow `Event`. A field that cannot be read raises CorruptionError.
+    Names follow `Event`. A field that cannot be read raises CorruptionError. The fields that a context asks of few
+    events, its pointers and flags, are unpacked without the rest: that costs less than to keep a whole header.
     """
 
     __slots__ = ("_frame", "_header", "session")
@@ -90,16 +95,16 @@ class LazyEvent:
 
     @property
     def flags(self) -> Flag:
-        return Flag(self._head.flags)
+        return Flag(pointers_of(self._frame)[1])
 
     @property
     def is_overlaid(self) -> bool:
         """True if a rewrite or an undo lies on the path to this entry."""
-        return self._head.flags & Flag.OVERLAID.value != 0
+        return pointers_of(self._frame)[1] & _OVERLAID != 0
 
     @property
     def is_entry(self) -> bool:
-        return not self._head.flags & Flag.OFF_PATH.value
+        return not pointers_of(self._frame)[1] & _OFF_PATH
 
     @property
     def time(self) -> int | None:
@@ -115,23 +120,23 @@ class LazyEvent:
 
     @property
     def parent_seq(self) -> int:
-        return self._head.parent_seq
+        return pointers_of(self._frame)[2]
 
     @property
     def compaction_seq(self) -> int:
-        return self._head.compaction_seq
+        return pointers_of(self._frame)[4]
 
     @property
     def model_seq(self) -> int:
-        return self._head.model_seq
+        return pointers_of(self._frame)[5]
 
     @property
     def thinking_seq(self) -> int:
-        return self._head.thinking_seq
+        return pointers_of(self._frame)[6]
 
     @property
     def target_seq(self) -> int:
-        return self._head.target_seq
+        return pointers_of(self._frame)[7]
 
     @property
     def digest(self) -> bytes:

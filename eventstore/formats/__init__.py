@@ -7,6 +7,7 @@ records at the end of `eventstore.frame.FORMATS`; and its rules (`projections.ru
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final, Protocol
 
 from eventstore.event import Facts
@@ -18,6 +19,7 @@ from eventstore.views import Message, Payload
 _FORMATS: Final[tuple[Format, ...]] = (refold.FORMAT, pi.FORMAT)
 
 
+@cache
 def format_of(version: str) -> Format:
     """Return the format that has records of this name, as "pi/3". Raises KeyError for a name that none has."""
     for each in _FORMATS:

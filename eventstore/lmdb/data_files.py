@@ -99,6 +99,14 @@ class StoreFiles:
         )
 
 
+def size_of_file(path: Path) -> int | None:
+    """Return the size of a file, None if there is none. Raises OSError."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return path.stat().st_size if path.exists() else None
+
+
 def data_identity(folder: str) -> Identity | None:
     """Return the identity of a store's data file, None if there is none."""
     return _identity(f"{folder}/{DATA_FILE}")
@@ -169,7 +177,7 @@ def begin_lock_file(data: Path) -> None:
     file says when it finds the lock file empty.
     """
     lock_file = data.with_name(LOCK_FILE)
-    if lock_file.exists() and lock_file.stat().st_size:
+    if size_of_file(lock_file):
         return
     _check_room(data.parent)
     os.close(os.open(lock_file, os.O_CREAT | os.O_RDWR, data.stat().st_mode & 0o666))

@@ -20,6 +20,8 @@ from eventstore.lmdb.keys import Transaction
 Durability = Literal["each", "batch"]
 """Each append has a flush of its own, or shares one with those of other threads."""
 
+_PROCESS = os.getpid()
+"""This process, kept because every snapshot asks twice for it, and to ask the system costs as much as a lock."""
 _COMMITS_A_CHECK: Final = 256
 """Commits after which the slots of readers that died are looked for."""
 
@@ -43,7 +45,7 @@ class Environment:
             path, create=create, map_size=options.map_size
         )
         self.env: lmdb.Environment | None = env
-        self.process = os.getpid()
+        self.process = _PROCESS
         self._has_lock = env.flags()["lock"]
         # One writer at a time in this process, too, so that the map can grow between two of them.
         self._writing = Lock()
@@ -58,7 +60,7 @@ class Environment:
     @property
     def is_open(self) -> bool:
         """Return True if this process has opened it, and it is not closed yet."""
-        return self.process == os.getpid() and (self.env is not None or self._to_close is not None)
+        return self.process == _PROCESS and (self.env is not None or self._to_close is not None)
 
     def take(self, user: object) -> bool:
         """Add a user, also where only snapshots keep the environment open; False where it is closed by now."""
@@ -71,7 +73,7 @@ class Environment:
 
     def release(self, user: object) -> None:
         """Close the environment unless others use it."""
-        if os.getpid() != self.process:
+        if self.process != _PROCESS:
             if self._open_snapshots or self._writing.locked() or self._mapping.locked():
                 # What was going on at the fork belongs to the parent, and closing here would end it there.
                 self.env = None
@@ -96,7 +98,7 @@ class Environment:
         """Return the environment of LMDB. Raises StoreError where it is closed, or was opened before a fork."""
         if self.env is None:
             raise closed(self.path)
-        if os.getpid() != self.process:
+        if self.process != _PROCESS:
             raise StoreError(
                 self.path, "the store was opened before a fork", "close it, then open it in this process"
             )
@@ -178,7 +180,7 @@ class Environment:
 
     def end_reading(self, transaction: Transaction, error: BaseException | None) -> None:
         """End a read transaction; `error` is what the reading was left by."""
-        if os.getpid() != self.process:
+        if self.process != _PROCESS:
             # The reader's place in the lock file is the parent's, who may be reading still.
             return
         is_stale = not self._has_lock and self.env is not None and _may_be_overwritten(self.env, transaction)
@@ -234,8 +236,9 @@ def _check_options(path: str, opened: Options, wanted: Options) -> None:
 
 
 def _forget_what_the_parent_opens() -> None:
-    global _OPENING  # noqa: PLW0603  another thread may have held it at the fork
+    global _OPENING, _PROCESS  # noqa: PLW0603  another thread may have held the lock at the fork
     _OPENING = RLock()
+    _PROCESS = os.getpid()
 
 
 if hasattr(os, "register_at_fork"):

@@ -26,7 +26,7 @@ sequence: Final = struct.Struct(">Q")
 LONGEST_ID_IN_KEY: Final = 480
 _encode_head: Final = msgspec.msgpack.Encoder().encode
 _decode_head: Final = msgspec.msgpack.Decoder(Head).decode
-_CHECKED_HEAD: Final = 2
+_CHECKED_HEAD: Final = b"\x02"
 """The first byte of a head with a checksum; those of stores of version 1, which have none, begin with another."""
 
 
@@ -46,17 +46,18 @@ def id_key(number: int, event_id: str) -> bytes:
 def encode_head(head: Head) -> bytes:
     """Return a session's head as it is stored: a mark, a CRC-32 of the rest, then MessagePack."""
     packed = _encode_head(head)
-    return bytes([_CHECKED_HEAD]) + zlib.crc32(packed).to_bytes(4, "little") + packed
+    return _CHECKED_HEAD + zlib.crc32(packed).to_bytes(4, "little") + packed
 
 
 def decode_head(stored: bytes | memoryview | None, session: str = "") -> Head:
     """Return the head in a stored value. Raises CorruptionError for what is none, naming `session`."""
     stored = stored or b""
     try:
-        if stored[:1] != bytes([_CHECKED_HEAD]):
+        if stored[:1] != _CHECKED_HEAD:
             return _decode_head(stored)
-        if zlib.crc32(stored[5:]) != int.from_bytes(stored[1:5], "little"):
+        packed = stored[5:]
+        if zlib.crc32(packed) != int.from_bytes(stored[1:5], "little"):
             raise CorruptionError(session, 0, "the checksum of the session's head is wrong")
-        return _decode_head(stored[5:])
+        return _decode_head(packed)
     except msgspec.DecodeError as error:
         raise CorruptionError(session, 0, f"the session's head cannot be read ({error})") from error

@@ -20,6 +20,7 @@ from eventstore.lmdb.data_files import (
     StoreFiles,
     begin_lock_file,
     make_store,
+    size_of_file,
 )
 
 if TYPE_CHECKING:
@@ -208,11 +209,12 @@ def translated(path: str, done: str, error: lmdb.Error) -> StoreError:
 
 def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
     """Return True if a store is there to be opened, False where one is to be made. Raises StoreError where neither."""
+    size = size_of_file(data)
+    if size:
+        return True
     if folder.exists() and not folder.is_dir():
         raise StoreError(str(folder), "is a file, not a store's folder", "name another folder with --store")
-    if data.exists() and data.stat().st_size:
-        return True
-    if not create and data.exists():
+    if not create and size is not None:
         raise StoreError(
             str(folder),
             f"its {data.name} is empty",

@@ -120,7 +120,8 @@ class LmdbSnapshot:
         return number
 
     def frame(self, session: str, seq: int) -> Buffer:
-        found = self._get(event_key(self._number(session), seq), None, self._events)
+        number = self._numbers.get(session) or self._number(session)
+        found = self._get(event_key(number, seq), None, self._events)
         if found is None:
             raise no_event(session, f"#{seq}")
         return upcast(found) if self._is_mixed else found

@@ -17,7 +17,7 @@ from eventstore.event import NewEvent, epoch_milliseconds
 from eventstore.lmdb import opening
 from eventstore.lmdb.appending import Append
 from eventstore.lmdb.data_files import StoreFiles
-from eventstore.lmdb.environment import Durability, Environment, Options, closed, shared
+from eventstore.lmdb.environment import Durability, Options, closed, shared
 from eventstore.lmdb.group_commit import Request
 from eventstore.lmdb.keys import Transaction
 from eventstore.lmdb.opening import StoreSize
@@ -133,12 +133,9 @@ class LmdbLog:
         return cast("T", request.result)
 
     def _environment(self) -> lmdb.Environment:
-        return self._in_use().environment()
-
-    def _in_use(self) -> Environment:
         if self._is_closed:
             raise closed(self.path)
-        return self._shared
+        return self._shared.environment()
 
 
 class _Snapshots:
@@ -150,7 +147,10 @@ class _Snapshots:
         self._log = log
 
     def __enter__(self) -> LmdbSnapshot:
-        self._shared = shared = self._log._in_use()
+        log = self._log
+        if log._is_closed:
+            raise closed(log.path)
+        self._shared = shared = log._shared
         self._transaction = shared.begin_reading()
         self._snapshot = LmdbSnapshot(self._transaction, shared.dbs, shared.oldest_frame)
         return self._snapshot

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain
 from operator import attrgetter
 from typing import Final
@@ -123,7 +124,9 @@ def parts_from(snapshot: Snapshot, at: Standpoint, first: int, *, rewritten: boo
         selected = Selection()
     parts = [
         part
-        for part in _selected(snapshot, at, leaf, selected._replace(first=first), rewritten=rewritten)
+        for part in _selected(
+            snapshot, at, leaf, msgspec.structs.replace(selected, first=first), rewritten=rewritten
+        )
         if selected.compaction is None or part.seq != selected.compaction.seq
     ]
     return tuple(harness.arrange(snapshot, parts) if harness.arranges else parts)
@@ -137,6 +140,7 @@ def _rules(snapshot: Snapshot, leaf: LazyEvent | None, name: str | None) -> Rule
     return rules_at(snapshot, leaf) if name is None else rules_named(name)
 
 
+@cache
 def _kinds(rules: Rules) -> frozenset[str]:
     """Return the kinds that may show otherwise than stored in a session of these rules, refold's own among them."""
     return rules.kinds | rules_of_format(FORMAT).kinds

@@ -5,6 +5,7 @@ Adding a harness: a module with its `Rules`, a line here, its tests, its docs.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from eventstore.errors import NotFoundError
@@ -31,6 +32,7 @@ def rules_named(name: str) -> Rules:
     raise NotFoundError("harness rules", name, f"there are: {', '.join(names)}")
 
 
+@cache
 def rules_of_format(format: str) -> Rules:
     """Return the rules of the harness that writes a format, as "pi/3"."""
     return HARNESS_RULES[format.partition("/")[0]]

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from eventstore.event import Event
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event
@@ -24,7 +26,7 @@ class Place(NamedTuple):
     entry: str
 
 
-class Selection(NamedTuple):
+class Selection(msgspec.Struct, frozen=True):
     """Which entries of a path a context shows, and in what order.
 
     The path counts from entry `first` on. `compaction` is the one in effect: its summary stands first, or behind
@@ -55,7 +57,7 @@ class Rules:
         if not leaf.compaction_seq:
             return Selection()
         compaction = event(snapshot, leaf.session, leaf.compaction_seq)
-        return Selection(first=compaction.target_seq or compaction.seq + 1, compaction=compaction)
+        return Selection(first=compaction.target_seq or leaf.compaction_seq + 1, compaction=compaction)
 
     def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:  # noqa: ARG002  others ask it
         """Return the parts as the harness sends them: groups joined, parallel results together, some left out."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
+import msgspec
 import pytest
 
 from eventstore.event import Event
@@ -33,12 +34,13 @@ class MadeUpRules(Rules):
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
         selected = super().select(snapshot, leaf)
         if selected.compaction is None:
-            return selected._replace(prefix=_prefix(snapshot, leaf.session))
+            return msgspec.structs.replace(selected, prefix=_prefix(snapshot, leaf.session))
         said = view_of(selected.compaction).compaction
         if said is None or said.kept is None:
             return selected
         places = [snapshot.locate(leaf.session, name) for name in said.kept]
-        return selected._replace(
+        return msgspec.structs.replace(
+            selected,
             first=min(places, default=selected.compaction.seq),
             kept=frozenset(said.kept),
             keeps_before=said.keeps_before,
