@@ -265,7 +265,7 @@ def test_a_store_that_this_process_has_open_can_be_asked(told: Refold) -> None:
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, told("stats"), "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, told("stats").out, "")
 
 
 UUID = "0199aaaa-0000-7000-8000-000000000001"
