@@ -19,6 +19,7 @@ from cli.options import json_option
 
 if TYPE_CHECKING:
     from eventstore.lmdb.store import LmdbLog
+    from projections.rules.base import Rules
 
 _SESSIONS: Final = 10
 """Sessions that are measured where none is named."""
@@ -51,28 +52,39 @@ def command(ctx: click.Context, names: tuple[str, ...], *, as_json: bool) -> Non
     with opened(ctx, create=any(map(looks_like_file, names))) as log:
         store = log.path
         sessions = list(dict.fromkeys(resolve_session(log, name) for name in names)) or _largest(log)
+        rules = {session: _rules(log, session) for session in sessions}
         with _folder_beside(store) as folder:
             files = {
-                session: _exported(log, session, folder / f"{n}.jsonl") for n, session in enumerate(sessions)
+                session: _exported(log, session, folder / f"{n}.jsonl", rules[session].name)
+                for n, session in enumerate(sessions)
             }
             log.close()
             with progress_bar("measuring") as report:
                 measured = []
                 for number, (session, file) in enumerate(files.items()):
                     report(number, len(files) + 1)
-                    measured.append(_measured(store, session, file, folder))
+                    measured.append(_measured(store, session, file, folder, rules[session]))
                 appends = _appends(folder)
     found = {"store": store, "sessions": measured, "append": appends}
     if as_json:
         echo_json(found)
     else:
-        _print(found)
+        _print(found, rules)
 
 
 def _largest(log: LmdbLog) -> list[str]:
     with log.snapshot() as snapshot:
         heads = sorted(snapshot.heads(), key=lambda head: -head.version)
     return [head.name for head in heads[:_SESSIONS]]
+
+
+def _rules(log: LmdbLog, session: str) -> Rules:
+    from eventstore.paths import event
+    from projections.rules import rules_at
+
+    with log.snapshot() as snapshot:
+        leaf = snapshot.head(session).leaf
+        return rules_at(snapshot, event(snapshot, session, leaf) if leaf else None)
 
 
 @contextmanager
@@ -92,22 +104,28 @@ def _folder_beside(store: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _exported(log: LmdbLog, session: str, file: Path) -> Path:
+def _exported(log: LmdbLog, session: str, file: Path, form: str) -> Path:
     from eventstore import export_session
 
     with file.open("wb") as out:
-        out.writelines(export_session(log, session, "pi"))
+        out.writelines(export_session(log, session, form))
     return file
 
 
-def _measured(store: str, session: str, file: Path, folder: Path) -> dict[str, Any]:
-    """Measure a session; its file is what a harness without a store would have."""
+def _measured(store: str, session: str, file: Path, folder: Path, rules: Rules) -> dict[str, Any]:
+    """Measure a session; its file is what a harness without a store would have.
+
+    Nothing is said of a fold where the rules have none.
+    """
     from eventstore import import_file, open_store
     from projections.context.build import context_json
 
     def rebuild() -> bytes:
         with open_store(store, create=False) as log:
             return context_json(log, session)
+
+    def fold() -> bytes | None:
+        return rules.plain_fold(file.read_bytes())
 
     def import_anew() -> None:
         with open_store(folder / "imported") as log:
@@ -116,10 +134,18 @@ def _measured(store: str, session: str, file: Path, folder: Path) -> dict[str, A
     with open_store(store, create=False) as log:
         events = _events(log, session)
         open_rebuild = _median(lambda: context_json(log, session))
-    from_closed, fold = _median(rebuild), _median(lambda: _folded(file))
+    from_closed, folded = _median(rebuild), fold()
+    given = _messages(rebuild())
+    peer: dict[str, Any] = {}
+    if folded is not None:
+        seconds = _median(fold)
+        peer = {
+            "foldSeconds": seconds,
+            "foldRatio": seconds / from_closed,
+            "sameMessages": given == _messages(folded),
+        }
     parse = _median(lambda: _parsed(file))
     imported = _median(import_anew, after=lambda: shutil.rmtree(folder / "imported"))
-    given, folded = (_messages(each) for each in (rebuild(), _folded(file)))
     return {
         "session": session,
         "events": events,
@@ -127,9 +153,7 @@ def _measured(store: str, session: str, file: Path, folder: Path) -> dict[str, A
         "fileBytes": file.stat().st_size,
         "rebuildSeconds": from_closed,
         "openRebuildSeconds": open_rebuild,
-        "foldSeconds": fold,
-        "foldRatio": fold / from_closed,
-        "sameMessages": given == folded,
+        **peer,
         "importSeconds": imported,
         "parseSeconds": parse,
         "importRatio": imported / parse,
@@ -169,58 +193,6 @@ def _parsed(file: Path) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict)]
 
 
-def _folded(file: Path) -> bytes:
-    """Fold a session file into the context at its leaf, as a harness does without a store."""
-    _header, *entries = _parsed(file)
-    by_id = {entry["id"]: entry for entry in entries}
-    way: list[dict[str, Any]] = []
-    above = entries[-1] if entries else None
-    while above is not None:
-        way.append(above)
-        # Taken out, so that a circle of parents comes to an end.
-        parent = above["parentId"]
-        above = by_id.pop(parent, None) if isinstance(parent, str) else None
-    way.reverse()
-    newest = max((at for at, entry in enumerate(way) if entry["type"] == "compaction"), default=-1)
-    messages = []
-    if newest >= 0:
-        messages.append(_shown(way[newest]))
-        first = way[newest].get("firstKeptEntryId")
-        kept = next((at for at in range(newest) if way[at]["id"] == first), newest)
-        way = [*way[kept:newest], *way[newest + 1 :]]
-    messages += [_shown(entry) for entry in way if entry["type"] in _SHOWN]
-    shown = [message for message in messages if message is not None]
-    return json.dumps({"messages": shown}, ensure_ascii=False, separators=(",", ":")).encode(
-        "utf-8", "surrogatepass"
-    )
-
-
-_SHOWN: Final = {
-    "compaction": ("compactionSummary", ("summary", "tokensBefore", "placement")),
-    "branch_summary": ("branchSummary", ("summary", "fromId")),
-    "custom_message": ("custom", ("customType", "content", "display", "details")),
-    "message": ("", ()),
-}
-"""Kinds of entries in a context: the role of their message, and the fields that it takes."""
-
-
-def _shown(entry: dict[str, Any]) -> Any:
-    role, names = _SHOWN[entry["type"]]
-    if not role:
-        return entry.get("message")
-    fields = {name: entry[name] for name in names if name in entry}
-    return {"role": role, **fields, "timestamp": _epoch_milliseconds(entry.get("timestamp"))}
-
-
-def _epoch_milliseconds(time: object) -> int | None:
-    from datetime import datetime
-
-    try:
-        return round(datetime.fromisoformat(str(time)).timestamp() * 1000)
-    except ValueError:
-        return None
-
-
 def _appends(folder: Path) -> dict[str, Any]:
     """Measure an append to a store beside a line at the end of a file, each flushed to the disk, in turns."""
     from eventstore import SessionWriter, open_store
@@ -257,7 +229,7 @@ JSON FOLD  the same from the session's file, so many times slower than REBUILD
 IMPORT     the file into a new store"""
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
     from cli.output import console, counted, echo_note, table, thousands, unbroken
     from cli.store import short_names
 
@@ -274,8 +246,8 @@ def _print(found: dict[str, Any]) -> None:
                 thousands(each["messages"]),
                 _time(each["rebuildSeconds"]),
                 _time(each["openRebuildSeconds"]),
-                _time(each["foldSeconds"]),
-                _times(each["foldRatio"]),
+                _time(each["foldSeconds"]) if "foldSeconds" in each else "",
+                _times(each["foldRatio"]) if "foldRatio" in each else "",
                 _time(each["importSeconds"]),
                 f"{each['fileBytes'] / each['importSeconds'] / 1e6:,.1f}",
             )
@@ -289,10 +261,11 @@ def _print(found: dict[str, Any]) -> None:
         f"{_times(append['ratio'])} a line of a file ({_time(append['fileSeconds'])})",
         soft_wrap=True,
     )
-    if others := sum(not each["sameMessages"] for each in sessions):
+    if others := [each["session"] for each in sessions if not each.get("sameMessages", True)]:
+        harnesses = " and ".join(sorted({rules[session].name for session in others}))
         echo_note(
-            f"of {counted(others, 'session')} the fold gives another context: "
-            "it reads files of pi, and knows neither rewrites nor undos"
+            f"of {counted(len(others), 'session')} the fold gives another context: "
+            f"it reads files of {harnesses}, and knows neither rewrites nor undos"
         )
 
 

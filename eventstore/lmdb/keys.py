@@ -26,7 +26,7 @@ sequence: Final = struct.Struct(">Q")
 LONGEST_ID_IN_KEY: Final = 480
 _encode_head: Final = msgspec.msgpack.Encoder().encode
 _decode_head: Final = msgspec.msgpack.Decoder(Head).decode
-_CHECKED_HEAD: Final = b"\x02"
+_CHECKED_HEAD: Final = 2
 """The first byte of a head with a checksum; those of stores of version 1, which have none, begin with another."""
 
 
@@ -46,14 +46,14 @@ def id_key(number: int, event_id: str) -> bytes:
 def encode_head(head: Head) -> bytes:
     """Return a session's head as it is stored: a mark, a CRC-32 of the rest, then MessagePack."""
     packed = _encode_head(head)
-    return _CHECKED_HEAD + zlib.crc32(packed).to_bytes(4, "little") + packed
+    return bytes([_CHECKED_HEAD]) + zlib.crc32(packed).to_bytes(4, "little") + packed
 
 
 def decode_head(stored: bytes | memoryview | None, session: str = "") -> Head:
     """Return the head in a stored value. Raises CorruptionError for what is none, naming `session`."""
     stored = stored or b""
     try:
-        if stored[:1] != _CHECKED_HEAD:
+        if not stored or stored[0] != _CHECKED_HEAD:
             return _decode_head(stored)
         packed = stored[5:]
         if zlib.crc32(packed) != int.from_bytes(stored[1:5], "little"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -48,7 +49,7 @@ class Fate(StrEnum):
     """A message that the harness makes of an entry that is none, or appends to go on after a compaction."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One message of a context and the event it comes from.
 
     `raw` is the message's JSON in the shape of `format`. `utf16` and `utf8` are token estimates of it. `continues`: its
@@ -71,7 +72,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     place: int = 0
     merged: tuple[int, ...] = ()
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, int, int]:
         """What sets the message apart from all others of a session and of what its contexts begin with."""
         return self.session, self.seq, self.place

@@ -87,6 +87,13 @@ class Rules:
         """
         return (previous.target_seq or previous.seq) if previous else 0
 
+    def plain_fold(self, file: bytes) -> bytes | None:  # noqa: ARG002  others read it
+        """Return the context at the leaf of a session's file, made by decoding every line of it; None by default.
+
+        A harness without a store does that, so `refold bench` measures against it. It need not know rewrites and undos.
+        """
+        return None
+
     def document(self, messages: list[bytes | memoryview], settings: bytes) -> bytes:
         """Return a context as JSON: the messages, then the settings' JSON, spliced as they are. Uses the list up."""
         opened = b'{"messages":['

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -138,6 +141,21 @@ class PiRules(Rules):
     def placeholder(self, text: str, time: int | None) -> bytes:
         return placeholder(text, time)
 
+    def plain_fold(self, file: bytes) -> bytes | None:
+        way = _way_in(file)
+        newest = max((at for at, entry in enumerate(way) if entry["type"] == "compaction"), default=-1)
+        messages = []
+        if newest >= 0:
+            messages.append(_plain_message(way[newest]))
+            first = way[newest].get("firstKeptEntryId")
+            kept = next((at for at in range(newest) if way[at]["id"] == first), newest)
+            way = [*way[kept:newest], *way[newest + 1 :]]
+        messages += [_plain_message(entry) for entry in way if entry["type"] in _PLAIN_FIELDS]
+        shown = [message for message in messages if message is not None]
+        return json.dumps({"messages": shown}, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "surrogatepass"
+        )
+
     def window_start(self, compaction: Event, previous: Event | None) -> int:
         """Return where a window begins.
 
@@ -154,5 +172,49 @@ _SHOW: Final = {
     "branch_summary": show_branch_summary,
     "custom_message": show_custom_message,
 }
+
+
+def _way_in(file: bytes) -> list[dict[str, Any]]:
+    """Return the entries from the root to the leaf of a session file, decoded by the standard library."""
+    decoded = []
+    for line in file.split(b"\n"):
+        # A harness passes over what it cannot read.
+        with suppress(ValueError, RecursionError):
+            decoded.append(json.loads(line))
+    _header, *entries = [entry for entry in decoded if isinstance(entry, dict)]
+    by_id = {entry["id"]: entry for entry in entries}
+    way: list[dict[str, Any]] = []
+    above = entries[-1] if entries else None
+    while above is not None:
+        way.append(above)
+        # Taken out, so that a circle of parents comes to an end.
+        parent = above["parentId"]
+        above = by_id.pop(parent, None) if isinstance(parent, str) else None
+    return way[::-1]
+
+
+_PLAIN_FIELDS: Final = {
+    "compaction": ("compactionSummary", ("summary", "tokensBefore", "placement")),
+    "branch_summary": ("branchSummary", ("summary", "fromId")),
+    "custom_message": ("custom", ("customType", "content", "display", "details")),
+    "message": ("", ()),
+}
+"""Kinds of entries in a context: the role of their message, and the fields that it takes."""
+
+
+def _plain_message(entry: dict[str, Any]) -> Any:
+    role, names = _PLAIN_FIELDS[entry["type"]]
+    if not role:
+        return entry.get("message")
+    fields = {name: entry[name] for name in names if name in entry}
+    return {"role": role, **fields, "timestamp": _epoch_milliseconds(entry.get("timestamp"))}
+
+
+def _epoch_milliseconds(time: object) -> int | None:
+    try:
+        return round(datetime.fromisoformat(str(time)).timestamp() * 1000)
+    except ValueError:
+        return None
+
 
 RULES: Final = PiRules()

@@ -125,7 +125,7 @@ def view_of_wire(wire: WireMessage) -> Message:
         usage=_usage(wire.usage),
         shell=shell,
         placement=wire.placement or "",
-        extension=_extension(wire),
+        extension=_extension(wire) if wire.role == "custom" else None,
         is_useless=wire.useless is True,
     )
 
@@ -188,7 +188,7 @@ def _block(wire: _Block) -> Block:
 
 
 def _extension(wire: WireMessage) -> Extension | None:
-    if wire.role != "custom" or wire.customType is None:
+    if wire.customType is None:
         return None
     details = None if isinstance(wire.details, UnsetType) else tolerant_json(bytes(wire.details))
     return Extension(type=wire.customType, data=details)

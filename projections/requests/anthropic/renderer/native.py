@@ -199,7 +199,7 @@ class Said(msgspec.Struct, frozen=True):
 
 _NO_PAYLOAD: Final = Payload(raw=b"")
 _READ_ONLY: Final = frozenset({Text, ToolCall})
-"""Blocks of which the view says everything, but for the citations of a text."""
+"""Blocks of which the view says everything, but for the citations of an assistant's text."""
 CITATIONS: Final = b'"citations"'
 _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 
@@ -207,7 +207,9 @@ _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 def said(part: Part) -> Said:
     """A part of a context, read."""
     view = view_of_part(part)
-    is_read_only = _READ_ONLY.issuperset(map(type, view.blocks)) and CITATIONS not in part.raw
+    is_read_only = _READ_ONLY.issuperset(map(type, view.blocks)) and (
+        view.role != "assistant" or CITATIONS not in part.raw
+    )
     return Said(part.id, view, [] if is_read_only else payloads_of_message(part.raw, part.format))
 
 
