@@ -237,24 +237,11 @@ def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) ->
     Raises BadInputError, and of it ForeignSessionError for a session of another harness.
     """
     from eventstore.errors import BadInputError
-
-    try:
-        return _import(log, path, name)
-    except BadInputError as error:
-        from eventstore.files.discovery import ForeignSessionError, unreadable_harness
-
-        if Path(path).is_dir():
-            remedy = "name a folder with *.jsonl files in it"
-            raise BadInputError(error.source, "holds no session files", remedy) from None
-        if harness := unreadable_harness(path):
-            raise ForeignSessionError(path, harness) from error
-        raise
-
-
-def _import(log: LmdbLog, path: str, name: str | None) -> list[Imported]:
     from eventstore.files.importing import import_sessions
 
     file = Path(path)
+    if file.is_dir():
+        raise BadInputError(path, "holds no session files", "name a folder with *.jsonl files in it")
     if not sys.stderr.isatty() or not file.is_file() or file.stat().st_size < _WORTH_A_BAR:
         return import_sessions(log, path, name=name)
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any, Final
-
-import msgspec
 
 from eventstore.errors import BadInputError
 from eventstore.formats import harnesses
 from eventstore.formats.base import Format
 from eventstore.formats.source import BEGINNING, Contents, Source
-from eventstore.javascript import tolerant_json
-
-_LINES: Final = 8
-_OPENCODE: Final = re.compile(rb'(?:Exporting session: [^\n]*\n)?\s*\{\s*"info"\s*:\s*\{')
-_CODEX: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
-_OF_CLAUDE_CODE: Final = ("sessionId", "leafUuid")
+from eventstore.formats.unread import unread_harness
 
 
 class ForeignSessionError(BadInputError):
@@ -30,7 +21,10 @@ class ForeignSessionError(BadInputError):
 
 
 def open_source(source: Source) -> Contents:
-    """Open a source by the format that is surest of it. Raises BadInputError for what is no session's."""
+    """Open a source by the format that is surest of it.
+
+    Raises BadInputError for what is no session's, and of it ForeignSessionError for a session of another harness.
+    """
     refused: BadInputError | None = None
     for each in _claims(source):
         try:
@@ -41,6 +35,8 @@ def open_source(source: Source) -> Contents:
             if not contents.sessions:
                 raise BadInputError(source.name, "holds no session", "there is nothing to import")
             return contents
+    if harness := unread_harness(source.beginning()):
+        raise ForeignSessionError(source.name, harness) from refused
     raise refused or BadInputError(source.name, "is no session file that refold knows", "name a session file")
 
 
@@ -61,26 +57,6 @@ def unreadable_harness(path: str) -> str:
         return ""
     try:
         with Path(path).open("rb") as file:
-            beginning = file.read(BEGINNING)
+            return unread_harness(file.read(BEGINNING))
     except OSError:
         return ""
-    if _OPENCODE.match(beginning):
-        return "opencode"
-    return next(filter(None, map(_harness_of_line, beginning.split(b"\n")[:_LINES])), "")
-
-
-def _harness_of_line(line: bytes) -> str:
-    try:
-        record: Any = tolerant_json(line)
-    except msgspec.DecodeError:
-        return ""
-    if not isinstance(record, dict):
-        return ""
-    kind = record.get("type")
-    if not isinstance(kind, str):
-        return ""
-    if kind in _CODEX and isinstance(record.get("payload"), dict):
-        return "Codex"
-    if any(isinstance(record.get(name), str) for name in _OF_CLAUDE_CODE):
-        return "Claude Code"
-    return ""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from eventstore.files.discovery import unreadable_harness
+from eventstore.files.discovery import ForeignSessionError, unreadable_harness
+from eventstore.files.importing import import_file, import_sessions
 from eventstore.formats import format_of, harness, harnesses
 from eventstore.formats.base import Certainty
+from eventstore.memory import MemoryLog
 from tests.support.pi_files import header, said
 
 
@@ -39,6 +42,15 @@ def test_a_session_is_told_by_the_shape_of_its_beginning(
 ) -> None:
     (tmp_path / "file").write_bytes(content)
     assert unreadable_harness(str(tmp_path / "file")) == harness
+
+
+@pytest.mark.parametrize("take_in", [import_file, import_sessions])
+def test_importing_one_names_the_harness(tmp_path: Path, take_in: Callable[..., object]) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_bytes(b'{"parentUuid":null,"type":"user","sessionId":"s"}\n')
+    with pytest.raises(ForeignSessionError) as caught:
+        take_in(MemoryLog(), path)
+    assert (caught.value.harness, caught.value.source) == ("Claude Code", str(path))
 
 
 @pytest.mark.parametrize("place", ["gone", "."])
