@@ -19,10 +19,9 @@ from eventstore.event import Event
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
 from eventstore.records import FileOperations, Shown
-from projections.audit.coverage import bears_message
 from projections.context.build import context_at, parts_from
 from projections.context.cursor import Standpoint, stand
-from projections.context.parts import Part
+from projections.context.parts import Part, bears_message
 from projections.files import files_at
 from projections.tokens import Counter
 

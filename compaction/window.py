@@ -14,10 +14,9 @@ from eventstore.formats import view_of_event
 from eventstore.log import Snapshot
 from eventstore.paths import append_with, event
 from eventstore.views import answered
-from projections.audit.coverage import bears_message
 from projections.context.build import part_of, parts_from
 from projections.context.cursor import Standpoint, path
-from projections.context.parts import Part, repeats_nothing, view_of_part
+from projections.context.parts import Part, bears_message, repeats_nothing, view_of_part
 from projections.rules import rules_at
 from projections.tokens import Counter
 from projections.usage import FAILED, LateUsages, measured

@@ -9,10 +9,9 @@ from eventstore.files.sources import observed_rewrites
 from eventstore.formats import view_of_event
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Snapshot
-from projections.audit.coverage import bears_message
 from projections.context.build import context_at, parts_of
 from projections.context.cursor import Leaf, Standpoint, path, stand
-from projections.context.parts import Context, is_continuation
+from projections.context.parts import Context, bears_message, is_continuation
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
 from projections.usage import LateUsages, measured

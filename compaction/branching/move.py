@@ -22,8 +22,8 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.paths import entry_id, event, path
 from eventstore.records import Attempt, Decision, DecisionOutcome, Label, LeafMoved, Record
 from eventstore.writing import SessionWriter, until_ours
-from projections.audit.coverage import bears_message
 from projections.context.cursor import Leaf, Standpoint, stand
+from projections.context.parts import bears_message
 from projections.files import files_of
 from projections.tokens import Counter
 

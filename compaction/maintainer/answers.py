@@ -19,10 +19,9 @@ from eventstore.paths import event, events
 from eventstore.records import MessageRecord, Shown
 from eventstore.views import Message, ToolCall
 from eventstore.writing import SessionWriter, until_ours
-from projections.audit.coverage import bears_message
 from projections.context.build import build_context
 from projections.context.cursor import stand
-from projections.context.parts import Part, view_of_part
+from projections.context.parts import Part, bears_message, view_of_part
 from projections.settings import settings_at
 from projections.usage import CUT_OFF, FAILED
 

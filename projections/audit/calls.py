@@ -13,11 +13,10 @@ from eventstore.event import Event
 from eventstore.files.sources import observed_rewrites
 from eventstore.log import Snapshot
 from eventstore.views import Usage
-from projections.audit.coverage import bears_message
 from projections.context.along import ContextsAlong
 from projections.context.build import context_at, part_of
 from projections.context.cursor import Standpoint, path
-from projections.context.parts import Part
+from projections.context.parts import Part, bears_message
 from projections.replacement import Replacement
 from projections.tokens import Counter
 from projections.usage import assistant_messages, measured

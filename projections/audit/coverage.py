@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from eventstore.event import Event
-from eventstore.paths import LazyEvent
+from projections.context.parts import bears_message
 from projections.rules import rules_of_format
 
 
@@ -45,8 +45,3 @@ def covered(entries: Sequence[Event]) -> Iterator[Coverage]:
             )
             compactions[event.seq] = event
         in_effect = event.compaction_seq
-
-
-def bears_message(entry: Event | LazyEvent) -> bool:
-    """Return True if an entry is a message to the model, or becomes one. Compactions are summaries, not messages."""
-    return entry.role != "" and entry.kind != "compaction"

@@ -11,11 +11,10 @@ from eventstore.formats import rewrites_of
 from eventstore.log import Snapshot
 from eventstore.paths import event
 from eventstore.records import Shown
-from projections.audit.coverage import bears_message
 from projections.context.build import context_at, parts_of
 from projections.context.cursor import Standpoint
 from projections.context.overlay import overlaid
-from projections.context.parts import Context, Part
+from projections.context.parts import Context, Part, bears_message
 from projections.rules import rules_at
 from projections.settings import settings_at
 

@@ -20,6 +20,11 @@ WORD: Final = "continue"
 """What opencode tells its model in the middle of a task: a user's message that repeats no request."""
 
 
+def bears_message(entry: Event | LazyEvent) -> bool:
+    """Return True if an entry is a message to the model, or becomes one. Compactions are summaries, not messages."""
+    return entry.role != "" and entry.kind != "compaction"
+
+
 def is_continuation(event: Event | LazyEvent) -> bool:
     """Return True for a user's message, or an extension's, that goes on after a compaction."""
     if event.kind != "custom_message" and (event.kind != "message" or event.role != "user"):
@@ -76,6 +81,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def key(self) -> tuple[str, int, int]:
         """What sets the message apart from all others of a session and of what its contexts begin with."""
         return self.session, self.seq, self.place
+
+    def is_of(self, session: str, seq: int) -> bool:
+        """Return True if the message holds content of an event: its own, or one merged into it."""
+        return self.session == session and (self.seq == seq or seq in self.merged)
 
     def shown_otherwise(self, raw: bytes, format: str | None = None) -> Part:
         """Return the same entry's part with what a rewrite makes of its message."""
