@@ -13,7 +13,7 @@ from eventstore.event import Event, Facts, NewEvent
 from eventstore.formats.base import Certainty, Export, Format, View
 from eventstore.formats.pi.entry import entry_of, facts_of
 from eventstore.formats.pi.export import export_file, is_exported, losses
-from eventstore.formats.pi.message import message_view, payloads
+from eventstore.formats.pi.message import payloads, view_of_wire, wire_of
 from eventstore.formats.pi.session_file import PiFile
 from eventstore.formats.pi.tools import TOOLS
 from eventstore.formats.pi.view import continues, view
@@ -54,7 +54,7 @@ class PiFormat(Format):
         return rewrite.targets
 
     def message(self, raw: bytes) -> Message:
-        return message_view(raw)
+        return view_of_wire(wire_of(raw))
 
     def payloads(self, raw: bytes) -> list[Payload]:
         return payloads(raw)

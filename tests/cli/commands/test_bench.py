@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from tests.cli import long_talk
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
+from tests.support.madeup import format as madeup
+from tests.support.madeup import rules as madeup_rules
 
 TIMES = ("rebuildSeconds", "openRebuildSeconds", "foldSeconds", "importSeconds", "parseSeconds")
 
@@ -44,3 +47,23 @@ def test_in_an_empty_store_appends_are_measured(refold: Refold) -> None:
     found = refold("bench", "--json").json
     assert (found["sessions"], found["append"]["seconds"] > 0) == ([], True)
     assert refold("bench").out
+
+
+def test_of_a_harness_without_a_fold_none_is_measured(
+    refold: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    madeup.register(monkeypatch)
+    madeup_rules.register(monkeypatch)
+    record = {
+        "kind": "say",
+        "in": "one",
+        "id": "a",
+        "after": None,
+        "message": {"who": "person", "text": "x"},
+    }
+    (tmp_path / "file").write_bytes(madeup.HEADER + json.dumps(record).encode() + b"\n")
+    refold("import", "file")
+    (found,) = refold("bench", "one", "--json").json["sessions"]
+    assert found["rebuildSeconds"] > 0
+    assert not {"foldSeconds", "foldRatio", "sameMessages"} & found.keys()
+    assert refold("bench", "one").code == 0
