@@ -180,6 +180,16 @@ NOTHING = View()
 """The view of a record that says nothing to anybody above the store."""
 
 
+class ShownResult(Shown, frozen=True, kw_only=True):
+    """The content that contexts show instead of the result of the tool call with the id `call`.
+
+    A format leaves `target` empty: the entry with the result is looked for where the rewrite has its effect.
+    """
+
+    call: str
+    target: str = ""
+
+
 class Certainty(IntEnum):
     """The certainty of a format that a source is of its harness."""
 
@@ -220,7 +230,10 @@ class Format(Protocol):
         """Return `view(...).continues` of a user's or an extension's message, decoding as little as may be."""
 
     def rewrites(self, version: str, record: bytes) -> Sequence[Shown]:  # noqa: ARG002  others ask it
-        """Return what a record of the kind `rewrite` shows otherwise, oldest first; "" may show nothing at all."""
+        """Return what a record of the kind `rewrite` shows otherwise, oldest first; "" may show nothing at all.
+
+        A `ShownResult` is for a harness that names calls and not records.
+        """
         return ()
 
     def message(self, raw: bytes) -> Message:

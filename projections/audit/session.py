@@ -25,6 +25,7 @@ from projections.audit.prices import Prices, library_prices
 from projections.context.along import ContextsAlong
 from projections.context.build import context_at
 from projections.context.cursor import Leaf, Standpoint, path, stand
+from projections.context.overlay import resolved
 from projections.context.parts import Context
 from projections.descriptions import first_request, title
 from projections.files import claimed_files, files_of, left_entries
@@ -401,7 +402,7 @@ class _Branch:
             reason=own.reason if isinstance(own, Rewrite) else view_of(event).line,
             undone=self._is_undone(event),
             compaction=self._appended_with.get(event.seq),
-            targets=[shown.target for shown in rewrites_of(event)],
+            targets=[shown.target for shown in resolved(rewrites_of(event), self.entries)],
             tokens_saved=own.tokens_saved if isinstance(own, Rewrite) else 0,
             metrics=self._measured(event),
         )

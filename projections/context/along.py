@@ -13,7 +13,7 @@ from eventstore.paths import event
 from eventstore.records import Shown
 from projections.context.build import context_at, parts_of
 from projections.context.cursor import Standpoint
-from projections.context.overlay import overlaid
+from projections.context.overlay import overlaid, resolved
 from projections.context.parts import Context, Part, bears_message
 from projections.rules import rules_at
 from projections.settings import settings_at
@@ -90,7 +90,7 @@ class ContextsAlong:
         self._places = {part.id: place for place, part in places if part.kind != "compaction"}
 
     def _rewrite(self, entry: Event) -> None:
-        targets = rewrites_of(entry)
+        targets = resolved(rewrites_of(entry), self._entries)
         if any(shown.through for shown in targets):
             self._fold(entry)
             ends = chain.from_iterable((shown.target, shown.through) for shown in targets)

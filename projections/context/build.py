@@ -19,7 +19,7 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, Memo, event, in_effect_on, messages_of_path, path
 from eventstore.records import FORMAT, Shown
 from projections.context.cursor import Leaf, Standpoint, stand
-from projections.context.overlay import NO_REWRITES, Rewrites
+from projections.context.overlay import NO_REWRITES, Rewrites, resolved
 from projections.context.parts import Context, Fate, Part, is_continuation, told_of
 from projections.rules import rules_at, rules_named, rules_of_format
 from projections.rules.base import Rules, Selection
@@ -213,7 +213,8 @@ def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterat
             rewrites.append(rewrites_of(entry))
         else:
             others.append(entry)
-    return Rewrites(chain.from_iterable(reversed(rewrites))), reversed(others)
+    targets = list(chain.from_iterable(reversed(rewrites)))
+    return Rewrites(resolved(targets, others)), reversed(others)
 
 
 def _shown(
@@ -234,7 +235,7 @@ def _shown(
     fate = Fate.REWRITTEN if changed or changes else None
     if changes and not changed:
         # Contexts of one session ask for the same ones again and again.
-        key = (entry.digest, *((change.shown, change.block) for change in changes))
+        key = (entry.digest, *changes)
         messages = _REWRITTEN.get(key, lambda: rules.rewrite(messages, changes))
     elif changes:
         messages = rules.rewrite(messages, changes)

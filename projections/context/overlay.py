@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import cycle, groupby, repeat
 from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
+import msgspec
+
+from eventstore.event import Event
+from eventstore.formats import view_of
+from eventstore.formats.base import ShownResult
+from eventstore.paths import LazyEvent, Memo
 from eventstore.records import Shown
 from projections.context.parts import Part
 from projections.rules import rules_of_format
@@ -71,6 +77,34 @@ class Rewrites:
 
 
 NO_REWRITES = Rewrites()
+
+
+def resolved(targets: Sequence[Shown], entries: Iterable[Event | LazyEvent]) -> Sequence[Shown]:
+    """Return targets by the entries that they are about: of a call, those of these entries that hold its result."""
+    if not any(isinstance(shown, ShownResult) for shown in targets):
+        return targets
+    holders: dict[str, list[str]] = {}
+    for entry in entries:
+        if entry.kind == "message":
+            for call in _answered(entry):
+                holders.setdefault(call, []).append(entry.id)
+    return [
+        msgspec.structs.replace(shown, target=holder) if isinstance(shown, ShownResult) else shown
+        for shown in targets
+        for holder in (holders.get(shown.call, ()) if isinstance(shown, ShownResult) else (shown.target,))
+    ]
+
+
+def _answered(entry: Event | LazyEvent) -> tuple[str, ...]:
+    """Return the ids of the calls whose results an entry holds."""
+    # Contexts of one session ask for the same ones again and again.
+    return _ANSWERED.get(
+        entry.digest,
+        lambda: tuple(each.tool_call_id for each in view_of(entry).messages if each.tool_call_id),
+    )
+
+
+_ANSWERED: Final = Memo[tuple[str, ...]]()
 
 
 def overlaid(parts: Sequence[Part], targets: Iterable[Shown]) -> tuple[Part, ...]:

@@ -204,6 +204,36 @@ def test_a_harness_may_have_rewrites_of_its_own_that_show_nothing_too(log: Memor
     assert (audited.id, audited.targets, audited.metrics.size.grew) == ("w", ["a", "b"], False)
 
 
+class TestRewritesOfResults:
+    """A rewrite of a harness may name calls, whose results stand in entries that it does not name."""
+
+    @pytest.fixture(params=[True, False], ids=["arranged", "spliced"])
+    def answered(
+        self, log: MemoryLog, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    ) -> MemoryLog:
+        monkeypatch.setattr(madeup_rules.MadeUpRules, "arranges", request.param)
+        results = [{"who": "tool", "text": f"result {name}", "answers": name} for name in ("1", "2")]
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            record("exchange", "b", "a", messages=results),
+            record("swap", "w", "b", results={"2": "cleared", "3": "cleared too", "9": "nowhere"}),
+            record("say", "c", "w", message={"who": "tool", "text": "result 3", "answers": "3"}),
+        )
+        return log
+
+    def test_the_results_show_otherwise_and_what_stands_beside_them_does_not(
+        self, answered: MemoryLog
+    ) -> None:
+        assert shown(answered) == ["text of a", "result 1", "cleared", "cleared too"]
+        assert shown(answered, leaf="b") == ["text of a", "result 1", "result 2"]
+
+    def test_an_audit_names_the_entries(self, answered: MemoryLog) -> None:
+        (audited,) = audit(answered, "one").rewrites
+        assert audited.targets == ["b", "c"]
+
+
 def rewrite(log: MemoryLog, *targets: Shown) -> None:
     SessionWriter(log, "one").append(Rewrite(reason="test", targets=list(targets)))
 

@@ -21,6 +21,7 @@ from eventstore.formats.base import (
     CompactionView,
     Export,
     Format,
+    ShownResult,
     Tools,
     UsageView,
     View,
@@ -92,8 +93,12 @@ class MadeUp(Format):
         return False
 
     def rewrites(self, version: str, record: bytes) -> Sequence[Shown]:  # noqa: ARG002
-        texts: dict[str, str] = json.loads(record)["texts"]
-        return [Shown(target=name, shown=text) for name, text in texts.items()]
+        fields = json.loads(record)
+        texts, results = fields.get("texts", {}), fields.get("results", {})
+        return [
+            *(Shown(target=name, shown=text) for name, text in texts.items()),
+            *(ShownResult(call=call, shown=text) for call, text in results.items()),
+        ]
 
     def message(self, raw: bytes) -> Message:
         return _message(json.loads(raw))

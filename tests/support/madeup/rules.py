@@ -16,6 +16,7 @@ import pytest
 
 from eventstore.event import Event
 from eventstore.formats import view_of
+from eventstore.formats.base import ShownResult
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, events_of_kinds
 from eventstore.records import Link, Shown, record_of
@@ -60,8 +61,14 @@ class MadeUpRules(Rules):
 
     def rewrite(self, messages: Sequence[bytes], shown: Sequence[Shown]) -> Sequence[bytes]:
         """Show the texts instead; an empty one shows nothing of the record."""
-        texts = {change.block or 0: change.shown for change in shown}
-        rewritten = ((json.loads(message), texts.get(place)) for place, message in enumerate(messages))
+        texts: dict[int | str, str] = {
+            change.call if isinstance(change, ShownResult) else change.block or 0: change.shown
+            for change in shown
+        }
+        decoded = enumerate(map(json.loads, messages))
+        rewritten = (
+            (fields, texts.get(fields.get("answers", ""), texts.get(place))) for place, fields in decoded
+        )
         return [
             _encode(fields if text is None else {**fields, "text": text})
             for fields, text in rewritten
