@@ -94,16 +94,17 @@ def compose_compaction(
     come_since = [entry.id for entry in path(snapshot, here, first=at.leaf + 1)]
     kept = {*plan.cut.kept, *come_since}
     follows = CONTINUATIONS[policy.continuation] if draft.continues else NONE
-    entries = path(snapshot, here, first=min((part.seq for part in before), default=1))
+    own = [part for part in before if part.session == here.session]
+    entries = path(snapshot, here, first=min((part.seq for part in own), default=1))
     is_open = has_open_calls(before)
     continued = follows.following(Situation(before=before, kept=kept, entries=entries, is_open=is_open))
     overlays = [
         *_rewrite("offload", shrunk(at.session, plan, tokens)),
-        *_rewrite("evict", _evicted(at.session, before, kept, continued, tokens)),
+        *_rewrite("evict", _evicted(at.session, own, kept, continued, tokens)),
     ]
     shown_again: list[CustomMessage] = []
     if policy.restoring and not is_open:
-        shown = [part for part in before if part.id in kept]
+        shown = [part for part in own if part.id in kept]
         shown_again = restored(partial(newest_first, snapshot, here), policy.restoring, shown, tokens)
     compaction = compaction_record(
         draft.summary,
@@ -140,7 +141,11 @@ def compose_compaction(
         continued=continued,
         tokens_before=compaction.tokens_before,
         tokens_after=after,
-        tokens_kept=sum(size for part, size in zip(shown_then, sizes, strict=True) if part.id in kept),
+        tokens_kept=sum(
+            size
+            for part, size in zip(shown_then, sizes, strict=True)
+            if part.session == here.session and part.id in kept
+        ),
         is_still_too_large=is_too_large,
     )
 

@@ -13,11 +13,12 @@ import msgspec
 
 from compaction.part import Reason
 from eventstore.event import Event
+from eventstore.formats import view_of
 from eventstore.formats.base import CONTINUES
 from eventstore.javascript import stringify
 from eventstore.records import CustomMessage, MessageRecord
 from eventstore.views import Image, Message, Opaque
-from projections.context.parts import WORD, Part, is_continuation, view_of_part
+from projections.context.parts import WORD, Part, view_of_part
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,15 +101,16 @@ def unanswered_request(messages: Sequence[Part], entries: Sequence[Event]) -> Pa
     No result, no summary, no extension's message, nothing that went on after a compaction is one; neither is
     what is blank, which could not be sent again.
     """
-    events = {entry.seq: entry for entry in entries}
+    events = {(entry.session, entry.seq): entry for entry in entries}
     for part in reversed(messages):
-        event = events.get(part.seq)
+        event = events.get((part.session, part.seq))
         if event is None:
             continue
-        # A message that stands for several has the event of the first.
-        if event.role == "assistant":
+        # A message that stands for several has the event of the first; one of several of an event its own role.
+        role = part.role if part.place else event.role
+        if role == "assistant":
             return None
-        if event.role == part.role == "user" and _asks(part) and not is_continuation(event):
+        if role == part.role == "user" and view_of(event).by_person and _asks(part):
             return part
     return None
 

@@ -13,7 +13,7 @@ from compaction.part import Limits
 from compaction.policy.model import MessageSource, Policy, Prompting
 from compaction.prompts import output_budget, turn_prefix_budget
 from compaction.rewrites import Offload, shown_after, sized
-from compaction.window import Window, window
+from compaction.window import Window, window, window_parts
 from eventstore import paths
 from eventstore.event import Event
 from eventstore.log import Snapshot
@@ -113,32 +113,38 @@ def plan_of(
     tokens: Counter,
 ) -> Plan:
     """Plan a compaction that cuts the window of a leaf so; `source` says where its summarizer reads the messages."""
-    first_of_window = snapshot.locate(at.session, found.items[0].id)
-    parts = {part.id: part for part in parts_from(snapshot, at, first_of_window)}
-    kept = tuple(parts[name] for name in chosen.kept)
+    parts = window_parts(snapshot, at)
+    turn_place = len(chosen.to_summarize)
+    kept_place = turn_place + len(chosen.turn_prefix)
+    to_summarize, prefix, kept = parts[:turn_place], parts[turn_place:kept_place], parts[kept_place:]
     before_kept = paths.event(snapshot, at.session, kept[0].seq).parent_seq if kept else at.leaf
     context = context_at(snapshot, at).parts
-    to_summarize, prefix = (
-        [parts[name] for name in ids] for ids in (chosen.to_summarize, chosen.turn_prefix)
-    )
-    if source == "log":
+    if source == "log" and (own := [part for part in parts if part.session == at.session]):
         # What a rewrite hides has no place of its own in the cut: it goes where the message before it goes.
         behind = kept[0].seq if kept else at.leaf + 1
-        turn = prefix[0].seq if prefix else behind
-        stored = parts_from(snapshot, at, first_of_window, rewritten=False)
-        to_summarize = [part for part in stored if part.seq < turn]
-        prefix = [part for part in stored if turn <= part.seq < behind]
+        turn = next((part.seq for part in prefix if part.session == at.session), behind)
+        stored = parts_from(snapshot, at, own[0].seq, rewritten=False)
+        to_summarize = (
+            *(part for part in to_summarize if part.session != at.session),
+            *(part for part in stored if part.seq < turn),
+        )
+        prefix = (
+            *(part for part in prefix if part.session != at.session),
+            *(part for part in stored if turn <= part.seq < behind),
+        )
     return Plan(
         version=snapshot.head(at.session).version,
         window=found,
         cut=chosen,
-        to_summarize=tuple(to_summarize),
-        turn_prefix=tuple(prefix),
+        to_summarize=to_summarize,
+        turn_prefix=prefix,
         kept=kept,
         tokens_before=sum(tokens.count(context)),
         tokens_kept=sum(tokens.count(kept)),
         files=files_at(snapshot, at.at(before_kept)).lists(),
-        summary=next((part for part in context if part.kind == "compaction"), None),
+        summary=next(
+            (part for part in context if part.kind == "compaction" and part.session == at.session), None
+        ),
     )
 
 

@@ -10,14 +10,15 @@ import msgspec
 
 from eventstore import paths
 from eventstore.event import Event
-from eventstore.formats import view_of_event
+from eventstore.formats import view_of, view_of_event
 from eventstore.log import Snapshot
-from eventstore.paths import append_with, event
+from eventstore.paths import LazyEvent, append_with, event
 from eventstore.views import answered
-from projections.context.build import part_of, parts_from
-from projections.context.cursor import Standpoint, path
+from projections.context.build import context_at, parts_from
+from projections.context.cursor import Standpoint, path, stand
 from projections.context.parts import Part, bears_message, repeats_nothing, view_of_part
 from projections.rules import rules_at
+from projections.rules.base import Selection
 from projections.tokens import Counter
 from projections.usage import FAILED, LateUsages, measured
 
@@ -30,7 +31,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     `id` is its entry; `first` the entry that a record names as first kept if the cut is here: the message
     itself, or the oldest of the settings and labels right before it. `may_start`: what is kept may begin here,
-    for it is no tool result, and no result behind it belongs to a call before it. `starts_turn`: a turn begins
+    for it is the first message of an entry of the session's own, no tool result, and no result behind it belongs to a
+    call before it. `starts_turn`: a turn begins
     with it, which no word to go on in the middle of a task does.
     """
 
@@ -66,22 +68,19 @@ def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
     """Return the window at a leaf.
 
     It starts at the first kept entry of the compaction in effect: what that one kept stands in no summary
-    yet. Without such an entry it starts behind the compaction, without a compaction at the root.
+    yet. Without such an entry it starts behind the compaction, without a compaction at the root, and with what
+    the session's context begins with of another session.
     """
     if not at.leaf:
         return Window(items=())
     leaf = event(snapshot, at.session, at.leaf)
     selected = rules_at(snapshot, leaf).select(snapshot, leaf)
-    summary = None
-    if selected.compaction:
-        part = part_of(selected.compaction)
-        summary = view_of_part(part).text if part else ""
     entries = path(snapshot, at, first=selected.first)
-    parts = parts_from(snapshot, at, selected.first)
+    parts = window_parts(snapshot, at, selected)
     open_until = _open_until(parts)
     return Window(
-        items=tuple(_items(parts, entries, tokens.count(parts), open_until)),
-        previous_summary=summary,
+        items=tuple(_items(at.session, parts, entries, tokens.count(parts), open_until)),
+        previous_summary=_summary_of(selected.compaction) if selected.compaction else None,
         measured=_measured(
             entries,
             leaf.compaction_seq,
@@ -90,6 +89,23 @@ def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
         is_compacted=is_compacted(snapshot, at),
         is_open=_is_open(open_until),
     )
+
+
+def window_parts(snapshot: Snapshot, at: Standpoint, selected: Selection | None = None) -> tuple[Part, ...]:
+    """Return the messages of the window at a leaf, one for each of its items; `selected` is the leaf's selection."""
+    if selected is None:
+        leaf = event(snapshot, at.session, at.leaf)
+        selected = rules_at(snapshot, leaf).select(snapshot, leaf)
+    own = parts_from(snapshot, at, selected.first)
+    if selected.prefix is None:
+        return own
+    session, entry = selected.prefix
+    return (*context_at(snapshot, stand(snapshot, session, leaf=entry)).parts, *own)
+
+
+def _summary_of(compaction: LazyEvent) -> str:
+    view = view_of(compaction).compaction
+    return view.summary if view else ""
 
 
 def has_open_calls(parts: Sequence[Part]) -> bool:
@@ -122,24 +138,32 @@ def _measured(entries: Sequence[Event], compaction: int, late: LateUsages) -> in
 
 
 def _items(
-    parts: Sequence[Part], entries: Sequence[Event], counts: Sequence[int], open_until: Sequence[int]
+    session: str,
+    parts: Sequence[Part],
+    entries: Sequence[Event],
+    counts: Sequence[int],
+    open_until: Sequence[int],
 ) -> list[Item]:
     seqs = [entry.seq for entry in entries]
     words = {entry.seq for entry in entries if repeats_nothing(entry)}
     items = []
+    before: Part | None = None
     waiting = -1
     for place, (part, tokens) in enumerate(zip(parts, counts, strict=True)):
+        is_own = part.session == session
+        begins = is_own and (before is None or not before.is_of(part.session, part.seq))
         items.append(
             Item(
                 id=part.id,
-                first=_first(entries, bisect_left(seqs, part.seq)),
+                first=_first(entries, bisect_left(seqs, part.seq)) if is_own else part.id,
                 role=part.role,
                 tokens=tokens,
-                may_start=part.role != "toolResult" and waiting < place,
-                starts_turn=part.role in TURN_STARTS and part.seq not in words,
+                may_start=begins and part.role != "toolResult" and waiting < place,
+                starts_turn=part.role in TURN_STARTS and not (is_own and part.seq in words),
             )
         )
         waiting = max(waiting, open_until[place])
+        before = part
     return items
 
 

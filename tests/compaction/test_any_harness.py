@@ -1,0 +1,129 @@
+"""What compactions owe to any harness, by one that has what pi has not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from compaction.continuations import unanswered_request
+from compaction.cuts import AnyCut, LastMessages
+from compaction.plan import Plan
+from eventstore.memory import MemoryLog
+from eventstore.writing import SessionWriter
+from projections.context.build import build_context
+from projections.context.cursor import path, stand
+from projections.context.parts import Part, view_of_part
+from projections.tokens import counter
+from tests.compaction.scripted import Scripted, compactor, policy, prompting
+from tests.projections.rules.test_madeup import bring, exchange, record, say
+from tests.support.madeup import format as madeup_format
+from tests.support.madeup import rules as madeup_rules
+
+
+@pytest.fixture(autouse=True)
+def madeup(monkeypatch: pytest.MonkeyPatch) -> None:
+    madeup_format.register(monkeypatch)
+    madeup_rules.register(monkeypatch)
+
+
+@pytest.fixture
+def log() -> MemoryLog:
+    return MemoryLog()
+
+
+def texts(parts: Sequence[Part]) -> list[str]:
+    return [view_of_part(part).text for part in parts]
+
+
+def planned(log: MemoryLog, session: str, cut: AnyCut, source: str = "context") -> Plan:
+    compacts = compactor(policy=policy(cut=cut, prompting=prompting(source=source)))
+    with log.snapshot() as snapshot:
+        plan = compacts.plan(snapshot, session)
+    assert isinstance(plan, Plan)
+    return plan
+
+
+class TestSeveralMessages:
+    @pytest.fixture
+    def exchanged(self, log: MemoryLog, tmp_path: Path) -> MemoryLog:
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            exchange("b", "a", "model", "person", "model"),
+            say("c", "b"),
+            say("d", "c", "model"),
+        )
+        return log
+
+    @pytest.mark.parametrize("source", ["context", "log"])
+    def test_a_summarizer_reads_each_of_them_once(self, exchanged: MemoryLog, source: str) -> None:
+        plan = planned(exchanged, "one", LastMessages(messages=2), source)
+        gone = texts([*plan.to_summarize, *plan.turn_prefix])
+        assert (gone, texts(plan.kept)) == (
+            ["text of a", "b.0", "b.1", "b.2"],
+            ["text of c", "text of d"],
+        )
+
+    @pytest.mark.parametrize("messages", [3, 4, 5])
+    def test_no_cut_falls_between_them(self, exchanged: MemoryLog, messages: int) -> None:
+        plan = planned(exchanged, "one", LastMessages(messages=messages))
+        assert texts([*plan.to_summarize, *plan.turn_prefix]) == ["text of a"]
+        assert (plan.cut.first_kept, texts(plan.kept)) == (
+            "b",
+            ["b.0", "b.1", "b.2", "text of c", "text of d"],
+        )
+
+    def test_a_request_that_one_of_them_answers_is_answered(self, log: MemoryLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, exchange("a", None, "person", "model"))
+        with log.snapshot() as snapshot:
+            entries = path(snapshot, stand(snapshot, "one"))
+        assert unanswered_request(build_context(log, "one").parts, entries) is None
+
+
+class TestPrefixes:
+    """Sessions whose contexts begin with that of another one, where ids and numbers of entries are the same."""
+
+    @pytest.fixture
+    def born(self, log: MemoryLog, tmp_path: Path) -> MemoryLog:
+        bring(
+            log,
+            tmp_path,
+            record("say", "a", None, message={"who": "person", "text": "much " * 200}),
+            say("b", "a", "model"),
+            record("born", "z", None, "two", of="one", at="b"),
+            say("a", None, session="two"),
+            say("b", "a", "model", session="two"),
+            say("c", "b", session="two"),
+        )
+        return log
+
+    @pytest.mark.parametrize("source", ["context", "log"])
+    def test_the_first_summary_is_of_the_other_sessions_messages_too(
+        self, born: MemoryLog, source: str
+    ) -> None:
+        plan = planned(born, "two", LastMessages(messages=1), source)
+        gone = [*plan.to_summarize, *plan.turn_prefix]
+        assert [(part.session, part.id) for part in gone] == [
+            ("one", "a"),
+            ("one", "b"),
+            ("two", "a"),
+            ("two", "b"),
+        ]
+        assert ([part.id for part in plan.kept], plan.summary) == (["c"], None)
+
+    def test_what_a_cut_keeps_begins_in_the_session_itself(self, born: MemoryLog) -> None:
+        plan = planned(born, "two", LastMessages(messages=3))
+        assert [part.session for part in plan.to_summarize] == ["one", "one"]
+        assert plan.cut.first_kept == "a"
+        with born.snapshot() as snapshot:
+            assert compactor(policy=policy(cut=LastMessages(messages=4))).plan(snapshot, "two") is None
+
+    def test_a_compaction_counts_and_keeps_the_sessions_own_only(self, born: MemoryLog) -> None:
+        before = counter("utf16/4").count(build_context(born, "two").parts)
+        compacts = compactor(Scripted(lambda _: "so far"), policy=policy(cut=LastMessages(messages=3)))
+        done = compacts.compact(SessionWriter(born, "two"))
+        assert (done.outcome, done.tokens_kept) == ("compacted", sum(before[2:]))
+        assert texts(build_context(born, "two").parts) == ["so far", "text of a", "text of b", "text of c"]
