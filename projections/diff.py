@@ -71,7 +71,7 @@ def diff(
     with log.snapshot() as snapshot:
         here, there = stand(snapshot, session, leaf=first), stand(snapshot, session, leaf=second)
         before, after = context_at(snapshot, here), context_at(snapshot, there)
-        summarized = _summarized(snapshot, there, after)
+        summarized = _summarized(snapshot, there, before, after)
     old = dict(zip((part.key for part in before.parts), tokens.count(before.parts), strict=True))
     new = dict(zip((part.key for part in after.parts), tokens.count(after.parts), strict=True))
     parts = {part.key: part for part in (*before.parts, *after.parts)}
@@ -82,7 +82,7 @@ def diff(
         if key not in old:
             return Change.NEW
         if key not in new:
-            return Change.SUMMARIZED if key[0] == session and key[1] in summarized else Change.GONE
+            return Change.SUMMARIZED if key[:2] in summarized else Change.GONE
         return Change.KEPT if bytes_before[key] == bytes_after[key] else Change.REWRITTEN
 
     return Diff(
@@ -120,18 +120,22 @@ def _shared_prefix(before: tuple[Part, ...], after: tuple[Part, ...]) -> int:
     return count
 
 
-def _summarized(snapshot: Snapshot, at: Standpoint, context: Context) -> set[int]:
-    """The numbers of the entries that the summaries of a context stand for, also through older summaries."""
-    shown = {part.seq for part in context.parts}
-    found: set[int] = set()
-    entries = path(snapshot, at)
-    compactions = list(covered(entries))
+def _summarized(snapshot: Snapshot, at: Standpoint, before: Context, after: Context) -> set[tuple[str, int]]:
+    """Return the events that the summaries of a context stand for, also through older summaries.
+
+    A compaction stands for what the context had taken over from another session, too.
+    """
+    shown = {part.seq for part in after.parts if part.session == at.session}
+    found: set[tuple[str, int]] = set()
+    compactions = list(covered(path(snapshot, at)))
     newest = max((each.compaction.seq for each in compactions if each.compaction.seq in shown), default=0)
     for each in compactions:
         if each.compaction.seq <= newest:
-            found |= each.summarized | {each.compaction.seq}
-    for part in context.parts:
+            found |= {(at.session, seq) for seq in (*each.summarized, each.compaction.seq)}
+    if newest:
+        found.update((part.session, part.seq) for part in before.parts if part.session != at.session)
+    for part in after.parts:
         if part.kind == "branch_summary":
             summary = event(snapshot, part.session, part.seq).decode()
-            found |= {entry.seq for entry in left_entries(summary, snapshot)}
+            found |= {(entry.session, entry.seq) for entry in left_entries(summary, snapshot)}
     return found

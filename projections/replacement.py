@@ -40,7 +40,7 @@ class Replacement(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def summary(self) -> Part | None:
         """The summary that the event carries, None for a rewrite and for a summary that shows nothing."""
-        return next((part for part in self.added if part.seq == self.event.seq), None)
+        return next((part for part in self.added if part.is_of(self.event.session, self.event.seq)), None)
 
 
 def replacement_of(
@@ -99,7 +99,11 @@ def replaced(
     shown_after = {part.key: part.raw for part in after.parts}
     kept = tuple(part for part in after.parts if shown_before.get(part.key) == part.raw)
     made = [part for part in after.parts if shown_before.get(part.key) != part.raw]
-    added = tuple(part for part in made if part.seq >= event.seq or part.key in shown_before)
+    added = tuple(
+        part
+        for part in made
+        if (part.session == event.session and part.seq >= event.seq) or part.key in shown_before
+    )
     return Replacement(
         event=event,
         before=before,

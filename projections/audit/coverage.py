@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from eventstore.event import Event
+from eventstore.formats import view_of
 from projections.context.parts import bears_message
 from projections.rules import rules_of_format
 
@@ -15,33 +16,42 @@ from projections.rules import rules_of_format
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     """A compaction, the numbers of the message-bearing entries that went into its summary, and the window's end.
 
-    `previous` is the number of the compaction that was in effect above it, 0 for none.
+    `previous` is the number of the compaction that was in effect above it, 0 for none. `kept` are the numbers of the
+    entries that stay where the compaction lists them.
     """
 
     compaction: Event
     previous: int
     summarized: set[int]
     end: int
+    kept: frozenset[int] = frozenset()
 
 
 def covered(entries: Sequence[Event]) -> Iterator[Coverage]:
     """The coverage of each compaction on a path, oldest first.
 
     A window ends before the first kept entry, or at the compaction where it kept nothing. Where it begins, the rules
-    of its harness say.
+    of its harness say. Of a compaction that lists what it keeps, all else above it is in the window.
     """
     compactions: dict[int, Event] = {}
+    lists: dict[int, frozenset[int]] = {}
     in_effect = 0
     messages = [entry.seq for entry in entries if bears_message(entry)]
     for event in entries:
         if event.kind == "compaction":
             start = rules_of_format(event.format).window_start(event, compactions.get(in_effect))
             end = event.target_seq or event.seq
-            yield Coverage(
-                compaction=event,
-                previous=in_effect,
-                summarized=set(messages[bisect_left(messages, start) : bisect_left(messages, end)]),
-                end=end,
-            )
+            said = view_of(event).compaction
+            kept = frozenset[int]()
+            if said and said.kept is not None:
+                listed = frozenset(said.kept)
+                kept = frozenset(entry.seq for entry in entries if entry.id in listed)
+                lists[event.seq], end = kept, event.seq
+            start = min((start, *lists.get(in_effect, ())))
+            summarized = set(messages[bisect_left(messages, start) : bisect_left(messages, end)]) - kept
+            if in_effect in lists:
+                # What the compaction above left off its list is in its own summary.
+                summarized = {seq for seq in summarized if seq > in_effect or seq in lists[in_effect]}
+            yield Coverage(compaction=event, previous=in_effect, summarized=summarized, end=end, kept=kept)
             compactions[event.seq] = event
         in_effect = event.compaction_seq

@@ -244,9 +244,13 @@ def _said(parts: Iterable[Part]) -> Iterator[_Said]:
 
 def _said_before(replacement: Replacement) -> Iterator[_Said]:
     """The user's messages above the replacement that C does not show."""
-    shown = {part.seq for part in replacement.before.parts}
+    shown = {each for part in replacement.before.parts for each in part.events}
     for event in replacement.earlier:
-        if event.role == "user" and event.seq not in shown and (view := view_of_event(event)):
+        if (
+            event.role == "user"
+            and (event.session, event.seq) not in shown
+            and (view := view_of_event(event))
+        ):
             yield _Said(event.id, event.seq, view.text)
 
 

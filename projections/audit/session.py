@@ -261,7 +261,16 @@ class _Branch:
         self._effective = {entry.seq for entry in in_effect_on(snapshot, at.session, at.leaf)}
         self._coverage = {each.compaction.seq: each for each in covered(self.entries)}
         self._appended_with: dict[int, str] = {}
-        self._files_before = dict(self._fold_files({each.end for each in self._coverage.values()}))
+        self._files_before = dict(
+            self._fold_files({each.end for each in self._coverage.values() if not each.kept})
+        )
+
+    def _files_summarized(self, coverage: Coverage) -> FileSets:
+        """The files touched in the entries that a compaction's summary stands for."""
+        if not coverage.kept:
+            return self._files_before[coverage.end]
+        above = self.entries[: bisect_left(self.entries, coverage.end, key=lambda entry: entry.seq)]
+        return files_of([entry for entry in above if entry.seq not in coverage.kept], self._snapshot)
 
     def _fold_files(self, ends: set[int]) -> Iterator[tuple[int, FileSets]]:
         """The files touched before each of some entries, each part of the path read once."""
@@ -283,10 +292,9 @@ class _Branch:
         self._appended_with.update(dict.fromkeys(range(event.seq + 1, end + 1), event.id))
         coverage = self._coverage[event.seq]
         said = view_of(event).compaction or CompactionView()
-        kept = [part for part in after.parts[1:] if part.seq < event.seq]
-        dropped = _dropped(before, after, coverage)
+        kept = [part for part in after.parts if part.session != event.session or part.seq < event.seq]
         # What a rewrite hid was not given to the summarizer.
-        summarized = coverage.summarized.intersection(part.seq for part in before.parts)
+        summarized, dropped = _removed(before, after, coverage)
         in_use = settings_at(self._snapshot, event.session, event.parent_seq)
         counts = self._tokens.count(after.parts)
         return CompactionAudit(
@@ -305,11 +313,15 @@ class _Branch:
             first_kept=kept[0].id if kept and event.target_seq else None,
             before=self._before(before, event, said.tokens_before),
             after=self._after(event, said.tokens_after, sum(counts)),
-            messages=Counts(summarized=len(summarized), kept=len(kept), dropped=len(dropped)),
+            messages=Counts(summarized=summarized, kept=len(kept), dropped=len(dropped)),
             dropped=dropped,
             summary=said.summary,
-            summary_tokens=counts[0],
-            files=self._files(event, self._files_before[coverage.end]),
+            summary_tokens=sum(
+                count
+                for part, count in zip(after.parts, counts, strict=True)
+                if part.is_of(event.session, event.seq)
+            ),
+            files=self._files(event, self._files_summarized(coverage)),
             metrics=self._metrics(replaced(event, before, after, **self._around(event))),
         )
 
@@ -338,7 +350,10 @@ class _Branch:
         previous = self._coverage[event.seq].previous
         for index in range(len(context.parts) - 1, -1, -1):
             part = context.parts[index]
-            usage = self._usage(part.seq, under=previous)
+            if part.session != event.session:
+                continue
+            usages = (self._usage(seq, under=previous) for seq in reversed((part.seq, *part.merged)))
+            usage = next((usage for usage in usages if usage is not None), None)
             if usage is not None:
                 total, measured_at = usage.total, part.id
                 unexplained = usage.total - sum(counts[: index + 1])
@@ -408,6 +423,18 @@ class _Branch:
         )
 
 
-def _dropped(before: Context, after: Context, coverage: Coverage) -> list[str]:
-    still_there = {part.seq for part in after.parts} | coverage.summarized
-    return [part.id for part in before.parts if part.seq not in still_there and part.kind != "compaction"]
+def _removed(before: Context, after: Context, coverage: Coverage) -> tuple[int, list[str]]:
+    """Return how many messages of a context a compaction summarized, and the ids of those no summary covers.
+
+    The messages that another session's context gave, and that no longer show, came first: they are summarized.
+    """
+    session = coverage.compaction.session
+    still_there = {each for part in after.parts for each in part.events}
+    summarized, dropped = 0, []
+    for part in before.parts:
+        is_shown = (part.session, part.seq) in still_there
+        if part.seq in coverage.summarized if part.session == session else not is_shown:
+            summarized += 1
+        elif not is_shown and part.kind != "compaction":
+            dropped.append(part.id)
+    return summarized, dropped

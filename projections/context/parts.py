@@ -86,6 +86,11 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return True if the message holds content of an event: its own, or one merged into it."""
         return self.session == session and (self.seq == seq or seq in self.merged)
 
+    @property
+    def events(self) -> list[tuple[str, int]]:
+        """The sessions and numbers of the events whose content the message holds (`is_of`)."""
+        return [(self.session, seq) for seq in (self.seq, *self.merged)]
+
     def shown_otherwise(self, raw: bytes, format: str | None = None) -> Part:
         """Return the same entry's part with what a rewrite makes of its message."""
         shape = format or self.format

@@ -196,21 +196,21 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Holdings:
-    """The contents of the messages of one session, each read once; memory follows the session."""
+    """The contents of the messages of a session, each read once; memory follows the session."""
 
     def __init__(self) -> None:
         self.blocks = Blocks()
-        self._held: dict[tuple[int, bytes], Holding] = {}
+        self._held: dict[tuple[str, int, bytes], Holding] = {}
         # Those of one replacement are asked for by several metrics.
         self._contexts: deque[tuple[Sequence[Part], Sequence[Holding]]] = deque(maxlen=_CONTEXTS)
-        self._recorded: dict[int, Holding | None] = {}
+        self._recorded: dict[tuple[str, int], Holding | None] = {}
         self._derived: dict[tuple[object, int], Any] = {}
         self._lines = Lines()
 
     def of_part(self, part: Part) -> Holding:
         """Return the contents of a message of a context, as the context shows it."""
-        held = self._held.get((part.seq, part.raw))
-        return held or self._keep(part.seq, part.raw, part.id, view_of_part(part), tools_of(part.format))
+        key = (part.session, part.seq, part.raw)
+        return self._held.get(key) or self._keep(key, part.id, view_of_part(part), tools_of(part.format))
 
     def of_parts(self, parts: Sequence[Part]) -> Sequence[Holding]:
         """Return the contents of the messages of a context, in order."""
@@ -223,20 +223,21 @@ class Holdings:
 
     def of_event(self, event: Event) -> Holding | None:
         """Return the contents of an event's message, as it was recorded; None where it tells the model nothing."""
-        if event.seq not in self._recorded:
-            self._recorded[event.seq] = self._read(event)
-        return self._recorded[event.seq]
+        key = (event.session, event.seq)
+        if key not in self._recorded:
+            self._recorded[key] = self._read(event)
+        return self._recorded[key]
 
     def _read(self, event: Event) -> Holding | None:
         # The bytes that contexts show, where there are such: then it is the same message.
-        raw = event.message or event.body
-        held = self._held.get((event.seq, raw))
+        key = (event.session, event.seq, event.message or event.body)
+        held = self._held.get(key)
         if held is not None:
             return held
         message = view_of_event(event)
         if message is None:
             return None
-        return self._keep(event.seq, raw, event.id, message, tools_of(event.format))
+        return self._keep(key, event.id, message, tools_of(event.format))
 
     def once(self, make: Callable[[Holding], T], held: Holding) -> T:
         """Return what `make` derives from one of these holdings alone, made once."""
@@ -246,8 +247,8 @@ class Holdings:
         made: T = self._derived[key]
         return made
 
-    def _keep(self, seq: int, raw: bytes, event_id: str, message: Message, tools: Tools) -> Holding:
-        held = self._held[seq, raw] = holding(seq, event_id, message, tools, self._lines)
+    def _keep(self, key: tuple[str, int, bytes], event_id: str, message: Message, tools: Tools) -> Holding:
+        held = self._held[key] = holding(key[1], event_id, message, tools, self._lines)
         return held
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from eventstore.event import Event
+from eventstore.formats import view_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event
 from eventstore.records import Shown
@@ -41,6 +42,14 @@ class Selection(msgspec.Struct, frozen=True):
     prefix: Place | None = None
 
 
+def run_kept(snapshot: Snapshot, leaf: LazyEvent) -> Selection:
+    """Return what a context shows where compactions keep a run of the path; reads no record."""
+    if not leaf.compaction_seq:
+        return Selection()
+    compaction = event(snapshot, leaf.session, leaf.compaction_seq)
+    return Selection(first=compaction.target_seq or leaf.compaction_seq + 1, compaction=compaction)
+
+
 class Rules:
     """The rules of one harness. `select` and `arrange` work on a session's path, the others on single records."""
 
@@ -53,11 +62,21 @@ class Rules:
     """True if `arrange` changes anything; where it does not, a context is spliced of stored bytes."""
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
-        """Return what a context at a leaf shows of its path: by default from what the newest compaction keeps on."""
-        if not leaf.compaction_seq:
-            return Selection()
-        compaction = event(snapshot, leaf.session, leaf.compaction_seq)
-        return Selection(first=compaction.target_seq or leaf.compaction_seq + 1, compaction=compaction)
+        """Return what a context at a leaf shows of its path: by default what the newest compaction keeps, and the rest.
+
+        That is what the compaction lists, or all from the first entry that it keeps.
+        """
+        selected = run_kept(snapshot, leaf)
+        said = view_of(selected.compaction).compaction if selected.compaction else None
+        if said is None or said.kept is None:
+            return selected
+        places = filter(None, (snapshot.locate(leaf.session, name) for name in said.kept))
+        return msgspec.structs.replace(
+            selected,
+            first=min(places, default=leaf.compaction_seq + 1),
+            kept=frozenset(said.kept),
+            keeps_before=said.keeps_before,
+        )
 
     def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:  # noqa: ARG002  others ask it
         """Return the parts as the harness sends them: groups joined, parallel results together, some left out."""

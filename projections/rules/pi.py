@@ -13,9 +13,10 @@ from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.event import Event, Flag
 from eventstore.javascript import stringify, tolerant_json
+from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
 from eventstore.records import FORMAT, Shown
-from projections.rules.base import Rules
+from projections.rules.base import Rules, Selection, run_kept
 
 
 class _Fields(msgspec.Struct, frozen=True):
@@ -126,6 +127,10 @@ class PiRules(Rules):
     name = "pi"
     format = "pi/3"
     kinds = frozenset({"message", "branch_summary", "custom_message"})
+
+    def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
+        """Return what a context shows of its path; pi's compactions list nothing."""
+        return run_kept(snapshot, leaf)
 
     def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
         return (show_compaction(record, compaction.time),)

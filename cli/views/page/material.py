@@ -91,22 +91,22 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
 def exchange(replacement: Replacement, *, dropped: Iterable[str], tokens: Counter) -> Exchange:
     """The exchange that a replacement made; `dropped` are the ids of messages that no summary covers."""
-    shown_after = {part.seq for part in replacement.after.parts}
-    kept = {part.seq for part in replacement.kept}
-    rewritten = {part.seq for part in replacement.removed} & shown_after
+    shown_after = {part.key for part in replacement.after.parts}
+    kept = {part.key for part in replacement.kept}
+    rewritten = {part.key for part in replacement.removed} & shown_after
     gone = frozenset(dropped)
 
     def before(part: Part) -> Change:
-        if part.seq in kept:
+        if part.key in kept:
             return Change.KEPT
-        if part.seq in rewritten:
+        if part.key in rewritten:
             return Change.REWRITTEN
         return Change.GONE if part.id in gone else Change.SUMMARIZED
 
     def after(part: Part) -> Change:
-        if part.seq in kept:
+        if part.key in kept:
             return Change.KEPT
-        return Change.REWRITTEN if part.seq in rewritten else Change.NEW
+        return Change.REWRITTEN if part.key in rewritten else Change.NEW
 
     return Exchange(
         before=tuple(
@@ -201,7 +201,12 @@ def read_material(
             tree=tree(snapshot, session, as_of=as_of),
             events=events,
             path=frozenset(entry.seq for entry in path(snapshot, at)),
-            fates={part.seq: part.fate for part in context_at(snapshot, at).parts},
+            fates={
+                seq: part.fate
+                for part in context_at(snapshot, at).parts
+                if part.session == session
+                for seq in (part.seq, *part.merged)
+            },
             views=views,
             tokens=_tokens(events, tokens),
             exchanges=dict(_exchanges(snapshot, at, audited, tokens)),

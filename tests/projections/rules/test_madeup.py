@@ -17,14 +17,15 @@ from eventstore.memory import MemoryLog
 from eventstore.paths import event
 from eventstore.records import Compaction, CustomMessage, Rewrite, Shown
 from eventstore.writing import SessionWriter
-from projections.audit.session import audit
+from projections.audit.coverage import covered
+from projections.audit.session import Counts, audit
 from projections.context.along import ContextsAlong
 from projections.context.build import build_context, context_at, context_json, harness_json
 from projections.context.cursor import path, stand
 from projections.context.overlay import overlaid
 from projections.context.parts import Context, Fate, view_of_part
 from projections.descriptions import first_request, summary_line
-from projections.diff import diff
+from projections.diff import Change, diff
 from projections.files import file_operations
 from projections.mentions import Kind
 from projections.mentions.message_facts import Holdings
@@ -276,6 +277,66 @@ class TestKeptLists:
             found = window(snapshot, stand(snapshot, "one"), counter("utf16/4"))
         assert ([item.id for item in found.items], found.previous_summary) == (["b", "e"], "much")
 
+    LISTED = (
+        *(say(name, after) for name, after in (("a", None), ("b", "a"), ("c", "b"), ("d", "c"), ("e", "d"))),
+        record("summary", "s", "e", text="much", kept=["b", "e"]),
+    )
+
+    def test_what_is_not_listed_is_summarized(self, log: MemoryLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, *self.LISTED)
+        (audited,) = audit(log, "one").compactions
+        assert audited.messages == Counts(summarized=3, kept=2, dropped=0)
+        changes = {each.event: each.change for each in diff(log, "one", "e", "s").changes}
+        assert changes == {
+            **dict.fromkeys("acd", Change.SUMMARIZED),
+            **dict.fromkeys("be", Change.KEPT),
+            "s": Change.NEW,
+        }
+
+    def test_the_next_one_summarizes_what_was_kept_and_what_followed(
+        self, log: MemoryLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, *self.LISTED, say("f", "s"), record("summary", "t", "f", text="all", kept=["e"]))
+        with log.snapshot() as snapshot:
+            entries = path(snapshot, stand(snapshot, "one"))
+        ids = {entry.seq: entry.id for entry in entries}
+        found = ["".join(ids[seq] for seq in sorted(each.summarized)) for each in covered(entries)]
+        assert found == ["acd", "bf"]
+
+    def test_files_of_what_is_kept_are_not_the_summarys(self, log: MemoryLog, tmp_path: Path) -> None:
+        looks = (
+            {"who": "model", "text": "", "calls": [{"id": at, "tool": "look", "with": {"at": at}}]}
+            for at in ("x", "y", "z")
+        )
+        first, second, third = (
+            record("say", name, after, message=message)
+            for (name, after), message in zip((("a", None), ("b", "a"), ("c", "b")), looks, strict=True)
+        )
+        bring(log, tmp_path, first, second, third, record("summary", "s", "c", text="much", kept=["b"]))
+        (audited,) = audit(log, "one").compactions
+        assert audited.files.recomputed.read_files == ["x", "z"]
+
+    @pytest.mark.parametrize("before", [True, False])
+    def test_the_summary_counts_wherever_it_stands(
+        self, log: MemoryLog, tmp_path: Path, *, before: bool
+    ) -> None:
+        long = {"who": "model", "text": "long " * 80}
+        kept = record("say", "a", None, message=long), say("b", "a")
+        compaction = record("summary", "s", "b", text="much", kept=["a", "b"], before=before)
+        bring(log, tmp_path, *kept, compaction)
+        (audited,) = audit(log, "one").compactions
+        assert audited.messages == Counts(summarized=0, kept=2, dropped=0)
+        assert audited.first_kept == "a"
+        assert audited.summary_tokens == len("much") // 4
+
+    def test_a_compaction_that_shows_nothing_is_audited(
+        self, log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(madeup_rules.MadeUpRules, "summary", lambda *_: ())
+        bring(log, tmp_path, record("summary", "s", None, text="much", kept=[]))
+        (audited,) = audit(log, "one").compactions
+        assert (audited.messages, audited.summary_tokens) == (Counts(summarized=0, kept=0, dropped=0), 0)
+
 
 class TestRefoldsOwnRecords:
     """refold's records have another shape than the session's own, in one context."""
@@ -393,6 +454,36 @@ class TestPrefixes:
         whole = sum(part.utf16 for part in build_context(log, "two", leaf="y").parts)
         kept = sum(part.utf16 for part in build_context(log, "two", leaf="y").parts[3:])
         assert (size.before, size.kept, size.removed) == (whole, kept, whole - kept)
+
+    def test_what_it_hides_of_it_is_summarized(self, log: MemoryLog, tmp_path: Path) -> None:
+        compaction = record("summary", "s", "y", "two", text="all", kept=["y"])
+        bring(log, tmp_path, *self.BORN, compaction)
+        (audited,) = audit(log, "two").compactions
+        assert audited.messages == Counts(summarized=3, kept=1, dropped=0)
+        changes = {each.event: each.change for each in diff(log, "two", "y", "s").changes}
+        assert changes == {
+            **dict.fromkeys("abx", Change.SUMMARIZED),
+            "y": Change.KEPT,
+            "s": Change.NEW,
+        }
+
+    def test_no_call_of_the_other_session_measured_it(self, log: MemoryLog, tmp_path: Path) -> None:
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            say("b", "a"),
+            say("c", "b"),
+            record("born", "z", None, "two", of="one", at="c"),
+            say("x", None, "model", session="two", tokens=70),
+            say("y", None, session="two"),
+            record("summary", "s", "y", "two", text="all", kept=[]),
+        )
+        with log.snapshot() as snapshot:
+            number = snapshot.locate("two", "x")
+            assert number <= 3, "an event of the other session has its number"
+        (audited,) = audit(log, "two").compactions
+        assert (audited.before.measured, audited.before.measured_at) == (None, None)
 
     def test_prefixes_that_lead_in_a_circle_are_damage(self, log: MemoryLog, tmp_path: Path) -> None:
         bring(log, tmp_path, *self.BORN, record("born", "zz", None, "one", of="two", at="x"))

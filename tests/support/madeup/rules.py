@@ -34,18 +34,8 @@ class MadeUpRules(Rules):
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
         selected = super().select(snapshot, leaf)
-        if selected.compaction is None:
-            return msgspec.structs.replace(selected, prefix=_prefix(snapshot, leaf.session))
-        said = view_of(selected.compaction).compaction
-        if said is None or said.kept is None:
-            return selected
-        places = [snapshot.locate(leaf.session, name) for name in said.kept]
-        return msgspec.structs.replace(
-            selected,
-            first=min(places, default=selected.compaction.seq),
-            kept=frozenset(said.kept),
-            keeps_before=said.keeps_before,
-        )
+        prefix = None if selected.compaction else _prefix(snapshot, leaf.session)
+        return msgspec.structs.replace(selected, prefix=prefix)
 
     def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:
         def group(part: Part) -> str:
