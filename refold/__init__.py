@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 
@@ -284,10 +284,11 @@ class Session:
 
         return go(self._writer, to)
 
-    def export(self, format: Literal["pi", "original"] = "pi") -> bytes:
+    def export(self, format: str = "pi") -> bytes:
         """Return the session as a file of pi, or the very bytes of the file that it was imported from.
 
-        Raises NotFoundError where the original is asked of a session that was not imported.
+        `format` names a harness whose files refold writes, or is "original". Raises BadInputError for another, and
+        NotFoundError where the original is asked of a session that was not imported.
         """
         if format == "original":
             return b"".join(export_original(self._log, self.id))

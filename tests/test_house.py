@@ -23,8 +23,6 @@ MAY_NAME = {
     "eventstore/records.py": "the shape of refold's own messages",
     "eventstore/writing.py": "the shape of refold's own messages",
     "refold/__init__.py": "the policy that is followed where none is named, and the file that any session can become",
-    "cli/commands/bench.py": "the file that any session can become",
-    "cli/commands/context.py": "pi's context as pi gives it to itself is a form of its own",
     "cli/commands/compact.py": "the policy that is followed where none is named",
     "cli/commands/maintain.py": "the policy that is followed where none is named",
     "cli/commands/policies.py": "the policy that a new one begins as",

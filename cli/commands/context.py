@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
-from cli.options import as_of_option, counter_option, leaf_option, utf8
+from cli.options import LazyChoice, as_of_option, counter_option, leaf_option, utf8
 from cli.output import (
     counted,
     cut_line,
@@ -128,6 +128,12 @@ def _counts(repairs: Sequence[Repair]) -> Iterator[str]:
         yield f"{first.event}: {first.action} ({rule}){more}"
 
 
+def _formats() -> list[str]:
+    from projections.rules import harness_names
+
+    return ["text", *harness_names(), "transcript", "anthropic"]
+
+
 @click.command("context", epilog="Example:  refold context @last --as-of 10 --format transcript")
 @click.argument("session")
 @leaf_option
@@ -135,7 +141,7 @@ def _counts(repairs: Sequence[Repair]) -> Iterator[str]:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "pi", "transcript", "anthropic"]),
+    type=LazyChoice("format", _formats),
     default="text",
     show_default=True,
     help="For people; as pi builds it (JSON); as a summarizer is given it; as the body of a Messages API request.",
@@ -224,10 +230,11 @@ def command(
             ctx.exit(1 if asked.violations else 0)
         elif as_json:
             echo_json(context_json(context, counter_named(counter, log=log)))
-        elif form == "pi":
-            echo_json_bytes(harness_json(context))
         elif form == "transcript":
             echo_transcript(transcript(context))
+        elif form != "text":
+            _refuse_another_harness(ctx, form, context)
+            echo_json_bytes(harness_json(context))
         else:
             out = console()
             with paged(out):
@@ -240,6 +247,15 @@ def _refuse_options_of_requests(ctx: click.Context, form: str) -> None:
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} goes with --format anthropic, not with {form}", ctx)
+
+
+def _refuse_another_harness(ctx: click.Context, form: str, context: Context) -> None:
+    """Raise UsageError if a harness is asked for that would not send this context."""
+    if form != context.rules:
+        raise click.UsageError(
+            f"--format {form} is not the harness of {unbroken(context.session)}: use --format {context.rules}",
+            ctx,
+        )
 
 
 def context_json(context: Context, tokens: Counter) -> dict[str, object]:

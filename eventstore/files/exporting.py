@@ -48,25 +48,13 @@ def _no_file(session: str, *, is_imported: bool) -> NotFoundError:
 
 def export_session(log: EventLog, session: str, form: str) -> Iterator[bytes]:
     """Yield a session as a file of a harness: what has grown in the store goes with it. Raises BadInputError."""
-    pieces = _exports(form).pieces
+    exports = export_formats()
+    if form not in exports:
+        raise BadInputError(f"format {form!r}", "is not known", f"use one of {', '.join(sorted(exports))}")
     with log.snapshot() as snapshot:
-        yield from pieces(snapshot, session)
-
-
-def export_losses(log: EventLog, session: str, form: str) -> list[str]:
-    """Return what such a file would not say of the session, a sentence for each. Raises BadInputError."""
-    losses = _exports(form).losses
-    with log.snapshot() as snapshot:
-        return losses(snapshot, session)
+        yield from exports[form](snapshot, session)
 
 
 def export_formats() -> dict[str, Export]:
     """Return how sessions are written as files of each harness, by the names of these formats."""
     return {name: export for each in harnesses() for name, export in each.exports.items()}
-
-
-def _exports(form: str) -> Export:
-    exports = export_formats()
-    if form not in exports:
-        raise BadInputError(f"format {form!r}", "is not known", f"use one of {', '.join(sorted(exports))}")
-    return exports[form]

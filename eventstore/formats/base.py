@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -198,14 +198,8 @@ class Certainty(IntEnum):
     SURE = 2
 
 
-class Export(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of file that sessions of any harness can be written as.
-
-    `losses` are what it would not say of a session, a sentence for each; `pieces` is the file.
-    """
-
-    losses: Callable[[Snapshot, str], list[str]]
-    pieces: Callable[[Snapshot, str], Iterator[bytes]]
+Export: TypeAlias = Callable[[Snapshot, str], Iterator[bytes]]
+"""Yields a session of any harness as a file of one harness."""
 
 
 class Format(Protocol):

@@ -28,8 +28,12 @@ def rules_named(name: str) -> Rules:
     for rules in HARNESS_RULES.values():
         if rules.name == name:
             return rules
-    names = sorted({rules.name for rules in HARNESS_RULES.values()})
-    raise NotFoundError("harness rules", name, f"there are: {', '.join(names)}")
+    raise NotFoundError("harness rules", name, f"there are: {', '.join(harness_names())}")
+
+
+def harness_names() -> list[str]:
+    """Return the names of the harnesses that have rules, in alphabetical order."""
+    return sorted({rules.name for rules in HARNESS_RULES.values()})
 
 
 @cache

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Audits of many sessions, and the bounds that they are checked against."""
 
 from __future__ import annotations
 

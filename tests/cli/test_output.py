@@ -1,4 +1,4 @@
-"""TODO."""
+"""Output: JSON, text that is safe for terminals, tables, colours, pagers, ASCII."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Sessions, generations and events found by name, prefix, title or file."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 
 from eventstore import EventLog, open_store
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError
-from eventstore.files.exporting import export_losses, export_original, export_session
+from eventstore.files.exporting import export_original, export_session
 from eventstore.files.importing import import_file
 from eventstore.formats.refold.events import compose
 from eventstore.frame import decode, encode
@@ -292,18 +292,7 @@ def test_what_is_no_fork_names_no_parent(log: EventLog) -> None:
     assert "parentSession" not in json.loads(next(export_session(log, "s", "pi")))
 
 
-class TestLosses:
-    def test_what_an_export_leaves_out_or_makes_custom_is_told_before(self, native: EventLog) -> None:
-        told = " ".join(export_losses(native, "s", "pi"))
-        assert all(repr(kind) in told for kind in ("decision", "rewrite", "leaf_moved", "undone"))
-        assert not any(repr(kind) in told for kind in ("message", "compaction", "label"))
-
-    def test_a_session_of_pi_loses_the_events_beside_it(self, log: EventLog, tmp_path: Path) -> None:
-        bring(log, tmp_path, header() + A)
-        (told,) = export_losses(log, SESSION, "pi")
-        assert "'import'" in told
-
-    def test_an_unknown_format_is_refused(self, native: EventLog) -> None:
-        with pytest.raises(BadInputError) as refused:
-            list(export_session(native, "s", "nobody's"))
-        assert "pi" in refused.value.remedy
+def test_an_unknown_format_is_refused(native: EventLog) -> None:
+    with pytest.raises(BadInputError) as refused:
+        list(export_session(native, "s", "nobody's"))
+    assert "pi" in refused.value.remedy

@@ -129,6 +129,8 @@ def test_a_session_file_is_imported_and_comes_back_as_it_was(store: refold.Store
     talk(written := store.new(), "hello")
     with pytest.raises(refold.NotFoundError):
         written.export("original")
+    with pytest.raises(refold.BadInputError):
+        written.export("nobody's")
 
 
 def test_a_context_is_that_of_a_time_and_of_a_leaf(store: refold.Store) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from eventstore.event import Event, Facts, NewEvent
 from eventstore.formats.base import Certainty, Export, Format, View
 from eventstore.formats.pi.entry import entry_of, facts_of
-from eventstore.formats.pi.export import export_file, is_exported, losses
+from eventstore.formats.pi.export import export_file, is_exported
 from eventstore.formats.pi.message import payloads, view_of_wire, wire_of
 from eventstore.formats.pi.session_file import PiFile
 from eventstore.formats.pi.tools import TOOLS
@@ -40,7 +40,7 @@ class PiFormat(Format):
             growth=Growth.APPENDED,
         ),
     )
-    exports: Mapping[str, Export] = {"pi": Export(losses=losses, pieces=export_file)}
+    exports: Mapping[str, Export] = {"pi": export_file}
 
     def view(self, version: str, kind: str, record: bytes) -> View:  # noqa: ARG002  all versions say it alike
         return view(kind, record)

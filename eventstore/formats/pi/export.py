@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -33,21 +32,6 @@ def export_file(snapshot: Snapshot, session: str) -> Iterator[bytes]:
         event = decode(frame, session)
         if event.is_entry:
             yield pi_line(snapshot, event) + b"\n"
-
-
-def losses(snapshot: Snapshot, session: str) -> list[str]:
-    """Return what such a file does not say of a session, a sentence for each."""
-    left, custom = Counter[str](), Counter[str]()
-    for frame in snapshot.frames(session):
-        event = decode(frame, session)
-        if not event.is_entry:
-            left[event.kind] += 1
-        elif event.format not in _OURS and (event.format != FORMAT or event.kind not in KINDS):
-            custom[event.kind] += 1
-    return [
-        *(f"{count:,} of kind {kind!r} left out: no entries" for kind, count in sorted(left.items())),
-        *(f"{count:,} of kind {kind!r} turned into custom entries" for kind, count in sorted(custom.items())),
-    ]
 
 
 def is_exported(snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:

@@ -16,6 +16,8 @@ from projections.requests.anthropic.renderer import render
 from tests.cli.running import Refold
 from tests.cli.tale import ENTRIES, SESSION, tale
 from tests.support import reference_pi
+from tests.support.madeup import format as madeup_format
+from tests.support.madeup import rules as madeup_rules
 from tests.support.pi_files import line
 from tests.support.talk import assistant, call, user
 
@@ -57,6 +59,35 @@ def test_the_pi_format_holds_messages_thinking_level_and_model(told: Refold) -> 
     assert list(given) == ["messages", "thinkingLevel", "model"]
     assert given["thinkingLevel"] == "off"
     assert given["model"] == {"provider": "p", "modelId": "m"}
+
+
+class TestAnotherHarness:
+    @pytest.fixture
+    def madeup(self, refold: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
+        madeup_format.register(monkeypatch)
+        madeup_rules.register(monkeypatch)
+        said = {
+            "kind": "say",
+            "in": "one",
+            "id": "a",
+            "after": None,
+            "message": {"who": "person", "text": "x"},
+        }
+        (tmp_path / "file").write_bytes(madeup_format.HEADER + json.dumps(said).encode())
+        refold("import", "file")
+        return refold
+
+    def test_its_own_format_is_its_context(self, madeup: Refold) -> None:
+        (message,) = madeup("context", "one", "--format", "madeup").json["messages"]
+        assert message["text"] == "hello"
+
+    def test_the_format_of_another_is_refused_with_its_own(self, madeup: Refold) -> None:
+        refused = madeup("context", "one", "--format", "pi", code=2)
+        assert (refused.out, "--format madeup" in refused.errors) == ("", True)
+
+    def test_a_session_of_pi_is_refused_to_it(self, madeup: Refold) -> None:
+        madeup("append", "s", stdin=line({"type": "custom_message", "customType": "x", "content": "hi"}))
+        assert "--format pi" in madeup("context", "s", "--format", "madeup", code=2).errors
 
 
 def test_the_context_at_the_root_is_empty(told: Refold) -> None:

@@ -1,4 +1,4 @@
-"""TODO."""
+"""One event, as JSON, for people and raw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The size of the context after every entry of a path."""
 
 from __future__ import annotations
 

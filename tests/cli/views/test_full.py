@@ -1,4 +1,4 @@
-"""TODO."""
+"""An audit in full: every replacement with every metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Replacements in order, with their names and warnings."""
 
 from __future__ import annotations
 

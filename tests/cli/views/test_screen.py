@@ -1,4 +1,4 @@
-"""TODO."""
+"""Short views of audits on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The session tree, folded and in full."""
 
 from __future__ import annotations
 

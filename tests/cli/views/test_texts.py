@@ -1,4 +1,4 @@
-"""TODO."""
+"""Texts cut to lines and lengths; amounts, shares and times for people."""
 
 from __future__ import annotations
 

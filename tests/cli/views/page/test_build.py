@@ -1,4 +1,4 @@
-"""TODO."""
+"""The findings, figures and sections of the page."""
 
 from __future__ import annotations
 

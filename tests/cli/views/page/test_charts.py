@@ -1,4 +1,4 @@
-"""TODO."""
+"""The paths, ticks and marks of the charts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The HTML of the page: safe, self-contained, the same for the same session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The lines of the tree and of the list of events."""
 
 from __future__ import annotations
 
