@@ -79,7 +79,7 @@ class TestAnotherHarness:
 
     def test_its_own_format_is_its_context(self, madeup: Refold) -> None:
         (message,) = madeup("context", "one", "--format", "madeup").json["messages"]
-        assert message["text"] == "hello"
+        assert message["text"] == "x"
 
     def test_the_format_of_another_is_refused_with_its_own(self, madeup: Refold) -> None:
         refused = madeup("context", "one", "--format", "pi", code=2)
