@@ -41,36 +41,30 @@ def paid(message: Message) -> Usage | None:
 def assistant_messages(snapshot: Snapshot, at: Standpoint) -> Iterator[tuple[Event, Message]]:
     """Iterate over the assistant's messages of every branch, in order of the log, each call once.
 
-    Of the records of one group the last that says a usage has that of all of them; a usage that came in a later
-    record is the message's own.
+    Of the records of one group, whatever stands between them, the last that says a usage has that of all of them; a
+    usage that came in a later record is the message's own. Without groups, memory follows the largest record.
     """
     late = LateUsages(snapshot, at.session, last=at.as_of)
-    group, open_group = "", list[tuple[Event, Message]]()
-    closed: set[str] = set()
+    held: list[tuple[Event, Message, str]] = []
+    paying: dict[str, int] = {}
     for each in events(snapshot, at.session, last=at.as_of):
         if each.role != "assistant":
             continue
         entry = each.decode()
         said = view_of(entry)
-        if said.group != group:
-            yield from _counted_once(open_group)
-            closed.add(group)
-            group, open_group = said.group, []
-        if group and group in closed:
-            continue
-        answers = (message for message in said.messages if message.role == "assistant")
-        open_group += ((entry, late.added(entry.id, answer)) for answer in answers)
-        if not group:
-            yield from open_group
-            open_group = []
-    yield from _counted_once(open_group)
-
-
-def _counted_once(group: list[tuple[Event, Message]]) -> Iterator[tuple[Event, Message]]:
-    """Iterate over the messages of one group, only the last usage left."""
-    paying = max((place for place, (_, message) in enumerate(group) if message.usage), default=0)
-    for place, (entry, message) in enumerate(group):
-        yield entry, message if place == paying else msgspec.structs.replace(message, usage=None)
+        for answer in said.messages:
+            if answer.role != "assistant":
+                continue
+            message = late.added(entry.id, answer)
+            if not said.group and not held:
+                yield entry, message
+                continue
+            if said.group and message.usage:
+                paying[said.group] = len(held)
+            held.append((entry, message, said.group))
+    for place, (entry, message, group) in enumerate(held):
+        is_counted = paying.get(group, place) == place
+        yield entry, message if is_counted else msgspec.structs.replace(message, usage=None)
 
 
 class LateUsages:

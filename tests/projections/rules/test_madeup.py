@@ -136,6 +136,23 @@ class TestGroups:
             size = context_size(snapshot, stand(snapshot, "one", leaf="d"), counter("utf16/4"))
         assert (size.measured, size.measured_at) == (70, "b")
 
+    def test_a_group_that_goes_on_behind_another_is_counted_by_its_last_usage(
+        self, log: MemoryLog, tmp_path: Path
+    ) -> None:
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            say("b", "a", "model", tokens=1, group="g"),
+            say("c", "b", "model", tokens=7, group="h"),
+            say("d", "c", "model", tokens=100, group="g"),
+            say("e", "d", "model", group="g"),
+        )
+        with log.snapshot() as snapshot:
+            found = list(assistant_messages(snapshot, stand(snapshot, "one")))
+        usages = [(each.id, message.usage.total if message.usage else None) for each, message in found]
+        assert usages == [("b", None), ("c", 7), ("d", 100), ("e", None)]
+
 
 class TestSeveralMessages:
     @pytest.fixture(params=[True, False], ids=["arranged", "spliced"])
