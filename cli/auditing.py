@@ -21,6 +21,7 @@ from eventstore.errors import CorruptionError, RefoldError
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import Snapshot
 from eventstore.verify import check_event
+from projections.audit.losses import RECALL_KINDS
 from projections.audit.prices import Prices
 from projections.audit.session import Audit, audit
 from projections.context.cursor import Leaf
@@ -30,18 +31,7 @@ if TYPE_CHECKING:
     from projections.audit.metrics import Metrics
 
 _OF_RECALL: Final = "recall."
-KINDS: Final = (
-    "paths-read",
-    "paths-modified",
-    "symbols",
-    "identifiers",
-    "errors",
-    "urls",
-    "quantities",
-    "commands",
-)
-"""The kinds of things that recall is measured of."""
-METRICS: Final = ("future-use", "recall", "instructions", *(_OF_RECALL + kind for kind in KINDS))
+METRICS: Final = ("future-use", "recall", "instructions", *(_OF_RECALL + kind for kind in RECALL_KINDS))
 """The shares that can have a bound."""
 
 

@@ -43,6 +43,10 @@ _NAMED: Final = {
     "quantities": Kind.QUANTITY,
     "commands": Kind.COMMAND,
 }
+_READ: Final = "paths-read"
+_MODIFIED: Final = "paths-modified"
+RECALL_KINDS: Final = (_READ, _MODIFIED, *_NAMED)
+"""The kinds of things that recall is measured of, in their order."""
 
 
 def recall(replacement: Replacement, holdings: Holdings) -> Recall:
@@ -68,8 +72,8 @@ def _things(removed: Sequence[Holding], paths: Paths) -> Iterator[tuple[str, Kin
     """The distinct things of each kind that messages hold, in order of appearance."""
     modified = _distinct(paths.whole(path) for each in removed for path in each.modified)
     read = _distinct(paths.whole(path) for each in removed for path in each.read)
-    yield "paths-read", Kind.PATH, [path for path in read if path not in set(modified)]
-    yield "paths-modified", Kind.PATH, modified
+    yield _READ, Kind.PATH, [path for path in read if path not in set(modified)]
+    yield _MODIFIED, Kind.PATH, modified
     for name, kind in _NAMED.items():
         yield name, kind, _distinct(value for each in removed for value in each.named.get(kind, ()))
 

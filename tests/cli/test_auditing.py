@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from cli.auditing import (
-    KINDS,
     METRICS,
     Audited,
     Bound,
@@ -28,6 +27,7 @@ from cli.views.model import audit_view
 from eventstore import open_store
 from eventstore.errors import CorruptionError, NotFoundError
 from projections import audit as audit_session
+from projections.audit.losses import RECALL_KINDS
 from projections.audit.losses import recall as recall_of
 from projections.audit.prices import Price
 from projections.context.cursor import stand
@@ -107,7 +107,7 @@ def test_the_kinds_are_those_that_recall_is_measured_of(tmp_path: Path) -> None:
         with log.snapshot() as snapshot:
             at = stand(snapshot, "s")
             measured = recall_of(replacement_of(story["e1"], snapshot, at), Holdings())
-    assert tuple(kind.kind for kind in measured.kinds) == KINDS
+    assert tuple(kind.kind for kind in measured.kinds) == RECALL_KINDS
 
 
 def test_a_bound_is_a_metric_and_a_share() -> None:

@@ -7,21 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from cli.output import counted, thousands, when
-from cli.views.model import (
-    Fact,
-    Figure,
-    Finding,
-    Page,
-    Replaced,
-    ReplacementView,
-    Row,
-    Section,
-    Segment,
-)
+from cli.views.model import Replaced, ReplacementView
 from cli.views.page.charts import context_chart, cost_chart, places
 from cli.views.page.html import summary_html
 from cli.views.page.lines import Lines, event_groups, lines_of, tree_lines
 from cli.views.page.material import Call, Exchange, Material, Shown, outcomes, spent
+from cli.views.page.parts import Fact, Figure, Finding, Page, Row, Section, Segment
 from cli.views.texts import dollars, line_of, percent
 from eventstore.javascript import epoch_ms
 from projections.audit.measure import Size

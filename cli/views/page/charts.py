@@ -9,9 +9,9 @@ from typing import Final, Literal
 import msgspec
 
 from cli.output import counted, thousands
-from cli.views.model import Chart, Mark, Section, Tick
 from cli.views.page.lines import Lines
 from cli.views.page.material import Material, spent, spent_at
+from cli.views.page.parts import Chart, Mark, Section, Tick
 from cli.views.texts import dollars, line_of
 
 WIDTH: Final = 1040

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup, escape
 
 from cli.output import counted, printable, thousands
-from cli.views.model import Page
+from cli.views.page.parts import Page
 from cli.views.texts import dollars, line_of, part_of, percent
 
 if TYPE_CHECKING:

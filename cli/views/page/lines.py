@@ -9,12 +9,8 @@ from typing import Final
 import msgspec
 
 from cli.output import when
-from cli.views.model import (
-    EventGroup,
-    EventView,
-    TreeLine,
-)
 from cli.views.page.material import Material, Outcome
+from cli.views.page.parts import EventGroup, EventView, TreeLine
 from cli.views.session_tree import Turn, drawn
 from cli.views.texts import LONGEST_TEXT, SIGNS, cut, dollars, line_of
 from eventstore.errors import shell_command

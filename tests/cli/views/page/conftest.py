@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cli.demo.player import play
-from cli.views.model import Page
 from cli.views.page.build import build_page
 from cli.views.page.material import Material
+from cli.views.page.parts import Page
 from eventstore import EventLog
 from eventstore.memory import MemoryLog
 from tests.cli.views.page.reading import material_of

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from cli.views.model import Fact, Finding, Page, Replaced, Row, Section, Segment, audit_view
+from cli.views.model import Replaced, audit_view
 from cli.views.page.build import build_page, figures, findings, models, sections_of
 from cli.views.page.material import Material
+from cli.views.page.parts import Fact, Finding, Page, Row, Section, Segment
 from compaction import record_branch_summary, record_compaction, record_rewrite
 from eventstore import EventLog
 from eventstore.records import SessionInfo, Shown

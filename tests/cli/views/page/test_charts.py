@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.views.model import Chart, audit_view
+from cli.views.model import audit_view
 from cli.views.page.build import sections_of
 from cli.views.page.charts import LEFT, RIGHT, Place, Point, chart, context_chart, cost_chart, places
 from cli.views.page.material import Material
+from cli.views.page.parts import Chart
 from compaction import move_to, record_compaction
 from eventstore.records import ModelChange
 from projections.context.cursor import ROOT

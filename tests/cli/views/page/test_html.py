@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.views.model import Page
 from cli.views.page.build import build_page
 from cli.views.page.html import DEEPEST, LONGEST, MARKER, page_bytes, page_html, summary_html
+from cli.views.page.parts import Page
 from eventstore import EventLog
 from tests.cli.views.page.reading import material_of
 from tests.pages.hostile import EVERYTHING, PAYLOADS, hostile

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from cli.views.model import EventView, TreeLine
 from cli.views.page.lines import GROUP, Line, event_groups, lines_of, tree_lines
 from cli.views.page.material import outcomes
+from cli.views.page.parts import EventView, TreeLine
 from cli.views.texts import LONGEST_TEXT
 from compaction import move_to, record_compaction
 from eventstore import EventLog

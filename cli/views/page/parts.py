@@ -1,0 +1,184 @@
+"""The parts of the page as plain values: figures, sections, charts, lines of the tree, events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cli.views.model import ReplacementView, View
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+class Figure(View, frozen=True):
+    """A number at the head of the page: what it is, the number, what to know of it."""
+
+    name: str
+    value: str
+    note: str
+
+
+class Fact(View, frozen=True):
+    """A name and a value, or the number of the event that the value is; 0 for none."""
+
+    name: str
+    value: str = ""
+    seq: int = 0
+
+
+class Row(View, frozen=True):
+    """A message in the context before or after a replacement; `fate` is one of `projections.diff.Change`.
+
+    `losses` counts the things that it named first, that were needed later and lost.
+    """
+
+    seq: int
+    name: str
+    text: str
+    tokens: int
+    fate: str
+    losses: int
+
+
+class Segment(View, frozen=True):
+    """A part of a bar that stands for a whole context: `start` and `width` in percent of the larger one."""
+
+    name: str
+    tokens: int
+    start: float
+    width: float
+
+
+class Finding(View, frozen=True):
+    """A remark on a replacement in a few words; `is_bad` where something was lost by it."""
+
+    text: str
+    is_bad: bool
+
+
+class Section(View, frozen=True):
+    """A replacement as a section of the page.
+
+    `before` and `after` are the messages of both contexts, the bars what these are made of. `summary` is HTML, None
+    where the event has none.
+    """
+
+    replacement: ReplacementView
+    time: str
+    is_open: bool
+    findings: list[Finding]
+    facts: list[Fact]
+    bar_before: list[Segment]
+    bar_after: list[Segment]
+    before: list[Row]
+    after: list[Row]
+    summary: Markup | None
+
+
+class Tick(View, frozen=True):
+    """A labelled place on an axis."""
+
+    at: float
+    label: str
+
+
+class Mark(View, frozen=True):
+    """A place of a chart that leads to an event or its section; `kind` is how it looks."""
+
+    kind: str
+    sign: str
+    title: str
+    target: str
+    x: float
+    y: float
+
+
+class Chart(View, frozen=True):
+    """A chart over the entries of the path, in units of its view box.
+
+    `area`, `line` and `second` (a second series, "" for none) are SVG paths. `points` are `seq:value` of every
+    entry, for reading values off.
+    """
+
+    width: int
+    height: int
+    left: float
+    right: float
+    top: float
+    bottom: float
+    area: str
+    line: str
+    second: str
+    rows: list[Tick]
+    columns: list[Tick]
+    marks: list[Mark]
+    points: str
+    label: str
+
+
+class TreeLine(View, frozen=True):
+    """A line of the tree: an entry, or a run of `hidden` entries from `seq` on in which nothing turns."""
+
+    level: int
+    seq: int
+    sign: str
+    name: str
+    text: str
+    label: str
+    is_leaf: bool
+    is_aside: bool
+    target: str
+    hidden: int
+
+
+class EventView(View, frozen=True):
+    """An event: `fate` is what became of it in the context at the leaf, `taken_by` the event that took it out of there.
+
+    `left_out` counts the characters of `text` that are not on the page; `show` is the command that prints all.
+    `target` is the event's own section on the page, "" for none.
+    """
+
+    seq: int
+    name: str
+    line: str
+    tokens: int | None
+    time: str
+    clock: str
+    fate: str
+    taken_by: int | None
+    taken_sign: str
+    label: str
+    parent_seq: int
+    facts: list[str]
+    text: str
+    left_out: int
+    show: str
+    target: str
+
+
+class EventGroup(View, frozen=True):
+    """Events that stand together in the list, so that a browser lays them out only when they are near."""
+
+    first: int
+    last: int
+    day: str
+    events: list[EventView]
+
+
+class Page(View, frozen=True):
+    """The whole page."""
+
+    title: str
+    session: str
+    models: list[str]
+    dates: str
+    note: str
+    is_full: bool
+    figures: list[Figure]
+    replacements: list[Section]
+    worst: list[Section]
+    context: Chart | None
+    cost: Chart | None
+    tree: list[TreeLine]
+    groups: list[EventGroup]
+    events: int
