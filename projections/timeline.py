@@ -5,18 +5,15 @@ from __future__ import annotations
 import msgspec
 
 from eventstore.event import Event
-from eventstore.files.sources import observed_rewrites
 from eventstore.formats import view_of_event
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Snapshot
-from projections.context.build import context_at, parts_of
-from projections.context.cursor import Leaf, Standpoint, path, stand
-from projections.context.parts import Context, bears_message, is_continuation
+from projections.context.along import SizesAlong
+from projections.context.cursor import Leaf, path, stand
+from projections.context.parts import is_continuation
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
 from projections.usage import LateUsages, measured
-
-_FOLDED_ANEW = frozenset({"compaction", "rewrite", "undone"})
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -63,29 +60,14 @@ def timeline(
     with log.snapshot() as snapshot:
         at = stand(snapshot, session, leaf=leaf, as_of=as_of)
         entries = path(snapshot, at)
-        observed = observed_rewrites(snapshot, session, as_of=at.as_of)
-        parts = [
-            part
-            for event in entries
-            if bears_message(event)
-            for part in parts_of(event, changed=observed.get(event.seq, ()))
-        ]
-        # All at once: what a counter makes, it keeps in the log.
-        counts: dict[int, list[int]] = {}
-        for part, count in zip(parts, tokens.count(parts), strict=True):
-            counts.setdefault(part.seq, []).append(count)
+        along = SizesAlong(snapshot, at, entries, tokens)
         moments: list[Moment] = []
         late = LateUsages(snapshot, session, last=at.as_of)
-        size = messages = 0
         for event in entries:
-            before = size
-            if event.kind in _FOLDED_ANEW:
-                context = _context(snapshot, at, event)
-                size, messages = sum(tokens.count(context.parts)), len(context.parts)
-            elif event.seq in counts:
-                size += sum(counts[event.seq])
-                messages += len(counts[event.seq])
-            moments.append(_moment(event, size, size - before, messages, late))
+            before = along.sizes[-1]
+            along.add(event)
+            size = along.sizes[-1]
+            moments.append(_moment(event, size, size - before, len(along.parts), late))
         return Timeline(
             session=session,
             leaf=entries[-1].id if entries else None,
@@ -94,10 +76,6 @@ def timeline(
             estimate=is_estimate(tokens, settings_at(snapshot, session, at.leaf).model),
             moments=moments,
         )
-
-
-def _context(snapshot: Snapshot, at: Standpoint, event: Event) -> Context:
-    return context_at(snapshot, at.at(event.seq))
 
 
 def _moment(event: Event, tokens: int, delta: int, messages: int, late: LateUsages) -> Moment:

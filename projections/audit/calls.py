@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import accumulate, islice, pairwise, takewhile
+from itertools import islice, pairwise, takewhile
 from typing import NamedTuple
 
 import msgspec
 
 from eventstore.event import Event
-from eventstore.files.sources import observed_rewrites
 from eventstore.log import Snapshot
 from eventstore.views import Usage
-from projections.context.along import ContextsAlong
-from projections.context.build import context_at, part_of
+from projections.context.along import SizesAlong
+from projections.context.build import context_at
 from projections.context.cursor import Standpoint, path
-from projections.context.parts import Part, bears_message
+from projections.context.parts import Part
 from projections.replacement import Replacement
 from projections.tokens import Counter
 from projections.usage import assistant_messages, measured
 
-_FOLDED_ANEW = frozenset({"compaction", "rewrite", "undone"})
 _ENDS_EFFECT = frozenset({"compaction", "undone"})
 
 
@@ -134,32 +132,9 @@ class _Sent(NamedTuple):
 def _contexts(
     snapshot: Snapshot, at: Standpoint, tokens: Counter
 ) -> Iterator[tuple[Event, list[Part], list[int]]]:
-    """Each entry of the path with the context above it, and the tokens of its first n messages for each n.
-
-    Where the context only grows, it is the same list, grown: so all of them together cost what one costs.
-    """
+    """Each entry of the path with the context above it, and the tokens of its first n messages for each n."""
     entries = path(snapshot, at)
-    own = _own_parts(snapshot, at, entries, tokens)
-    along = ContextsAlong(snapshot, at, entries)
-    parts: list[Part] = []
-    sizes = [0]
+    above = SizesAlong(snapshot, at, entries, tokens)
     for event in entries:
-        yield event, parts, sizes
-        if event.kind in _FOLDED_ANEW:
-            parts = list(along.at(event.seq).parts)
-            sizes = list(accumulate(tokens.count(parts), initial=0))
-        elif event.seq in own:
-            part, size = own[event.seq]
-            parts.append(part)
-            sizes.append(sizes[-1] + size)
-
-
-def _own_parts(
-    snapshot: Snapshot, at: Standpoint, entries: Sequence[Event], tokens: Counter
-) -> dict[int, tuple[Part, int]]:
-    """Return what each entry shows where nothing but itself has a say in it, with its tokens."""
-    observed = observed_rewrites(snapshot, at.session, as_of=at.as_of)
-    shown = (part_of(entry, changed=observed.get(entry.seq, ())) for entry in entries if bears_message(entry))
-    parts = [part for part in shown if part is not None]
-    # All at once: what a counter makes, it keeps in the log.
-    return {part.seq: (part, size) for part, size in zip(parts, tokens.count(parts), strict=True)}
+        yield event, above.parts, above.sizes
+        above.add(event)

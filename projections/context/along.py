@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain
 
 from eventstore.event import Event
 from eventstore.files.sources import observed_rewrites
@@ -17,8 +17,11 @@ from projections.context.overlay import overlaid, resolved
 from projections.context.parts import Context, Part, bears_message
 from projections.rules import rules_at
 from projections.settings import settings_at
+from projections.tokens import Counter
 
 _FOLDED_ANEW = frozenset({"compaction", "undone"})
+_CHANGES = _FOLDED_ANEW | {"rewrite"}
+"""Kinds of entries after which a context is not the one above with their own messages added."""
 
 
 class ContextsAlong:
@@ -36,7 +39,7 @@ class ContextsAlong:
         self._observed = observed_rewrites(snapshot, at.session, as_of=at.as_of) if at.has_observed else {}
         self._seqs = frozenset(entry.seq for entry in entries)
         self._rules = rules_at(snapshot, event(snapshot, at.session, at.leaf) if at.leaf else None)
-        self._is_incremental = not self._rules.arranges and not self._has_prefix()
+        self.is_incremental = not self._rules.arranges and not self._has_prefix()
         self._places: dict[str, int] = {}
         self._not_yet: set[str] = set()
         self._parts: list[Part] = []
@@ -52,7 +55,7 @@ class ContextsAlong:
     def at(self, seq: int) -> Context:
         """The context at an entry of the session, by its number; 0 is the root."""
         if (
-            not self._is_incremental
+            not self.is_incremental
             or seq not in self._seqs
             or (self._next and seq < self._entries[self._next - 1].seq)
         ):
@@ -70,13 +73,17 @@ class ContextsAlong:
             settings=settings_at(self._snapshot, entry.session, entry.seq),
         )
 
+    def own_parts(self, entry: Event) -> list[Part]:
+        """Return what an entry shows where nothing but itself and its harness's changes of it have a say in it."""
+        return parts_of(entry, changed=self._observed.get(entry.seq, ()))
+
     def _add(self, entry: Event) -> None:
         if entry.kind in _FOLDED_ANEW:
             self._fold(entry)
         elif entry.kind == "rewrite":
             self._rewrite(entry)
         elif bears_message(entry):
-            parts = parts_of(entry, changed=self._observed.get(entry.seq, ()))
+            parts = self.own_parts(entry)
             if entry.id in self._not_yet:
                 self._fold(entry)
             elif parts:
@@ -110,3 +117,33 @@ class ContextsAlong:
                 self._fold(entry)
                 return
             self._parts[place] = after[0]
+
+
+class SizesAlong:
+    """The context at one entry of a path after the other, and its size.
+
+    `parts` is the context, `sizes` are the tokens of its first n messages for each n from 0 on. Where the context
+    only grows, they are the same lists, grown: so all of them together cost what one costs.
+    """
+
+    def __init__(self, snapshot: Snapshot, at: Standpoint, entries: Sequence[Event], tokens: Counter) -> None:
+        """Begin at the root; `entries` are those of the path to where one stands."""
+        self._along, self._tokens = ContextsAlong(snapshot, at, entries), tokens
+        self.parts: list[Part] = []
+        self.sizes = [0]
+        self._own: dict[int, list[tuple[Part, int]]] = {}
+        if self._along.is_incremental:
+            own = [part for entry in entries if bears_message(entry) for part in self._along.own_parts(entry)]
+            # All at once: what a counter makes, it keeps in the log.
+            for part, size in zip(own, tokens.count(own), strict=True):
+                self._own.setdefault(part.seq, []).append((part, size))
+
+    def add(self, entry: Event) -> None:
+        """Go on to the next entry of the path."""
+        if not self._along.is_incremental or entry.kind in _CHANGES:
+            self.parts = list(self._along.at(entry.seq).parts)
+            self.sizes = list(accumulate(self._tokens.count(self.parts), initial=0))
+            return
+        for part, size in self._own.get(entry.seq, ()):
+            self.parts.append(part)
+            self.sizes.append(self.sizes[-1] + size)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,10 @@ from eventstore.memory import MemoryLog
 from eventstore.paths import event
 from eventstore.records import Compaction, CustomMessage, Rewrite, Shown
 from eventstore.writing import SessionWriter
+from projections.audit.calls import requests, shared_messages
 from projections.audit.coverage import covered
 from projections.audit.session import Counts, audit
-from projections.context.along import ContextsAlong
+from projections.context.along import ContextsAlong, SizesAlong
 from projections.context.build import build_context, context_at, context_json, harness_json
 from projections.context.cursor import path, stand
 from projections.context.overlay import overlaid
@@ -353,6 +356,60 @@ class TestKeptLists:
         bring(log, tmp_path, record("summary", "s", None, text="much", kept=[]))
         (audited,) = audit(log, "one").compactions
         assert (audited.messages, audited.summary_tokens) == (Counts(summarized=0, kept=0, dropped=0), 0)
+
+
+class TestSizesAlong:
+    """The sizes along a path are those of the contexts there, whatever the rules make of them."""
+
+    def check(self, log: MemoryLog, session: str) -> None:
+        tokens = counter("utf16/4")
+        with log.snapshot() as snapshot:
+            at = stand(snapshot, session)
+            entries = path(snapshot, at)
+            contexts = [context_at(snapshot, at.at(entry.seq)).parts for entry in entries]
+            above = dict(zip((entry.id for entry in entries), [(), *contexts], strict=False))
+            calls = requests(snapshot, at, tokens)
+            along = SizesAlong(snapshot, at, entries, tokens)
+            for entry, parts in zip(entries, contexts, strict=True):
+                along.add(entry)
+                assert tuple(along.parts) == parts
+        moments = timeline(log, session, tokens=tokens).moments
+        assert [(each.tokens, each.messages) for each in moments] == [
+            (sum(tokens.count(parts)), len(parts)) for parts in contexts
+        ]
+        first = calls[0]
+        overhead = first.usage.prompt - sum(tokens.count(above[first.id]))
+        for before, call in pairwise(calls):
+            one, other = above[before.id], above[call.id]
+            share = Fraction(sum(tokens.count(other[: shared_messages(one, other)])), sum(tokens.count(one)))
+            fixed = min(overhead, before.usage.prompt)
+            assert call.readable == min(fixed + int((before.usage.prompt - fixed) * share), call.usage.prompt)
+
+    def test_with_records_of_several_messages_and_of_one_group(self, log: MemoryLog, tmp_path: Path) -> None:
+        bring(
+            log,
+            tmp_path,
+            exchange("a", None, "person", "tool", "person"),
+            say("b", "a", "model", tokens=100),
+            say("c", "b", group="g"),
+            say("d", "c", group="g"),
+            exchange("e", "d", "person", "tool"),
+            say("f", "e", "model", tokens=150),
+            record("summary", "s", "f", text="much", kept=["a", "e"], before=True),
+            say("h", "s", "model", tokens=90),
+        )
+        self.check(log, "one")
+
+    def test_with_a_beginning_in_another_session(self, log: MemoryLog, tmp_path: Path) -> None:
+        bring(
+            log,
+            tmp_path,
+            *TestPrefixes.BORN,
+            say("q", "y", "model", session="two", tokens=100),
+            say("r", "q", session="two"),
+            say("t", "r", "model", session="two", tokens=150),
+        )
+        self.check(log, "two")
 
 
 class TestRefoldsOwnRecords:
