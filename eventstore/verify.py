@@ -15,7 +15,7 @@ from eventstore.append import stand
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError, RefoldError, StoreError
 from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
 from eventstore.files.glue import segment_digests
-from eventstore.formats import facts_of_body
+from eventstore.formats import facts_of
 from eventstore.frame import VERSION, Buffer, decode, digest_of, header_of, is_intact, linked_digest_of
 from eventstore.log import EventLog, Head, Snapshot, advance
 from eventstore.records import Import, record_of
@@ -275,7 +275,7 @@ def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes)
         yield "the index of ids does not lead to it"
     if event.parent is not None and snapshot.locate(event.session, event.parent) != event.parent_seq:
         yield "its parent has another number"
-    facts = facts_of_body(event.format, event.kind, event.body)
+    facts = facts_of(event, snapshot)
     if not _says(event, facts):
         yield "its frame says otherwise of its body than the body"
     elif not _stands(snapshot, event, facts):

@@ -127,7 +127,7 @@ def _summarized(snapshot: Snapshot, at: Standpoint, before: Context, after: Cont
     """
     shown = {part.seq for part in after.parts if part.session == at.session}
     found: set[tuple[str, int]] = set()
-    compactions = list(covered(path(snapshot, at)))
+    compactions = list(covered(path(snapshot, at), snapshot))
     newest = max((each.compaction.seq for each in compactions if each.compaction.seq in shown), default=0)
     for each in compactions:
         if each.compaction.seq <= newest:

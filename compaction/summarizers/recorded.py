@@ -68,4 +68,4 @@ class _Answers:
 
 def _requests(snapshot: Snapshot, session: str, *, first: int) -> Iterator[RequestView]:
     for event in events_of_kinds(snapshot, session, _HOLDERS, first=first):
-        yield from view_of(event).requests
+        yield from view_of(event, snapshot).requests

@@ -13,6 +13,8 @@ from typing import Final, Protocol
 from eventstore.event import Facts
 from eventstore.formats import pi, refold
 from eventstore.formats.base import Format, Tools, View
+from eventstore.frame import body_of
+from eventstore.log import Snapshot
 from eventstore.records import Shown
 from eventstore.views import Message, Payload
 
@@ -55,6 +57,12 @@ class Recorded(Protocol):
     """An event, decoded or not, as far as its view needs it."""
 
     @property
+    def session(self) -> str: ...
+
+    @property
+    def parent_seq(self) -> int: ...
+
+    @property
     def format(self) -> str: ...
 
     @property
@@ -64,9 +72,19 @@ class Recorded(Protocol):
     def body(self) -> bytes: ...
 
 
-def view_of(event: Recorded) -> View:
-    """Return what the record of an event says, in refold's words."""
-    return format_of(event.format).view(event.format, event.kind, event.body)
+def view_of(event: Recorded, snapshot: Snapshot | None = None) -> View:
+    """Return what the record of an event says, in refold's words.
+
+    Some say all of it only together with their parent's, which is read from `snapshot`: compactions of some harnesses.
+    """
+    its = format_of(event.format)
+    if snapshot is None or event.kind not in its.kinds_of_two:
+        return its.view(event.format, event.kind, event.body)
+    return its.view(event.format, event.kind, event.body, _record_above(event, snapshot))
+
+
+def _record_above(event: Recorded, snapshot: Snapshot) -> bytes | None:
+    return bytes(body_of(snapshot.frame(event.session, event.parent_seq))) if event.parent_seq else None
 
 
 def view_of_event(event: Recorded) -> Message | None:
@@ -80,9 +98,11 @@ def rewrites_of(event: Recorded) -> Sequence[Shown]:
     return format_of(event.format).rewrites(event.format, event.body)
 
 
-def facts_of_body(format: str, kind: str, body: bytes) -> Facts:
-    """Return what the log keeps of a record beside its bytes, read out of the record again."""
-    return format_of(format).facts(format, kind, body)
+def facts_of(event: Recorded, snapshot: Snapshot) -> Facts:
+    """Return what the log keeps of an event's record beside its bytes, read out of the record again."""
+    its = format_of(event.format)
+    parent = _record_above(event, snapshot) if event.kind in its.kinds_of_two else None
+    return its.facts(event.format, event.kind, event.body, parent)
 
 
 def view_of_message(message: bytes, format: str) -> Message:

@@ -212,13 +212,15 @@ class Format(Protocol):
     tools: Tools
     prompt_kinds: frozenset[str] = frozenset()
     """The kinds of its records that may hold a prompt."""
+    kinds_of_two: frozenset[str] = frozenset()
+    """The kinds of its records that say something together with their parent's: `view` and `facts` get that one too."""
     places: tuple[Place, ...]
     """The folders in which the harness keeps its sessions."""
     exports: Mapping[str, Export]
     """The files of its own that it can be given, by the names that people give to `--format`."""
 
-    def view(self, version: str, kind: str, record: bytes) -> View:
-        """Return what a record says."""
+    def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:
+        """Return what a record says; `parent` is its parent's, for `kinds_of_two` and where there is one."""
 
     def continues(self, kind: str, record: bytes) -> bool:
         """Return `view(...).continues` of a user's or an extension's message, decoding as little as may be."""
@@ -236,7 +238,7 @@ class Format(Protocol):
     def payloads(self, raw: bytes) -> list[Payload]:
         """Return what the view of such a message leaves out, block for block."""
 
-    def facts(self, version: str, kind: str, record: bytes) -> Facts:
+    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Facts:
         """Return what the log keeps of a record beside its bytes; `needs_source` if it cannot tell the target."""
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:

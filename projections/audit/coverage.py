@@ -9,6 +9,7 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import view_of
+from eventstore.log import Snapshot
 from projections.context.parts import bears_message
 from projections.rules import rules_of_format
 
@@ -27,7 +28,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     kept: frozenset[int] = frozenset()
 
 
-def covered(entries: Sequence[Event]) -> Iterator[Coverage]:
+def covered(entries: Sequence[Event], snapshot: Snapshot) -> Iterator[Coverage]:
     """The coverage of each compaction on a path, oldest first.
 
     A window ends before the first kept entry, or at the compaction where it kept nothing. Where it begins, the rules
@@ -41,7 +42,7 @@ def covered(entries: Sequence[Event]) -> Iterator[Coverage]:
         if event.kind == "compaction":
             start = rules_of_format(event.format).window_start(event, compactions.get(in_effect))
             end = event.target_seq or event.seq
-            said = view_of(event).compaction
+            said = view_of(event, snapshot).compaction
             kept = frozenset[int]()
             if said and said.kept is not None:
                 listed = frozenset(said.kept)

@@ -259,7 +259,7 @@ class _Branch:
         self.entries = path(snapshot, at)
         self._contexts = ContextsAlong(snapshot, at, self.entries)
         self._effective = {entry.seq for entry in in_effect_on(snapshot, at.session, at.leaf)}
-        self._coverage = {each.compaction.seq: each for each in covered(self.entries)}
+        self._coverage = {each.compaction.seq: each for each in covered(self.entries, snapshot)}
         self._appended_with: dict[int, str] = {}
         self._files_before = dict(
             self._fold_files({each.end for each in self._coverage.values() if not each.kept})
@@ -291,7 +291,7 @@ class _Branch:
         after = self._contexts.at(end)
         self._appended_with.update(dict.fromkeys(range(event.seq + 1, end + 1), event.id))
         coverage = self._coverage[event.seq]
-        said = view_of(event).compaction or CompactionView()
+        said = view_of(event, self._snapshot).compaction or CompactionView()
         kept = [part for part in after.parts if part.session != event.session or part.seq < event.seq]
         # What a rewrite hid was not given to the summarizer.
         summarized, dropped = _removed(before, after, coverage)

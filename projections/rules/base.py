@@ -67,7 +67,7 @@ class Rules:
         That is what the compaction lists, or all from the first entry that it keeps.
         """
         selected = run_kept(snapshot, leaf)
-        said = view_of(selected.compaction).compaction if selected.compaction else None
+        said = view_of(selected.compaction, snapshot).compaction if selected.compaction else None
         if said is None or said.kept is None:
             return selected
         places = filter(None, (snapshot.locate(leaf.session, name) for name in said.kept))

@@ -11,7 +11,7 @@ import pytest
 from eventstore import Event, EventLog, NewEvent, open_store
 from eventstore.errors import BadInputError
 from eventstore.files.importing import Imported, import_file
-from eventstore.formats import facts_of_body
+from eventstore.formats import format_of
 from eventstore.formats.pi.file import REPEAT, objects_in
 from eventstore.lmdb.store import LmdbLog
 from eventstore.records import Import, Remark, record_of
@@ -147,7 +147,7 @@ def _new(found: Event) -> NewEvent:
         format=found.format,
         parent=found.parent,
         time=found.time,
-        facts=facts_of_body(found.format, found.kind, found.body),
+        facts=format_of(found.format).facts(found.format, found.kind, found.body),
     )
 
 

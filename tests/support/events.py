@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from eventstore import Event, EventLog, NewEvent, Parent
-from eventstore.formats import facts_of_body
+from eventstore.formats import format_of
 from eventstore.frame import decode
 
 NOW = 1_700_000_000_000
@@ -33,7 +33,7 @@ def event(
         parent=parent,
         time=time,
         cause=cause,
-        facts=facts_of_body(format, kind, body),
+        facts=format_of(format).facts(format, kind, body),
     )
 
 

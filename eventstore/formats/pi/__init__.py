@@ -42,7 +42,7 @@ class PiFormat(Format):
     )
     exports: Mapping[str, Export] = {"pi": export_file}
 
-    def view(self, version: str, kind: str, record: bytes) -> View:  # noqa: ARG002  all versions say it alike
+    def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
         return view(kind, record)
 
     def continues(self, kind: str, record: bytes) -> bool:
@@ -59,7 +59,7 @@ class PiFormat(Format):
     def payloads(self, raw: bytes) -> list[Payload]:
         return payloads(raw)
 
-    def facts(self, version: str, kind: str, record: bytes) -> Facts:
+    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Facts:  # noqa: ARG002
         renames = version in ("pi/1", "pi/2")
         facts = facts_of(kind, record, entry_of(record), renames_hook_role=renames, is_own=False)
         # A compaction of version 1 names what it keeps by a place in its file.

@@ -21,7 +21,7 @@ class RefoldFormat(PiFormat):
     places = ()
     exports: Mapping[str, Export] = {}
 
-    def facts(self, version: str, kind: str, record: bytes) -> Facts:  # noqa: ARG002  there is one version
+    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Facts:  # noqa: ARG002
         return facts_of(kind, record, entry_of(record))
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002

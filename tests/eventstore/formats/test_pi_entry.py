@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventstore.event import Facts, Flag
-from eventstore.formats import facts_of_body, view_of_event, view_of_message
+from eventstore.formats import format_of, view_of_event, view_of_message
 from eventstore.formats.pi.entry import entry_of, message_of
 from eventstore.formats.pi.message import message_view, usage_view
 from eventstore.javascript import tolerant_json
@@ -21,7 +21,7 @@ from tests.support.events import compaction, event, events, message
 
 
 def facts(kind: str, *, format: str = "pi/3", **fields: Any) -> Facts:
-    return facts_of_body(format, kind, json.dumps({"type": kind, **fields}).encode())
+    return format_of(format).facts(format, kind, json.dumps({"type": kind, **fields}).encode())
 
 
 def view(**fields: Any) -> Message:
@@ -31,18 +31,18 @@ def view(**fields: Any) -> Message:
 class TestFacts:
     def test_the_span_of_a_message_is_its_json_as_it_came(self) -> None:
         body = b'{"type":"message","id":"a","message": { "role":"user","content":"h\xc3\xa9" } ,"x":1}'
-        start, stop = facts_of_body("pi/3", "message", body).message
+        start, stop = format_of("pi/3").facts("pi/3", "message", body).message
         assert body[start:stop] == b'{ "role":"user","content":"h\xc3\xa9" }'
 
     def test_a_message_that_quotes_itself_has_a_span_of_the_same_bytes(self) -> None:
         inner = {"role": "user", "content": '"message":{"role":"user"}'}
         body = json.dumps({"note": '"message":1', "type": "message", "message": inner}).encode()
-        start, stop = facts_of_body("pi/3", "message", body).message
+        start, stop = format_of("pi/3").facts("pi/3", "message", body).message
         assert json.loads(body[start:stop]) == inner
 
     def test_of_two_messages_the_last_counts(self) -> None:
         body = b'{"type":"message","message":{"role":"user"},"message":{"role":"assistant"}}'
-        found = facts_of_body("pi/3", "message", body)
+        found = format_of("pi/3").facts("pi/3", "message", body)
         assert found.role == "assistant"
         assert body[slice(*found.message)] == b'{"role":"assistant"}'
 
@@ -112,7 +112,7 @@ class TestFacts:
 
     def test_bytes_that_are_no_utf_8_are_flagged_and_have_no_span(self) -> None:
         body = b'{"type":"message","message":{"role":"user","content":"a\xffbcde"}}'
-        found = facts_of_body("pi/3", "message", body)
+        found = format_of("pi/3").facts("pi/3", "message", body)
         assert (found.flags, found.message, found.role) == (Flag.REPLACED_TEXT, (0, 0), "user")
         assert found.utf16 == 2
 
@@ -315,10 +315,10 @@ class TestEntries:
 class TestFormats:
     def test_only_a_compaction_of_version_1_points_by_its_place(self) -> None:
         body = b'{"type":"compaction","firstKeptEntryId":"a","targetId":"b"}'
-        assert facts_of_body("pi/1", "compaction", body).needs_source
-        assert not facts_of_body("pi/3", "compaction", body).needs_source
-        assert facts_of_body("pi/1", "label", body).target == "b"
-        assert facts_of_body("pi/3", "compaction", body).target == "a"
+        assert format_of("pi/1").facts("pi/1", "compaction", body).needs_source
+        assert not format_of("pi/3").facts("pi/3", "compaction", body).needs_source
+        assert format_of("pi/1").facts("pi/1", "label", body).target == "b"
+        assert format_of("pi/3").facts("pi/3", "compaction", body).target == "a"
 
     def test_the_view_of_an_event_is_that_of_its_message(self) -> None:
         log = MemoryLog()

@@ -16,8 +16,9 @@ def coverage(log, session):
     """The ids that each compaction of the leaf's path summarized."""
     with log.snapshot() as snapshot:
         entries = path(snapshot, stand(snapshot, session))
+        found = list(covered(entries, snapshot))
     ids = {entry.seq: entry.id for entry in entries}
-    return [[ids[seq] for seq in sorted(each.summarized)] for each in covered(entries)]
+    return [[ids[seq] for seq in sorted(each.summarized)] for each in found]
 
 
 def compacted(first_kept=""):

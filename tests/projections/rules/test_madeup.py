@@ -18,6 +18,7 @@ from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
 from eventstore.paths import event
 from eventstore.records import Compaction, CustomMessage, Rewrite, Shown
+from eventstore.verify import verify
 from eventstore.writing import SessionWriter
 from projections.audit.calls import requests, shared_messages
 from projections.audit.coverage import covered
@@ -274,6 +275,21 @@ class TestKeptLists:
         self.compacted(log, tmp_path, "a", "c", before=True)
         assert shown(log) == ["text of a", "text of c", "So far: much", "text of e"]
 
+    @pytest.mark.parametrize("first", ["mark", "all"])
+    def test_the_record_above_the_summary_may_say_what_is_kept(
+        self, log: MemoryLog, tmp_path: Path, first: str
+    ) -> None:
+        mark = record("mark", "m", "d", compacts={"kept": ["b", "d"], "size": 77, "why": "asked for"})
+        if first == "mark":
+            bring(log, tmp_path, *self.SAID, mark)
+        bring(log, tmp_path, *self.SAID, mark, record("summary", "s", "m", text="much"), say("e", "s"))
+        assert shown(log) == ["So far: much", "text of b", "text of d", "text of e"]
+        (audited,) = audit(log, "one").compactions
+        assert (audited.by.reason, audited.before.claimed) == ("asked for", 77)
+        with log.snapshot() as snapshot:
+            assert event(snapshot, "one", snapshot.locate("one", "s")).target_seq == 2
+        assert verify(log).findings == []
+
     def test_at_the_compaction_itself_it_does_so_too(self, log: MemoryLog, tmp_path: Path) -> None:
         self.compacted(log, tmp_path, "a", before=True)
         assert shown(log, leaf="s") == ["text of a", "So far: much"]
@@ -319,8 +335,9 @@ class TestKeptLists:
         bring(log, tmp_path, *self.LISTED, say("f", "s"), record("summary", "t", "f", text="all", kept=["e"]))
         with log.snapshot() as snapshot:
             entries = path(snapshot, stand(snapshot, "one"))
+            compactions = list(covered(entries, snapshot))
         ids = {entry.seq: entry.id for entry in entries}
-        found = ["".join(ids[seq] for seq in sorted(each.summarized)) for each in covered(entries)]
+        found = ["".join(ids[seq] for seq in sorted(each.summarized)) for each in compactions]
         assert found == ["acd", "bf"]
 
     def test_files_of_what_is_kept_are_not_the_summarys(self, log: MemoryLog, tmp_path: Path) -> None:

@@ -49,7 +49,13 @@ from eventstore.views import Message, Payload, Text, ToolCall, Usage
 VERSION: Final = "madeup/1"
 HEADER: Final = b'{"madeup":1}\n'
 _DATABASE: Final = b"SQLite format 3\0"
-_KINDS: Final = {"say": "message", "exchange": "message", "summary": "compaction", "swap": "rewrite"}
+_KINDS: Final = {
+    "say": "message",
+    "exchange": "message",
+    "summary": "compaction",
+    "swap": "rewrite",
+    "mark": "custom",
+}
 """What else there is has no place in the tree."""
 _ROLES: Final = {"person": "user", "model": "assistant", "tool": "toolResult"}
 
@@ -65,19 +71,25 @@ class MadeUp(Format):
         paths=("at", "into"),
         scripts=("line",),
     )
+    kinds_of_two = frozenset({"compaction"})
     places = (
         Place(environment={"MADEUP_HOME": "kept"}, default="~/.madeup", pattern="*", growth=Growth.APPENDED),
     )
     exports: Mapping[str, Export] = {}
 
-    def view(self, version: str, kind: str, record: bytes) -> View:  # noqa: ARG002
+    def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
         fields = json.loads(record)
         if kind == "compaction":
+            fields = _with_mark(fields, parent)
             text = fields["text"]
             return View(
                 messages=(Message(role="compactionSummary", blocks=(Text(text),)),),
                 compaction=CompactionView(
-                    summary=text, kept=tuple(fields["kept"]), keeps_before=fields.get("before", False)
+                    summary=text,
+                    kept=tuple(fields["kept"]) if "kept" in fields else None,
+                    keeps_before=fields.get("before", False),
+                    tokens_before=fields.get("size"),
+                    reason=fields.get("why", ""),
                 ),
             )
         if "about" in fields:
@@ -106,9 +118,9 @@ class MadeUp(Format):
     def payloads(self, raw: bytes) -> list[Payload]:
         return [Payload(raw=raw)]
 
-    def facts(self, version: str, kind: str, record: bytes) -> Facts:
-        view = self.view(version, kind, record)
-        fields = json.loads(record)
+    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Facts:
+        view = self.view(version, kind, record, parent)
+        fields = _with_mark(json.loads(record), parent)
         first = view.messages[0] if view.messages else None
         raw = json.dumps(fields["message"]).encode() if "message" in fields else b""
         start = record.find(raw) if raw else -1
@@ -149,6 +161,12 @@ def _messages(fields: dict[str, Any]) -> list[dict[str, Any]]:
     return fields.get("messages") or ([fields["message"]] if "message" in fields else [])
 
 
+def _with_mark(fields: dict[str, Any], parent: bytes | None) -> dict[str, Any]:
+    """A summary with what the mark above it says of the compaction."""
+    above = json.loads(parent) if parent else {}
+    return {**above["compacts"], **fields} if above.get("kind") == "mark" else fields
+
+
 def _message(fields: dict[str, Any]) -> Message:
     tokens = fields.get("tokens")
     usage = None if tokens is None else _usage(tokens)
@@ -168,10 +186,12 @@ def _usage(tokens: int) -> Usage:
     return Usage(input=tokens, total=tokens)
 
 
-def _event(raw: bytes, parent: str | None, *, is_orphan: bool = False) -> NewEvent:
+def _event(
+    raw: bytes, parent: str | None, above: bytes | None = None, *, is_orphan: bool = False
+) -> NewEvent:
     fields = json.loads(raw)
     kind = _KINDS.get(fields["kind"], "note")
-    facts = FORMAT.facts(VERSION, kind, raw)
+    facts = FORMAT.facts(VERSION, kind, raw, above)
     return NewEvent(
         id=fields["id"],
         kind=kind,
@@ -199,6 +219,7 @@ class _Read(Reader):
         self._known = known
         self._seen: set[tuple[int, str]] = set()
         self._to_come: set[tuple[int, str]] = set()
+        self._bodies: dict[tuple[int, str], bytes] = {}
         self._orphans: list[tuple[int, int, str]] = [tuple(each) for each in resume.state.get("orphans", [])]
         self._counts = Counter({int(k): v for k, v in resume.state.get("counts", {}).items()})
         self._line = resume.line
@@ -221,6 +242,7 @@ class _Read(Reader):
     def _expect(self, raw: bytes) -> None:
         fields = json.loads(raw)
         self._to_come.add((self._places[fields["in"]], fields["id"]))
+        self._bodies[self._places[fields["in"]], fields["id"]] = raw
 
     def _record(self, raw: bytes) -> Iterator[Piece]:
         fields = json.loads(raw)
@@ -234,7 +256,8 @@ class _Read(Reader):
             else:
                 self._orphans.append((place, self._line, parent))
                 is_orphan = True
-        event = _event(raw, None if is_orphan else parent, is_orphan=is_orphan)
+        above = self._bodies.get((place, parent or "")) or self._known.body(place, parent or "")
+        event = _event(raw, None if is_orphan else parent, above, is_orphan=is_orphan)
         yield Record(event, session=place, line=self._line, waits_for=waits)
         if (derived := _derived(fields)) is not None:
             yield Derived(derived, session=place)
