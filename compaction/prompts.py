@@ -18,7 +18,7 @@ from eventstore.javascript import compact_json, cut_utf16, key_order, stringify,
 from eventstore.views import Message, ToolCall, shell_text
 from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
-from projections.transcript import CONTINUATION, assistant_lines
+from projections.transcript import CONTINUATION, USER_LABEL, assistant_lines
 
 MOST_OUTPUT: Final = 16_384
 """Tokens of the longest summary."""
@@ -44,7 +44,6 @@ LONGEST_RESULT: Final = 2_000
 """Characters of a tool result that a summarizer is shown: UTF-16 units, as pi counts them."""
 _TAGS: Final = ("conversation", "previous-summary", "additional-context", "draft", "summary", "analysis")
 _IMITATED: Final = re.compile(rf"<(?=\s*+(?:/\s*+)?(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
-_USER: Final = "[User]: "
 _HALF_A_PAIR: Final = re.compile("[\ud800-\udbff]\\Z")
 
 
@@ -71,20 +70,20 @@ def escaped(text: str) -> str:
 
 def _lines_of(part: Part) -> Iterator[str]:
     lines = _lines(view_of_part(part))
-    return (line.replace(_USER, CONTINUATION, 1) for line in lines) if part.continues else lines
+    return (line.replace(USER_LABEL, CONTINUATION, 1) for line in lines) if part.continues else lines
 
 
 def _lines(message: Message) -> Iterator[str]:
     if message.shell is not None:
         if not message.shell.excluded:
-            yield f"{_USER}{shell_text(message.shell)}"
+            yield f"{USER_LABEL}{shell_text(message.shell)}"
     elif message.role == "assistant":
         yield from assistant_lines(message, _call)
     elif message.role == "toolResult":
         if message.text:
             yield f"[Tool result]: {_cut(message.text)}"
     elif message.text:
-        yield f"{_USER}{message.text}"
+        yield f"{USER_LABEL}{message.text}"
 
 
 def _call(call: ToolCall) -> str:

@@ -38,7 +38,7 @@ def message_text(message: Message) -> str:
 LONGEST_RESULT: Final = 2000
 """In UTF-16 units; what of a tool result is longer is cut off, and the cut says how much."""
 
-_USER: Final = "[User]: "
+USER_LABEL: Final = "[User]: "
 CONTINUATION: Final = "[Continuation]: "
 """The beginning of the lines of messages that go on after a compaction."""
 
@@ -53,7 +53,7 @@ def transcript(context: Context) -> str:
 
 def _blocks_of(part: Part) -> Iterator[str]:
     blocks = _blocks(view_of_part(part))
-    return (block.replace(_USER, CONTINUATION, 1) for block in blocks) if part.continues else blocks
+    return (block.replace(USER_LABEL, CONTINUATION, 1) for block in blocks) if part.continues else blocks
 
 
 def serialize(messages: Iterable[Message]) -> str:
@@ -68,7 +68,7 @@ def _blocks(message: Message) -> Iterator[str]:
         if message.text:
             yield f"[Tool result]: {_cut(message.text)}"
     elif text := _user_text(message):
-        yield f"{_USER}{text}"
+        yield f"{USER_LABEL}{text}"
 
 
 def _user_text(message: Message) -> str:
