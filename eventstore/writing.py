@@ -22,10 +22,6 @@ T = TypeVar("T")
 _encode: Final = msgspec.json.Encoder().encode
 
 
-SHAPES: Final = ("pi",)
-"""The harnesses whose messages have a view."""
-
-
 class SessionWriter:
     """Appends records to one session, which comes to be with the first.
 
@@ -73,10 +69,9 @@ class SessionWriter:
         self.log.append(self.session, events, expected=expected)
         return names
 
-    def message(self, message: Mapping[str, Any], *, shape: str = "pi", expected: Expected = "any") -> str:
-        """Append a message in its harness's shape, and give its id. Raises BadInputError for an unknown shape."""
-        record = message_record(message, shape=shape)
-        return self.append(record, expected=expected)[0]
+    def message(self, message: Mapping[str, Any], *, expected: Expected = "any") -> str:
+        """Append a message, and give its id."""
+        return self.append(message_record(message), expected=expected)[0]
 
     def fresh_ids(self, count: int) -> list[str]:
         """Ids that no event of the session has."""
@@ -93,15 +88,13 @@ class SessionWriter:
         return ids
 
 
-def message_record(message: Mapping[str, Any], *, shape: str = "pi") -> MessageRecord:
-    """Return the record of a message in its harness's shape. Raises BadInputError for an unknown shape."""
-    if shape not in SHAPES:
-        raise BadInputError(f"shape {shape!r}", "is not known", f"use one of {', '.join(SHAPES)}")
+def message_record(message: Mapping[str, Any]) -> MessageRecord:
+    """Return the record of a message."""
     try:
         raw = _encode(message)
     except (UnicodeEncodeError, RecursionError):
         raw = stringify(message).encode()
-    return MessageRecord(message=msgspec.Raw(raw), shape=shape)
+    return MessageRecord(message=msgspec.Raw(raw))
 
 
 def until_ours(look_and_append: Callable[[], T]) -> T:

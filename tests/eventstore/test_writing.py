@@ -61,12 +61,6 @@ def test_what_is_no_message_is_refused(log: EventLog, message: object) -> None:
         SessionWriter(log, "s").message(message)  # type: ignore[arg-type]
 
 
-def test_a_message_of_an_unknown_shape_is_refused(log: EventLog) -> None:
-    with pytest.raises(BadInputError) as refused:
-        SessionWriter(log, "s").message(HELLO, shape="telegram")
-    assert "telegram" in str(refused.value)
-
-
 @pytest.mark.parametrize(
     "record",
     [
