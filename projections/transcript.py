@@ -5,7 +5,7 @@ The serialization of pi and oh-my-pi: marked lines that a model reads as a recor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from eventstore.javascript import cut_utf16, key_order, stringify, utf16_length
@@ -46,6 +46,7 @@ CONTINUATION: Final = "[Continuation]: "
 def transcript(context: Context) -> str:
     """The serialized conversation of a context, blocks parted by blank lines.
 
+    Images and messages of unknown roles are left out, as pi leaves them out.
     What goes on after a compaction has a mark of its own, `[Continuation]: `: no user said it.
     """
     return "\n\n".join(block for part in context.parts for block in _blocks_of(part))
@@ -54,11 +55,6 @@ def transcript(context: Context) -> str:
 def _blocks_of(part: Part) -> Iterator[str]:
     blocks = _blocks(view_of_part(part))
     return (block.replace(USER_LABEL, CONTINUATION, 1) for block in blocks) if part.continues else blocks
-
-
-def serialize(messages: Iterable[Message]) -> str:
-    """Messages as marked lines. Images and messages of unknown roles are left out, as pi leaves them out."""
-    return "\n\n".join(block for message in messages for block in _blocks(message))
 
 
 def _blocks(message: Message) -> Iterator[str]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from eventstore.formats import view_of_message
 from eventstore.records import Compaction, CustomMessage
 from projections.context.build import build_context
-from projections.transcript import LONGEST_RESULT, serialize, transcript
+from projections.transcript import LONGEST_RESULT, transcript
+from tests.support.contexts import context_of
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
 
 
 def lines(*messages):
-    return serialize(view_of_message(json.dumps(message).encode(), "pi/3") for message in messages)
+    return transcript(context_of(*messages))
 
 
 @pytest.mark.parametrize(
@@ -108,14 +106,12 @@ def test_arguments_stand_in_javascripts_order_of_keys():
 
 def test_a_number_beyond_all_doubles_is_null_as_in_javascript():
     message = b'{"role":"assistant","content":[{"type":"toolCall","name":"t","arguments":{"n":1e999}}]}'
-    assert serialize([view_of_message(message, "pi/3")]) == "[Assistant tool calls]: t(n=null)"
+    assert lines(message) == "[Assistant tool calls]: t(n=null)"
 
 
 def test_a_number_of_thousands_of_digits_is_printed():
     call_of = b'{"role":"assistant","content":[{"type":"toolCall","name":"t","arguments":{"n":%s}}]}'
-    assert (
-        serialize([view_of_message(call_of % (b"1" * 5000), "pi/3")]) == "[Assistant tool calls]: t(n=null)"
-    )
+    assert lines(call_of % (b"1" * 5000)) == "[Assistant tool calls]: t(n=null)"
 
 
 @pytest.mark.parametrize("arguments", [None, "text", 7])

@@ -129,10 +129,6 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
 def _is_boolean(value: Any) -> bool:
     return isinstance(value, bool)
 
