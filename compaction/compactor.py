@@ -96,17 +96,9 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
 
     def plan(
         self, snapshot: Snapshot, session: str, *, leaf: Leaf = None, cut: AnyCut | None = None
-    ) -> Plan | None:
-        """Return what a compaction would do; None where there is nothing to do. Raises NotFoundError."""
-        found = self._plan(snapshot, stand(snapshot, session, leaf=leaf), cut)
-        return None if isinstance(found, str) else found
-
-    def why_nothing(
-        self, snapshot: Snapshot, session: str, *, leaf: Leaf = None, cut: AnyCut | None = None
-    ) -> str:
-        """Return why there is nothing to do where `plan` finds nothing, else "". Raises NotFoundError."""
-        found = self._plan(snapshot, stand(snapshot, session, leaf=leaf), cut)
-        return found if isinstance(found, str) else ""
+    ) -> Plan | str:
+        """Return what a compaction would do; where there is nothing to do, why. Raises NotFoundError."""
+        return self._plan(snapshot, stand(snapshot, session, leaf=leaf), cut)
 
     def compact(
         self,

@@ -106,17 +106,17 @@ def command(
             echo_note(compactor.tokens.note)
         if dry_run:
             with log.snapshot() as snapshot:
-                plan = compactor.plan(snapshot, name, leaf=at, cut=cut)
-                why = "" if plan else compactor.why_nothing(snapshot, name, leaf=at, cut=cut)
+                found = compactor.plan(snapshot, name, leaf=at, cut=cut)
             estimated = is_estimated(log, name, compactor.tokens, leaf=at)
-            for note in ignored_instructions(asked.summarizer) if plan and instructions else ():
+            if isinstance(found, str):
+                echo_json(None) if as_json else print_nothing(found, chosen, cut)
+                return
+            for note in ignored_instructions(asked.summarizer) if instructions else ():
                 echo_note(note)
             if as_json:
-                echo_json(plan and plan_json(compactor, name, plan, estimated=estimated))
-            elif plan:
-                print_plan(compactor, name, plan, asked, template=template, estimated=estimated)
+                echo_json(plan_json(compactor, name, found, estimated=estimated))
             else:
-                print_nothing(why, chosen, cut)
+                print_plan(compactor, name, found, asked, template=template, estimated=estimated)
             return
         done = compactor.compact(SessionWriter(log, name), wishes=wishes, cut=cut, leaf=at)
         if done.outcome == "nothing" and not as_json:

@@ -23,7 +23,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import entry_id
 from eventstore.records import BranchSummary
 from eventstore.writing import SessionWriter
-from projections.context.build import part_of
+from projections.context.build import parts_of
 from projections.context.cursor import Leaf, path, stand
 from projections.context.parts import Part
 from projections.files import files_of
@@ -164,15 +164,10 @@ def summarize_branch(
     """
     with checked(writer.log) as snapshot:
         observed = observed_rewrites(snapshot, writer.session)
-        parts: dict[int, Part] = {}
-        for entry in left:
-            part = part_of(entry, changed=observed.get(entry.seq, ()))
-            if part is not None:
-                parts[entry.seq] = part
+        parts = [part for entry in left for part in parts_of(entry, changed=observed.get(entry.seq, ()))]
         places = with_session(sources, snapshot, stand(snapshot, writer.session))
     found = find(TEMPLATE, places)
-    counts = dict(zip(parts, SERIALIZED.sizes(list(parts.values()), tokens), strict=True))
-    told = _told(left, parts, counts, Threshold(reserve=reserve).threshold(limits))
+    told = _told(left, parts, SERIALIZED.sizes(parts, tokens), Threshold(reserve=reserve).threshold(limits))
     if not told:
         return None
     template = _instructed(found, instructions) if instructions else found
@@ -182,20 +177,25 @@ def summarize_branch(
         return ask(prompt, asker)
 
 
-def _told(
-    left: Sequence[Event], parts: Mapping[int, Part], counts: Mapping[int, int], budget: int
-) -> list[Part]:
-    """Return the messages of a branch that a summarizer is given, oldest first."""
+def _told(left: Sequence[Event], parts: Sequence[Part], sizes: Sequence[int], budget: int) -> list[Part]:
+    """Return the messages of a branch that a summarizer is given, oldest first; `sizes` are the tokens of `parts`."""
+    of_entry: dict[int, list[tuple[Part, int]]] = {}
+    for part, size in zip(parts, sizes, strict=True):
+        of_entry.setdefault(part.seq, []).append((part, size))
 
-    def fitting(room: int) -> list[Part]:
-        chosen = entries_for_summary(left, room, lambda entry: counts.get(entry.seq, 0))
-        return [parts[entry.seq] for entry in chosen if entry.seq in parts]
+    def count(entry: Event) -> int:
+        return sum(size for _, size in of_entry.get(entry.seq, ()))
+
+    def fitting(room: int) -> list[tuple[Part, int]]:
+        chosen = entries_for_summary(left, room, count)
+        return [each for entry in chosen for each in of_entry.get(entry.seq, ())]
 
     told = fitting(budget)
     if told:
-        return told
-    everything = fitting(sum(counts.values()))
-    return last_fitting(grouped(everything, [counts[part.seq] for part in everything]), budget)
+        return [part for part, _ in told]
+    everything = fitting(sum(sizes))
+    groups = grouped([part for part, _ in everything], [size for _, size in everything])
+    return last_fitting(groups, budget)
 
 
 def _instructed(template: Template, instructions: str) -> Template:

@@ -104,11 +104,6 @@ def parts_of(entry: Event | LazyEvent, *, changed: Sequence[bytes] = ()) -> list
     return _shown(entry, changed)
 
 
-def part_of(entry: Event | LazyEvent, *, changed: Sequence[bytes] = ()) -> Part | None:
-    """Return the first of `parts_of`, None for an entry that shows nothing."""
-    return next(iter(parts_of(entry, changed=changed)), None)
-
-
 def parts_from(snapshot: Snapshot, at: Standpoint, first: int, *, rewritten: bool = True) -> tuple[Part, ...]:
     """Return what a path shows from entry `first` on, whatever a compaction hides: what one from there keeps.
 

@@ -7,15 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from compaction.branching.move import plan_move
+from compaction.branching.summarize import summarize_branch
 from compaction.continuations import unanswered_request
 from compaction.cuts import AnyCut, LastMessages
-from compaction.plan import Plan
+from compaction.part import Limits
+from compaction.plan import ALL_KEPT, Plan
+from compaction.summarizers.asking import Asker
 from eventstore.memory import MemoryLog
 from eventstore.writing import SessionWriter
+from projections.audit.calls import requests
 from projections.context.build import build_context
 from projections.context.cursor import path, stand
 from projections.context.parts import Part, view_of_part
 from projections.tokens import counter
+from tests.cli.views.page.reading import material_of
 from tests.compaction.scripted import Scripted, compactor, policy, prompting
 from tests.projections.rules.test_madeup import bring, exchange, record, say
 from tests.support.madeup import format as madeup_format
@@ -76,6 +82,41 @@ class TestSeveralMessages:
             ["b.0", "b.1", "b.2", "text of c", "text of d"],
         )
 
+    def test_a_summary_of_a_branch_reads_each_of_them_once(self, exchanged: MemoryLog) -> None:
+        scribe = Scripted()
+        summarize_branch(
+            SessionWriter(exchanged, "one"),
+            plan_move(exchanged, "one", "a").to_summarize,
+            Asker(summarizers=[scribe], wait=lambda _: None),
+            limits=Limits(window=200_000),
+            tokens=counter("utf16/4"),
+        )
+        (prompt,) = scribe.prompts
+        said = ("b.0", "b.1", "b.2", "text of c", "text of d")
+        assert [prompt.text.count(text) for text in said] == [1] * len(said)
+
+    def test_a_page_counts_the_tokens_of_all_of_them(self, exchanged: MemoryLog) -> None:
+        tokens = counter("utf16/4")
+        sizes = tokens.count(build_context(exchanged, "one").parts)
+        found = material_of(exchanged, "one")
+        assert found.tokens == {1: sizes[0], 2: sum(sizes[1:4]), 3: sizes[4], 4: sizes[5]}
+
+    def test_a_call_was_sent_all_of_them(self, log: MemoryLog, tmp_path: Path) -> None:
+        bring(
+            log,
+            tmp_path,
+            exchange("a", None, "person", "model", "person"),
+            say("b", "a", "model", tokens=100),
+            record("summary", "s", "b", text="much", kept=[]),
+            say("c", "s"),
+            say("d", "c", "model", tokens=200),
+        )
+        tokens = counter("utf16/4")
+        with log.snapshot() as snapshot:
+            at = stand(snapshot, "one")
+            sent = sum(tokens.count(build_context(log, "one", leaf="a").parts))
+            assert [call.readable for call in requests(snapshot, at, tokens)] == [None, 100 - sent]
+
     def test_a_request_that_one_of_them_answers_is_answered(self, log: MemoryLog, tmp_path: Path) -> None:
         bring(log, tmp_path, exchange("a", None, "person", "model"))
         with log.snapshot() as snapshot:
@@ -119,7 +160,8 @@ class TestPrefixes:
         assert [part.session for part in plan.to_summarize] == ["one", "one"]
         assert plan.cut.first_kept == "a"
         with born.snapshot() as snapshot:
-            assert compactor(policy=policy(cut=LastMessages(messages=4))).plan(snapshot, "two") is None
+            found = compactor(policy=policy(cut=LastMessages(messages=4))).plan(snapshot, "two")
+        assert found == ALL_KEPT
 
     def test_a_compaction_counts_and_keeps_the_sessions_own_only(self, born: MemoryLog) -> None:
         before = counter("utf16/4").count(build_context(born, "two").parts)

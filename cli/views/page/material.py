@@ -17,7 +17,7 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message, Usage
 from projections.audit.prices import Prices
 from projections.audit.session import audit
-from projections.context.build import context_at, part_of
+from projections.context.build import context_at, parts_of
 from projections.context.cursor import Leaf, Standpoint, path, stand
 from projections.context.parts import Fate, Part, view_of_part
 from projections.diff import Change
@@ -219,9 +219,11 @@ def read_material(
 
 
 def _tokens(events: Sequence[Event], tokens: Counter) -> dict[int, int]:
-    found = (part_of(event) for event in events if event.role)
-    parts = [part for part in found if part is not None]
-    return dict(zip((part.seq for part in parts), tokens.count(parts), strict=True))
+    parts = [part for event in events if event.role for part in parts_of(event)]
+    sizes: dict[int, int] = {}
+    for part, size in zip(parts, tokens.count(parts), strict=True):
+        sizes[part.seq] = sizes.get(part.seq, 0) + size
+    return sizes
 
 
 def _exchanges(
