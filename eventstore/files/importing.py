@@ -20,9 +20,7 @@ from eventstore.event import Flag, NewEvent
 from eventstore.files.discovery import open_source
 from eventstore.files.glue import SegmentWriter
 from eventstore.files.matching import BEGINNING, NOTHING, Matching, Target
-from eventstore.files.sources import (
-    generation_link,
-)
+from eventstore.files.sources import generation_link
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
     Contents,

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Final
 
 from eventstore.errors import NotFoundError
+from eventstore.formats import format_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event
 from eventstore.records import FORMAT, Import, record_of
@@ -39,7 +40,7 @@ def harness_names() -> list[str]:
 @cache
 def rules_of_format(format: str) -> Rules:
     """Return the rules of the harness that writes a format, as "pi/3"."""
-    return HARNESS_RULES[format.partition("/")[0]]
+    return HARNESS_RULES[format_of(format).name]
 
 
 def rules_at(snapshot: Snapshot, leaf: LazyEvent | None) -> Rules:

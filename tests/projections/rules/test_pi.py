@@ -7,6 +7,7 @@ import json
 import pytest
 
 from eventstore.errors import NotFoundError
+from eventstore.formats import format_of
 from eventstore.frame import FORMATS
 from eventstore.records import Shown
 from projections.rules import HARNESS_RULES, pi, rules_named, rules_of_format
@@ -156,3 +157,7 @@ def test_rules_that_are_not_there_are_refused_by_name():
 
 def test_rules_are_found_by_the_format_that_their_harness_writes():
     assert {rules_of_format(name) for name in FORMATS} == {pi.RULES}
+
+
+def test_each_harness_has_rules() -> None:
+    assert set(HARNESS_RULES) == {format_of(version).name for version in FORMATS}
