@@ -160,7 +160,6 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
     default: str
     pattern: str
-    growth: Growth
 
     def folder(self, environment: Mapping[str, str]) -> str:
         """Return the folder; "~" in it stands for the home folder."""

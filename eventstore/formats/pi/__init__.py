@@ -17,7 +17,7 @@ from eventstore.formats.pi.message import payloads, view_of_wire, wire_of
 from eventstore.formats.pi.session_file import PiFile
 from eventstore.formats.pi.tools import TOOLS
 from eventstore.formats.pi.view import continues, view
-from eventstore.formats.source import Contents, Growth, Place, Source
+from eventstore.formats.source import Contents, Place, Source
 from eventstore.log import Snapshot
 from eventstore.records import Rewrite, Shown, record_of
 from eventstore.views import Message, Payload
@@ -37,7 +37,6 @@ class PiFormat(Format):
             environment={"PI_CODING_AGENT_SESSION_DIR": ".", "PI_CODING_AGENT_DIR": "sessions"},
             default="~/.pi/agent/sessions",
             pattern="*/*.jsonl",
-            growth=Growth.APPENDED,
         ),
     )
     exports: Mapping[str, Export] = {"pi": export_file}

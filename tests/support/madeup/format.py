@@ -72,9 +72,7 @@ class MadeUp(Format):
         scripts=("line",),
     )
     kinds_of_two = frozenset({"compaction"})
-    places = (
-        Place(environment={"MADEUP_HOME": "kept"}, default="~/.madeup", pattern="*", growth=Growth.APPENDED),
-    )
+    places = (Place(environment={"MADEUP_HOME": "kept"}, default="~/.madeup", pattern="*"),)
     exports: Mapping[str, Export] = {}
 
     def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
