@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from compaction.branching.undo import undo
-from compaction.composing import RESTORED, fewer, restored
 from compaction.policy.load import preset
 from compaction.policy.model import Restoring
+from compaction.restoring import RESTORED, fewer, restored
 from compaction.rewrites import Micro
 from compaction.rewriting import record_rewrites
 from projections.context.build import build_context

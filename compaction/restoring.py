@@ -1,0 +1,132 @@
+"""Show again, after a compaction, files that were read lately and the current plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from compaction.policy.model import Restoring
+from compaction.rewrites.supersede import whole_read
+from eventstore.event import Event
+from eventstore.formats import tools_of, view_of_event
+from eventstore.formats.base import Tools
+from eventstore.records import CustomMessage
+from eventstore.views import Message
+from projections.context.parts import Fate, Part, view_of_part
+from projections.tokens import Counter
+
+RESTORED: Final = "restored_file"
+"""The type of the messages that show a file again."""
+_RESTORED_PLAN: Final = "restored_plan"
+_SOURCE: Final = "source"
+"""The field of such a message's details that names the entry which it shows again."""
+_TALK: Final = frozenset({"assistant", "toolResult"})
+
+
+class _Said(NamedTuple):
+    """A message as it is stored, and the entry that it is."""
+
+    entry: str
+    message: Message
+    tools: Tools
+
+
+class _Read(NamedTuple):
+    """A result that holds all of a file, and the entry that it is."""
+
+    entry: str
+    path: str
+    result: Message
+
+
+def restored(
+    entries: Callable[[], Iterable[Event]], restoring: Restoring, shown: Sequence[Part], tokens: Counter
+) -> list[CustomMessage]:
+    """Messages with the newest whole read of each recently read file, newest first, then the current plan.
+
+    `entries` gives those of the path, newest first, as they are stored, whatever rewrites and compactions show of
+    them; no more of them are read than it takes. At most so many files, and so many tokens, as the policy says; a
+    longer file is cut. `shown` are the messages that the context keeps: what one of them has whole, or shows again
+    already, needs no restoring. A file whose newest read failed is not shown as it was before that.
+    """
+    there = _shown_whole(shown)
+    found: list[CustomMessage] = []
+    room = restoring.tokens
+    for read in _newest_reads(_talk(entries())):
+        if len(found) == restoring.files or room <= 0:
+            break
+        if read.entry in there or read.result.is_error:
+            continue
+        text = _cut(read.result.text, min(restoring.tokens_a_file, room), tokens)
+        room -= tokens.of_text(text)
+        found.append(_again(RESTORED, f"{read.path}, as it was read last:\n{text}", read.entry))
+    return found + _plan(filter(_may_plan, entries()), there)
+
+
+def fewer(shown: Sequence[CustomMessage]) -> list[CustomMessage]:
+    """Return what is shown again, less the file that was read longest ago; without files, less the plan."""
+    files = [each for each in shown if each.custom_type == RESTORED]
+    others = [each for each in shown if each.custom_type != RESTORED]
+    return [*files[:-1], *others] if files else others[:-1]
+
+
+def _again(kind: str, content: str, source: str) -> CustomMessage:
+    return CustomMessage(custom_type=kind, content=content, details={_SOURCE: source})
+
+
+def _shown_whole(shown: Sequence[Part]) -> set[str]:
+    """Return the entries that messages show as they are stored, and those that they show again."""
+    whole = {part.id for part in shown if part.fate is not Fate.REWRITTEN}
+    custom = [part for part in shown if part.id in whole and part.kind == "custom_message"]
+    extensions = (view_of_part(part).extension for part in custom)
+    sources = (each.data for each in extensions if each and each.type in (RESTORED, _RESTORED_PLAN))
+    return whole | {str(source.get(_SOURCE)) for source in sources if isinstance(source, dict)}
+
+
+def _talk(newest_first: Iterable[Event]) -> Iterator[_Said]:
+    for each in newest_first:
+        view = view_of_event(each) if each.role in _TALK else None
+        if view is not None:
+            yield _Said(each.id, view, tools_of(each.format))
+
+
+def _newest_reads(newest_first: Iterable[_Said]) -> Iterator[_Read]:
+    """Yield the newest whole read of each file, newest first; a result is of the nearest call of its id before it."""
+    results: dict[str, list[_Said]] = {}
+    seen: set[str] = set()
+    for said in newest_first:
+        if said.message.role == "toolResult":
+            results.setdefault(said.message.tool_call_id, []).append(said)
+            continue
+        for call in reversed(said.message.tool_calls):
+            for entry, result, _ in results.pop(call.id, ()):
+                path = whole_read(result, call, said.tools)
+                if path is not None and path not in seen:
+                    seen.add(path)
+                    yield _Read(entry, path, result)
+
+
+def _cut(text: str, room: int, tokens: Counter) -> str:
+    size = tokens.of_text(text)
+    if size <= room:
+        return text
+    shorter = text[: len(text) * room // size]
+    while tokens.of_text(shorter) > room:
+        shorter = shorter[: len(shorter) * 9 // 10]
+    return f"{shorter}\n[... {len(text) - len(shorter)} more characters]"
+
+
+def _may_plan(entry: Event) -> bool:
+    """Return True if an entry may hold a call of such a tool: its name stands in it somewhere."""
+    return entry.role == "assistant" and any(
+        name.encode() in entry.body for name in tools_of(entry.format).plans
+    )
+
+
+def _plan(newest_first: Iterable[Event], there: Collection[str]) -> list[CustomMessage]:
+    for entry, message, tools in _talk(newest_first):
+        for call in reversed(message.tool_calls):
+            if call.name in tools.plans:
+                text = f"The current plan:\n{call.arguments.decode('utf-8', 'replace')}"
+                return [] if entry in there else [_again(_RESTORED_PLAN, text, entry)]
+    return []
