@@ -76,7 +76,7 @@ def interrupted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         while len(heard) < len(told) and (more := os.read(process.stderr.fileno(), 1024)):
             heard += more
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=30)
+        out, errors = process.communicate(timeout=120)
     return Interrupted(process.returncode, out, heard + errors, refold, before, told)
 
 
