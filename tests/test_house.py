@@ -27,8 +27,8 @@ MAY_NAME = {
     "cli/commands/policies.py": "the policy that a new one begins as",
 }
 FIELDS = (
-    "firstKeptEntryId firstKeptEntryIndex parentSession fromHook fromExtension targetId thinkingSignature stopReason file_path"
-    " filePath notebook_path"
+    "firstKeptEntryId firstKeptEntryIndex parentSession fromHook fromExtension targetId thinkingSignature stopReason"
+    " file_path filePath notebook_path"
 )
 """Fields of records and arguments of tools that a harness chose, and nobody else has to know."""
 
