@@ -64,7 +64,7 @@ def part_name(part: PolicyPart) -> str:
 
 
 def template_sources() -> list[Source]:
-    """Where templates are looked for before the session and those that come with refold."""
+    """Return the places where templates are looked for before the session and refold's own."""
     from compaction.templates import from_folder, from_plugins
 
     return [*from_plugins(), from_folder(TEMPLATES.folder)]

@@ -68,7 +68,7 @@ _LEAST_END: Final = 8
 
 
 def console() -> Console:
-    """Where text goes: coloured and fitted to a terminal, plain and never cut elsewhere."""
+    """Return the console for text: coloured and fitted on a terminal, plain and never cut elsewhere."""
     from cli.terminal import SafeConsole
 
     width = None if sys.stdout.isatty() else _UNBOUNDED
@@ -76,7 +76,7 @@ def console() -> Console:
 
 
 def error_console() -> Console:
-    """Where progress goes: standard error."""
+    """Return the console for progress: standard error."""
     from cli.terminal import SafeConsole
 
     return SafeConsole(file=sys.stderr, highlight=False, markup=False, emoji=False)

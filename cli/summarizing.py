@@ -216,7 +216,7 @@ def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Asked(NamedTuple):
-    """Who is asked for a summary: a summarizer by its name, and its models, () for its own.
+    """A choice of summarizer: its name, and the models that it asks, () for its own.
 
     `is_chosen`: the options or the policy name it.
     """

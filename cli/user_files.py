@@ -23,7 +23,7 @@ class UserFiles:
 
     @property
     def folder(self) -> Path:
-        """Where they are: in the folder that `REFOLD_CONFIG` names, else in the platform's for settings."""
+        """Return their folder: the one that `REFOLD_CONFIG` names, else the platform's for settings."""
         import platformdirs
 
         return Path(os.environ.get(FOLDER) or platformdirs.user_config_dir("refold"), self._folder)

@@ -1,4 +1,4 @@
-"""What became of each message between two contexts of a session."""
+"""Compare two contexts of a session, message by message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from projections.tokens import Counter, counter, is_estimate
 
 
 class Change(StrEnum):
-    """What became of a message from one context to the other."""
+    """The fate of a message from one context to the other."""
 
     KEPT = "kept"
     """In both, the same bytes."""

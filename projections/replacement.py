@@ -1,4 +1,4 @@
-"""What an event put in place of what: the context before it and after it, message for message."""
+"""Compare the contexts before and after an event that replaced something, message for message."""
 
 from __future__ import annotations
 

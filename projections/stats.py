@@ -1,4 +1,4 @@
-"""What a whole log holds, in numbers."""
+"""Count what a whole log holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eventstore.paths import events
 
 
 class KindStats(msgspec.Struct, frozen=True, kw_only=True):
-    """How many events of a kind there are, and the bytes of their records."""
+    """The number of events of a kind, and the bytes of their records."""
 
     kind: str
     events: int

@@ -32,7 +32,7 @@ _VOCABULARY_SHA256: Final = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a
 
 
 class Counter(msgspec.Struct, frozen=True, kw_only=True):
-    """How tokens are counted. `note` is "" or what to know of the figures.
+    """A way to count tokens. `note` is "" or what to know of the figures.
 
     `count` gives those of messages in order, `of_text` that of a text by itself.
     """

@@ -1,4 +1,4 @@
-"""What providers measured, and how large a context is by that, for the decision whether to make it smaller."""
+"""Read what providers measured, and size contexts by it, to decide whether to make one smaller."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _newest_measured(snapshot: Snapshot, at: Standpoint, context: Context) -> tu
 
 
 def _saved(snapshot: Snapshot, at: Standpoint, measured_at: int, now: int, tokens: Counter) -> int:
-    """What rewrites since a measured call took away of what it measured, which is `now` so many tokens."""
+    """Return what rewrites since a measured call took away of what it measured, which is `now` so many tokens."""
     effective = in_effect_on(snapshot, at.session, at.leaf, first=measured_at + 1)
     if not any(entry.kind == "rewrite" for entry in effective):
         return 0

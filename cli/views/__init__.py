@@ -1,3 +1,3 @@
-"""What commands show of a session: one model, rendered to a terminal or to a page of HTML."""
+"""Views of a session: one model, rendered to a terminal or to a page of HTML."""
 
 from __future__ import annotations

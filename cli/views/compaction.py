@@ -1,4 +1,4 @@
-"""What a compaction would do, and what one has done, for people and for programs."""
+"""Show what a compaction would do, and what one has done, to people and to programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a session, as plain values: a terminal and a page lay it out and decide nothing."""
+"""The model of what is shown of a session: plain values, which a terminal and a page lay out as they are."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Selection:
 
 
 def _keys(line: Line) -> tuple[str, ...]:
-    """By what a line is known again: what it names, and how it stands there."""
+    """Return the keys by which a line is recognized: what it names, and its own text."""
     return (line.thing, f"{line.head}\n{line.text}") if line.thing else (line.head + line.text.casefold(),)
 
 

@@ -27,7 +27,7 @@ _COMMITS_A_CHECK: Final = 256
 
 
 class Options(NamedTuple):
-    """What all logs of an environment have to agree on."""
+    """The options that all logs of an environment have to agree on."""
 
     durability: Durability
     map_size: int

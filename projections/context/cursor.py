@@ -1,4 +1,4 @@
-"""Where one stands in a session: at which leaf, as of which event."""
+"""A cursor in a session: at which leaf, as of which event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rewrites show in place of messages: one fold for contexts that are, and for those that would be."""
+"""Apply rewrites to messages: one fold for contexts that are, and for those that would be."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Rewrites:
     def visible(
         self, items: Iterable[Item], id_of: Callable[[Item], str]
     ) -> Iterable[tuple[Item, Span | None]]:
-        """What of these entries or messages is not hidden, each with the span that stands in its place.
+        """Yield the entries or messages that are not hidden, each with the span that stands in its place.
 
         A span that does not end at its target or behind it, or begins inside another, is without effect.
         """

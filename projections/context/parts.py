@@ -42,7 +42,7 @@ def repeats_nothing(event: Event | LazyEvent) -> bool:
 
 
 class Fate(StrEnum):
-    """How an event stands in a context."""
+    """The way in which an event stands in a context."""
 
     KEPT = "kept"
     """Its own message, as recorded."""
@@ -79,7 +79,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def key(self) -> tuple[str, int, int]:
-        """What sets the message apart from all others of a session and of what its contexts begin with."""
+        """The key that sets the message apart from all others of its context."""
         return self.session, self.seq, self.place
 
     def is_of(self, session: str, seq: int) -> bool:
@@ -118,7 +118,7 @@ def view_of_part(part: Part) -> Message:
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is sent at a leaf (None: the root): messages in order, model, thinking level."""
+    """The context at a leaf (None: the root): messages in order, model, thinking level."""
 
     session: str
     leaf: str | None

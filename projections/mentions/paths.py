@@ -170,7 +170,7 @@ def find_path(text: str, start: int, stop: int) -> Found:
 
 
 def _is_part_of_more(text: str, start: int, stop: int) -> bool:
-    r"""Whether this is a piece of something that names no one file: a pattern, an address without its scheme.
+    r"""Return True for a piece of something that names no file: a pattern, an address without its scheme.
 
     Such are `src/*.ts`, `packages/[name]`, `./...`, `example.com/a.js`, and the end of `\\server\a.txt`;
     behind a single backslash only the `n` of a line break may stand.

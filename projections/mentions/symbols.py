@@ -104,7 +104,7 @@ def _is_header(text: str, start: int, name: str) -> bool:
 
 
 def _is_cut(before: str, name: str) -> bool:
-    r"""Whether a name is the rest of something: of `-sSfL`, or of `space\name`, which may also be `\n` and `ame`."""
+    r"""Return True if a name is the rest of something: `-sSfL`, or `space\name`, which may be `\n` and `ame`."""
     if before[-1:] == "\\":
         return name[0] in _ESCAPES
     return _SHORT_OPTION.search(before) is not None

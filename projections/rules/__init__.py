@@ -1,4 +1,4 @@
-"""How each harness makes a request of a path.
+"""The rules by which each harness makes a request of a path.
 
 Adding a harness: a module with its `Rules`, a line here, its tests, its docs.
 """

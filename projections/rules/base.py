@@ -1,10 +1,11 @@
-"""What the rules of a harness decide: how it makes a request of a path.
+"""The base of a harness's rules: how it makes a request of a path.
 
 The defaults suit a harness whose records hold a message each, and whose compactions keep a run of the path.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,7 +51,7 @@ def run_kept(snapshot: Snapshot, leaf: LazyEvent) -> Selection:
     return Selection(first=compaction.target_seq or leaf.compaction_seq + 1, compaction=compaction)
 
 
-class Rules:
+class Rules(ABC):
     """The rules of one harness. `select` and `arrange` work on a session's path, the others on single records."""
 
     name: str
@@ -82,21 +83,21 @@ class Rules:
         """Return the parts as the harness sends them: groups joined, parallel results together, some left out."""
         return parts
 
+    @abstractmethod
     def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
         """Return what a compaction in effect shows; `record` is its own, or what its harness made of it later."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
         """Return the messages of an entry of `kinds`; `record` is its own, or what its harness made of it later."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rewrite(self, messages: Sequence[bytes], shown: Sequence[Shown]) -> Sequence[bytes]:
         """Return the messages of one entry with content shown otherwise; empty if nothing of it shows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def placeholder(self, text: str, time: int | None) -> bytes:
         """Return a message that stands for several; `time` in epoch milliseconds."""
-        raise NotImplementedError
 
     def window_start(self, compaction: Event, previous: Event | None) -> int:  # noqa: ARG002  others ask it
         """Return the number of the first entry that went into a compaction's summary; 0 for the root.

@@ -58,7 +58,7 @@ def _of_calls(calls: Sequence[Call], prices: str) -> Iterator[Figure]:
 
 
 def _how_known(calls: Sequence[Call], prices: str) -> str:
-    """Where the dollars come from, and how many calls have none."""
+    """Return where the dollars come from, and how many calls have none."""
     sources = [
         "as recorded" if any(call.is_recorded for call in calls) else "",
         f"by {prices}" if any(call.dollars is not None and not call.is_recorded for call in calls) else "",

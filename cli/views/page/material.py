@@ -1,4 +1,4 @@
-"""What a report is made of, read out of a log."""
+"""The material of a report, read from a log."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def _exchanges(
 
 
 class Standing(StrEnum):
-    """Where an event stands, seen from the leaf."""
+    """The place of an event, seen from the leaf."""
 
     KEPT = "kept"
     """In the context, as recorded."""
