@@ -16,39 +16,51 @@ import click
 from cli.options import utf8
 from cli.output import STORE, echo_problem, never_failing
 
-COMMANDS: Final = {
-    "import": ("importing", "Take session files into the store."),
-    "sessions": ("sessions", "List the sessions of the store."),
-    "log": ("log", "List a session's events."),
-    "show": ("show", "Show one event, all of it."),
-    "tree": ("tree", "Show a session as a tree."),
-    "context": ("context", "Show what the model was sent at a leaf."),
-    "audit": ("audit", "Show what compactions kept and lost."),
-    "report": ("report", "Write a page about a session."),
-    "diff": ("diff", "Compare the contexts at two entries."),
-    "timeline": ("timeline", "Plot the context's size over a session."),
-    "files": ("files", "List the files that a session read and modified."),
-    "export": ("export", "Give a session back as a file."),
-    "append": ("append", "Write events, a line of JSON each."),
-    "go": ("go", "Go elsewhere in a session's tree."),
-    "fork": ("fork", "Make a new session of a branch."),
-    "undo": ("undo", "Take back a compaction, a rewrite or a move."),
-    "compact": ("compact", "Put a summary in place of older messages."),
-    "prune": ("prune", "Show old content shorter, without a model."),
-    "handoff": ("handoff", "Begin a new session with a document of this one."),
-    "maintain": ("maintain", "Keep a running session's context small."),
-    "label": ("label", "Name an entry."),
-    "rename": ("rename", "Give a session a title."),
-    "stats": ("stats", "Show what the store holds."),
-    "bench": ("bench", "Measure rebuilds, imports and appends here."),
-    "backup": ("backup", "Copy the store while it is in use."),
-    "verify": ("verify", "Check the whole store."),
-    "policies": ("policies", "List, show, begin or check policies."),
-    "templates": ("templates", "List, show, begin or check templates."),
-    "demo": ("demo", "Play a session into a new store and show it."),
-    "completion": ("completion", "Print a shell's completion script."),
+GROUPS: Final = {
+    "Look at sessions": {
+        "sessions": ("sessions", "List the sessions in the store."),
+        "log": ("log", "List a session's events."),
+        "show": ("show", "Show one event in full."),
+        "tree": ("tree", "Show a session's branches as a tree."),
+        "context": ("context", "Show what the model was sent at any entry."),
+        "files": ("files", "List the files that a session read and modified."),
+    },
+    "Audit compactions": {
+        "audit": ("audit", "Show what compactions kept and lost."),
+        "report": ("report", "Write a session's audit as an HTML page."),
+        "diff": ("diff", "Compare the contexts at two entries."),
+        "timeline": ("timeline", "Plot the context's size over a session."),
+    },
+    "Change a session": {
+        "compact": ("compact", "Replace older messages with a summary."),
+        "prune": ("prune", "Shorten old content, without a model."),
+        "handoff": ("handoff", "Start a new session from a document about this one."),
+        "go": ("go", "Move to another entry of a session's tree."),
+        "fork": ("fork", "Copy a branch to a new session."),
+        "undo": ("undo", "Undo a compaction, a rewrite or a move."),
+        "label": ("label", "Label an entry."),
+        "rename": ("rename", "Give a session a title."),
+    },
+    "Run with an agent": {
+        "append": ("append", "Append events, one JSON object a line."),
+        "maintain": ("maintain", "Keep a running session's context small."),
+        "policies": ("policies", "List, show, create or check compaction policies."),
+        "templates": ("templates", "List, show, create or check summary prompts."),
+    },
+    "Manage the store": {
+        "import": ("importing", "Import session files, or find those on this machine."),
+        "export": ("export", "Write a session to a file."),
+        "stats": ("stats", "Show what the store holds and its size."),
+        "verify": ("verify", "Check the whole store for damage."),
+        "backup": ("backup", "Copy the store while it is in use."),
+        "bench": ("bench", "Time rebuilds, imports and appends on this machine."),
+        "demo": ("demo", "Record a scripted session in a new store and show it."),
+        "completion": ("completion", "Print a shell's completion script."),
+    },
 }
-"""Name of a subcommand: its module in cli.commands and its line of help. Adding one is a line here."""
+"""The groups of the help; in each, a subcommand's name, its module in cli.commands and its line of help."""
+
+COMMANDS: Final = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 
 NOBODY_READS: Final = 141
@@ -85,8 +97,11 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+        # All groups have the same columns.
+        widest = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{widest}}", line) for name, (_, line) in commands.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

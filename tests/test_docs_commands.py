@@ -16,7 +16,7 @@ from typing import Any, Final
 import click
 import pytest
 
-from cli.main import COMMANDS
+from cli.main import COMMANDS, GROUPS
 from cli.main import refold as group
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import SESSION, tale
@@ -112,6 +112,14 @@ def test_every_command_has_a_section_in_the_order_of_the_help() -> None:
 
 def test_every_command_is_in_the_list_at_the_beginning() -> None:
     assert re.findall(r"^\| \[([a-z]+)\]\(#\1\) \|", PAGE, re.MULTILINE) == list(COMMANDS)
+
+
+def test_the_list_at_the_beginning_has_the_groups_of_the_help() -> None:
+    beginning = PAGE.partition("\n## ")[0]
+    tables = re.findall(r"^\| ([a-z ]+) \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)", beginning, re.MULTILINE)
+    assert {title: re.findall(r"^\| \[([a-z]+)\]", rows, re.MULTILINE) for title, rows in tables} == {
+        title.lower(): list(commands) for title, commands in GROUPS.items()
+    }
 
 
 @pytest.mark.parametrize("name", COMMANDS)
