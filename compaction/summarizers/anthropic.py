@@ -35,7 +35,6 @@ from projections.settings import Settings
 
 if TYPE_CHECKING:
     import anthropic
-    from anthropic.types import RawMessageStreamEvent
 
 
 DEFAULT_MODEL: Final = "claude-haiku-4-5"
@@ -122,45 +121,52 @@ class AnthropicSummarizer:
             return client.with_options(api_key=_NO_KEY)
         return client
 
-    def _asked(self, client: anthropic.Anthropic, body: bytes, line: Line) -> Streamed:
-        """Return what came of a request. Raises SummarizerError."""
+    def _asked(self, client: anthropic.Anthropic, body: bytes, line: Line) -> anthropic.types.Message | None:
+        """Return the answer, as far as it came; None if none began. Raises SummarizerError."""
         import anthropic  # noqa: PLC0415  heavy
         import httpx2  # noqa: PLC0415  heavy
         from anthropic.types import Message, RawMessageStreamEvent  # noqa: PLC0415  heavy
 
         try:
-            with client.post(
+            # `messages.stream` makes the body of dictionaries; the prefix is sent as it was rendered.
+            events = client.post(
                 "/v1/messages",
                 content=body,
                 cast_to=Message,
                 stream=True,
                 stream_cls=anthropic.Stream[RawMessageStreamEvent],
-            ) as events:
-                return read(events)
+            )
+            with anthropic.MessageStream(events, output_format=anthropic.NOT_GIVEN) as stream:
+                has_begun = any(event.type == "message_start" for event in stream)
+                return stream.get_final_message() if has_begun else None
         except anthropic.APIStatusError as error:
             raise self._refused(error, line.secrets) from None
         except anthropic.APIConnectionError as error:
             raise self._unconnected(client, error.__cause__ or error) from None
+        except (AttributeError, IndexError, TypeError):
+            # The client puts together whatever comes, without a look at its shape.
+            return None
         except (httpx2.HTTPError, anthropic.AnthropicError, ValueError) as error:
             # The transport's own errors: the client passes on what happens once an answer has begun.
             raise self._failed(f"the answer broke off ({of_connection(error)})", is_transient=True) from None
 
-    def _read(self, answer: Streamed) -> Answer:
+    def _read(self, answer: anthropic.types.Message | None) -> Answer:
         """Return an answer that says something, or ended as it should. Raises SummarizerError."""
-        if not answer.model:
+        if answer is None:
             raise self._failed(
                 f"what came back is no answer of the Messages API, which is streamed; check {self._where}"
             )
+        text = "".join(block.text for block in answer.content if block.type == "text")
+        usage = _usage(answer.usage)
         if not answer.stop_reason:
-            raise self._failed("the answer broke off", is_transient=True, usage=answer.usage)
+            raise self._failed("the answer broke off", is_transient=True, usage=usage)
         if answer.stop_reason == "refusal":
-            raise self._failed("the model refuses to answer", usage=answer.usage)
-        if answer.calls_tool and not answer.text.strip():
+            raise self._failed("the model refuses to answer", usage=usage)
+        if not text.strip() and any(block.type in _CALLS for block in answer.content):
             problem = "the model called a tool in place of an answer"
-            raise self._failed(problem, is_transient=True, usage=answer.usage)
-        return Answer(
-            text=answer.text, model=answer.model or self.model, usage=answer.usage, is_cut=answer.is_cut
-        )
+            raise self._failed(problem, is_transient=True, usage=usage)
+        is_cut = answer.stop_reason in _CUT
+        return Answer(text=text, model=answer.model or self.model, usage=usage, is_cut=is_cut)
 
     def _refused(self, error: anthropic.APIStatusError, secrets: Iterable[str]) -> SummarizerError:
         """Return the error that came instead of an answer, or within one, then with a status of success."""
@@ -270,54 +276,7 @@ def _said(text: str) -> Part:
 
 _CUT: Final = ("max_tokens", "model_context_window_exceeded")
 _CALLS: Final = ("tool_use", "server_tool_use")
-
-
-class Streamed(msgspec.Struct, frozen=True, kw_only=True):
-    """A streamed answer: its text, and why it ended, "" if its end did not come.
-
-    `calls_tool`: there is a call of a tool in it.
-    """
-
-    text: str
-    stop_reason: str
-    calls_tool: bool
-    model: str
-    usage: Usage | None
-
-    @property
-    def is_cut(self) -> bool:
-        """True if it ended because it was as long as it might get."""
-        return self.stop_reason in _CUT
-
-
-def read(events: Iterable[RawMessageStreamEvent]) -> Streamed:
-    """Assemble the answer of a stream of events; ignore all but texts and calls."""
-    texts: list[str] = []
-    counts: dict[str, int] = {}
-    model = stop_reason = ""
-    calls_tool = False
-    for event in events:
-        if event.type == "message_start":
-            model = event.message.model
-            counts |= _counts(event.message.usage)
-        elif event.type == "content_block_start":
-            calls_tool = calls_tool or event.content_block.type in _CALLS
-        elif event.type == "content_block_delta":
-            if event.delta.type == "text_delta":
-                texts.append(event.delta.text)
-        elif event.type == "message_delta":
-            stop_reason = event.delta.stop_reason or ""
-            counts |= _counts(event.usage)
-    return Streamed(
-        text="".join(texts),
-        stop_reason=stop_reason,
-        calls_tool=calls_tool,
-        model=model,
-        usage=_usage(counts) if counts else None,
-    )
-
-
-_NAMES: Final = {
+_COUNTS: Final = {
     "input_tokens": "input",
     "output_tokens": "output",
     "cache_read_input_tokens": "cache_read",
@@ -325,13 +284,9 @@ _NAMES: Final = {
 }
 
 
-def _counts(usage: Any) -> dict[str, int]:
-    """Return the counts that a usage has; a later one of the same answer takes the place of an earlier."""
-    counts = {name: getattr(usage, theirs, None) for theirs, name in _NAMES.items()}
-    return {name: count for name, count in counts.items() if isinstance(count, int)}
-
-
-def _usage(counts: dict[str, int]) -> Usage:
+def _usage(usage: anthropic.types.Usage) -> Usage:
+    """Return what the API counted; servers that only speak like it leave counts out."""
+    counts = {ours: getattr(usage, theirs, None) or 0 for theirs, ours in _COUNTS.items()}
     return Usage(**counts, total=sum(counts.values()))
 
 

@@ -75,6 +75,18 @@ def calls_tool(exchange: Exchange) -> None:
     exchange.end()
 
 
+def streams(*events: Any) -> Reply:
+    """Any events, as they are given, each an object with its type."""
+
+    def reply(exchange: Exchange) -> None:
+        exchange.begin()
+        for event in events:
+            exchange.send(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+        exchange.end()
+
+    return reply
+
+
 def breaks_off(text: str) -> Reply:
     """An answer whose connection ends in the middle."""
 

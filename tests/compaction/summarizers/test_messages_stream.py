@@ -1,15 +1,13 @@
-"""The events of an answer, put together."""
+"""Streamed answers, put together, from a server that may count and order them as it likes."""
 
 from __future__ import annotations
 
 import pytest
-from anthropic.types import RawMessageStreamEvent
-from pydantic import TypeAdapter
 
-from compaction.summarizers.anthropic import read
+from compaction.summarizers import SummarizerError
 from eventstore.views import Usage
-
-_EVENT = TypeAdapter(RawMessageStreamEvent)
+from tests.compaction.summarizers.asked import claude, never, prompt
+from tests.support.messages_api import streams
 
 
 def begun(**usage):
@@ -23,63 +21,84 @@ def begun(**usage):
         "stop_sequence": None,
         "usage": {"input_tokens": 3, "output_tokens": 1, **usage},
     }
-    return _EVENT.validate_python({"type": "message_start", "message": message})
+    return {"type": "message_start", "message": message}
 
 
-def block(kind, **fields):
-    content = {"type": kind, **fields}
-    return _EVENT.validate_python({"type": "content_block_start", "index": 0, "content_block": content})
+def block(kind, *, index=0, **fields):
+    return {"type": "content_block_start", "index": index, "content_block": {"type": kind, **fields}}
 
 
-def delta(kind, **fields):
-    return _EVENT.validate_python(
-        {"type": "content_block_delta", "index": 0, "delta": {"type": kind, **fields}}
-    )
+def delta(kind, *, index=0, **fields):
+    return {"type": "content_block_delta", "index": index, "delta": {"type": kind, **fields}}
+
+
+def said(text, *, index=0):
+    end = {"type": "content_block_stop", "index": index}
+    return [block("text", index=index, text=""), delta("text_delta", index=index, text=text), end]
 
 
 def ended(stop="end_turn", **usage):
     given = {"delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 8, **usage}}
-    return _EVENT.validate_python({"type": "message_delta", **given})
+    return {"type": "message_delta", **given}
 
 
-def test_texts_of_all_blocks_make_one_answer():
-    events = [begun(), delta("text_delta", text="It is "), delta("text_delta", text="done."), ended()]
-    assert read(events).text == "It is done."
+STOP = {"type": "message_stop"}
 
 
-def test_thoughts_and_arguments_are_passed_over():
-    events = [delta("thinking_delta", thinking="hm"), delta("input_json_delta", partial_json="{}")]
-    assert read(events).text == ""
+@pytest.fixture
+def summarized(messages_api):
+    return lambda *events: claude(messages_api(streams(*events))).summarize(prompt(), is_cancelled=never)
 
 
-def test_the_end_counts_the_output_and_the_beginning_the_rest():
-    usage = read([begun(cache_read_input_tokens=4, cache_creation_input_tokens=5), ended()]).usage
-    assert usage == Usage(input=3, output=8, cache_read=4, cache_write=5, total=20)
+def test_texts_of_all_blocks_make_one_answer(summarized):
+    answer = summarized(begun(), *said("It is "), *said("done.", index=1), ended(), STOP)
+    assert answer.text == "It is done."
 
 
-def test_what_the_end_counts_again_takes_the_place_of_the_beginning():
-    assert read([begun(), ended(input_tokens=30)]).usage == Usage(input=30, output=8, total=38)
+def test_the_end_counts_the_output_and_the_beginning_the_rest(summarized):
+    begin = begun(cache_read_input_tokens=4, cache_creation_input_tokens=5)
+    answer = summarized(begin, *said("Done."), ended(), STOP)
+    assert answer.usage == Usage(input=3, output=8, cache_read=4, cache_write=5, total=20)
 
 
-def test_an_answer_that_never_began_used_nothing_that_is_known():
-    assert read([]).usage is None
+def test_what_the_end_counts_again_takes_the_place_of_the_beginning(summarized):
+    answer = summarized(begun(), *said("Done."), ended(input_tokens=30), STOP)
+    assert answer.usage == Usage(input=30, output=8, total=38)
 
 
-def test_an_answer_without_an_end_has_no_reason_for_it():
-    assert read([begun(), delta("text_delta", text="It")]).stop_reason == ""
+def test_counts_that_a_server_leaves_out_are_none(summarized):
+    answer = summarized(begun(input_tokens=None), *said("Done."), ended(), STOP)
+    assert answer.usage == Usage(output=8, total=8)
+
+
+def test_an_answer_with_a_text_and_a_call_is_its_text(summarized):
+    call = block("tool_use", index=1, id="t", name="bash", input={})
+    assert summarized(begun(), *said("Done."), call, ended("tool_use"), STOP).text == "Done."
 
 
 @pytest.mark.parametrize(
-    ("stop", "is_cut"),
-    [("end_turn", False), ("max_tokens", True), ("model_context_window_exceeded", True), ("refusal", False)],
+    "events",
+    [
+        [],
+        [STOP],
+        [ended(), STOP],
+        [begun(), delta("text_delta", text="Done."), ended(), STOP],
+        [begun(), block("text", text=""), delta("text_delta", index=7, text="Done."), ended(), STOP],
+        [begun(), block("text", text=""), delta("text_delta", text=None), ended(), STOP],
+        [begun(), block("text", text=""), {"type": "content_block_delta", "index": 0}, STOP],
+        [
+            begun(),
+            block("tool_use", id="t", name="n", input={}),
+            delta("input_json_delta", partial_json="{]"),
+            STOP,
+        ],
+        [{"type": "message_start", "message": None}, ended(), STOP],
+        [{"type": "message_start"}, *said("Done."), ended(), STOP],
+        [begun(), *said("Done."), {"type": "message_delta", "delta": None, "usage": None}, STOP],
+        [begun(), {"type": "content_block_start", "index": 0, "content_block": None}, ended(), STOP],
+        [begun(), {"type": "no such event"}, STOP],
+    ],
 )
-def test_an_answer_is_cut_where_it_got_as_long_as_it_may(stop, is_cut):
-    assert read([begun(), ended(stop)]).is_cut is is_cut
-
-
-def test_a_call_of_a_tool_is_noticed():
-    assert read([begun(), block("tool_use", id="t", name="bash", input={}), ended("tool_use")]).calls_tool
-
-
-def test_a_text_is_no_call():
-    assert not read([begun(), block("text", text="", citations=None), ended()]).calls_tool
+def test_events_that_make_no_answer_are_a_failure_of_the_summarizer(summarized, events):
+    with pytest.raises(SummarizerError):
+        summarized(*events)
