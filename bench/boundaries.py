@@ -23,7 +23,7 @@ from eventstore.preview import Prospect
 from eventstore.records import Compaction
 from eventstore.views import Message, Text
 from projections.audit.losses import future_use
-from projections.context.cursor import Standpoint, path, stand
+from projections.context.cursor import Cursor, path, resolve_cursor
 from projections.context.parts import Part, view_of_part
 from projections.mentions import Kind
 from projections.mentions.message_facts import Holdings, holding
@@ -74,37 +74,37 @@ class Boundary(msgspec.Struct, frozen=True, kw_only=True):
 
 def boundaries(snapshot: Snapshot, session: str, summarizer: Summarizer) -> Iterator[Boundary]:
     """The compactions of a session, then the cuts that the presets' policies would make at some places of it."""
-    at = stand(snapshot, session)
-    entries = path(snapshot, at)
+    cursor = resolve_cursor(snapshot, session)
+    entries = path(snapshot, cursor)
     for place, entry in enumerate(entries):
         if entry.kind == "compaction":
-            yield _recorded(snapshot, at, entries, place, summarizer)
+            yield _recorded(snapshot, cursor, entries, place, summarizer)
     for quarter in range(1, PLACES + 1):
         place = len(entries) * quarter // PLACES - 1
         # A request is made behind a person's message or a result.
         while entries[place].role in ("", "assistant"):
             place -= 1
-        here = at.at(entries[place].seq)
+        here = cursor.at_leaf(entries[place].seq)
         made = (_made(snapshot, here, entries[place:], policy, summarizer) for policy in POLICIES)
         yield from filter(None, made)
 
 
 def _recorded(
-    snapshot: Snapshot, at: Standpoint, entries: Sequence[Event], place: int, summarizer: Summarizer
+    snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event], place: int, summarizer: Summarizer
 ) -> Boundary:
-    replacement = replacement_of(entries[place], snapshot, at)
+    replacement = replacement_of(entries[place], snapshot, cursor)
     before = [view_of_part(part).text for part in replacement.removed if part.kind == "compaction"]
     parts = tuple(part for part in replacement.removed if part.kind != "compaction")
     template = built_in("compaction-update" if before else "compaction")
     assert template is not None
     assert replacement.summary is not None
     prompt = serialized_prompt(template, parts, system="", max_tokens=_MOST, previous="".join(before))
-    kept = snapshot.frame(at.session, entries[place].target_seq)
+    kept = snapshot.frame(cursor.session, entries[place].target_seq)
     return Boundary(
-        session=at.session,
+        session=cursor.session,
         name=f"#{entries[place].seq} as recorded",
         leaf=entries[place - 1].id,
-        first_kept=decode(kept, at.session).id,
+        first_kept=decode(kept, cursor.session).id,
         parts=parts,
         later=entries[place + 1 :],
         summary=summarizer.summarize(prompt, is_cancelled=never).text,
@@ -113,7 +113,7 @@ def _recorded(
 
 
 def _made(
-    snapshot: Snapshot, here: Standpoint, rest: Sequence[Event], name: str, summarizer: Summarizer
+    snapshot: Snapshot, here: Cursor, rest: Sequence[Event], name: str, summarizer: Summarizer
 ) -> Boundary | None:
     """The cut of a policy at a leaf, with which the rest of the session begins."""
     policy = preset(name)
@@ -162,6 +162,6 @@ def _replacement(snapshot: Snapshot, boundary: Boundary, summary: str) -> Replac
     record = Compaction(summary=summary, first_kept_entry_id=boundary.first_kept, tokens_before=0)
     event = compose(record, id="summary", time=None, parent=boundary.leaf)
     prospect = Prospect(snapshot, boundary.session, [event])
-    at = stand(prospect, boundary.session)
-    made = decode(prospect.frame(at.session, at.leaf), at.session)
-    return replacement_of(made, prospect, at, later=boundary.later)
+    cursor = resolve_cursor(prospect, boundary.session)
+    made = decode(prospect.frame(cursor.session, cursor.leaf), cursor.session)
+    return replacement_of(made, prospect, cursor, later=boundary.later)

@@ -28,7 +28,7 @@ from eventstore import import_file, open_store
 from eventstore.event import Event
 from eventstore.lmdb.store import LmdbLog
 from eventstore.writing import SessionWriter
-from projections.context.cursor import path, stand
+from projections.context.cursor import path, resolve_cursor
 from projections.tokens import counter
 
 SOURCES: Final[tuple[MessageSource, ...]] = ("context", "log")
@@ -50,7 +50,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder, open_store(Path(folder) / "store") as log:
             session = import_file(log, Path(sys.argv[1]) / "pi" / file).id
             with log.snapshot() as snapshot:
-                entries = path(snapshot, stand(snapshot, session))
+                entries = path(snapshot, resolve_cursor(snapshot, session))
             found = []
             for quarter in range(1, PLACES):
                 place = len(entries) * quarter // PLACES - 1
@@ -79,8 +79,8 @@ def _measured(
     writer = SessionWriter(log, leaf.session)
     rewritten = record_rewrites(writer, policy.rewrites, tokens=_TOKENS, leaf=leaf.id, since=since).events
     with log.snapshot() as snapshot:
-        at = stand(snapshot, leaf.session, leaf=[leaf.id, *rewritten][-1])
-        plan = plan_compaction(snapshot, at, policy, limits=Limits(window=200_000), tokens=_TOKENS)
+        cursor = resolve_cursor(snapshot, leaf.session, leaf=[leaf.id, *rewritten][-1])
+        plan = plan_compaction(snapshot, cursor, policy, limits=Limits(window=200_000), tokens=_TOKENS)
         assert isinstance(plan, Plan)
         asker = Asker(summarizers=[ExtractiveSummarizer()])
         boundary = Boundary(

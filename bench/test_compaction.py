@@ -22,7 +22,7 @@ from compaction.templates import built_in
 from eventstore import open_store
 from eventstore.files.importing import import_file
 from projections.context.build import parts_from
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from projections.mentions import mentions
 from projections.mentions.message_facts import Holdings
 from projections.tokens import counter
@@ -48,7 +48,7 @@ def all_parts(length, made):
     """Every message of a session, as if it had never been compacted."""
     stored = made(LENGTHS[length], 60)
     with open_store(stored.store) as log, log.snapshot() as snapshot:
-        return parts_from(snapshot, stand(snapshot, stored.session), 1)
+        return parts_from(snapshot, resolve_cursor(snapshot, stored.session), 1)
 
 
 def summarized(parts, previous=""):
@@ -61,8 +61,8 @@ def compacted(stored):
     policy = preset("layered")
     tokens = counter("utf16/4")
     with open_store(stored.store, create=False) as log, log.snapshot() as snapshot:
-        at = stand(snapshot, stored.session)
-        plan = plan_compaction(snapshot, at, policy, limits=Limits(window=200_000), tokens=tokens)
+        cursor = resolve_cursor(snapshot, stored.session)
+        plan = plan_compaction(snapshot, cursor, policy, limits=Limits(window=200_000), tokens=tokens)
     assert isinstance(plan, Plan)
     return summarized(plan.to_summarize, plan.previous_summary)
 
@@ -75,7 +75,7 @@ def import_into(path, file):
 def whole(stored):
     """A summary of every message of a session, as if it had never been compacted."""
     with open_store(stored.store, create=False) as log, log.snapshot() as snapshot:
-        return summarized(parts_from(snapshot, stand(snapshot, stored.session), 1))
+        return summarized(parts_from(snapshot, resolve_cursor(snapshot, stored.session), 1))
 
 
 def prompted(parts):

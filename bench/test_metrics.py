@@ -7,7 +7,7 @@ import pytest
 from eventstore import open_store
 from eventstore.formats import view_of_event, view_of_message
 from projections.audit.losses import future_use, recall
-from projections.context.cursor import path, stand
+from projections.context.cursor import path, resolve_cursor
 from projections.mentions import mentions
 from projections.mentions.message_facts import Holdings, holding
 from projections.replacement import replacement_of
@@ -26,10 +26,10 @@ def oldest(length, made):
     """The first compaction of the session, so that nearly all of it comes later."""
     stored = made(LENGTHS[length], 60)
     with open_store(stored.store) as log, log.snapshot() as snapshot:
-        at = stand(snapshot, stored.session)
-        entries = path(snapshot, at)
+        cursor = resolve_cursor(snapshot, stored.session)
+        entries = path(snapshot, cursor)
         place = next(place for place, event in enumerate(entries) if event.kind == "compaction")
-        return replacement_of(entries[place], snapshot, at, later=entries[place + 1 :])
+        return replacement_of(entries[place], snapshot, cursor, later=entries[place + 1 :])
 
 
 def measured(replacement):

@@ -111,10 +111,10 @@ def check_templates(
     from compaction.policy.validate import unresolved_templates
     from compaction.templates import find, with_session
     from compaction.validation import FaultyInputError
-    from projections.context.cursor import stand
+    from projections.context.cursor import resolve_cursor
 
     with log.snapshot() as snapshot:
-        in_session = with_session(sources, snapshot, stand(snapshot, session, leaf=leaf))
+        in_session = with_session(sources, snapshot, resolve_cursor(snapshot, session, leaf=leaf))
     if instead:
         find(instead, in_session)
     if found := unresolved_templates(policy.prompting, in_session, instead=instead):

@@ -26,7 +26,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import entry_id
 from eventstore.records import Attempt, Decision, DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
-from projections.context.cursor import Leaf, Standpoint, newest_first, stand
+from projections.context.cursor import Cursor, Leaf, newest_first, resolve_cursor
 from projections.settings import harness_prompt
 from projections.tokens import Counter
 
@@ -65,7 +65,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     plan: Plan
-    at: Standpoint
+    at: Cursor
     since: int
     reason: Reason
     wishes: Wishes
@@ -98,7 +98,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         self, snapshot: Snapshot, session: str, *, leaf: Leaf = None, cut: AnyCut | None = None
     ) -> Plan | str:
         """Return what a compaction would do; where there is nothing to do, why. Raises NotFoundError."""
-        return self._plan(snapshot, stand(snapshot, session, leaf=leaf), cut)
+        return self._plan(snapshot, resolve_cursor(snapshot, session, leaf=leaf), cut)
 
     def compact(
         self,
@@ -138,15 +138,15 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         NotFoundError.
         """
         with checked(writer.log) as snapshot:
-            at = stand(snapshot, writer.session, leaf=leaf)
-            plan = self._plan(snapshot, at, cut)
+            cursor = resolve_cursor(snapshot, writer.session, leaf=leaf)
+            plan = self._plan(snapshot, cursor, cut)
             if isinstance(plan, str):
                 return Compacted(outcome="nothing", reason=plan)
-            sources = with_session(self.sources, snapshot, at)
-            notes = notes_of(newest_first(snapshot, at), self.policy.memory)
+            sources = with_session(self.sources, snapshot, cursor)
+            notes = notes_of(newest_first(snapshot, cursor), self.policy.memory)
             sent = PromptView(system=wishes.system, tools=wishes.tools)
             if SHAPES[self.policy.prompting.shape].follows_harness:
-                sent = sent.or_else(harness_prompt(snapshot, at))
+                sent = sent.or_else(harness_prompt(snapshot, cursor))
         troubles = Troubles()
         since = plan.version if since is None else since
         said = decided(self.hooks, "before_compaction", plan, troubles)
@@ -155,7 +155,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             with checked(writer.log) as snapshot:
                 plan = plan_of(
                     snapshot,
-                    at,
+                    cursor,
                     plan.window,
                     chosen,
                     source=self.policy.prompting.source,
@@ -163,7 +163,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 )
         return Prepared(
             plan=plan,
-            at=at,
+            at=cursor,
             since=since,
             reason=reason,
             wishes=msgspec.structs.replace(wishes, system=sent.system, tools=sent.tools),
@@ -221,8 +221,8 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 troubles.ask(hooks, "after_compaction", done.events)
         return msgspec.structs.replace(done, troubles=troubles)
 
-    def _plan(self, snapshot: Snapshot, at: Standpoint, cut: AnyCut | None) -> Plan | str:
-        return plan_compaction(snapshot, at, self.policy, limits=self.limits, tokens=self.tokens, cut=cut)
+    def _plan(self, snapshot: Snapshot, cursor: Cursor, cut: AnyCut | None) -> Plan | str:
+        return plan_compaction(snapshot, cursor, self.policy, limits=self.limits, tokens=self.tokens, cut=cut)
 
     def _asked(self, writer: SessionWriter, prepared: Prepared, wishes: Wishes) -> Summary:
         with attempt_recorded(writer, prepared.reason, self.policy.name):
@@ -243,7 +243,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             problem = overtaken(snapshot, at, since=prepared.since, is_elsewhere=is_elsewhere)
             if problem:
                 return self._overtaken(writer, draft, problem)
-            here = at if is_elsewhere else stand(snapshot, writer.session)
+            here = at if is_elsewhere else resolve_cursor(snapshot, writer.session)
             parent = entry_id(snapshot, writer.session, at.leaf) if is_elsewhere else Parent.LEAF
             composed = compose_compaction(
                 snapshot,

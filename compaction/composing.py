@@ -26,7 +26,7 @@ from eventstore.preview import Prospect
 from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, Shown
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at
-from projections.context.cursor import Standpoint, newest_first, path, stand
+from projections.context.cursor import Cursor, newest_first, path, resolve_cursor
 from projections.context.parts import Part
 from projections.files import files_of
 from projections.tokens import Counter, counter
@@ -70,8 +70,8 @@ class CompactionAppend(msgspec.Struct, frozen=True, kw_only=True):
 
 def compose_compaction(
     snapshot: Snapshot,
-    at: Standpoint,
-    here: Standpoint,
+    cursor: Cursor,
+    here: Cursor,
     draft: Draft,
     *,
     policy: Policy,
@@ -88,7 +88,7 @@ def compose_compaction(
     """
     plan = draft.plan
     before = context_at(snapshot, here).parts
-    come_since = [entry.id for entry in path(snapshot, here, first=at.leaf + 1)]
+    come_since = [entry.id for entry in path(snapshot, here, first=cursor.leaf + 1)]
     kept = {*plan.cut.kept, *come_since}
     follows = CONTINUATIONS[policy.continuation] if draft.continues else NONE
     own = [part for part in before if part.session == here.session]
@@ -96,8 +96,8 @@ def compose_compaction(
     is_open = has_open_calls(before)
     continued = follows.following(Situation(before=before, kept=kept, entries=entries, is_open=is_open))
     overlays = [
-        *_rewrite("offload", shrunk(at.session, plan, tokens)),
-        *_rewrite("evict", _evicted(at.session, own, kept, continued, tokens)),
+        *_rewrite("offload", shrunk(cursor.session, plan, tokens)),
+        *_rewrite("evict", _evicted(cursor.session, own, kept, continued, tokens)),
     ]
     shown_again: list[CustomMessage] = []
     if policy.restoring and not is_open:
@@ -177,7 +177,7 @@ def parts_after(
         events.append(compose(record, id=f"\0{number}", time=None, parent=above))
         above = events[-1].id
     prospect = Prospect(snapshot, session, events)
-    return context_at(prospect, stand(prospect, session)).parts
+    return context_at(prospect, resolve_cursor(prospect, session)).parts
 
 
 def _placement(draft: Draft, policy: Policy) -> str:
@@ -214,10 +214,10 @@ def record_compaction(
     leaf's path, VersionConflictError where somebody appended in the meantime.
     """
     with checked(writer.log) as snapshot:
-        at = stand(snapshot, writer.session)
+        cursor = resolve_cursor(snapshot, writer.session)
         version = snapshot.head(writer.session).version
         first_seq = snapshot.locate(writer.session, first_kept)
-        entries = path(snapshot, at)
+        entries = path(snapshot, cursor)
         if first_seq not in {entry.seq for entry in entries}:
             raise NotFoundError("entry on the path", first_kept, "'refold tree' shows the path to the leaf")
         tokens = counter("utf16/4")
@@ -225,7 +225,7 @@ def record_compaction(
             Summary(text=summary, template=template),
             files=files_of([entry for entry in entries if entry.seq < first_seq], snapshot).lists(),
             first_kept=first_kept,
-            tokens_before=sum(tokens.count(context_at(snapshot, at).parts)),
+            tokens_before=sum(tokens.count(context_at(snapshot, cursor).parts)),
             reason=reason,
             policy=policy,
         )

@@ -20,7 +20,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
 from eventstore.records import FileOperations, Shown
 from projections.context.build import context_at, parts_from
-from projections.context.cursor import Standpoint, stand
+from projections.context.cursor import Cursor, resolve_cursor
 from projections.context.parts import Part, bears_message
 from projections.files import files_at
 from projections.tokens import Counter
@@ -82,7 +82,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan_compaction(
     snapshot: Snapshot,
-    at: Standpoint,
+    cursor: Cursor,
     policy: Policy,
     *,
     limits: Limits,
@@ -96,16 +96,16 @@ def plan_compaction(
     part = cut or policy.cut
     if part is None:
         return _why_no_cut(policy)
-    found = window(snapshot, at, tokens)
+    found = window(snapshot, cursor, tokens)
     chosen = part.cut(found, limits)
     if chosen is None:
         return _why_all_kept(found, part)
-    return plan_of(snapshot, at, found, chosen, source=policy.prompting.source, tokens=tokens)
+    return plan_of(snapshot, cursor, found, chosen, source=policy.prompting.source, tokens=tokens)
 
 
 def plan_of(
     snapshot: Snapshot,
-    at: Standpoint,
+    cursor: Cursor,
     found: Window,
     chosen: Cut,
     *,
@@ -113,27 +113,27 @@ def plan_of(
     tokens: Counter,
 ) -> Plan:
     """Plan a compaction that cuts the window of a leaf so; `source` says where its summarizer reads the messages."""
-    parts = window_parts(snapshot, at)
+    parts = window_parts(snapshot, cursor)
     turn_place = len(chosen.to_summarize)
     kept_place = turn_place + len(chosen.turn_prefix)
     to_summarize, prefix, kept = parts[:turn_place], parts[turn_place:kept_place], parts[kept_place:]
-    before_kept = paths.event(snapshot, at.session, kept[0].seq).parent_seq if kept else at.leaf
-    context = context_at(snapshot, at).parts
-    if source == "log" and (own := [part for part in parts if part.session == at.session]):
+    before_kept = paths.event(snapshot, cursor.session, kept[0].seq).parent_seq if kept else cursor.leaf
+    context = context_at(snapshot, cursor).parts
+    if source == "log" and (own := [part for part in parts if part.session == cursor.session]):
         # What a rewrite hides has no place of its own in the cut: it goes where the message before it goes.
-        behind = kept[0].seq if kept else at.leaf + 1
-        turn = next((part.seq for part in prefix if part.session == at.session), behind)
-        stored = parts_from(snapshot, at, own[0].seq, rewritten=False)
+        behind = kept[0].seq if kept else cursor.leaf + 1
+        turn = next((part.seq for part in prefix if part.session == cursor.session), behind)
+        stored = parts_from(snapshot, cursor, own[0].seq, rewritten=False)
         to_summarize = (
-            *(part for part in to_summarize if part.session != at.session),
+            *(part for part in to_summarize if part.session != cursor.session),
             *(part for part in stored if part.seq < turn),
         )
         prefix = (
-            *(part for part in prefix if part.session != at.session),
+            *(part for part in prefix if part.session != cursor.session),
             *(part for part in stored if turn <= part.seq < behind),
         )
     return Plan(
-        version=snapshot.head(at.session).version,
+        version=snapshot.head(cursor.session).version,
         window=found,
         cut=chosen,
         to_summarize=to_summarize,
@@ -141,9 +141,9 @@ def plan_of(
         kept=kept,
         tokens_before=sum(tokens.count(context)),
         tokens_kept=sum(tokens.count(kept)),
-        files=files_at(snapshot, at.at(before_kept)).lists(),
+        files=files_at(snapshot, cursor.at_leaf(before_kept)).lists(),
         summary=next(
-            (part for part in context if part.kind == "compaction" and part.session == at.session), None
+            (part for part in context if part.kind == "compaction" and part.session == cursor.session), None
         ),
     )
 
@@ -232,7 +232,7 @@ LEFT: Final = "somebody has left the branch meanwhile"
 WENT_ON: Final = "somebody has gone on from there meanwhile"
 
 
-def overtaken(snapshot: Snapshot, at: Standpoint, *, since: int, is_elsewhere: bool) -> str:
+def overtaken(snapshot: Snapshot, cursor: Cursor, *, since: int, is_elsewhere: bool) -> str:
     """Return why a summary of the path to a leaf has nothing to stand for any more, "" where it has.
 
     `since` is the session's version by which the leaf was chosen. `is_elsewhere`: another leaf than the session's
@@ -240,23 +240,23 @@ def overtaken(snapshot: Snapshot, at: Standpoint, *, since: int, is_elsewhere: b
     the summary stands all the same.
     """
     if is_elsewhere:
-        kinds = {entry.kind for entry in _come_below(snapshot, at, since)}
+        kinds = {entry.kind for entry in _come_below(snapshot, cursor, since)}
         return COMPACTED if "compaction" in kinds else WENT_ON if kinds else ""
-    here = stand(snapshot, at.session)
+    here = resolve_cursor(snapshot, cursor.session)
     entries = {entry.seq: entry for entry in paths.path(snapshot, here.session, here.leaf)}
-    if at.leaf not in entries:
+    if cursor.leaf not in entries:
         return LEFT
-    return "" if entries[at.leaf].compaction_seq == entries[here.leaf].compaction_seq else COMPACTED
+    return "" if entries[cursor.leaf].compaction_seq == entries[here.leaf].compaction_seq else COMPACTED
 
 
-def went_on(snapshot: Snapshot, at: Standpoint, since: int) -> bool:
+def went_on(snapshot: Snapshot, cursor: Cursor, since: int) -> bool:
     """Return True if a message or a compaction has come below a leaf since a version of the session."""
-    return next(_come_below(snapshot, at, since), None) is not None
+    return next(_come_below(snapshot, cursor, since), None) is not None
 
 
-def _come_below(snapshot: Snapshot, at: Standpoint, since: int) -> Iterator[LazyEvent]:
-    for entry in paths.events(snapshot, at.session, first=since + 1):
+def _come_below(snapshot: Snapshot, cursor: Cursor, since: int) -> Iterator[LazyEvent]:
+    for entry in paths.events(snapshot, cursor.session, first=since + 1):
         if entry.kind == "compaction" or bears_message(entry):
-            above = next(paths.path(snapshot, at.session, entry.seq, first=at.leaf), None)
-            if above is not None and above.seq == at.leaf:
+            above = next(paths.path(snapshot, cursor.session, entry.seq, first=cursor.leaf), None)
+            if above is not None and above.seq == cursor.leaf:
                 yield entry

@@ -16,7 +16,7 @@ from eventstore.paths import entry_id, event
 from eventstore.records import Link, Rewrite, Shown, record_of
 from eventstore.writing import SessionWriter, until_ours
 from projections.context.build import context_at
-from projections.context.cursor import Leaf, stand
+from projections.context.cursor import Leaf, resolve_cursor
 from projections.context.overlay import overlaid
 from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
@@ -58,7 +58,7 @@ def plan_rewrites(
     `now` in epoch milliseconds says how long nothing has happened; None: a moment. Those that would save
     nothing are none. `tokens_saved` is by the counter. Nothing is appended.
     """
-    context = context_at(snapshot, stand(snapshot, session, leaf=leaf))
+    context = context_at(snapshot, resolve_cursor(snapshot, session, leaf=leaf))
     idle = _idle(snapshot, session, now)
     seen = sized(
         session,
@@ -97,10 +97,10 @@ def record_rewrites(
     def look_and_append() -> Rewritten:
         with checked(writer.log) as snapshot:
             version = snapshot.head(writer.session).version
-            at = stand(snapshot, writer.session, leaf=leaf)
-            if leaf is not None and went_on(snapshot, at, since):
+            cursor = resolve_cursor(snapshot, writer.session, leaf=leaf)
+            if leaf is not None and went_on(snapshot, cursor, since):
                 return Rewritten()
-            parent = Parent.LEAF if leaf is None else entry_id(snapshot, writer.session, at.leaf)
+            parent = Parent.LEAF if leaf is None else entry_id(snapshot, writer.session, cursor.leaf)
             planned = plan_rewrites(
                 snapshot,
                 writer.session,
@@ -130,7 +130,7 @@ def record_rewrite(writer: SessionWriter, *, targets: Sequence[Shown], reason: s
     """
     with checked(writer.log) as snapshot:
         version = snapshot.head(writer.session).version
-        before = context_at(snapshot, stand(snapshot, writer.session))
+        before = context_at(snapshot, resolve_cursor(snapshot, writer.session))
     missing = {shown.target for shown in targets} - {part.id for part in before.parts}
     if missing:
         raise NotFoundError("message in the context", min(missing), "'refold context' shows what is there")

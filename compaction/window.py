@@ -15,7 +15,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, append_with, event
 from eventstore.views import answered
 from projections.context.build import context_at, parts_from
-from projections.context.cursor import Standpoint, path, stand
+from projections.context.cursor import Cursor, path, resolve_cursor
 from projections.context.parts import Part, bears_message, repeats_nothing, view_of_part
 from projections.rules import rules_at
 from projections.rules.base import Selection
@@ -64,43 +64,43 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         return sum(item.tokens for item in self.items)
 
 
-def window(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> Window:
+def window(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Window:
     """Return the window at a leaf.
 
     It starts at the first kept entry of the compaction in effect: what that one kept stands in no summary
     yet. Without such an entry it starts behind the compaction, without a compaction at the root, and with what
     the session's context begins with of another session.
     """
-    if not at.leaf:
+    if not cursor.leaf:
         return Window(items=())
-    leaf = event(snapshot, at.session, at.leaf)
+    leaf = event(snapshot, cursor.session, cursor.leaf)
     selected = rules_at(snapshot, leaf).select(snapshot, leaf)
-    entries = path(snapshot, at, first=selected.first)
-    parts = window_parts(snapshot, at, selected)
+    entries = path(snapshot, cursor, first=selected.first)
+    parts = window_parts(snapshot, cursor, selected)
     open_until = _open_until(parts)
     return Window(
-        items=tuple(_items(at.session, parts, entries, tokens.count(parts), open_until)),
+        items=tuple(_items(cursor.session, parts, entries, tokens.count(parts), open_until)),
         previous_summary=_summary_of(selected.compaction) if selected.compaction else None,
         measured=_measured(
             entries,
             leaf.compaction_seq,
-            LateUsages(snapshot, at.session, first=selected.first, last=at.as_of),
+            LateUsages(snapshot, cursor.session, first=selected.first, last=cursor.as_of),
         ),
-        is_compacted=is_compacted(snapshot, at),
+        is_compacted=is_compacted(snapshot, cursor),
         is_open=_is_open(open_until),
     )
 
 
-def window_parts(snapshot: Snapshot, at: Standpoint, selected: Selection | None = None) -> tuple[Part, ...]:
+def window_parts(snapshot: Snapshot, cursor: Cursor, selected: Selection | None = None) -> tuple[Part, ...]:
     """Return the messages of the window at a leaf, one for each of its items; `selected` is the leaf's selection."""
     if selected is None:
-        leaf = event(snapshot, at.session, at.leaf)
+        leaf = event(snapshot, cursor.session, cursor.leaf)
         selected = rules_at(snapshot, leaf).select(snapshot, leaf)
-    own = parts_from(snapshot, at, selected.first)
+    own = parts_from(snapshot, cursor, selected.first)
     if selected.prefix is None:
         return own
     session, entry = selected.prefix
-    return (*context_at(snapshot, stand(snapshot, session, leaf=entry)).parts, *own)
+    return (*context_at(snapshot, resolve_cursor(snapshot, session, leaf=entry)).parts, *own)
 
 
 def _summary_of(compaction: LazyEvent) -> str:
@@ -117,13 +117,13 @@ def has_open_calls(parts: Sequence[Part]) -> bool:
     return newest is not None and newest.role == "assistant" and _is_open(_open_until(parts))
 
 
-def is_compacted(snapshot: Snapshot, at: Standpoint) -> bool:
+def is_compacted(snapshot: Snapshot, cursor: Cursor) -> bool:
     """Return True if nothing that bears a message follows the compaction in effect but what was appended with it."""
-    compaction = event(snapshot, at.session, at.leaf).compaction_seq if at.leaf else 0
+    compaction = event(snapshot, cursor.session, cursor.leaf).compaction_seq if cursor.leaf else 0
     if not compaction:
         return False
-    own = append_with(snapshot, at.session, compaction)
-    behind = paths.path(snapshot, at.session, at.leaf, first=compaction)
+    own = append_with(snapshot, cursor.session, compaction)
+    behind = paths.path(snapshot, cursor.session, cursor.leaf, first=compaction)
     return all(entry.append == own or not bears_message(entry) for entry in behind)
 
 

@@ -10,7 +10,7 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event
 from projections.audit.coverage import covered
 from projections.context.build import context_at
-from projections.context.cursor import Leaf, Standpoint, path, stand
+from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.parts import Context, Part
 from projections.files import left_entries
 from projections.tokens import Counter, counter, is_estimate
@@ -69,7 +69,10 @@ def diff(
     """Compare the contexts at two leaves. Raises NotFoundError."""
     tokens = tokens or counter("utf16/4")
     with log.snapshot() as snapshot:
-        here, there = stand(snapshot, session, leaf=first), stand(snapshot, session, leaf=second)
+        here, there = (
+            resolve_cursor(snapshot, session, leaf=first),
+            resolve_cursor(snapshot, session, leaf=second),
+        )
         before, after = context_at(snapshot, here), context_at(snapshot, there)
         summarized = _summarized(snapshot, there, before, after)
     old = dict(zip((part.key for part in before.parts), tokens.count(before.parts), strict=True))
@@ -120,20 +123,20 @@ def _shared_prefix(before: tuple[Part, ...], after: tuple[Part, ...]) -> int:
     return count
 
 
-def _summarized(snapshot: Snapshot, at: Standpoint, before: Context, after: Context) -> set[tuple[str, int]]:
+def _summarized(snapshot: Snapshot, cursor: Cursor, before: Context, after: Context) -> set[tuple[str, int]]:
     """Return the events that the summaries of a context stand for, also through older summaries.
 
     A compaction stands for what the context had taken over from another session, too.
     """
-    shown = {part.seq for part in after.parts if part.session == at.session}
+    shown = {part.seq for part in after.parts if part.session == cursor.session}
     found: set[tuple[str, int]] = set()
-    compactions = list(covered(path(snapshot, at), snapshot))
+    compactions = list(covered(path(snapshot, cursor), snapshot))
     newest = max((each.compaction.seq for each in compactions if each.compaction.seq in shown), default=0)
     for each in compactions:
         if each.compaction.seq <= newest:
-            found |= {(at.session, seq) for seq in (*each.summarized, each.compaction.seq)}
+            found |= {(cursor.session, seq) for seq in (*each.summarized, each.compaction.seq)}
     if newest:
-        found.update((part.session, part.seq) for part in before.parts if part.session != at.session)
+        found.update((part.session, part.seq) for part in before.parts if part.session != cursor.session)
     for part in after.parts:
         if part.kind == "branch_summary":
             summary = event(snapshot, part.session, part.seq).decode()

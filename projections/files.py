@@ -14,7 +14,7 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent
 from eventstore.records import FileOperations, FileSets
 from eventstore.views import ToolCall
-from projections.context.cursor import Leaf, Standpoint, stand
+from projections.context.cursor import Cursor, Leaf, resolve_cursor
 
 _SUMMARIES: Final = ("compaction", "branch_summary")
 _PATCH: Final = b"*** Begin Patch"
@@ -33,12 +33,12 @@ def file_operations(
     `details` count only where the events that they are about are not in the log. Raises NotFoundError.
     """
     with log.snapshot() as snapshot:
-        return files_at(snapshot, stand(snapshot, session, leaf=leaf, as_of=as_of)).lists()
+        return files_at(snapshot, resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)).lists()
 
 
-def files_at(snapshot: Snapshot, at: Standpoint) -> FileSets:
+def files_at(snapshot: Snapshot, cursor: Cursor) -> FileSets:
     """The files that the path to a leaf touched; what can touch none is not decoded."""
-    entries = paths.path(snapshot, at.session, at.leaf)
+    entries = paths.path(snapshot, cursor.session, cursor.leaf)
     return files_of((entry.decode() for entry in entries if _may_touch(entry)), snapshot)
 
 

@@ -10,7 +10,7 @@ from eventstore.event import Event
 from eventstore.log import Snapshot
 from eventstore.paths import events
 from projections.context.build import context_at
-from projections.context.cursor import Standpoint
+from projections.context.cursor import Cursor
 from projections.context.parts import Context, Part
 from projections.files import left_entries
 
@@ -46,7 +46,7 @@ class Replacement(msgspec.Struct, frozen=True, kw_only=True):
 def replacement_of(
     event: Event,
     snapshot: Snapshot,
-    at: Standpoint,
+    cursor: Cursor,
     *,
     earlier: Sequence[Event] = (),
     later: Sequence[Event] = (),
@@ -55,8 +55,8 @@ def replacement_of(
 
     For a branch summary, C is the context at the leaf that was left.
     """
-    before = context_at(snapshot, at.at(start_of_change(event, snapshot)))
-    after = context_at(snapshot, at.at(end_of_change(event, snapshot, at)))
+    before = context_at(snapshot, cursor.at_leaf(start_of_change(event, snapshot)))
+    after = context_at(snapshot, cursor.at_leaf(end_of_change(event, snapshot, cursor)))
     return replaced(event, before, after, earlier=earlier, later=later)
 
 
@@ -67,7 +67,7 @@ def start_of_change(event: Event, snapshot: Snapshot) -> int:
     return event.parent_seq
 
 
-def end_of_change(event: Event, snapshot: Snapshot, at: Standpoint) -> int:
+def end_of_change(event: Event, snapshot: Snapshot, cursor: Cursor) -> int:
     """The entry at which an event's C′ is: the event itself, or the last entry that was appended with a compaction.
 
     Those are the entries right below it with its cause: files that are shown again, results that give way, a
@@ -76,7 +76,7 @@ def end_of_change(event: Event, snapshot: Snapshot, at: Standpoint) -> int:
     end = event.seq
     if event.kind != "compaction" or not event.cause:
         return end
-    for entry in events(snapshot, event.session, first=event.seq + 1, last=at.as_of):
+    for entry in events(snapshot, event.session, first=event.seq + 1, last=cursor.as_of):
         if entry.cause != event.cause or entry.kind == "compaction" or entry.role == "assistant":
             break
         if entry.is_entry:

@@ -12,7 +12,7 @@ from eventstore.formats.base import PromptView, SettingsView
 from eventstore.javascript import stringify
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, Memo, event, path_of_kinds
-from projections.context.cursor import Leaf, Standpoint, stand
+from projections.context.cursor import Cursor, Leaf, resolve_cursor
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -44,8 +44,8 @@ def settings(
     message names the model that wrote it, even one that failed. Raises NotFoundError.
     """
     with log.snapshot() as snapshot:
-        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
-        return settings_at(snapshot, session, at.leaf)
+        cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
+        return settings_at(snapshot, session, cursor.leaf)
 
 
 def settings_at(snapshot: Snapshot, session: str, leaf: int) -> Settings:
@@ -98,7 +98,7 @@ def _model(settings: SettingsView) -> Model:
     return Model(provider=settings.provider, model_id=settings.model)
 
 
-def harness_prompt(snapshot: Snapshot, at: Standpoint) -> PromptView:
+def harness_prompt(snapshot: Snapshot, cursor: Cursor) -> PromptView:
     """Return what the newest record on the path to a leaf says that holds a prompt."""
-    found = list(path_of_kinds(snapshot, at.session, at.leaf, prompt_kinds()))
+    found = list(path_of_kinds(snapshot, cursor.session, cursor.leaf, prompt_kinds()))
     return (view_of(found[-1]).prompt if found else None) or PromptView()

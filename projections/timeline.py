@@ -9,7 +9,7 @@ from eventstore.formats import view_of_event
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Snapshot
 from projections.context.along import SizesAlong
-from projections.context.cursor import Leaf, path, stand
+from projections.context.cursor import Leaf, path, resolve_cursor
 from projections.context.parts import is_continuation
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
@@ -58,11 +58,11 @@ def timeline(
     """The context's size after every entry of a leaf's path. Raises NotFoundError."""
     tokens = tokens or counter("utf16/4")
     with log.snapshot() as snapshot:
-        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
-        entries = path(snapshot, at)
-        along = SizesAlong(snapshot, at, entries, tokens)
+        cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
+        entries = path(snapshot, cursor)
+        along = SizesAlong(snapshot, cursor, entries, tokens)
         moments: list[Moment] = []
-        late = LateUsages(snapshot, session, last=at.as_of)
+        late = LateUsages(snapshot, session, last=cursor.as_of)
         for event in entries:
             before = along.sizes[-1]
             along.add(event)
@@ -73,7 +73,7 @@ def timeline(
             leaf=entries[-1].id if entries else None,
             counter=tokens.name,
             exact=tokens.is_exact,
-            estimate=is_estimate(tokens, settings_at(snapshot, session, at.leaf).model),
+            estimate=is_estimate(tokens, settings_at(snapshot, session, cursor.leaf).model),
             moments=moments,
         )
 

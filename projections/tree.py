@@ -8,7 +8,7 @@ from eventstore.event import Event
 from eventstore.formats import view_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import events
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 
 
 class LabelFold:
@@ -95,8 +95,8 @@ class TreeFold:
 def tree(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> Tree:
     """The tree of a session, as of an event. Raises NotFoundError."""
     with log.snapshot() as snapshot:
-        at = stand(snapshot, session, as_of=as_of)
+        cursor = resolve_cursor(snapshot, session, as_of=as_of)
         fold = TreeFold()
-        for event in events(snapshot, session, last=at.as_of):
+        for event in events(snapshot, session, last=cursor.as_of):
             fold.apply(event.decode())
         return fold.view()

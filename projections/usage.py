@@ -13,7 +13,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import event, events, events_of_kinds, in_effect_on
 from eventstore.views import Message, Usage
 from projections.context.build import context_at
-from projections.context.cursor import Standpoint
+from projections.context.cursor import Cursor
 from projections.context.parts import Context, view_of_part
 from projections.tokens import Counter
 
@@ -38,16 +38,16 @@ def paid(message: Message) -> Usage | None:
     return message.usage if message.usage.total > 0 else None
 
 
-def assistant_messages(snapshot: Snapshot, at: Standpoint) -> Iterator[tuple[Event, Message]]:
+def assistant_messages(snapshot: Snapshot, cursor: Cursor) -> Iterator[tuple[Event, Message]]:
     """Iterate over the assistant's messages of every branch, in order of the log, each call once.
 
     Of the records of one group, whatever stands between them, the last that says a usage has that of all of them; a
     usage that came in a later record is the message's own. Without groups, memory follows the largest record.
     """
-    late = LateUsages(snapshot, at.session, last=at.as_of)
+    late = LateUsages(snapshot, cursor.session, last=cursor.as_of)
     held: list[tuple[Event, Message, str]] = []
     paying: dict[str, int] = {}
-    for each in events(snapshot, at.session, last=at.as_of):
+    for each in events(snapshot, cursor.session, last=cursor.as_of):
         if each.role != "assistant":
             continue
         entry = each.decode()
@@ -103,7 +103,7 @@ class ContextSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def context_size(
-    snapshot: Snapshot, at: Standpoint, tokens: Counter, *, less_saved: bool = True
+    snapshot: Snapshot, cursor: Cursor, tokens: Counter, *, less_saved: bool = True
 ) -> ContextSize:
     """The size of the context at a leaf.
 
@@ -111,10 +111,10 @@ def context_size(
     its figure every compaction would be followed by the next. Calls that failed or were aborted have none.
     `less_saved`: the savings of rewrites since the measured call count.
     """
-    context = context_at(snapshot, at)
+    context = context_at(snapshot, cursor)
     counts = tokens.count(context.parts)
     estimate = sum(counts)
-    place, usage = _newest_measured(snapshot, at, context)
+    place, usage = _newest_measured(snapshot, cursor, context)
     if place is None:
         return ContextSize(
             tokens=estimate, estimate=estimate, measured=None, measured_at=None, saved=0, after=0
@@ -122,7 +122,7 @@ def context_size(
     after = sum(counts[place + 1 :])
     saved = 0
     if less_saved:
-        saved = _saved(snapshot, at, context.parts[place].seq, sum(counts[: place + 1]), tokens)
+        saved = _saved(snapshot, cursor, context.parts[place].seq, sum(counts[: place + 1]), tokens)
     return ContextSize(
         tokens=max(usage - saved + after, estimate),
         estimate=estimate,
@@ -133,23 +133,23 @@ def context_size(
     )
 
 
-def _newest_measured(snapshot: Snapshot, at: Standpoint, context: Context) -> tuple[int | None, int]:
-    in_effect_here = event(snapshot, at.session, at.leaf).compaction_seq if at.leaf else 0
-    late = LateUsages(snapshot, at.session, first=in_effect_here + 1, last=at.as_of)
+def _newest_measured(snapshot: Snapshot, cursor: Cursor, context: Context) -> tuple[int | None, int]:
+    in_effect_here = event(snapshot, cursor.session, cursor.leaf).compaction_seq if cursor.leaf else 0
+    late = LateUsages(snapshot, cursor.session, first=in_effect_here + 1, last=cursor.as_of)
     for place in range(len(context.parts) - 1, -1, -1):
         part = context.parts[place]
-        if part.role != "assistant" or part.session != at.session:
+        if part.role != "assistant" or part.session != cursor.session:
             continue
         usage = measured(late.added(part.id, view_of_part(part)))
-        if usage is not None and event(snapshot, at.session, part.seq).compaction_seq == in_effect_here:
+        if usage is not None and event(snapshot, cursor.session, part.seq).compaction_seq == in_effect_here:
             return place, usage.total
     return None, 0
 
 
-def _saved(snapshot: Snapshot, at: Standpoint, measured_at: int, now: int, tokens: Counter) -> int:
+def _saved(snapshot: Snapshot, cursor: Cursor, measured_at: int, now: int, tokens: Counter) -> int:
     """Return what rewrites since a measured call took away of what it measured, which is `now` so many tokens."""
-    effective = in_effect_on(snapshot, at.session, at.leaf, first=measured_at + 1)
+    effective = in_effect_on(snapshot, cursor.session, cursor.leaf, first=measured_at + 1)
     if not any(entry.kind == "rewrite" for entry in effective):
         return 0
-    then = sum(tokens.count(context_at(snapshot, at.at(measured_at)).parts))
+    then = sum(tokens.count(context_at(snapshot, cursor.at_leaf(measured_at)).parts))
     return max(then - now, 0)

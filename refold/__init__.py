@@ -43,7 +43,7 @@ from eventstore.writing import message_record
 from projections import ROOT, build_context
 from projections import audit as audit_session
 from projections import tree as tree_of
-from projections.context.cursor import Leaf, newest_first, stand
+from projections.context.cursor import Leaf, newest_first, resolve_cursor
 from projections.context.parts import Context as RecordedContext
 from projections.tokens import counter
 
@@ -330,10 +330,10 @@ class Session:
 
 def _called_tool(snapshot: Snapshot, session: str, call_id: str) -> str:
     try:
-        at = stand(snapshot, session)
+        cursor = resolve_cursor(snapshot, session)
     except NotFoundError:
         return ""
-    for event in newest_first(snapshot, at):
+    for event in newest_first(snapshot, cursor):
         view = view_of_event(event) if event.role == "assistant" else None
         calls = [block for block in view.blocks if isinstance(block, ToolCall)] if view else []
         if calls:

@@ -30,7 +30,7 @@ def command(
     from cli.store import opened_session, resolve_event
     from eventstore.records import Label
     from eventstore.writing import SessionWriter
-    from projections.context.cursor import stand
+    from projections.context.cursor import resolve_cursor
 
     if is_removed and text is not None:
         raise click.UsageError("--remove goes without a text", ctx)
@@ -39,7 +39,7 @@ def command(
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             target = resolve_event(snapshot, name, entry)
-            stand(snapshot, name, leaf=target)
+            resolve_cursor(snapshot, name, leaf=target)
             before = _label(snapshot, name, target)
         event = None
         if text is not None or (is_removed and before is not None):

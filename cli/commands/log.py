@@ -44,7 +44,7 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
     """
     from cli.output import console, echo_json, paged
     from cli.store import opened_session
-    from projections.context.cursor import stand
+    from projections.context.cursor import resolve_cursor
 
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
         _check_named(snapshot, name, kind=chosen["kind"], role=chosen["role"])
@@ -53,7 +53,7 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
             for event in events:
                 echo_json(event_json(event))
             return
-        leaf = stand(snapshot, name).leaf
+        leaf = resolve_cursor(snapshot, name).leaf
         out = console()
         with paged(out):
             for event in events:

@@ -15,7 +15,7 @@ from compaction.policy.model import Policy
 from eventstore.formats.base import RequestView
 from eventstore.log import EventLog
 from eventstore.records import FileOperations
-from projections.context.cursor import Leaf, stand
+from projections.context.cursor import Leaf, resolve_cursor
 from projections.settings import settings_at
 from projections.tokens import Counter, is_estimate
 
@@ -37,7 +37,7 @@ def _folders(path: str) -> Iterator[str]:
 def is_estimated(log: EventLog, session: str, tokens: Counter, *, leaf: Leaf = None) -> bool:
     """Return True unless a counter has the vocabulary of the model in use at a leaf."""
     with log.snapshot() as snapshot:
-        at = stand(snapshot, session, leaf=leaf).leaf
+        at = resolve_cursor(snapshot, session, leaf=leaf).leaf
         return is_estimate(tokens, settings_at(snapshot, session, at).model)
 
 

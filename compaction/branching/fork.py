@@ -17,7 +17,7 @@ from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import entry_id
 from eventstore.records import Link
-from projections.context.cursor import Leaf, Standpoint, stand
+from projections.context.cursor import Cursor, Leaf, resolve_cursor
 
 
 class Forked(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,12 +56,12 @@ def fork(
         raise BadInputError("fork of a whole session", problem, "leave the leaf out, or fork one branch")
     # A copy gets a chain of its own, which would vouch for damage.
     with checked(log) as snapshot:
-        at = stand(snapshot, session, leaf=leaf)
+        cursor = resolve_cursor(snapshot, session, leaf=leaf)
         chosen = _free_name(snapshot, new_id) if name is None else name
         if _is_there(snapshot, chosen):
             raise _taken(chosen)
-        origin = entry_id(snapshot, session, at.leaf)
-        kept = _with_what_undos_reach(snapshot, session, _entries(snapshot, at, is_whole=whole))
+        origin = entry_id(snapshot, session, cursor.leaf)
+        kept = _with_what_undos_reach(snapshot, session, _entries(snapshot, cursor, is_whole=whole))
         events = [*_copies(snapshot, session, kept), *_set_elsewhere(snapshot, session, kept)]
     taken = {event.id for event in events}
     link_id = next(candidate for candidate in iter(new_id, None) if candidate not in taken)
@@ -91,11 +91,11 @@ def _taken(name: str) -> BadInputError:
     return BadInputError(f"session {name!r}", "is there already", "choose another name for the fork")
 
 
-def _entries(snapshot: Snapshot, at: Standpoint, *, is_whole: bool) -> set[int]:
+def _entries(snapshot: Snapshot, cursor: Cursor, *, is_whole: bool) -> set[int]:
     """Return the numbers of the entries of a path, or of the whole tree."""
     if not is_whole:
-        return {entry.seq for entry in paths.path(snapshot, at.session, at.leaf)}
-    return {each.seq for each in paths.events(snapshot, at.session) if each.is_entry}
+        return {entry.seq for entry in paths.path(snapshot, cursor.session, cursor.leaf)}
+    return {each.seq for each in paths.events(snapshot, cursor.session) if each.is_entry}
 
 
 def _with_what_undos_reach(snapshot: Snapshot, session: str, kept: set[int]) -> set[int]:

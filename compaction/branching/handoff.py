@@ -18,7 +18,7 @@ from eventstore.formats.base import PromptView
 from eventstore.records import CustomMessage, Link, ModelChange, Record
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at
-from projections.context.cursor import Leaf, stand
+from projections.context.cursor import Leaf, resolve_cursor
 from projections.settings import Settings, harness_prompt
 
 HANDOFF: Final = "handoff"
@@ -57,10 +57,10 @@ def hand_off(
     """
     _check_is_new(new)
     with checked(writer.log) as snapshot:
-        at = stand(snapshot, writer.session, leaf=leaf)
-        context = context_at(snapshot, at)
-        template = find(HANDOFF, with_session(sources, snapshot, at))
-        sent = PromptView(system=system, tools=tools).or_else(harness_prompt(snapshot, at))
+        cursor = resolve_cursor(snapshot, writer.session, leaf=leaf)
+        context = context_at(snapshot, cursor)
+        template = find(HANDOFF, with_session(sources, snapshot, cursor))
+        sent = PromptView(system=system, tools=tools).or_else(harness_prompt(snapshot, cursor))
     if not context.parts:
         raise BadInputError(f"session {writer.session!r}", "has no messages to hand off", "name another")
     prompt = live_prompt(

@@ -22,7 +22,7 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.paths import entry_id, event, path
 from eventstore.records import Attempt, Decision, DecisionOutcome, Label, LeafMoved, Record
 from eventstore.writing import SessionWriter, until_ours
-from projections.context.cursor import Leaf, Standpoint, stand
+from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.context.parts import bears_message
 from projections.files import files_of
 from projections.tokens import Counter
@@ -62,7 +62,7 @@ def plan_move(log: EventLog | Snapshot, session: str, target: Leaf) -> Move:
     one of them stands at the entry above.
     """
     with checked(log) as snapshot:
-        here, there = stand(snapshot, session), stand(snapshot, session, leaf=target)
+        here, there = resolve_cursor(snapshot, session), resolve_cursor(snapshot, session, leaf=target)
         shared = {entry.seq for entry in path(snapshot, session, there.leaf)}
         ancestor, left = 0, []
         for entry in path(snapshot, session, here.leaf):
@@ -85,7 +85,7 @@ def plan_move(log: EventLog | Snapshot, session: str, target: Leaf) -> Move:
         )
 
 
-def _landing(snapshot: Snapshot, there: Standpoint) -> tuple[int, str | None]:
+def _landing(snapshot: Snapshot, there: Cursor) -> tuple[int, str | None]:
     """Return the leaf, by its number, of one who goes to an entry, and the text that is handed back."""
     entry = event(snapshot, there.session, there.leaf).decode()
     if not (entry.kind == "custom_message" or (entry.kind == "message" and entry.role == "user")):
@@ -181,8 +181,8 @@ def move_to(writer: SessionWriter, target: Leaf, *, expected: int | None = None)
     NotFoundError, and VersionConflictError where somebody appended in the meantime.
     """
     with writer.log.snapshot() as snapshot:
-        here = stand(snapshot, writer.session)
-        there = stand(snapshot, writer.session, leaf=target)
+        here = resolve_cursor(snapshot, writer.session)
+        there = resolve_cursor(snapshot, writer.session, leaf=target)
         version = snapshot.head(writer.session).version
         left, parent = (entry_id(snapshot, writer.session, at.leaf) for at in (here, there))
     since = version if expected is None else expected

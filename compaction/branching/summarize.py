@@ -24,7 +24,7 @@ from eventstore.paths import entry_id
 from eventstore.records import BranchSummary
 from eventstore.writing import SessionWriter
 from projections.context.build import parts_of
-from projections.context.cursor import Leaf, path, stand
+from projections.context.cursor import Leaf, path, resolve_cursor
 from projections.context.parts import Part
 from projections.files import files_of
 from projections.tokens import Counter
@@ -48,7 +48,10 @@ def record_branch_summary(writer: SessionWriter, *, summary: str, target: Leaf) 
     somebody appended in the meantime.
     """
     with checked(writer.log) as snapshot:
-        here, there = stand(snapshot, writer.session), stand(snapshot, writer.session, leaf=target)
+        here, there = (
+            resolve_cursor(snapshot, writer.session),
+            resolve_cursor(snapshot, writer.session, leaf=target),
+        )
         version = snapshot.head(writer.session).version
         shared = {entry.seq for entry in path(snapshot, there)}
         left = [entry for entry in path(snapshot, here) if entry.seq not in shared]
@@ -165,7 +168,7 @@ def summarize_branch(
     with checked(writer.log) as snapshot:
         observed = observed_rewrites(snapshot, writer.session)
         parts = [part for entry in left for part in parts_of(entry, changed=observed.get(entry.seq, ()))]
-        places = with_session(sources, snapshot, stand(snapshot, writer.session))
+        places = with_session(sources, snapshot, resolve_cursor(snapshot, writer.session))
     found = find(TEMPLATE, places)
     told = _told(left, parts, SERIALIZED.sizes(parts, tokens), Threshold(reserve=reserve).threshold(limits))
     if not told:

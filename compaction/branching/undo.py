@@ -17,7 +17,7 @@ from eventstore.preview import Prospect
 from eventstore.records import FORMAT, Label, Undone
 from eventstore.writing import SessionWriter, until_ours
 from projections.context.build import context_at
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from projections.context.parts import Context
 from projections.tree import LabelFold
 
@@ -100,7 +100,7 @@ def context_after(log: EventLog | Snapshot, session: str, plan: Undo) -> Context
     with log.snapshot() as snapshot:
         event = compose(plan.record, id=f"undo-{plan.record.target_id}", time=None, parent=plan.parent)
         prospect = Prospect(snapshot, session, [event])
-        return context_at(prospect, stand(prospect, session))
+        return context_at(prospect, resolve_cursor(prospect, session))
 
 
 class _Branch:
@@ -108,7 +108,7 @@ class _Branch:
 
     def __init__(self, snapshot: Snapshot, session: str) -> None:
         self._snapshot, self._session = snapshot, session
-        leaf = stand(snapshot, session).leaf
+        leaf = resolve_cursor(snapshot, session).leaf
         self._path = list(path(snapshot, session, leaf))
         self._newest_first = list(in_effect_on(snapshot, session, leaf))
 
@@ -202,7 +202,7 @@ class _Branch:
         return is_own or any(entry.kind in _MOVES for entry in entries)
 
     def _stood_before(self, entry: Event) -> int:
-        return stand(self._snapshot, self._session, as_of=entry.seq - 1).leaf
+        return resolve_cursor(self._snapshot, self._session, as_of=entry.seq - 1).leaf
 
     def _is_followed(self, entries: tuple[Event, ...]) -> bool:
         """Return True if anybody has built on an append."""

@@ -34,7 +34,7 @@ from eventstore.formats.base import PromptView
 from eventstore.records import Decision, DecisionOutcome
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_at
-from projections.context.cursor import Leaf, stand
+from projections.context.cursor import Leaf, resolve_cursor
 from projections.usage import ContextSize, context_size
 
 
@@ -186,7 +186,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     def _closing_the_circuit(self, writer: SessionWriter, done: Compacted) -> Compacted:
         """Record that a person asked and there was nothing to do, if that ends a row of failures."""
         with writer.log.snapshot() as snapshot:
-            so_far = past(snapshot, writer.session, stand(snapshot, writer.session).leaf)
+            so_far = past(snapshot, writer.session, resolve_cursor(snapshot, writer.session).leaf)
         if not so_far.failures and not so_far.left_too_large:
             return done
         decision = Decision(
@@ -321,9 +321,9 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Advice:
         writer = occasion.writer
         with checked(writer.log) as snapshot:
-            at = stand(snapshot, writer.session, leaf=leaf)
-            so_far = past(snapshot, writer.session, at.leaf)
-            is_open = has_open_calls(context_at(snapshot, at).parts)
+            cursor = resolve_cursor(snapshot, writer.session, leaf=leaf)
+            so_far = past(snapshot, writer.session, cursor.leaf)
+            is_open = has_open_calls(context_at(snapshot, cursor).parts)
         remedy = rules.remedy(
             reason,
             has_larger_model=self._is_promoted(occasion, size),
@@ -363,9 +363,9 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
 
     def _size(self, writer: SessionWriter, leaf: Leaf = None) -> ContextSize:
         with checked(writer.log) as snapshot:
-            at = stand(snapshot, writer.session, leaf=leaf)
+            cursor = resolve_cursor(snapshot, writer.session, leaf=leaf)
             return context_size(
-                snapshot, at, self.compactor.tokens, less_saved=self.settings.subtracts_savings
+                snapshot, cursor, self.compactor.tokens, less_saved=self.settings.subtracts_savings
             )
 
     def _is_too_large(self, reason: Reason, tokens: int) -> bool:

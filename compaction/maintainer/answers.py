@@ -20,7 +20,7 @@ from eventstore.records import MessageRecord, Shown
 from eventstore.views import Message, ToolCall
 from eventstore.writing import SessionWriter, until_ours
 from projections.context.build import build_context
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from projections.context.parts import Part, bears_message, view_of_part
 from projections.settings import settings_at
 from projections.usage import CUT_OFF, FAILED
@@ -100,10 +100,10 @@ def failed_before_compaction(snapshot: Snapshot, session: str) -> bool:
 
     It counts wherever it stands: a compaction by which a request is recovered is no entry below the failed answer.
     """
-    at = stand(snapshot, session)
-    if not is_compacted(snapshot, at):
+    cursor = resolve_cursor(snapshot, session)
+    if not is_compacted(snapshot, cursor):
         return False
-    compaction = event(snapshot, session, at.leaf).compaction_seq
+    compaction = event(snapshot, session, cursor.leaf).compaction_seq
     earlier = events(snapshot, session, last=compaction - 1, backward=True)
     newest = next(filter(bears_message, earlier), None)
     answer = _answer(newest.decode() if newest else None)

@@ -22,7 +22,7 @@ from compaction.summary import Wishes
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.records import DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
-from projections.context.cursor import Leaf, stand
+from projections.context.cursor import Leaf, resolve_cursor
 from projections.usage import ContextSize
 
 Do = Literal["nothing", "retry", "switch-model", "continue"]
@@ -113,7 +113,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
             return []
         with writer.log.snapshot() as snapshot:
             version = snapshot.head(writer.session).version
-            if went_on(snapshot, stand(snapshot, writer.session, leaf=self.leaf), self.since):
+            if went_on(snapshot, resolve_cursor(snapshot, writer.session, leaf=self.leaf), self.since):
                 return []
         return [move_to(writer, self.leaf, expected=version)]
 

@@ -23,7 +23,7 @@ from eventstore.errors import BadInputError, NotFoundError
 from eventstore.formats import view_of
 from eventstore.log import Snapshot
 from eventstore.paths import path_of_kinds
-from projections.context.cursor import Standpoint
+from projections.context.cursor import Cursor
 
 FENCE: Final = "+++"
 _FRONT_MATTER: Final = re.compile(
@@ -210,11 +210,11 @@ def names_in(sources: Iterable[Source]) -> set[str]:
     return {name for each in sources if isinstance(each, _Folder | _Session) for name in each.names()}
 
 
-def with_session(sources: Sequence[Source], snapshot: Snapshot, at: Standpoint) -> list[Source]:
+def with_session(sources: Sequence[Source], snapshot: Snapshot, cursor: Cursor) -> list[Source]:
     """Sources and a session's own templates, which lead before those of folders, and follow all others."""
     others = [source for source in sources if not isinstance(source, _Folder)]
     folders = [source for source in sources if isinstance(source, _Folder)]
-    return [*others, from_session(snapshot, at), *folders]
+    return [*others, from_session(snapshot, cursor), *folders]
 
 
 def from_plugins() -> list[Source]:
@@ -223,10 +223,10 @@ def from_plugins() -> list[Source]:
     return [partial(_of_plugin, point) for point in points]
 
 
-def from_session(snapshot: Snapshot, at: Standpoint) -> Source:
+def from_session(snapshot: Snapshot, cursor: Cursor) -> Source:
     """Templates of a session's own: the newest `custom` entry of the path that names each."""
     texts: dict[str, tuple[str, Any]] = {}
-    for entry in path_of_kinds(snapshot, at.session, at.leaf, {"custom"}):
+    for entry in path_of_kinds(snapshot, cursor.session, cursor.leaf, {"custom"}):
         found = view_of(entry).extension
         if found and found.type == IN_SESSION and isinstance(found.data, dict):
             name = found.data.get("name")

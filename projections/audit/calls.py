@@ -14,7 +14,7 @@ from eventstore.log import Snapshot
 from eventstore.views import Usage
 from projections.context.along import SizesAlong
 from projections.context.build import context_at
-from projections.context.cursor import Standpoint, path
+from projections.context.cursor import Cursor, path
 from projections.context.parts import Part
 from projections.replacement import Replacement
 from projections.tokens import Counter
@@ -38,7 +38,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     readable: int | None
 
 
-def requests(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> list[Request]:
+def requests(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> list[Request]:
     """The calls on the path to a leaf that went through, oldest first.
 
     What lies before the messages, system prompt and tools, is what the path's first call measured less the
@@ -46,12 +46,12 @@ def requests(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> list[Reques
     share that the messages have that begin this call, too, byte for byte. So it holds the whole call before where
     the context only grew, and none of its messages where a summary comes first. Another model has another cache.
     """
-    calls = _calls(snapshot, at)
+    calls = _calls(snapshot, cursor)
     previous = {seq: before for before, seq in pairwise(calls)}
     found: list[Request] = []
     last: _Sent | None = None
     overhead = 0
-    for event, parts, sizes in _contexts(snapshot, at, tokens):
+    for event, parts, sizes in _contexts(snapshot, cursor, tokens):
         if event.seq not in calls:
             continue
         call, before = calls[event.seq], previous.get(event.seq, 0)
@@ -60,7 +60,7 @@ def requests(snapshot: Snapshot, at: Standpoint, tokens: Counter) -> list[Reques
         readable = idle = None
         if before:
             if last is None or before != last.seq:
-                elsewhere = list(context_at(snapshot, at.at(calls[before].parent)).parts)
+                elsewhere = list(context_at(snapshot, cursor.at_leaf(calls[before].parent)).parts)
                 last = _Sent(before, elsewhere, len(elsewhere), sum(tokens.count(elsewhere)))
             share = Fraction(sizes[last.shared_with(parts)], last.tokens or 1)
             readable = _readable(calls[before], call, overhead, share)
@@ -93,10 +93,10 @@ class _Call(msgspec.Struct, frozen=True):
     usage: Usage
 
 
-def _calls(snapshot: Snapshot, at: Standpoint) -> dict[int, _Call]:
+def _calls(snapshot: Snapshot, cursor: Cursor) -> dict[int, _Call]:
     """The calls of every branch that went through, in order, by the number of their message."""
     calls: dict[int, _Call] = {}
-    for event, view in assistant_messages(snapshot, at):
+    for event, view in assistant_messages(snapshot, cursor):
         usage = measured(view)
         if usage is not None:
             calls[event.seq] = _Call(event.parent_seq, event.time, (view.provider, view.model), usage)
@@ -130,11 +130,11 @@ class _Sent(NamedTuple):
 
 
 def _contexts(
-    snapshot: Snapshot, at: Standpoint, tokens: Counter
+    snapshot: Snapshot, cursor: Cursor, tokens: Counter
 ) -> Iterator[tuple[Event, list[Part], list[int]]]:
     """Each entry of the path with the context above it, and the tokens of its first n messages for each n."""
-    entries = path(snapshot, at)
-    above = SizesAlong(snapshot, at, entries, tokens)
+    entries = path(snapshot, cursor)
+    above = SizesAlong(snapshot, cursor, entries, tokens)
     for event in entries:
         yield event, above.parts, above.sizes
         above.add(event)

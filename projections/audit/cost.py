@@ -18,7 +18,7 @@ from projections.audit.cache import shared_prefix
 from projections.audit.calls import Request, in_effect, records_cache
 from projections.audit.measure import Shape
 from projections.audit.prices import MILLION, Price, Prices
-from projections.context.cursor import Standpoint, stand
+from projections.context.cursor import Cursor, resolve_cursor
 from projections.replacement import Replacement
 from projections.settings import Model
 from projections.tokens import Counter
@@ -180,7 +180,7 @@ def session_cost(
     """
     by_model: dict[str, list[_Call]] = {}
     with log.snapshot() as snapshot:
-        for call in _calls(snapshot, stand(snapshot, session, as_of=as_of), prices):
+        for call in _calls(snapshot, resolve_cursor(snapshot, session, as_of=as_of), prices):
             by_model.setdefault(call.model, []).append(call)
     return SessionCost(
         prices=prices.name,
@@ -196,8 +196,8 @@ class _Call(msgspec.Struct, frozen=True):
     priced: float | None
 
 
-def _calls(snapshot: Snapshot, at: Standpoint, prices: Prices) -> Iterator[_Call]:
-    for event, view in assistant_messages(snapshot, at):
+def _calls(snapshot: Snapshot, cursor: Cursor, prices: Prices) -> Iterator[_Call]:
+    for event, view in assistant_messages(snapshot, cursor):
         usage = paid(view)
         if usage is not None:
             name = f"{view.provider}/{view.model}" if view.provider else view.model

@@ -24,7 +24,7 @@ from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
 from projections.context.along import ContextsAlong
 from projections.context.build import context_at
-from projections.context.cursor import Leaf, Standpoint, path, stand
+from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.overlay import resolved
 from projections.context.parts import Context
 from projections.descriptions import first_request, title
@@ -191,14 +191,14 @@ def audit(
     prices = prices or library_prices()
     holdings = Holdings()
     with log.snapshot() as snapshot:
-        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
+        cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         compactions: list[CompactionAudit] = []
         branch_summaries: list[BranchSummaryAudit] = []
         rewrites: list[RewriteAudit] = []
         seen: set[int] = set()
         calls: list[Request] | None = None
-        for tip in [at.leaf, *(_other_tips(snapshot, at) if every_branch else ())]:
-            branch = _Branch(snapshot, at.at(tip), tokens, holdings, prices)
+        for tip in [cursor.leaf, *(_other_tips(snapshot, cursor) if every_branch else ())]:
+            branch = _Branch(snapshot, cursor.at_leaf(tip), tokens, holdings, prices)
             fresh = [event for event in branch.entries if event.seq not in seen]
             seen.update(event.seq for event in fresh)
             for event in fresh:
@@ -209,14 +209,14 @@ def audit(
                 elif event.kind == "rewrite":
                     rewrites.append(branch.rewrite(event))
             calls = calls if calls is not None else branch.calls
-        context = context_at(snapshot, at)
+        context = context_at(snapshot, cursor)
         return Audit(
             session=session,
             earlier=earlier_generation(snapshot, session),
             title=title(snapshot, session, as_of=as_of) or first_request(snapshot, session, as_of=as_of),
             leaf=context.leaf,
-            events=at.as_of,
-            entries=_entries(snapshot, at),
+            events=cursor.as_of,
+            entries=_entries(snapshot, cursor),
             counter=tokens.name,
             exact=tokens.is_exact,
             estimate=is_estimate(tokens, context.settings.model),
@@ -231,34 +231,36 @@ def audit(
         )
 
 
-def _entries(snapshot: Snapshot, at: Standpoint) -> int:
-    head = snapshot.head(at.session)
-    return head.entries - sum(event.is_entry for event in events(snapshot, at.session, first=at.as_of + 1))
+def _entries(snapshot: Snapshot, cursor: Cursor) -> int:
+    head = snapshot.head(cursor.session)
+    return head.entries - sum(
+        event.is_entry for event in events(snapshot, cursor.session, first=cursor.as_of + 1)
+    )
 
 
-def _other_tips(snapshot: Snapshot, at: Standpoint) -> list[int]:
+def _other_tips(snapshot: Snapshot, cursor: Cursor) -> list[int]:
     """Entries without children, newest first."""
     tips: set[int] = set()
-    for each in events(snapshot, at.session, last=at.as_of):
+    for each in events(snapshot, cursor.session, last=cursor.as_of):
         if each.is_entry:
             tips.discard(each.parent_seq)
             tips.add(each.seq)
-    return sorted(tips - {at.leaf}, reverse=True)
+    return sorted(tips - {cursor.leaf}, reverse=True)
 
 
 class _Branch:
     """The audits along one path."""
 
     def __init__(
-        self, snapshot: Snapshot, at: Standpoint, tokens: Counter, holdings: Holdings, prices: Prices
+        self, snapshot: Snapshot, cursor: Cursor, tokens: Counter, holdings: Holdings, prices: Prices
     ) -> None:
-        self._snapshot, self._at, self._tokens = snapshot, at, tokens
-        self._late = LateUsages(snapshot, at.session, last=at.as_of)
+        self._snapshot, self._at, self._tokens = snapshot, cursor, tokens
+        self._late = LateUsages(snapshot, cursor.session, last=cursor.as_of)
         self._holdings, self._prices = holdings, prices
-        self.calls = requests(snapshot, at, tokens)
-        self.entries = path(snapshot, at)
-        self._contexts = ContextsAlong(snapshot, at, self.entries)
-        self._effective = {entry.seq for entry in in_effect_on(snapshot, at.session, at.leaf)}
+        self.calls = requests(snapshot, cursor, tokens)
+        self.entries = path(snapshot, cursor)
+        self._contexts = ContextsAlong(snapshot, cursor, self.entries)
+        self._effective = {entry.seq for entry in in_effect_on(snapshot, cursor.session, cursor.leaf)}
         self._coverage = {each.compaction.seq: each for each in covered(self.entries, snapshot)}
         self._appended_with: dict[int, str] = {}
         self._files_before = dict(

@@ -12,7 +12,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import event
 from eventstore.records import Shown
 from projections.context.build import context_at, parts_of
-from projections.context.cursor import Standpoint
+from projections.context.cursor import Cursor
 from projections.context.overlay import overlaid, resolved
 from projections.context.parts import Context, Part, bears_message
 from projections.rules import rules_at
@@ -33,12 +33,16 @@ class ContextsAlong:
     where the harness's rules arrange parts.
     """
 
-    def __init__(self, snapshot: Snapshot, at: Standpoint, entries: Sequence[Event]) -> None:
+    def __init__(self, snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> None:
         """`entries` are those of the path to where one stands, from the root on."""
-        self._snapshot, self._at, self._entries = snapshot, at, entries
-        self._observed = observed_rewrites(snapshot, at.session, as_of=at.as_of) if at.has_observed else {}
+        self._snapshot, self._at, self._entries = snapshot, cursor, entries
+        self._observed = (
+            observed_rewrites(snapshot, cursor.session, as_of=cursor.as_of) if cursor.has_observed else {}
+        )
         self._seqs = frozenset(entry.seq for entry in entries)
-        self._rules = rules_at(snapshot, event(snapshot, at.session, at.leaf) if at.leaf else None)
+        self._rules = rules_at(
+            snapshot, event(snapshot, cursor.session, cursor.leaf) if cursor.leaf else None
+        )
         self.is_incremental = not self._rules.arranges and not self._has_prefix()
         self._places: dict[str, int] = {}
         self._not_yet: set[str] = set()
@@ -59,7 +63,7 @@ class ContextsAlong:
             or seq not in self._seqs
             or (self._next and seq < self._entries[self._next - 1].seq)
         ):
-            return context_at(self._snapshot, self._at.at(seq))
+            return context_at(self._snapshot, self._at.at_leaf(seq))
         while not self._next or self._entries[self._next - 1].seq < seq:
             self._add(self._entries[self._next])
             self._next += 1
@@ -91,7 +95,7 @@ class ContextsAlong:
                 self._parts += parts
 
     def _fold(self, entry: Event) -> None:
-        self._parts = list(context_at(self._snapshot, self._at.at(entry.seq)).parts)
+        self._parts = list(context_at(self._snapshot, self._at.at_leaf(entry.seq)).parts)
         # No rewrite shows a summary otherwise.
         places = reversed(list(enumerate(self._parts)))
         self._places = {part.id: place for place, part in places if part.kind != "compaction"}
@@ -126,9 +130,9 @@ class SizesAlong:
     only grows, they are the same lists, grown: so all of them together cost what one costs.
     """
 
-    def __init__(self, snapshot: Snapshot, at: Standpoint, entries: Sequence[Event], tokens: Counter) -> None:
+    def __init__(self, snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event], tokens: Counter) -> None:
         """Begin at the root; `entries` are those of the path to where one stands."""
-        self._along, self._tokens = ContextsAlong(snapshot, at, entries), tokens
+        self._along, self._tokens = ContextsAlong(snapshot, cursor, entries), tokens
         self.parts: list[Part] = []
         self.sizes = [0]
         self._own: dict[int, list[tuple[Part, int]]] = {}

@@ -18,7 +18,7 @@ from eventstore.formats import rewrites_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, Memo, event, in_effect_on, messages_of_path, path
 from eventstore.records import FORMAT, Shown
-from projections.context.cursor import Leaf, Standpoint, stand
+from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.context.overlay import NO_REWRITES, Rewrites, resolved
 from projections.context.parts import Context, Fate, Part, is_continuation, told_of
 from projections.rules import rules_at, rules_named, rules_of_format
@@ -43,20 +43,20 @@ def build_context(
     appended.
     """
     with checked(log) if verify else log.snapshot() as snapshot:
-        return context_at(snapshot, stand(snapshot, session, leaf=leaf, as_of=as_of), rules=rules)
+        return context_at(snapshot, resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of), rules=rules)
 
 
-def context_at(snapshot: Snapshot, at: Standpoint, *, rules: str | None = None) -> Context:
-    """Return the context at a standpoint. Raises NotFoundError for rules that are not there."""
-    leaf = _leaf(snapshot, at)
+def context_at(snapshot: Snapshot, cursor: Cursor, *, rules: str | None = None) -> Context:
+    """Return the context at a cursor. Raises NotFoundError for rules that are not there."""
+    leaf = _leaf(snapshot, cursor)
     harness = _rules(snapshot, leaf, rules)
     return Context(
-        session=at.session,
+        session=cursor.session,
         leaf=leaf.id if leaf else None,
-        as_of=at.as_of,
+        as_of=cursor.as_of,
         rules=harness.name,
-        parts=_parts(snapshot, at, leaf, harness) if leaf else (),
-        settings=settings_at(snapshot, at.session, at.leaf),
+        parts=_parts(snapshot, cursor, leaf, harness) if leaf else (),
+        settings=settings_at(snapshot, cursor.session, cursor.leaf),
     )
 
 
@@ -77,17 +77,17 @@ def context_json(
 ) -> bytes:
     """Return `harness_json(build_context(…))` without the parts in between: stored bytes, sliced and joined once."""
     with log.snapshot() as snapshot:
-        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
-        entry = _leaf(snapshot, at)
+        cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
+        entry = _leaf(snapshot, cursor)
         harness = _rules(snapshot, entry, rules)
         settings = settings_json(snapshot, entry)
         if entry is None:
             return harness.document([], settings)
         selected = harness.select(snapshot, entry)
-        if harness.arranges or selected.kept is not None or selected.prefix or _is_overlaid(at, entry):
-            return harness.document([part.raw for part in _parts(snapshot, at, entry, harness)], settings)
+        if harness.arranges or selected.kept is not None or selected.prefix or _is_overlaid(cursor, entry):
+            return harness.document([part.raw for part in _parts(snapshot, cursor, entry, harness)], settings)
         messages = messages_of_path(
-            snapshot, session, at.leaf, first=selected.first, kinds=_kinds(harness), show=_shown_of
+            snapshot, session, cursor.leaf, first=selected.first, kinds=_kinds(harness), show=_shown_of
         )
         if selected.compaction:
             messages[:0] = _summary(selected.compaction)
@@ -104,13 +104,13 @@ def parts_of(entry: Event | LazyEvent, *, changed: Sequence[bytes] = ()) -> list
     return _shown(entry, changed)
 
 
-def parts_from(snapshot: Snapshot, at: Standpoint, first: int, *, rewritten: bool = True) -> tuple[Part, ...]:
+def parts_from(snapshot: Snapshot, cursor: Cursor, first: int, *, rewritten: bool = True) -> tuple[Part, ...]:
     """Return what a path shows from entry `first` on, whatever a compaction hides: what one from there keeps.
 
     What the compaction in effect left out of the list of what it keeps stays hidden: it is summarized already.
     Without `rewritten`, the messages are as the log has them: no rewrite is in effect.
     """
-    leaf = _leaf(snapshot, at)
+    leaf = _leaf(snapshot, cursor)
     if leaf is None:
         return ()
     harness = rules_at(snapshot, leaf)
@@ -120,15 +120,15 @@ def parts_from(snapshot: Snapshot, at: Standpoint, first: int, *, rewritten: boo
     parts = [
         part
         for part in _selected(
-            snapshot, at, leaf, msgspec.structs.replace(selected, first=first), rewritten=rewritten
+            snapshot, cursor, leaf, msgspec.structs.replace(selected, first=first), rewritten=rewritten
         )
         if selected.compaction is None or part.seq != selected.compaction.seq
     ]
     return tuple(harness.arrange(snapshot, parts) if harness.arranges else parts)
 
 
-def _leaf(snapshot: Snapshot, at: Standpoint) -> LazyEvent | None:
-    return event(snapshot, at.session, at.leaf) if at.leaf else None
+def _leaf(snapshot: Snapshot, cursor: Cursor) -> LazyEvent | None:
+    return event(snapshot, cursor.session, cursor.leaf) if cursor.leaf else None
 
 
 def _rules(snapshot: Snapshot, leaf: LazyEvent | None, name: str | None) -> Rules:
@@ -141,25 +141,25 @@ def _kinds(rules: Rules) -> frozenset[str]:
     return rules.kinds | rules_of_format(FORMAT).kinds
 
 
-def _is_overlaid(at: Standpoint, leaf: LazyEvent) -> bool:
+def _is_overlaid(cursor: Cursor, leaf: LazyEvent) -> bool:
     """Return True if a rewrite, an undo or a record that its harness changed may have a say in a context."""
-    return at.has_observed or leaf.is_overlaid
+    return cursor.has_observed or leaf.is_overlaid
 
 
 def _parts(
-    snapshot: Snapshot, at: Standpoint, leaf: LazyEvent, rules: Rules, behind: tuple[str, ...] = ()
+    snapshot: Snapshot, cursor: Cursor, leaf: LazyEvent, rules: Rules, behind: tuple[str, ...] = ()
 ) -> tuple[Part, ...]:
     """Return the parts of a context; `behind` are the sessions whose prefix it is."""
     selected = rules.select(snapshot, leaf)
-    parts = list(_selected(snapshot, at, leaf, selected))
+    parts = list(_selected(snapshot, cursor, leaf, selected))
     if selected.prefix:
         session, entry = selected.prefix
-        behind = (*behind, at.session)
+        behind = (*behind, cursor.session)
         if session in behind:
             raise CorruptionError(
-                at.session, at.leaf, f"its context begins in {session!r}, which begins in it"
+                cursor.session, cursor.leaf, f"its context begins in {session!r}, which begins in it"
             )
-        there = stand(snapshot, session, leaf=entry)
+        there = resolve_cursor(snapshot, session, leaf=entry)
         end = _leaf(snapshot, there)
         assert end is not None  # noqa: S101  an entry was named
         parts[:0] = _parts(snapshot, there, end, rules_at(snapshot, end), behind)
@@ -167,21 +167,21 @@ def _parts(
 
 
 def _selected(
-    snapshot: Snapshot, at: Standpoint, leaf: LazyEvent, selected: Selection, *, rewritten: bool = True
+    snapshot: Snapshot, cursor: Cursor, leaf: LazyEvent, selected: Selection, *, rewritten: bool = True
 ) -> Iterator[Part]:
     """Iterate over the parts of a session's own entries, as they come."""
     compaction, kept = selected.compaction, selected.kept
     rewrites, observed = NO_REWRITES, dict[int, list[bytes]]()
     entries: Iterable[LazyEvent]
-    if _is_overlaid(at, leaf):
-        if at.has_observed:
-            observed = observed_rewrites(snapshot, at.session, as_of=at.as_of)
+    if _is_overlaid(cursor, leaf):
+        if cursor.has_observed:
+            observed = observed_rewrites(snapshot, cursor.session, as_of=cursor.as_of)
         in_effect, entries = _rewrites_among(
-            in_effect_on(snapshot, at.session, at.leaf, first=selected.first)
+            in_effect_on(snapshot, cursor.session, cursor.leaf, first=selected.first)
         )
         rewrites = in_effect if rewritten else NO_REWRITES
     else:
-        entries = path(snapshot, at.session, at.leaf, first=selected.first)
+        entries = path(snapshot, cursor.session, cursor.leaf, first=selected.first)
     if compaction and kept is not None:
         entries = [entry for entry in entries if entry.seq > compaction.seq or entry.id in kept]
     due = compaction

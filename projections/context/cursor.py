@@ -26,7 +26,7 @@ Leaf = str | None | Literal[_Root.ROOT]
 """An entry's id, None for where the session stands, or `ROOT`."""
 
 
-class Standpoint(msgspec.Struct, frozen=True, kw_only=True):
+class Cursor(msgspec.Struct, frozen=True, kw_only=True):
     """A leaf (its sequence number, 0 for the root) and the newest event that counts.
 
     `has_observed`: the session holds records that their harness changed after they were stored.
@@ -37,13 +37,15 @@ class Standpoint(msgspec.Struct, frozen=True, kw_only=True):
     as_of: int
     has_observed: bool = False
 
-    def at(self, leaf: int) -> Standpoint:
+    def at_leaf(self, leaf: int) -> Cursor:
         """The same, standing at another entry, by its number."""
         return msgspec.structs.replace(self, leaf=leaf)
 
 
-def stand(snapshot: Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None) -> Standpoint:
-    """The standpoint that a person means: by default the session's leaf, as of its newest event.
+def resolve_cursor(
+    snapshot: Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None
+) -> Cursor:
+    """Return the cursor of a session: by default the session's leaf, as of its newest event.
 
     Raises NotFoundError for a session, a leaf or a number that is not there, or was not yet.
     """
@@ -54,12 +56,12 @@ def stand(snapshot: Snapshot, session: str, *, leaf: Leaf = None, as_of: int | N
         newest_leaf = _leaf_as_of(snapshot, session, as_of)
     else:
         raise no_event(session, f"#{as_of}")
-    at = Standpoint(session=session, leaf=newest_leaf, as_of=as_of, has_observed=bool(head.observed))
+    cursor = Cursor(session=session, leaf=newest_leaf, as_of=as_of, has_observed=bool(head.observed))
     if leaf is None:
-        return at
+        return cursor
     if leaf is ROOT:
-        return at.at(0)
-    return at.at(entry_named(snapshot, session, leaf, as_of=as_of))
+        return cursor.at_leaf(0)
+    return cursor.at_leaf(entry_named(snapshot, session, leaf, as_of=as_of))
 
 
 def _leaf_as_of(snapshot: Snapshot, session: str, as_of: int) -> int:
@@ -69,11 +71,11 @@ def _leaf_as_of(snapshot: Snapshot, session: str, as_of: int) -> int:
     return as_of if newest.is_entry else newest.parent_seq
 
 
-def path(snapshot: Snapshot, at: Standpoint, *, first: int = 1) -> list[Event]:
+def path(snapshot: Snapshot, cursor: Cursor, *, first: int = 1) -> list[Event]:
     """The entries from the root to the leaf, those before number `first` left out."""
-    return [entry.decode() for entry in paths.path(snapshot, at.session, at.leaf, first=first)]
+    return [entry.decode() for entry in paths.path(snapshot, cursor.session, cursor.leaf, first=first)]
 
 
-def newest_first(snapshot: Snapshot, at: Standpoint) -> Iterator[Event]:
+def newest_first(snapshot: Snapshot, cursor: Cursor) -> Iterator[Event]:
     """The entries from the leaf to the root, each read when it is asked for. Raises CorruptionError."""
-    return (entry.decode() for entry in paths.upward(snapshot, at.session, at.leaf))
+    return (entry.decode() for entry in paths.upward(snapshot, cursor.session, cursor.leaf))

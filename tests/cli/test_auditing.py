@@ -30,7 +30,7 @@ from projections import audit as audit_session
 from projections.audit.losses import RECALL_KINDS
 from projections.audit.losses import recall as recall_of
 from projections.audit.prices import Price
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from projections.mentions.message_facts import Holdings
 from projections.replacement import replacement_of
 from tests.support.measured import (
@@ -105,8 +105,8 @@ def test_the_kinds_are_those_that_recall_is_measured_of(tmp_path: Path) -> None:
         story = Story(log)
         story.says(user("hello"))
         with log.snapshot() as snapshot:
-            at = stand(snapshot, "s")
-            measured = recall_of(replacement_of(story["e1"], snapshot, at), Holdings())
+            cursor = resolve_cursor(snapshot, "s")
+            measured = recall_of(replacement_of(story["e1"], snapshot, cursor), Holdings())
     assert tuple(kind.kind for kind in measured.kinds) == RECALL_KINDS
 
 

@@ -18,7 +18,7 @@ from eventstore.memory import MemoryLog
 from eventstore.writing import SessionWriter
 from projections.audit.calls import requests
 from projections.context.build import build_context
-from projections.context.cursor import path, stand
+from projections.context.cursor import path, resolve_cursor
 from projections.context.parts import Part, view_of_part
 from projections.tokens import counter
 from tests.cli.views.page.reading import material_of
@@ -113,14 +113,14 @@ class TestSeveralMessages:
         )
         tokens = counter("utf16/4")
         with log.snapshot() as snapshot:
-            at = stand(snapshot, "one")
+            cursor = resolve_cursor(snapshot, "one")
             sent = sum(tokens.count(build_context(log, "one", leaf="a").parts))
-            assert [call.readable for call in requests(snapshot, at, tokens)] == [None, 100 - sent]
+            assert [call.readable for call in requests(snapshot, cursor, tokens)] == [None, 100 - sent]
 
     def test_a_request_that_one_of_them_answers_is_answered(self, log: MemoryLog, tmp_path: Path) -> None:
         bring(log, tmp_path, exchange("a", None, "person", "model"))
         with log.snapshot() as snapshot:
-            entries = path(snapshot, stand(snapshot, "one"))
+            entries = path(snapshot, resolve_cursor(snapshot, "one"))
         assert unanswered_request(build_context(log, "one").parts, entries) is None
 
 

@@ -14,7 +14,7 @@ from compaction.triggers import Threshold
 from eventstore.event import Parent
 from eventstore.records import FileOperations
 from projections.context.build import build_context
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
 from tests.compaction.scripted import long, policy, turns
 from tests.support.events import version
@@ -28,12 +28,12 @@ FILES = FileOperations(read_files=["a.py"], modified_files=[])
 def change(story, chosen, summary="so far", **made):
     """What a policy would append to a session as it stands."""
     with story.log.snapshot() as snapshot:
-        at = stand(snapshot, "s")
-        plan = plan_compaction(snapshot, at, chosen, limits=LIMITS, tokens=TOKENS)
+        cursor = resolve_cursor(snapshot, "s")
+        plan = plan_compaction(snapshot, cursor, chosen, limits=LIMITS, tokens=TOKENS)
         assert isinstance(plan, Plan)
         done = Draft(plan=plan, summary=Summary(text=summary), **{"reason": "threshold", **made})
         return compose_compaction(
-            snapshot, at, at, done, policy=chosen, limits=LIMITS, tokens=TOKENS, parent=Parent.LEAF
+            snapshot, cursor, cursor, done, policy=chosen, limits=LIMITS, tokens=TOKENS, parent=Parent.LEAF
         )
 
 

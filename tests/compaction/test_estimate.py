@@ -11,7 +11,7 @@ from compaction.part import Limits
 from compaction.plan import Estimate, Plan, estimate, plan_compaction
 from compaction.policy.model import Policy, Prompting, Restoring
 from eventstore.records import FileOperations
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from tests.compaction.rewrites.contexts import TOKENS, long
 from tests.support.talk import Story, assistant, call, result, user
 
@@ -21,7 +21,7 @@ POLICY = Policy(name="x", cut=KeepRecent(tokens=1_000), prompting=Prompting(outp
 def planned(story: Story, policy: Policy) -> Plan:
     with story.log.snapshot() as snapshot:
         plan = plan_compaction(
-            snapshot, stand(snapshot, "s"), policy, limits=Limits(window=200_000), tokens=TOKENS
+            snapshot, resolve_cursor(snapshot, "s"), policy, limits=Limits(window=200_000), tokens=TOKENS
         )
     assert isinstance(plan, Plan)
     return plan

@@ -6,7 +6,7 @@ import pytest
 
 from compaction.plan import COMPACTED, LEFT, WENT_ON, overtaken, went_on
 from eventstore.records import Compaction, CustomMessage, Label, Undone
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from tests.support.events import version
 from tests.support.talk import user
 
@@ -18,7 +18,7 @@ def begun(story):
     """A session of three messages, and where it stands."""
     story.says(user("one"), user("two"), user("three"))
     with story.log.snapshot() as snapshot:
-        return story, stand(snapshot, "s"), version(story.log, "s")
+        return story, resolve_cursor(snapshot, "s"), version(story.log, "s")
 
 
 def problem(begun, *, is_elsewhere=False):

@@ -11,7 +11,7 @@ from eventstore.memory import MemoryLog
 from eventstore.records import Shown, record_of
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context
-from projections.context.cursor import path, stand
+from projections.context.cursor import path, resolve_cursor
 from tests.support.events import NOW, stored
 from tests.support.native import native_events
 
@@ -31,7 +31,7 @@ def test_a_compaction_records_the_sizes_of_the_contexts_before_and_after(appende
     writer = writer_after(appended)
     log = writer.log
     with log.snapshot() as snapshot:
-        entries = [entry.id for entry in path(snapshot, stand(snapshot, "s"))]
+        entries = [entry.id for entry in path(snapshot, resolve_cursor(snapshot, "s"))]
     if not entries:
         return
     before = size(log)

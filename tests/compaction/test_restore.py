@@ -9,7 +9,7 @@ from compaction.restoring import RESTORED, fewer, restored
 from compaction.rewrites import Micro
 from compaction.rewriting import record_rewrites
 from projections.context.build import build_context
-from projections.context.cursor import newest_first, stand
+from projections.context.cursor import newest_first, resolve_cursor
 from projections.tokens import counter
 from tests.compaction.scripted import Scripted, compactor, long
 from tests.support.talk import assistant, call, result, texts_of, user
@@ -26,7 +26,7 @@ def reads(story, path, said="the text", **arguments):
 def again(story, kept=(), **numbers):
     """What would be shown again behind a compaction that keeps these messages of the context."""
     with story.log.snapshot() as snapshot:
-        entries = list(newest_first(snapshot, stand(snapshot, "s")))
+        entries = list(newest_first(snapshot, resolve_cursor(snapshot, "s")))
     parts = [part for part in build_context(story.log, "s").parts if part.id in kept]
     return restored(lambda: entries, Restoring(**numbers), parts, TOKENS)
 

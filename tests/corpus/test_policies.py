@@ -15,7 +15,7 @@ from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.files.importing import import_file
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
-from projections.context.cursor import path, stand
+from projections.context.cursor import path, resolve_cursor
 from projections.requests.anthropic.renderer import render
 from projections.requests.anthropic.validator import validate
 from projections.tokens import counter
@@ -32,7 +32,7 @@ def size(store, session):
 def stands_at(store, session, share):
     """Go back in a session to where so much of it had happened."""
     with store.snapshot() as snapshot:
-        entries = path(snapshot, stand(snapshot, session))
+        entries = path(snapshot, resolve_cursor(snapshot, session))
     writer = SessionWriter(store, session)
     if share < 1:
         move_to(writer, entries[int(share * len(entries))].id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eventstore.records import Compaction, Rewrite, Shown, Undone
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
 from projections.usage import ContextSize, context_size
 from tests.support.talk import assistant, result, user
@@ -11,7 +11,7 @@ from tests.support.talk import assistant, result, user
 
 def size(story, **options):
     with story.log.snapshot() as snapshot:
-        return context_size(snapshot, stand(snapshot, "s"), counter("utf16/4"), **options)
+        return context_size(snapshot, resolve_cursor(snapshot, "s"), counter("utf16/4"), **options)
 
 
 def long(tokens):

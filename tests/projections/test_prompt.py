@@ -9,7 +9,7 @@ import pytest
 from eventstore.event import NewEvent, Parent
 from eventstore.formats.base import PromptView
 from eventstore.records import CustomMessage
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from projections.settings import harness_prompt
 from tests.support.talk import user
 
@@ -26,7 +26,7 @@ def begins(story, event_id="init", parent=Parent.LEAF, **fields):
 
 def logged(story, leaf=None):
     with story.log.snapshot() as snapshot:
-        return harness_prompt(snapshot, stand(snapshot, "s", leaf=leaf))
+        return harness_prompt(snapshot, resolve_cursor(snapshot, "s", leaf=leaf))
 
 
 def test_a_session_that_says_nothing_of_it_has_none(story):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction, CustomMessage, Label, MessageRecord, Rewrite, Shown
-from projections.context.cursor import path, stand
+from projections.context.cursor import path, resolve_cursor
 from projections.replacement import Replacement, replacement_of
 from tests.support.events import NOW
 from tests.support.examples import examples
@@ -20,10 +20,10 @@ REPLACING = ("compaction", "branch_summary", "rewrite")
 
 def replacements(log, session="s"):
     with log.snapshot() as snapshot:
-        at = stand(snapshot, session)
-        entries = path(snapshot, at)
+        cursor = resolve_cursor(snapshot, session)
+        entries = path(snapshot, cursor)
         return [
-            replacement_of(event, snapshot, at, earlier=entries[:place], later=entries[place + 1 :])
+            replacement_of(event, snapshot, cursor, earlier=entries[:place], later=entries[place + 1 :])
             for place, event in enumerate(entries)
             if event.kind in REPLACING
         ]

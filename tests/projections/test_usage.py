@@ -9,7 +9,7 @@ import pytest
 from eventstore.formats import view_of_message
 from eventstore.records import LeafMoved
 from eventstore.views import Usage
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from projections.usage import assistant_messages, measured, paid
 from tests.support.talk import assistant, user
 
@@ -78,7 +78,7 @@ def test_the_assistants_messages_are_those_of_every_branch_once(story):
     story.add(LeafMoved(from_id="e3"), parent="e2")
     story.says(assistant("three"))
     with story.log.snapshot() as snapshot:
-        found = list(assistant_messages(snapshot, stand(snapshot, "s", as_of=5)))
+        found = list(assistant_messages(snapshot, resolve_cursor(snapshot, "s", as_of=5)))
     assert [(event.id, message.text) for event, message in found] == [
         ("e2", "one"),
         ("e3", "two"),

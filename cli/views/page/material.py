@@ -18,7 +18,7 @@ from eventstore.views import Message, Usage
 from projections.audit.prices import Prices
 from projections.audit.session import audit
 from projections.context.build import context_at, parts_of
-from projections.context.cursor import Leaf, Standpoint, path, stand
+from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.parts import Fate, Part, view_of_part
 from projections.diff import Change
 from projections.mentions import Kind, mentions
@@ -191,25 +191,25 @@ def read_material(
 ) -> Material:
     """Read a session as of one moment. Raises NotFoundError."""
     with log.snapshot() as snapshot:
-        at = stand(snapshot, session, leaf=leaf, as_of=as_of)
+        cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         audited = audit_view(audit(snapshot, session, leaf=leaf, as_of=as_of, tokens=tokens, prices=prices))
-        events = [event.decode() for event in paths.events(snapshot, session, last=at.as_of)]
+        events = [event.decode() for event in paths.events(snapshot, session, last=cursor.as_of)]
         views = {event.seq: view for event in events if (view := view_of_event(event)) is not None}
         return Material(
             view=audited,
             timeline=timeline(snapshot, session, leaf=leaf, as_of=as_of, tokens=tokens),
             tree=tree(snapshot, session, as_of=as_of),
             events=events,
-            path=frozenset(entry.seq for entry in path(snapshot, at)),
+            path=frozenset(entry.seq for entry in path(snapshot, cursor)),
             fates={
                 seq: part.fate
-                for part in context_at(snapshot, at).parts
+                for part in context_at(snapshot, cursor).parts
                 if part.session == session
                 for seq in (part.seq, *part.merged)
             },
             views=views,
             tokens=_tokens(events, tokens),
-            exchanges=dict(_exchanges(snapshot, at, audited, tokens)),
+            exchanges=dict(_exchanges(snapshot, cursor, audited, tokens)),
             calls=[
                 call
                 for event in events
@@ -227,12 +227,12 @@ def _tokens(events: Sequence[Event], tokens: Counter) -> dict[int, int]:
 
 
 def _exchanges(
-    snapshot: Snapshot, at: Standpoint, view: AuditView, tokens: Counter
+    snapshot: Snapshot, cursor: Cursor, view: AuditView, tokens: Counter
 ) -> Iterator[tuple[int, Exchange]]:
     dropped = {each.seq: each.dropped for each in view.audit.compactions}
     for each in view.replacements:
-        event = paths.event(snapshot, at.session, each.seq).decode()
-        replacement = replacement_of(event, snapshot, at)
+        event = paths.event(snapshot, cursor.session, each.seq).decode()
+        replacement = replacement_of(event, snapshot, cursor)
         yield (
             each.seq,
             exchange(replacement, dropped=dropped.get(each.seq, ()), tokens=tokens),

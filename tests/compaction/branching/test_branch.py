@@ -20,7 +20,7 @@ from eventstore.records import (
 )
 from projections.audit.session import audit
 from projections.context.build import build_context
-from projections.context.cursor import ROOT, path, stand
+from projections.context.cursor import ROOT, path, resolve_cursor
 from tests.support.events import NOW, version
 from tests.support.talk import Story, assistant, call, result, texts_of, user
 
@@ -169,7 +169,7 @@ def branch(*messages):
     for message in messages:
         story.says(message) if isinstance(message, dict) else story.add(message)
     with story.log.snapshot() as snapshot:
-        return path(snapshot, stand(snapshot, "s"))
+        return path(snapshot, resolve_cursor(snapshot, "s"))
 
 
 def chosen(entries, budget, **tokens):

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from compaction.continuations import Situation
 from projections.context.build import build_context
-from projections.context.cursor import path, stand
+from projections.context.cursor import path, resolve_cursor
 from tests.support.talk import Story
 
 
 def situation(story: Story, kept: Iterable[str] = ()) -> Situation:
     """A story before a compaction that keeps these of its messages."""
     with story.log.snapshot() as snapshot:
-        entries = path(snapshot, stand(snapshot, story.session))
+        entries = path(snapshot, resolve_cursor(snapshot, story.session))
     return Situation(before=build_context(story.log, story.session).parts, kept=set(kept), entries=entries)

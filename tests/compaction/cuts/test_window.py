@@ -9,7 +9,7 @@ from compaction.part import Limits
 from compaction.window import window
 from eventstore.files.importing import import_file
 from eventstore.records import Compaction, CustomMessage, Label, ModelChange, Rewrite, Shown, Undone
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
 from tests.support.talk import assistant, call, result, user
 
@@ -18,7 +18,7 @@ MODEL = ModelChange(provider="p", model_id="m")
 
 def window_of(log, session="s", tokens="utf16/4"):
     with log.snapshot() as snapshot:
-        return window(snapshot, stand(snapshot, session), counter(tokens))
+        return window(snapshot, resolve_cursor(snapshot, session), counter(tokens))
 
 
 def ids(found):

@@ -17,7 +17,7 @@ from compaction.templates import (
 )
 from eventstore.errors import BadInputError
 from eventstore.records import Custom
-from projections.context.cursor import ROOT, stand
+from projections.context.cursor import ROOT, resolve_cursor
 from tests.support.talk import Story, user
 
 
@@ -43,7 +43,7 @@ def story(store):
 def in_session(story, leaf=None):
     """What the session's own templates give."""
     with story.log.snapshot() as snapshot:
-        return from_session(snapshot, stand(snapshot, "s", leaf=leaf))
+        return from_session(snapshot, resolve_cursor(snapshot, "s", leaf=leaf))
 
 
 def keeps(story, text, name="compaction"):
@@ -126,7 +126,7 @@ def test_what_stands_on_another_branch_does_not_count(story):
 def test_an_empty_path_has_none(store):
     Story(store).says(user("hello"))
     with store.snapshot() as snapshot:
-        assert from_session(snapshot, stand(snapshot, "s", leaf=ROOT))("compaction") is None
+        assert from_session(snapshot, resolve_cursor(snapshot, "s", leaf=ROOT))("compaction") is None
 
 
 def test_a_template_that_is_broken_is_told_when_it_is_wanted_and_not_before(story):
@@ -194,7 +194,7 @@ def test_plugin_session_folder_and_built_in_lead_in_this_order(plugin, story, fo
     keeps(story, file("The session's."))
     sources = [*from_plugins(), from_folder(folder)]
     with story.log.snapshot() as snapshot:
-        all_of_them = with_session(sources, snapshot, stand(snapshot, "s"))
+        all_of_them = with_session(sources, snapshot, resolve_cursor(snapshot, "s"))
     led = [find("compaction", all_of_them[at:]).text for at in range(4)]
     assert led[:3] == ["The plugin", "The session's.", "The folder's."]
     assert find("compaction", []).source == "built-in"
@@ -204,5 +204,5 @@ def test_plugin_session_folder_and_built_in_lead_in_this_order(plugin, story, fo
 def test_the_first_that_answers_leads(story, folder):
     keeps(story, file("Other.", name="branch"), name="branch")
     with story.log.snapshot() as snapshot:
-        sources = with_session([from_folder(folder)], snapshot, stand(snapshot, "s"))
+        sources = with_session([from_folder(folder)], snapshot, resolve_cursor(snapshot, "s"))
     assert find("compaction", sources).text == "The folder's."

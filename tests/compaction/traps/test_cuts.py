@@ -10,7 +10,7 @@ from compaction.policy.load import preset
 from compaction.window import window
 from eventstore.records import CustomMessage, MessageRecord
 from projections.context.build import build_context
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
 from tests.compaction.scripted import Scripted, compactor, long, policy, prompting, turns
 from tests.support.talk import assistant, call, result, shell, texts_of, user
@@ -23,7 +23,7 @@ SPLIT = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 
 def cut(story, part):
     with story.log.snapshot() as snapshot:
-        return part.cut(window(snapshot, stand(snapshot, "s"), TOKENS), LIMITS)
+        return part.cut(window(snapshot, resolve_cursor(snapshot, "s"), TOKENS), LIMITS)
 
 
 def test_a_window_behind_the_compaction_would_leave_what_it_kept_in_no_summary(story):

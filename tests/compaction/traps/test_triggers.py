@@ -7,7 +7,7 @@ import pytest
 from compaction.part import Limits
 from compaction.policy.load import preset
 from eventstore.records import Rewrite, Shown
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from projections.usage import context_size
 from tests.compaction.scripted import Scripted, compactor, long, policy
 from tests.support.talk import assistant, result, user
@@ -15,7 +15,7 @@ from tests.support.talk import assistant, result, user
 
 def size(story, tokens):
     with story.log.snapshot() as snapshot:
-        return context_size(snapshot, stand(snapshot, "s"), tokens).tokens
+        return context_size(snapshot, resolve_cursor(snapshot, "s"), tokens).tokens
 
 
 def test_the_usage_of_a_kept_answer_would_make_every_compaction_fire_the_next(story):

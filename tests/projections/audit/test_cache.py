@@ -11,7 +11,7 @@ from eventstore.records import BranchSummary, Compaction, Rewrite, Shown, Undone
 from eventstore.views import Usage
 from projections.audit.cache import Cache, CacheRead, cache, cache_history
 from projections.audit.calls import Request, requests
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
 from tests.projections.test_replacement import replacements
 from tests.support.events import NOW
@@ -26,7 +26,7 @@ HEAD = 100
 
 def calls(log, session="s"):
     with log.snapshot() as snapshot:
-        return requests(snapshot, stand(snapshot, session), TOKENS)
+        return requests(snapshot, resolve_cursor(snapshot, session), TOKENS)
 
 
 def caches(log, session="s", **options):

@@ -13,7 +13,7 @@ from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction, LeafMoved, Rewrite, Shown, Undone
 from projections.audit.calls import requests
 from projections.context.build import build_context
-from projections.context.cursor import ROOT, path, stand
+from projections.context.cursor import ROOT, path, resolve_cursor
 from projections.tokens import counter
 from projections.usage import measured
 from tests.support.events import NOW, events
@@ -27,7 +27,7 @@ HEAD = 100
 
 def calls(log, session="s", leaf=None):
     with log.snapshot() as snapshot:
-        return requests(snapshot, stand(snapshot, session, leaf=leaf), TOKENS)
+        return requests(snapshot, resolve_cursor(snapshot, session, leaf=leaf), TOKENS)
 
 
 def readable(log, **options):
@@ -130,7 +130,7 @@ def plain(log, session):
         if event.role == "assistant" and measured(view_of_event(event)) is not None
     ]
     with log.snapshot() as snapshot:
-        on_path = {event.seq for event in path(snapshot, stand(snapshot, session))}
+        on_path = {event.seq for event in path(snapshot, resolve_cursor(snapshot, session))}
     overhead = None
     for before, event in zip([None, *went_through], went_through, strict=False):
         if event.seq not in on_path:

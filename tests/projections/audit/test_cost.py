@@ -10,7 +10,7 @@ from eventstore.records import BranchSummary, Compaction, ModelChange, Rewrite, 
 from projections.audit.calls import requests
 from projections.audit.cost import Cost, cost
 from projections.audit.prices import FilePrices, Price, library_prices
-from projections.context.cursor import stand
+from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
 from tests.projections.test_replacement import replacements
 from tests.support.events import NOW
@@ -23,7 +23,7 @@ TOKENS = counter("utf16/4")
 
 def costs(log, session="s", prices=PRICES):
     with log.snapshot() as snapshot:
-        calls = requests(snapshot, stand(snapshot, session), TOKENS)
+        calls = requests(snapshot, resolve_cursor(snapshot, session), TOKENS)
     return [cost(each, TOKENS, prices, calls) for each in replacements(log, session)]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from eventstore.records import BranchSummary, Compaction, CustomMessage, ModelChange, Undone
 from projections.audit.coverage import covered
-from projections.context.cursor import path, stand
+from projections.context.cursor import path, resolve_cursor
 from tests.support.talk import user
 
 DETAILS = {"details": {"readFiles": [], "modifiedFiles": []}}
@@ -15,7 +15,7 @@ DETAILS = {"details": {"readFiles": [], "modifiedFiles": []}}
 def coverage(log, session):
     """The ids that each compaction of the leaf's path summarized."""
     with log.snapshot() as snapshot:
-        entries = path(snapshot, stand(snapshot, session))
+        entries = path(snapshot, resolve_cursor(snapshot, session))
         found = list(covered(entries, snapshot))
     ids = {entry.seq: entry.id for entry in entries}
     return [[ids[seq] for seq in sorted(each.summarized)] for each in found]

@@ -10,7 +10,7 @@ from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, Shown
 from projections.context.along import ContextsAlong
 from projections.context.build import build_context, context_at
-from projections.context.cursor import path, stand
+from projections.context.cursor import path, resolve_cursor
 from tests.support.events import NOW
 from tests.support.examples import examples
 from tests.support.native import native_events
@@ -25,20 +25,20 @@ def test_each_context_asked_for_in_order_is_the_one_that_is_there(appended, data
     log = MemoryLog(clock=lambda: NOW)
     log.append("s", appended)
     with log.snapshot() as snapshot:
-        at = stand(snapshot, "s")
-        entries = path(snapshot, at)
-        along = ContextsAlong(snapshot, at, entries)
+        cursor = resolve_cursor(snapshot, "s")
+        entries = path(snapshot, cursor)
+        along = ContextsAlong(snapshot, cursor, entries)
         for entry in entries:
             if data.draw(st.booleans()):
-                assert along.at(entry.seq) == context_at(snapshot, at.at(entry.seq))
+                assert along.at(entry.seq) == context_at(snapshot, cursor.at_leaf(entry.seq))
 
 
 def test_what_lies_behind_or_elsewhere_is_told_as_well(story):
     one, two = story.says(user("one"), user("two"))
     story.says(user("three"))
     with story.log.snapshot() as snapshot:
-        at = stand(snapshot, "s", leaf=two)
-        along = ContextsAlong(snapshot, at, path(snapshot, at))
+        cursor = resolve_cursor(snapshot, "s", leaf=two)
+        along = ContextsAlong(snapshot, cursor, path(snapshot, cursor))
         assert texts_of(along.at(2)) == ["one", "two"]
         assert texts_of(along.at(1)) == ["one"]
         assert texts_of(along.at(3)) == ["one", "two", "three"]
@@ -51,8 +51,8 @@ def test_a_rewrite_may_name_what_comes_behind_it(story):
     story.add(Rewrite(reason="prune", targets=[Shown(target="e3", shown="short")]))
     story.says(user("three"), user("four"))
     with story.log.snapshot() as snapshot:
-        at = stand(snapshot, "s")
-        along = ContextsAlong(snapshot, at, path(snapshot, at))
+        cursor = resolve_cursor(snapshot, "s")
+        along = ContextsAlong(snapshot, cursor, path(snapshot, cursor))
         assert [along.at(seq) for seq in (1, 2, 3, 4)] == [
             build_context(snapshot, "s", leaf=f"e{n}") for n in (1, 2, 3, 4)
         ]
@@ -63,8 +63,8 @@ def test_contexts_that_differ_in_one_message_share_the_others(story):
     story.says(user("one"), user("two"))
     story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="short")]))
     with story.log.snapshot() as snapshot:
-        at = stand(snapshot, "s")
-        along = ContextsAlong(snapshot, at, path(snapshot, at))
+        cursor = resolve_cursor(snapshot, "s")
+        along = ContextsAlong(snapshot, cursor, path(snapshot, cursor))
         before, after = along.at(2).parts, along.at(3).parts
         assert before[1] is after[1]
 
@@ -82,8 +82,8 @@ def test_what_a_rewrite_names_of_what_is_still_to_come_is_waited_for(story, targ
     story.add(Rewrite(reason="snip", targets=targets))
     story.says(user("four"), user("five"), user("six"))
     with story.log.snapshot() as snapshot:
-        at = stand(snapshot, "s")
-        entries = path(snapshot, at)
-        along = ContextsAlong(snapshot, at, entries)
+        cursor = resolve_cursor(snapshot, "s")
+        entries = path(snapshot, cursor)
+        along = ContextsAlong(snapshot, cursor, entries)
         for entry in entries:
-            assert along.at(entry.seq) == context_at(snapshot, at.at(entry.seq))
+            assert along.at(entry.seq) == context_at(snapshot, cursor.at_leaf(entry.seq))

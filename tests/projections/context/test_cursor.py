@@ -8,7 +8,7 @@ import pytest
 
 from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.records import Decision, LeafMoved
-from projections.context.cursor import ROOT, newest_first, path, stand
+from projections.context.cursor import ROOT, newest_first, path, resolve_cursor
 from tests.support.talk import Story, user
 
 
@@ -24,8 +24,8 @@ def told(log) -> Story:
 
 def standing(story, **where):
     with story.log.snapshot() as snapshot:
-        at = stand(snapshot, "s", **where)
-        return at.leaf, at.as_of
+        cursor = resolve_cursor(snapshot, "s", **where)
+        return cursor.leaf, cursor.as_of
 
 
 def test_one_stands_at_the_newest_entry_unless_told_otherwise(told):
@@ -58,7 +58,7 @@ def test_an_event_off_the_path_before_every_entry_leaves_the_session_at_its_root
 
 def test_an_unknown_session_is_not_found(told):
     with told.log.snapshot() as snapshot, pytest.raises(NotFoundError) as refused:
-        stand(snapshot, "other")
+        resolve_cursor(snapshot, "other")
     assert (refused.value.what, refused.value.name) == ("session", "other")
 
 
@@ -92,12 +92,12 @@ def test_a_number_that_no_event_has_is_not_found(told, as_of):
 def test_a_path_leads_from_the_root_to_the_leaf(told):
     told.add(LeafMoved(from_id="e4"), parent="e1")
     with told.log.snapshot() as snapshot:
-        assert [event.id for event in path(snapshot, stand(snapshot, "s"))] == ["e1", "e5"]
+        assert [event.id for event in path(snapshot, resolve_cursor(snapshot, "s"))] == ["e1", "e5"]
 
 
 def test_the_path_to_the_root_is_empty(told):
     with told.log.snapshot() as snapshot:
-        assert path(snapshot, stand(snapshot, "s", leaf=ROOT)) == []
+        assert path(snapshot, resolve_cursor(snapshot, "s", leaf=ROOT)) == []
 
 
 class Watched:
@@ -115,21 +115,21 @@ class Watched:
 class TestNewestFirst:
     def test_the_leaf_comes_first_and_the_root_last_without_what_is_off_the_path(self, told):
         with told.log.snapshot() as snapshot:
-            assert [entry.seq for entry in newest_first(snapshot, stand(snapshot, "s"))] == [4, 2, 1]
+            assert [entry.seq for entry in newest_first(snapshot, resolve_cursor(snapshot, "s"))] == [4, 2, 1]
 
     def test_at_the_root_there_are_none(self, told):
         with told.log.snapshot() as snapshot:
-            assert list(newest_first(snapshot, stand(snapshot, "s", leaf=ROOT))) == []
+            assert list(newest_first(snapshot, resolve_cursor(snapshot, "s", leaf=ROOT))) == []
 
     def test_no_more_are_read_than_are_asked_for(self, told):
         with told.log.snapshot() as snapshot:
             watched = Watched(snapshot)
-            list(islice(newest_first(watched, stand(snapshot, "s")), 2))
+            list(islice(newest_first(watched, resolve_cursor(snapshot, "s")), 2))
         assert watched.asked == [4, 2]
 
     def test_a_parent_that_comes_behind_its_child_is_told(self, told):
         with told.log.snapshot() as snapshot:
             mixed_up = Watched(snapshot, {1: 4})
             with pytest.raises(CorruptionError) as refused:
-                list(newest_first(mixed_up, stand(snapshot, "s")))
+                list(newest_first(mixed_up, resolve_cursor(snapshot, "s")))
         assert (refused.value.session, refused.value.seq) == ("s", 1)

@@ -14,7 +14,7 @@ from eventstore.memory import MemoryLog
 from eventstore.records import Label, Rewrite, Shown
 from eventstore.views import Message, ToolCall
 from projections.context.build import build_context
-from projections.context.cursor import path, stand
+from projections.context.cursor import path, resolve_cursor
 from projections.mentions import Kind
 from projections.mentions.message_facts import Holdings, commands_of, holding
 from tests.support.events import NOW
@@ -175,7 +175,7 @@ def test_whatever_pi_reads_can_be_held(entries, tmp_path):
     session = import_file(log, file).id
     holdings = Holdings()
     with log.snapshot() as snapshot:
-        for event in path(snapshot, stand(snapshot, session)):
+        for event in path(snapshot, resolve_cursor(snapshot, session)):
             held = holdings.of_event(event)
             assert held is None or held.seq == event.seq
     for part in build_context(log, session).parts:

@@ -25,7 +25,7 @@ from projections.audit.coverage import covered
 from projections.audit.session import Counts, audit
 from projections.context.along import ContextsAlong, SizesAlong
 from projections.context.build import build_context, context_at, context_json, harness_json
-from projections.context.cursor import path, stand
+from projections.context.cursor import path, resolve_cursor
 from projections.context.overlay import overlaid
 from projections.context.parts import Context, Fate, view_of_part
 from projections.descriptions import first_request, summary_line
@@ -94,10 +94,10 @@ def shown(log: MemoryLog, session: str = "one", leaf: str | None = None) -> list
     assert context.rules == "madeup"
     assert harness_json(context) == context_json(log, session, leaf=leaf)
     with log.snapshot() as snapshot:
-        at = stand(snapshot, session, leaf=leaf)
-        along = ContextsAlong(snapshot, at, path(snapshot, at))
-        for entry in path(snapshot, at):
-            assert along.at(entry.seq).parts == context_at(snapshot, at.at(entry.seq)).parts
+        cursor = resolve_cursor(snapshot, session, leaf=leaf)
+        along = ContextsAlong(snapshot, cursor, path(snapshot, cursor))
+        for entry in path(snapshot, cursor):
+            assert along.at(entry.seq).parts == context_at(snapshot, cursor.at_leaf(entry.seq)).parts
     return texts(context)
 
 
@@ -131,13 +131,13 @@ class TestGroups:
 
     def test_the_usage_of_a_group_counts_once(self, grouped: MemoryLog) -> None:
         with grouped.snapshot() as snapshot:
-            found = assistant_messages(snapshot, stand(snapshot, "one"))
+            found = assistant_messages(snapshot, resolve_cursor(snapshot, "one"))
             usages = [(entry.id, message.usage.total) for entry, message in found if message.usage]
         assert usages == [("c", 70), ("e", 90)]
 
     def test_the_size_of_a_context_goes_by_the_usage_of_the_whole_group(self, grouped: MemoryLog) -> None:
         with grouped.snapshot() as snapshot:
-            size = context_size(snapshot, stand(snapshot, "one", leaf="d"), counter("utf16/4"))
+            size = context_size(snapshot, resolve_cursor(snapshot, "one", leaf="d"), counter("utf16/4"))
         assert (size.measured, size.measured_at) == (70, "b")
 
     def test_a_group_that_goes_on_behind_another_is_counted_by_its_last_usage(
@@ -153,7 +153,7 @@ class TestGroups:
             say("e", "d", "model", group="g"),
         )
         with log.snapshot() as snapshot:
-            found = list(assistant_messages(snapshot, stand(snapshot, "one")))
+            found = list(assistant_messages(snapshot, resolve_cursor(snapshot, "one")))
         usages = [(each.id, message.usage.total if message.usage else None) for each, message in found]
         assert usages == [("b", None), ("c", 7), ("d", 100), ("e", None)]
 
@@ -212,8 +212,8 @@ class TestSeveralMessages:
     def test_a_replacement_tells_them_apart(self, exchanged: MemoryLog) -> None:
         rewrite(exchanged, Shown(target="b", shown="cleared", block=1))
         with exchanged.snapshot() as snapshot:
-            at = stand(snapshot, "one")
-            found = replacement_of(path(snapshot, at)[-1], snapshot, at)
+            cursor = resolve_cursor(snapshot, "one")
+            found = replacement_of(path(snapshot, cursor)[-1], snapshot, cursor)
         assert [part.key[1:] for part in found.removed] == [(2, 1)] == [part.key[1:] for part in found.added]
 
 
@@ -310,7 +310,7 @@ class TestKeptLists:
     ) -> None:
         self.compacted(log, tmp_path, "b", before=before)
         with log.snapshot() as snapshot:
-            found = window(snapshot, stand(snapshot, "one"), counter("utf16/4"))
+            found = window(snapshot, resolve_cursor(snapshot, "one"), counter("utf16/4"))
         assert ([item.id for item in found.items], found.previous_summary) == (["b", "e"], "much")
 
     LISTED = (
@@ -334,7 +334,7 @@ class TestKeptLists:
     ) -> None:
         bring(log, tmp_path, *self.LISTED, say("f", "s"), record("summary", "t", "f", text="all", kept=["e"]))
         with log.snapshot() as snapshot:
-            entries = path(snapshot, stand(snapshot, "one"))
+            entries = path(snapshot, resolve_cursor(snapshot, "one"))
             compactions = list(covered(entries, snapshot))
         ids = {entry.seq: entry.id for entry in entries}
         found = ["".join(ids[seq] for seq in sorted(each.summarized)) for each in compactions]
@@ -381,12 +381,12 @@ class TestSizesAlong:
     def check(self, log: MemoryLog, session: str) -> None:
         tokens = counter("utf16/4")
         with log.snapshot() as snapshot:
-            at = stand(snapshot, session)
-            entries = path(snapshot, at)
-            contexts = [context_at(snapshot, at.at(entry.seq)).parts for entry in entries]
+            cursor = resolve_cursor(snapshot, session)
+            entries = path(snapshot, cursor)
+            contexts = [context_at(snapshot, cursor.at_leaf(entry.seq)).parts for entry in entries]
             above = dict(zip((entry.id for entry in entries), [(), *contexts], strict=False))
-            calls = requests(snapshot, at, tokens)
-            along = SizesAlong(snapshot, at, entries, tokens)
+            calls = requests(snapshot, cursor, tokens)
+            along = SizesAlong(snapshot, cursor, entries, tokens)
             for entry, parts in zip(entries, contexts, strict=True):
                 along.add(entry)
                 assert tuple(along.parts) == parts
@@ -482,10 +482,10 @@ class TestNotes:
             record("count", "n", "c", about="b", tokens=50),
         )
         with log.snapshot() as snapshot:
-            at = stand(snapshot, "one")
-            found = [(each.id, message.usage) for each, message in assistant_messages(snapshot, at)]
-            size = context_size(snapshot, at.at(2), counter("utf16/4"))
-            items = window(snapshot, at.at(2), counter("utf16/4"))
+            cursor = resolve_cursor(snapshot, "one")
+            found = [(each.id, message.usage) for each, message in assistant_messages(snapshot, cursor)]
+            size = context_size(snapshot, cursor.at_leaf(2), counter("utf16/4"))
+            items = window(snapshot, cursor.at_leaf(2), counter("utf16/4"))
         assert [(name, usage.total) for name, usage in found if usage] == [("b", 50), ("c", 80)]
         assert (size.measured, size.measured_at, items.measured) == (50, "b", 50)
         assert [moment.measured for moment in timeline(log, "one").moments] == [None, 50, 80]
@@ -499,9 +499,9 @@ class TestNotes:
             record("count", "n", "b", about="b", tokens=50),
         )
         with log.snapshot() as snapshot:
-            at = stand(snapshot, "one", as_of=2)
-            assert [message.usage for _, message in assistant_messages(snapshot, at)] == [None]
-            assert context_size(snapshot, at, counter("utf16/4")).measured is None
+            cursor = resolve_cursor(snapshot, "one", as_of=2)
+            assert [message.usage for _, message in assistant_messages(snapshot, cursor)] == [None]
+            assert context_size(snapshot, cursor, counter("utf16/4")).measured is None
 
 
 class TestPrefixes:
