@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import grimp
 import pytest
 
 from eventstore.formats import harnesses
@@ -31,6 +32,15 @@ FIELDS = (
     " file_path filePath notebook_path"
 )
 """Fields of records and arguments of tools that a harness chose, and nobody else has to know."""
+
+
+REGISTRIES = (
+    "eventstore.formats",
+    "projections.rules",
+    "projections.requests",
+    "compaction.summarizers.registry",
+)
+"""Where a reader goes on by a name in the data: of a harness, an API or a summarizer."""
 
 
 def modules(*rooms: str) -> Iterator[str]:
@@ -77,6 +87,15 @@ def test_a_field_of_a_harness_is_known_to_its_format_and_its_rules_alone(field: 
         if text == field
     ]
     assert knowing == []
+
+
+def test_every_module_is_three_imports_from_a_command_or_from_a_registry() -> None:
+    graph = grimp.build_graph(*ROOMS, FRONT, cache_dir=None)
+    modules = {module for module in graph.modules if not graph.find_children(module)}
+    reached = {FRONT, "cli.main", *REGISTRIES, *graph.find_children("cli.commands")}
+    for _ in range(3):
+        reached |= {each for module in reached for each in graph.find_modules_directly_imported_by(module)}
+    assert modules - reached == {"refold.__main__"}
 
 
 def test_every_file_that_the_architecture_names_is_there() -> None:
