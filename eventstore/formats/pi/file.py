@@ -333,7 +333,10 @@ def objects_in(text: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], str]
                 where = f" from byte {offset + 1} of the line on" if spans else ""
                 problem = problem or failure + where
             is_torn = True
-            found = _ENTRY.search(decoded, max(end, at + 1))
+            # A text that a torn record left open ends inside the next record: what it holds is searched, too.
+            is_text = isinstance(value, str)
+            budget -= (end - at) * is_text
+            found = _ENTRY.search(decoded, at + 1 if is_text else max(end, at + 1))
             end = found.start() if found else len(decoded)
             stop = offset + _size(decoded[at:end])
             if found and budget <= 0:
