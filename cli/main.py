@@ -134,6 +134,8 @@ class _Commands(click.Group):
 def refold(ctx: click.Context, store: str | None) -> None:
     """Keep coding-agent sessions, replay every context, see what compactions lost.
 
+    Begin with `refold import`: it lists the session files on this machine.
+
     A SESSION is an id, a unique beginning of one, a title, @last, or the path of a session file.
     """
     if ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE:

@@ -38,7 +38,7 @@ class SafeConsole(Console):
 
 LEAST: Final = 12
 """Columns of a terminal that prose keeps in any case."""
-_WHOLE: Final = frozenset({"EVENT", "TIME", "LAST", "WHEN"})
+_WHOLE: Final = frozenset({"EVENT", "TIME", "LAST", "WHEN", "LAST CHANGED (UTC)"})
 """Columns of names and times, wherever they stand."""
 _GAP: Final = 2
 _UNBOUNDED: Final = 100_000

@@ -282,6 +282,19 @@ def test_the_json_that_a_command_prints_is_what_its_section_says(prepared: Refol
         assert all(any(holds(value) for holds in predicates) for value in values), path
 
 
+def test_the_json_of_an_import_without_a_path_is_what_its_section_says(
+    prepared: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "pi" / "sessions" / "--home-me--"
+    folder.mkdir(parents=True)
+    (folder / "tale.jsonl").write_bytes(tale())
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "pi"))
+    documented = {path.strip("`"): type_ for path, type_, _ in rows("import", "JSON without a path")}
+    printed = dict(walk(prepared("import", "--json").json, free=set()))
+    assert sorted(documented) == sorted(printed)
+    assert all(is_of_type[documented[path]](value) for path, value in printed.items())
+
+
 def printed_by(refold: Refold, name: str) -> list[Any]:
     if name == "verify":
         with tables(refold.store) as stored:

@@ -17,27 +17,39 @@ if TYPE_CHECKING:
     from eventstore.records import Remark
 
 
-@click.command("import", epilog="Example:  refold import ~/.pi/agent/sessions/*/*.jsonl")
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.command("import", epilog="Example:  refold import ~/.pi/agent/sessions")
+@click.argument("paths", metavar="[PATH]...", nargs=-1)
 @click.option("--as", "name", metavar="NEW", help="Take the one file as a session of this name.")
 @json_option
 @click.pass_context
 def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_json: bool) -> None:
-    """Take session files into the store.
+    """Import session files into the store.
+
+    Without a PATH, list the session files on this machine and import nothing.
 
     What the store has already is not added again: a file that grew adds what is new. A folder stands for the
     *.jsonl files in it and below it. A file that cannot be read does not keep the others from being imported; the exit
     code is then 1.
     """
+    if not paths:
+        if name is not None:
+            raise click.UsageError("--as goes with the path of a file", ctx)
+        ctx.exit(_list_found(as_json=as_json))
+    if name is not None:
+        from cli.store import check_new_name
+
+        check_new_name(name)
+    ctx.exit(_import(ctx, _files(paths), name, as_json=as_json))
+
+
+def _import(ctx: click.Context, files: list[tuple[str, str]], name: str | None, *, as_json: bool) -> int:
+    """Import files, each with the folder that was named for it; return the exit code."""
     from cli.output import echo_json, echo_problem
-    from cli.store import check_new_name, import_with_progress, opened
+    from cli.store import import_with_progress, opened
     from eventstore.errors import BadInputError
 
-    files = _files(paths)
     if name and len(files) > 1:
         raise click.UsageError("--as takes one file", ctx)
-    if name is not None:
-        check_new_name(name)
     imported: list[Imported] = []
     failed: list[tuple[str, BadInputError]] = []
     with opened(ctx, create=True) as log:
@@ -56,7 +68,57 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_
         echo_problem(line)
     if as_json:
         echo_json({"sessions": imported})
-    ctx.exit(1 if failed else 0)
+    return 1 if failed else 0
+
+
+def _list_found(*, as_json: bool) -> int:
+    """Print which session files the harnesses on this machine keep; return the exit code: 1 where there are none."""
+    import os
+
+    from cli.output import console, echo_json, echo_text, pasted, table, thousands, unbroken, when
+    from cli.terminal import CutLine
+    from eventstore.files.discovery import session_folders, session_places
+
+    searched, found = session_places(os.environ), session_folders(os.environ)
+    if as_json:
+        import msgspec
+
+        from eventstore.javascript import iso_time
+
+        folders = [{**msgspec.to_builtins(each), "newest": iso_time(each.newest)} for each in found]
+        echo_json({"found": folders, "searched": searched})
+        return 0 if found else 1
+    if not found:
+        echo_text("no session files found; looked in:")
+        for each in searched:
+            echo_text(f"  {unbroken(_from_home(each.folder))} ({each.harness})")
+        return 1
+    columns = ("HARNESS", "FILES", "LAST CHANGED (UTC)", "FOLDER")
+    listing = table(*columns, right=("FILES",), shrinks="FOLDER")
+    for folder in found:
+        listing.add_row(
+            folder.harness,
+            thousands(folder.files),
+            when(folder.newest)[:16],
+            CutLine(unbroken(_from_home(folder.folder))),
+        )
+    console().print(listing, crop=False)
+    echo_text("")
+    importable = {each.place: each.harness for each in found if each.importable}
+    for place, harness in importable.items():
+        echo_text(f"to import the sessions of {harness}: {pasted('import', place)}")
+    unread = sorted({each.harness for each in found if not each.importable})
+    if unread:
+        echo_text(f"refold cannot import sessions of {' or '.join(unread)} yet")
+    return 0
+
+
+def _from_home(path: str) -> str:
+    """Return a path with "~" for the home folder."""
+    from pathlib import Path
+
+    home = Path("~").expanduser()
+    return str(Path("~", Path(path).relative_to(home))) if Path(path).is_relative_to(home) else path
 
 
 def _files(paths: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -71,15 +133,13 @@ def _files(paths: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def _inside(folder: str) -> list[str]:
-    """The session files in a folder; without any, those that other harnesses keep sessions in."""
+    """The session files in a folder, those of harnesses that refold cannot import among them."""
     from pathlib import Path
 
     from eventstore.files.discovery import unreadable_harness
 
-    found = sorted(map(str, Path(folder).rglob("*.jsonl")))
-    return found or sorted(
-        path for path in map(str, Path(folder).rglob("*.json")) if unreadable_harness(path)
-    )
+    exports = (path for path in map(str, Path(folder).rglob("*.json")) if unreadable_harness(path))
+    return sorted([*map(str, Path(folder).rglob("*.jsonl")), *exports])
 
 
 def _is_one_of_many(folder: str, error: BadInputError) -> bool:

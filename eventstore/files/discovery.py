@@ -1,14 +1,18 @@
-"""Whose session a file is, told by its contents alone."""
+"""Whose session a file is, told by its contents alone; and which session files there are on a machine."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+import msgspec
 
 from eventstore.errors import BadInputError
 from eventstore.formats import harnesses
-from eventstore.formats.base import Format
-from eventstore.formats.source import BEGINNING, Contents, Source
-from eventstore.formats.unread import unread_harness
+from eventstore.formats.base import Certainty, Format
+from eventstore.formats.source import BEGINNING, Contents, Place, Source
+from eventstore.formats.unread import UNREAD, unread_harness
 
 
 class ForeignSessionError(BadInputError):
@@ -52,11 +56,96 @@ def unreadable_harness(path: str) -> str:
 
     "" for none that is known, and for what cannot be read.
     """
+    return unread_harness(_beginning(path))
+
+
+def _beginning(path: str) -> bytes:
+    """Return the first bytes of a file, none of what cannot be read."""
     # Reading a pipe that nobody writes to would take for ever.
     if not Path(path).is_file():
-        return ""
+        return b""
     try:
         with Path(path).open("rb") as file:
-            return unread_harness(file.read(BEGINNING))
+            return file.read(BEGINNING)
     except OSError:
-        return ""
+        return b""
+
+
+class Searched(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder in which a harness keeps its sessions, whether it is there or not."""
+
+    harness: str
+    folder: str
+
+
+class SessionFolder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The session files of one harness in one folder and below it.
+
+    `place` is the folder that the harness keeps all its sessions in. `newest` is when one of the files last
+    changed, in epoch milliseconds; `bytes` is the size of all of them. `importable`: a format reads them.
+    """
+
+    harness: str
+    place: str
+    folder: str
+    files: int
+    bytes: int
+    newest: int
+    importable: bool
+
+
+def session_places(environment: Mapping[str, str]) -> list[Searched]:
+    """Return where each harness that refold knows keeps its sessions, those first that it can import."""
+    return [Searched(harness=name, folder=folder) for name, folder, _ in _places(environment)]
+
+
+def session_folders(environment: Mapping[str, str]) -> list[SessionFolder]:
+    """Find the session files of every harness that refold knows; list their folders, the newest first.
+
+    A folder is one right below a harness's place: of a project, with most. Nothing is imported.
+    """
+    readable = {each.name for each in harnesses()}
+    found: dict[tuple[str, str, str], list[os.stat_result]] = {}
+    seen: set[str] = set()
+    for owner, folder, pattern in _places(environment):
+        for path in Path(folder).glob(pattern):
+            # Several harnesses may share a folder.
+            if str(path) in seen:
+                continue
+            seen.add(str(path))
+            try:
+                stat = path.stat()
+            except OSError:
+                continue
+            inside = path.relative_to(folder).parts[:-1]
+            key = (_writer(str(path), owner), folder, str(Path(folder, *inside[:1])))
+            found.setdefault(key, []).append(stat)
+    folders = [
+        SessionFolder(
+            harness=name,
+            place=place,
+            folder=folder,
+            files=len(stats),
+            bytes=sum(each.st_size for each in stats),
+            newest=max(each.st_mtime_ns for each in stats) // 1_000_000,
+            importable=name in readable,
+        )
+        for (name, place, folder), stats in found.items()
+    ]
+    return sorted(folders, key=lambda each: (-each.newest, each.folder))
+
+
+def _places(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the name of each harness with a folder of its sessions and the pattern of their files."""
+    known: list[tuple[str, Iterable[Place]]] = [(each.name, each.places) for each in harnesses()]
+    known += [(each.name, each.places) for each in UNREAD]
+    for name, places in known:
+        for place in places:
+            yield name, os.path.expanduser(place.folder(environment)), place.pattern  # noqa: PTH111  no Path
+
+
+def _writer(path: str, owner: str) -> str:
+    """Return the harness that wrote a file: as its contents say, or else the one in whose folder it lies."""
+    beginning = _beginning(path)
+    sure = (each.name for each in harnesses() if each.recognize(beginning, path) is Certainty.SURE)
+    return next(sure, "") or unread_harness(beginning) or owner

@@ -153,8 +153,8 @@ class Contents(Protocol):
 class Place(msgspec.Struct, frozen=True, kw_only=True):
     """A folder in which a harness keeps its sessions.
 
-    `environment` maps a variable that names a folder to the place in that one, the first that is set counts; `default`
-    is where it is without one. `pattern` matches the sessions' files below it.
+    `environment` maps a variable that names a folder to the place in that one, the first that is set and not empty
+    counts; `default` is where it is without one. `pattern` matches the sessions' files below it.
     """
 
     environment: Mapping[str, str]
@@ -164,6 +164,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     def folder(self, environment: Mapping[str, str]) -> str:
         """Return the folder; "~" in it stands for the home folder."""
         named = (
-            Path(environment[name], place) for name, place in self.environment.items() if name in environment
+            Path(environment[name], place)
+            for name, place in self.environment.items()
+            if environment.get(name)
         )
         return str(next(named, self.default))

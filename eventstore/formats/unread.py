@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from eventstore.formats.source import Place
 from eventstore.javascript import tolerant_json
 
 _LINES: Final = 8
@@ -41,13 +42,57 @@ def _records(beginning: bytes) -> Iterator[dict[str, Any]]:
             yield record
 
 
-_UNREAD: Final[dict[str, Callable[[bytes], bool]]] = {
-    "opencode": _is_opencode,
-    "Codex": _is_codex,
-    "Claude Code": _is_claude_code,
-}
+class Unread(msgspec.Struct, frozen=True, kw_only=True):
+    """A harness whose sessions no format reads: its name, how its files begin, and where it keeps them."""
+
+    name: str
+    recognizes: Callable[[bytes], bool]
+    places: tuple[Place, ...]
+
+
+UNREAD: Final = (
+    Unread(
+        name="opencode",
+        recognizes=_is_opencode,
+        places=(
+            Place(
+                environment={"XDG_DATA_HOME": "opencode"},
+                default="~/.local/share/opencode",
+                pattern="opencode*.db",
+            ),
+            Place(
+                environment={"XDG_DATA_HOME": "opencode/storage/session"},
+                default="~/.local/share/opencode/storage/session",
+                pattern="**/*.json",
+            ),
+        ),
+    ),
+    Unread(
+        name="Codex",
+        recognizes=_is_codex,
+        places=tuple(
+            Place(
+                environment={"CODEX_HOME": folder},
+                default=f"~/.codex/{folder}",
+                pattern="**/rollout-*.jsonl*",
+            )
+            for folder in ("sessions", "archived_sessions")
+        ),
+    ),
+    Unread(
+        name="Claude Code",
+        recognizes=_is_claude_code,
+        places=(
+            Place(
+                environment={"CLAUDE_CONFIG_DIR": "projects"},
+                default="~/.claude/projects",
+                pattern="**/*.jsonl",
+            ),
+        ),
+    ),
+)
 
 
 def unread_harness(beginning: bytes) -> str:
     """Return the harness whose session a file that begins so looks like; "" for none that is known."""
-    return next((name for name, is_written_by in _UNREAD.items() if is_written_by(beginning)), "")
+    return next((each.name for each in UNREAD if each.recognizes(beginning)), "")

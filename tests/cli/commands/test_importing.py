@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from tests.support.madeup.format import HEADER, register
 from tests.support.pi_files import header, said
 
 OTHER = "0199bbbb-0000-7000-8000-000000000002"
+CODEX = b'{"type":"session_meta","payload":{}}\n'
 
 
 def test_json_tells_of_each_session_what_the_file_holds_and_what_was_new(
@@ -287,3 +289,67 @@ class TestSeveralSessionsInAFile:
         refused = several.refused(BadInputError, "log", "file")
         assert all(name in refused.problem for name in ("one", "two"))
         assert several("log", "two", "--json").code == 0
+
+
+class TestWithoutAPath:
+    @pytest.fixture(autouse=True)
+    def home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A home folder; no variable of the tester's names another place."""
+        for name in ("PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR", "CODEX_HOME", "XDG_DATA_HOME"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        return tmp_path
+
+    def put(self, path: Path, content: bytes, changed: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        os.utime(path, (changed, changed))
+
+    def test_the_folders_with_session_files_are_listed_the_newest_first_and_nothing_is_imported(
+        self, refold: Refold, home: Path
+    ) -> None:
+        sessions = home / ".pi/agent/sessions"
+        self.put(sessions / "--old--" / "a.jsonl", header(), 1000)
+        self.put(sessions / "--new--" / "b.jsonl", header(), 3000)
+        self.put(sessions / "--new--" / "c.jsonl", header(), 2000)
+        found = refold("import", "--json").json["found"]
+        assert [(Path(each["folder"]).name, each["files"], each["newest"]) for each in found] == [
+            ("--new--", 2, "1970-01-01T00:50:00.000Z"),
+            ("--old--", 1, "1970-01-01T00:16:40.000Z"),
+        ]
+        assert {(each["harness"], each["place"], each["importable"]) for each in found} == {
+            ("pi", str(sessions), True)
+        }
+        assert not refold.store.exists()
+
+    def test_the_command_that_is_printed_imports_them(self, refold: Refold, home: Path) -> None:
+        self.put(home / ".pi/agent/sessions/--with space--/a.jsonl", tale(), 1000)
+        (line,) = (line for line in refold("import").lines if "refold import" in line)
+        refold(*shlex.split(line.partition("refold ")[2]))
+        assert [each["id"] for each in refold("sessions", "--json").json["sessions"]] == [SESSION]
+
+    def test_harnesses_that_cannot_be_imported_are_told_as_such(self, refold: Refold, home: Path) -> None:
+        self.put(home / ".codex/sessions/2026/01/01/rollout-a.jsonl", CODEX, 1000)
+        self.put(home / ".local/share/opencode/opencode.db", b"SQLite format 3\0", 2000)
+        found = refold("import", "--json").json["found"]
+        assert [(each["harness"], each["importable"]) for each in found] == [
+            ("opencode", False),
+            ("Codex", False),
+        ]
+
+    def test_a_file_belongs_to_the_harness_that_wrote_it_not_to_the_folder(
+        self, refold: Refold, home: Path
+    ) -> None:
+        self.put(home / ".pi/agent/sessions/--a--/b.jsonl", CODEX, 1000)
+        assert [each["harness"] for each in refold("import", "--json").json["found"]] == ["Codex"]
+
+    def test_where_none_are_found_it_says_where_it_looked(self, refold: Refold, home: Path) -> None:
+        told = refold("import", "--json", code=1).json
+        assert told["found"] == []
+        assert {"harness": "pi", "folder": str(home / ".pi/agent/sessions")} in told["searched"]
+        assert {each["harness"] for each in told["searched"]} >= {"pi", "Codex", "opencode"}
+        assert len(refold("import", code=1).lines) == 1 + len(told["searched"])
+
+    def test_a_new_name_needs_a_file(self, refold: Refold) -> None:
+        refold.refused(click.UsageError, "import", "--as", "new", code=2)

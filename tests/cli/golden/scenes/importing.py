@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from tests.cli import tale
 from tests.cli.golden import File, Run, Scene
 from tests.cli.golden.steps import OTHER, help_of, named, nothing, the_tale
+from tests.cli.running import Refold
 from tests.support.pi_files import header, said
 
 CLAUDE_CODE: Final = '{"type":"mode","mode":"normal","sessionId":"s"}\n{"type":"user","sessionId":"s"}\n'
 
+HOME: Final = {"HOME": "home", "XDG_DATA_HOME": "", "CODEX_HOME": "", "CLAUDE_CONFIG_DIR": ""}
+HOME |= {"PI_CODING_AGENT_DIR": "", "PI_CODING_AGENT_SESSION_DIR": ""}
+
+
+def sessions_of_three_harnesses(refold: Refold) -> None:
+    del refold
+    for day, (name, content) in enumerate(
+        {
+            ".codex/sessions/2025/12/01/rollout-a.jsonl": '{"type":"session_meta","payload":{}}\n',
+            ".claude/projects/-home-me-shop/a.jsonl": CLAUDE_CODE,
+            ".pi/agent/sessions/--home-me-shop--/a.jsonl": tale.tale().decode(),
+            ".pi/agent/sessions/--home-me-shop--/b.jsonl": header(session=OTHER).decode(),
+            ".pi/agent/sessions/--home-me-parser--/c.jsonl": header(session="c").decode(),
+        }.items()
+    ):
+        path = Path("home", name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        os.utime(path, (1_764_590_400 + day * 86_400,) * 2)
+
+
 SCENES: Final[Sequence[Scene]] = [
     help_of("import"),
+    Scene(nothing, [Run("import", env=HOME)]),
+    Scene(
+        sessions_of_three_harnesses,
+        [Run("import", env=HOME), "import home/.pi/agent/sessions"],
+    ),
     Scene(
         nothing,
         [
