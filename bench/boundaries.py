@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
+from projections.mentions.index import MentionIndex
 
 from compaction.part import Limits
 from compaction.plan import plan_compaction
@@ -25,10 +26,9 @@ from eventstore.views import Message, Text
 from projections.audit.losses import future_use
 from projections.context.cursor import Cursor, path, resolve_cursor
 from projections.context.parts import Part, view_of_part
-from projections.mentions import Kind
-from projections.mentions.message_facts import Holdings, holding
-from projections.mentions.path_names import Paths
-from projections.mentions.presence import Presence
+from projections.mentions import MentionKind
+from projections.mentions.message_facts import SessionFacts, message_facts
+from projections.mentions.path_names import PathIndex
 from projections.replacement import Replacement, replacement_of
 from projections.tokens import counter
 
@@ -36,7 +36,7 @@ FILES: Final = ("pi-mono-before-compaction.v3.jsonl", "pi-mono-large-session.v1.
 POLICIES: Final = ("pi", "oh-my-pi", "opencode", "layered")
 PLACES: Final = 4
 """At how many places a session is cut by each policy: a quarter through, half, three quarters, at its leaf."""
-KINDS: Final = (Kind.PATH, Kind.COMMAND, Kind.ERROR)
+KINDS: Final = (MentionKind.PATH, MentionKind.COMMAND, MentionKind.ERROR)
 _LIMITS: Final = Limits(window=200_000)
 _MOST: Final = 13_107
 """Tokens that pi allows a summary."""
@@ -133,20 +133,20 @@ def _made(
     )
 
 
-def things(boundary: Boundary) -> tuple[dict[Kind, list[str]], Paths]:
+def things(boundary: Boundary) -> tuple[dict[MentionKind, list[str]], PathIndex]:
     """The distinct paths, commands and errors that the messages name, a path in its longest form; and all paths."""
-    holdings = Holdings()
-    held = [holdings.of_part(part) for part in boundary.parts]
-    paths = Paths(path for each in held for path in each.paths)
-    named = {kind: [value for each in held for value in each.named.get(kind, ())] for kind in KINDS}
-    named[Kind.PATH] = list(map(paths.whole, named[Kind.PATH]))
+    facts = SessionFacts()
+    held = [facts.of_part(part) for part in boundary.parts]
+    paths = PathIndex(path for each in held for path in each.paths)
+    named = {kind: [value for each in held for value in each.mentions.get(kind, ())] for kind in KINDS}
+    named[MentionKind.PATH] = list(map(paths.longest_form, named[MentionKind.PATH]))
     return {kind: list(dict.fromkeys(values)) for kind, values in named.items()}, paths
 
 
-def named(text: str, values: Mapping[Kind, Sequence[str]], paths: Paths) -> dict[Kind, int]:
+def named(text: str, values: Mapping[MentionKind, Sequence[str]], paths: PathIndex) -> dict[MentionKind, int]:
     """How many of some things a text names, by kind."""
-    presence = Presence([holding(0, "", Message(role="user", blocks=(Text(text),)))], paths)
-    return {kind: sum(presence.names(kind, value) for value in each) for kind, each in values.items()}
+    index = MentionIndex([message_facts(0, "", Message(role="user", blocks=(Text(text),)))], paths)
+    return {kind: sum(index.contains(kind, value) for value in each) for kind, each in values.items()}
 
 
 def used_later(snapshot: Snapshot, boundary: Boundary, *summaries: str) -> list[float | None]:
@@ -154,8 +154,8 @@ def used_later(snapshot: Snapshot, boundary: Boundary, *summaries: str) -> list[
 
     None where nothing that was summarized is used any more.
     """
-    holdings = Holdings()
-    return [future_use(_replacement(snapshot, boundary, summary), holdings).share for summary in summaries]
+    facts = SessionFacts()
+    return [future_use(_replacement(snapshot, boundary, summary), facts).share for summary in summaries]
 
 
 def _replacement(snapshot: Snapshot, boundary: Boundary, summary: str) -> Replacement:

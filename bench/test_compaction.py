@@ -24,7 +24,7 @@ from eventstore.files.importing import import_file
 from projections.context.build import parts_from
 from projections.context.cursor import resolve_cursor
 from projections.mentions import mentions
-from projections.mentions.message_facts import Holdings
+from projections.mentions.message_facts import SessionFacts
 from projections.tokens import counter
 
 SESSIONS = {"60-10k": (10_000, 60), "1000-10k": (10_000, 1_000), "1000-100k": (100_000, 1_000)}
@@ -117,6 +117,6 @@ def test_the_prompt_of_the_summary_is_made(measure, length, all_parts):
 
 
 def test_what_the_same_messages_name_is_extracted(measure, length, all_parts):
-    holdings = Holdings()
-    texts = [text for part in all_parts for text in holdings.of_part(part).texts]
+    facts = SessionFacts()
+    texts = [text for part in all_parts for text in facts.of_part(part).texts]
     measure(f"extractive-{length}", "floor", extracted, texts, rounds=ROUNDS[length])

@@ -9,7 +9,7 @@ from eventstore.formats import view_of_event, view_of_message
 from projections.audit.losses import future_use, recall
 from projections.context.cursor import path, resolve_cursor
 from projections.mentions import mentions
-from projections.mentions.message_facts import Holdings, holding
+from projections.mentions.message_facts import SessionFacts, message_facts
 from projections.replacement import replacement_of
 
 LENGTHS = {"1k": 1_000, "10k": 10_000}
@@ -33,8 +33,8 @@ def oldest(length, made):
 
 
 def measured(replacement):
-    holdings = Holdings()
-    return recall(replacement, holdings), future_use(replacement, holdings)
+    facts = SessionFacts()
+    return recall(replacement, facts), future_use(replacement, facts)
 
 
 def extracted(texts):
@@ -46,7 +46,7 @@ def texts_of(replacement):
     shown = {(part.seq, part.raw) for part in (*replacement.before.parts, *replacement.after.parts)}
     messages = [view_of_message(raw, "pi/3") for _, raw in sorted(shown)]
     messages += [view for event in replacement.later if (view := view_of_event(event)) is not None]
-    return [text for message in messages for text in holding(0, "", message).texts]
+    return [text for message in messages for text in message_facts(0, "", message).texts]
 
 
 def test_refold_measures_what_was_lost(measure, length, oldest):

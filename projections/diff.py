@@ -12,7 +12,7 @@ from projections.audit.coverage import covered
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.parts import Context, Part
-from projections.files import left_entries
+from projections.files import abandoned_entries
 from projections.tokens import Counter, counter, is_estimate
 
 
@@ -140,5 +140,5 @@ def _summarized(snapshot: Snapshot, cursor: Cursor, before: Context, after: Cont
     for part in after.parts:
         if part.kind == "branch_summary":
             summary = event(snapshot, part.session, part.seq).decode()
-            found |= {(entry.session, entry.seq) for entry in left_entries(summary, snapshot)}
+            found |= {(entry.session, entry.seq) for entry in abandoned_entries(summary, snapshot)}
     return found

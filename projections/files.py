@@ -61,11 +61,11 @@ def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
         if event.role == "assistant":
             view = view_of_event(event)
             for call in view.tool_calls if view else ():
-                called_read, called_modified = called_files(call, tools_of(event.format))
+                called_read, called_modified = files_of_call(call, tools_of(event.format))
                 read.update(called_read)
                 modified.update(called_modified)
         elif event.kind == "branch_summary":
-            left = left_entries(event, snapshot)
+            left = abandoned_entries(event, snapshot)
             pending += left
             sets = FileSets() if left else claimed_files(event) or FileSets()
         elif event.kind == "compaction" and not _has_messages_above(event, snapshot):
@@ -80,7 +80,7 @@ def _has_messages_above(event: Event, snapshot: Snapshot) -> bool:
     return any(paths.path_of_kinds(snapshot, event.session, event.parent_seq, {"message"}))
 
 
-def called_files(call: ToolCall, tools: Tools) -> tuple[list[str], list[str]]:
+def files_of_call(call: ToolCall, tools: Tools) -> tuple[list[str], list[str]]:
     """Return the paths that one call reads and those that it modifies."""
     if call.name in tools.reads:
         return [without_selector(name, tools) for name in _named(call, tools.reads[call.name])], []
@@ -131,7 +131,7 @@ def claimed_files(event: Event) -> FileSets | None:
     return summary.files if summary else None
 
 
-def left_entries(event: Event, snapshot: Snapshot) -> list[Event]:
+def abandoned_entries(event: Event, snapshot: Snapshot) -> list[Event]:
     """The entries that a branch summary is about: from the leaf that was left up to the summary's own path.
 
     A record of refold names that leaf. pi's does not: there it is the entry before the summary in the log,

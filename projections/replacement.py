@@ -12,7 +12,7 @@ from eventstore.paths import events
 from projections.context.build import context_at
 from projections.context.cursor import Cursor
 from projections.context.parts import Context, Part
-from projections.files import left_entries
+from projections.files import abandoned_entries
 
 
 class Replacement(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +62,7 @@ def replacement_of(
 
 def start_of_change(event: Event, snapshot: Snapshot) -> int:
     """The entry at which an event's C is: the one above it, or, for a branch summary, the leaf that was left."""
-    if event.kind == "branch_summary" and (left := left_entries(event, snapshot)):
+    if event.kind == "branch_summary" and (left := abandoned_entries(event, snapshot)):
         return left[-1].seq
     return event.parent_seq
 

@@ -14,7 +14,7 @@ from compaction.summarizers.facts import Gleaned, Line, Sort, gleaned, names_in
 from compaction.summarizers.facts.lines import one_line
 from compaction.templates import Template, built_in, headings
 from eventstore.javascript import utf8_length
-from projections.mentions.path_names import Paths
+from projections.mentions.path_names import PathIndex
 
 _FILE_TAG: Final = re.compile(r"<(?=/?(?:read|modified)-files>)")
 _HALF_A_PAIR: Final = re.compile("[\ud800-\udfff]")
@@ -36,7 +36,7 @@ _Place = tuple[int, bool, bool, int, str]
 class Selection:
     """Lines that were chosen, by the heading that they go under. Nothing is told twice."""
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: PathIndex) -> None:
         self._paths = paths
         self._queues = 0
         self._told: set[str] = set()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from projections.audit.calls import Request, in_effect, records_cache, shared_messages
-from projections.audit.measure import Shape
+from projections.audit.measure import MetricStruct
 from projections.replacement import Replacement
 from projections.tokens import Counter
 
@@ -14,7 +14,7 @@ CACHE_LIFETIME: Final = 5 * 60 * 1000
 """Milliseconds for which a provider's cache holds what was not read again: Anthropic's default, five minutes."""
 
 
-class Cache(Shape, frozen=True):
+class Cache(MetricStruct, frozen=True):
     """The messages that C′ begins with as C did, and the tokens behind them, to be sent and cached anew.
 
     At the next call that went through (`call`): `predicted_read` tokens from the cache, `recorded_read` and
@@ -31,7 +31,7 @@ class Cache(Shape, frozen=True):
     recorded_write: int | None
 
 
-class CacheRead(Shape, frozen=True):
+class CacheRead(MetricStruct, frozen=True):
     """The tokens that one call read from the cache: as predicted, and as the provider counted them."""
 
     id: str
@@ -40,7 +40,7 @@ class CacheRead(Shape, frozen=True):
     recorded: int
 
 
-class CacheHistory(Shape, frozen=True):
+class CacheHistory(MetricStruct, frozen=True):
     """Predicted and recorded reads of the calls of a path: all in all, and of each.
 
     `close` are the calls whose two figures are within a tenth of the larger; `share` is close / calls, None

@@ -16,7 +16,7 @@ from eventstore.paths import Memo
 from eventstore.views import Message, Usage
 from projections.audit.cache import shared_prefix
 from projections.audit.calls import Request, in_effect, records_cache
-from projections.audit.measure import Shape
+from projections.audit.measure import MetricStruct
 from projections.audit.prices import MILLION, Price, Prices
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.replacement import Replacement
@@ -37,7 +37,7 @@ def is_free(request: RequestView) -> bool:
     return request.summarizer in _ASK_NO_MODEL
 
 
-class Cost(Shape, frozen=True):
+class Cost(MetricStruct, frozen=True):
     """US dollars by a price table; None where it does not know the model.
 
     `summary`: the request for the summary, as recorded or as estimated (`is_estimate`). `rewrite`: what it costs to
@@ -138,7 +138,7 @@ def _price(prices: Prices, model: Model | None, event: Event, prompt: int) -> Pr
     return prices.price(model.model_id, provider=provider, time=event.time, prompt=prompt)
 
 
-class Spent(Shape, frozen=True):
+class Spent(MetricStruct, frozen=True):
     """US dollars that calls cost: `recorded` by their harness, and `priced` by a table.
 
     `unrecorded` calls have no recorded cost, `unpriced` ones no price; a sum is None where that is all of them.
@@ -151,14 +151,14 @@ class Spent(Shape, frozen=True):
     unpriced: int
 
 
-class ModelSpent(Shape, frozen=True):
+class ModelSpent(MetricStruct, frozen=True):
     """The cost of the calls of one model."""
 
     model: str
     spent: Spent
 
 
-class SessionCost(Shape, frozen=True):
+class SessionCost(MetricStruct, frozen=True):
     """The cost of all calls of a session, and of those of each model, in order of first use.
 
     `prices` names the table, `prices_date` says of when it is.

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from eventstore.estimates import fragments
 from eventstore.formats import view_of_event
-from projections.audit.measure import Shape, share_of
+from projections.audit.measure import MetricStruct, share_of
 from projections.context.parts import Part, view_of_part
 from projections.mentions.instructions import instructions_in, is_instruction
 from projections.mentions.prose import sentences
@@ -175,7 +175,7 @@ _LINE_END: Final = re.compile(r"\n|\\n")
 """Also as it is written in the JSON of a call's arguments."""
 
 
-class InstructionFate(Shape, frozen=True):
+class InstructionFate(MetricStruct, frozen=True):
     """A sentence of the user's, given in H or carried by a summary in H: `fate` is kept, close or gone.
 
     `nearest` is the line of C′ that is most like it, `likeness` how much, from 0 to 1.
@@ -189,7 +189,7 @@ class InstructionFate(Shape, frozen=True):
     nearest: str
 
 
-class Instructions(Shape, frozen=True):
+class Instructions(MetricStruct, frozen=True):
     """The instructions in H, counted by fate; `share` is (kept + close) / total, None where there were none."""
 
     total: int

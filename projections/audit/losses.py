@@ -8,15 +8,15 @@ from typing import Final
 
 import msgspec
 
-from projections.audit.measure import Shape, share_of
-from projections.mentions import Kind
-from projections.mentions.message_facts import Holding, Holdings
-from projections.mentions.path_names import Paths
-from projections.mentions.presence import Presence
+from projections.audit.measure import MetricStruct, share_of
+from projections.mentions import MentionKind
+from projections.mentions.message_facts import MessageFacts, SessionFacts
+from projections.mentions.path_names import PathIndex
+from projections.mentions.presence import MentionIndex
 from projections.replacement import Replacement
 
 
-class KindRecall(Shape, frozen=True):
+class KindRecall(MetricStruct, frozen=True):
     """Of the things of one kind in H and not in K (`total`), those named in C′ (`found`); `lost` are the others."""
 
     kind: str
@@ -26,7 +26,7 @@ class KindRecall(Shape, frozen=True):
     lost: list[str]
 
 
-class Recall(Shape, frozen=True):
+class Recall(MetricStruct, frozen=True):
     """Recall over all kinds, and of each."""
 
     total: int
@@ -36,12 +36,12 @@ class Recall(Shape, frozen=True):
 
 
 _NAMED: Final = {
-    "symbols": Kind.SYMBOL,
-    "identifiers": Kind.IDENTIFIER,
-    "errors": Kind.ERROR,
-    "urls": Kind.URL,
-    "quantities": Kind.QUANTITY,
-    "commands": Kind.COMMAND,
+    "symbols": MentionKind.SYMBOL,
+    "identifiers": MentionKind.IDENTIFIER,
+    "errors": MentionKind.ERROR,
+    "urls": MentionKind.URL,
+    "quantities": MentionKind.QUANTITY,
+    "commands": MentionKind.COMMAND,
 }
 _READ: Final = "paths-read"
 _MODIFIED: Final = "paths-modified"
@@ -49,18 +49,18 @@ RECALL_KINDS: Final = (_READ, _MODIFIED, *_NAMED)
 """The kinds of things that recall is measured of, in their order."""
 
 
-def recall(replacement: Replacement, holdings: Holdings) -> Recall:
+def recall(replacement: Replacement, facts: SessionFacts) -> Recall:
     """Measure the things of H, and not of K, that C′ names: files read and modified, then the other kinds.
 
     A path counts once, in whatever forms it stands; one that was modified does not count as read.
     """
-    removed = [holdings.of_part(part) for part in replacement.removed]
-    blocks = holdings.blocks
-    paths = Paths(blocks.paths(holdings.of_parts(replacement.before.parts)))
-    kept = Presence(holdings.of_parts(replacement.kept), paths, blocks)
-    made = Presence(map(holdings.of_part, (*replacement.added, *replacement.returned)), paths)
+    removed = [facts.of_part(part) for part in replacement.removed]
+    chunks = facts.chunks
+    paths = PathIndex(chunks.paths(facts.of_parts(replacement.before.parts)))
+    kept = MentionIndex(facts.of_parts(replacement.kept), paths, chunks)
+    made = MentionIndex(map(facts.of_part, (*replacement.added, *replacement.returned)), paths)
     kinds = [
-        _recall(name, [value for value in values if not kept.names(kind, value)], kind, made)
+        _recall(name, [value for value in values if not kept.contains(kind, value)], kind, made)
         for name, kind, values in _things(removed, paths)
     ]
     # C′ is K with what was made, and K names none of these.
@@ -68,27 +68,29 @@ def recall(replacement: Replacement, holdings: Holdings) -> Recall:
     return Recall(total=share.total, found=share.found, share=share.share, kinds=kinds)
 
 
-def _things(removed: Sequence[Holding], paths: Paths) -> Iterator[tuple[str, Kind, list[str]]]:
+def _things(
+    removed: Sequence[MessageFacts], paths: PathIndex
+) -> Iterator[tuple[str, MentionKind, list[str]]]:
     """The distinct things of each kind that messages hold, in order of appearance."""
-    modified = _distinct(paths.whole(path) for each in removed for path in each.modified)
-    read = _distinct(paths.whole(path) for each in removed for path in each.read)
-    yield _READ, Kind.PATH, [path for path in read if path not in set(modified)]
-    yield _MODIFIED, Kind.PATH, modified
+    modified = _distinct(paths.longest_form(path) for each in removed for path in each.modified)
+    read = _distinct(paths.longest_form(path) for each in removed for path in each.read)
+    yield _READ, MentionKind.PATH, [path for path in read if path not in set(modified)]
+    yield _MODIFIED, MentionKind.PATH, modified
     for name, kind in _NAMED.items():
-        yield name, kind, _distinct(value for each in removed for value in each.named.get(kind, ()))
+        yield name, kind, _distinct(value for each in removed for value in each.mentions.get(kind, ()))
 
 
 def _distinct(values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
-def _recall(name: str, values: list[str], kind: Kind, made: Presence) -> KindRecall:
-    lost = [value for value in values if not made.names(kind, value)]
+def _recall(name: str, values: list[str], kind: MentionKind, made: MentionIndex) -> KindRecall:
+    lost = [value for value in values if not made.contains(kind, value)]
     share = share_of(len(values) - len(lost), len(values))
     return KindRecall(kind=name, total=share.total, found=share.found, share=share.share, lost=lost)
 
 
-class Loss(Shape, frozen=True):
+class Loss(MetricStruct, frozen=True):
     """A thing that C′ does not name, though it was needed.
 
     `had` is the first message of H that named it, `needed` the first later message of the model that used
@@ -105,7 +107,7 @@ class Loss(Shape, frozen=True):
     regained_seq: int | None
 
 
-class KindUse(Shape, frozen=True):
+class KindUse(MetricStruct, frozen=True):
     """Future-use recall of one kind."""
 
     kind: str
@@ -114,7 +116,7 @@ class KindUse(Shape, frozen=True):
     share: float | None
 
 
-class FutureUse(Shape, frozen=True):
+class FutureUse(MetricStruct, frozen=True):
     """Of what later calls and messages of the model use and H had (`total`), what C′ names (`found`).
 
     `messages` counts the later messages that were looked at. Of the `losses`, those that nothing gave back,
@@ -133,29 +135,36 @@ class FutureUse(Shape, frozen=True):
 class _Need(msgspec.Struct, frozen=True):
     """A thing that H names, and the first message that uses it later."""
 
-    kind: Kind
+    kind: MentionKind
     value: str
-    needed: Holding
+    needed: MessageFacts
 
 
-def future_use(replacement: Replacement, holdings: Holdings) -> FutureUse:
+def future_use(replacement: Replacement, facts: SessionFacts) -> FutureUse:
     """Measure the things of H that the model's later messages use, and those of them that C′ names.
 
     A use is a thing that a text or a call's argument names, or a command that a call runs; thinking is none,
     and neither are summaries. The whole rest of the branch counts, whatever was replaced in it since.
     """
-    later = [held for event in replacement.later if (held := holdings.of_event(event)) is not None]
-    acts = [held for held in later if held.role == "assistant"]
-    blocks = holdings.blocks
-    before = list(blocks.paths(holdings.of_parts(replacement.before.parts)))
-    paths = Paths(before)
-    removed = Presence(map(holdings.of_part, replacement.removed), paths, blocks)
-    after = Presence(holdings.of_parts(replacement.after.parts), paths, blocks)
-    forms = Paths([*before, *(path for each in acts for path in each.said.get(Kind.PATH, ()))])
-    needs = [need for need in _first_uses(acts, forms) if removed.names(need.kind, need.value)]
-    lost = [need for need in needs if not after.names(need.kind, need.value)]
+    later = [message for event in replacement.later if (message := facts.of_event(event)) is not None]
+    acts = [message for message in later if message.role == "assistant"]
+    chunks = facts.chunks
+    before = list(chunks.paths(facts.of_parts(replacement.before.parts)))
+    paths = PathIndex(before)
+    removed = MentionIndex(map(facts.of_part, replacement.removed), paths, chunks)
+    after = MentionIndex(facts.of_parts(replacement.after.parts), paths, chunks)
+    forms = PathIndex(
+        [
+            *before,
+            *(path for each in acts for path in each.visible_mentions.get(MentionKind.PATH, ())),
+        ]
+    )
+    needs = [need for need in _first_uses(acts, forms) if removed.contains(need.kind, need.value)]
+    lost = [need for need in needs if not after.contains(need.kind, need.value)]
     last = max((need.needed.seq for need in lost), default=0)
-    given = Presence((held for held in later if held.role != "assistant" and held.seq < last), paths, blocks)
+    given = MentionIndex(
+        (message for message in later if message.role != "assistant" and message.seq < last), paths, chunks
+    )
     share = share_of(len(needs) - len(lost), len(needs))
     losses = sorted(
         (_loss(need, removed, given) for need in lost), key=lambda loss: loss.regained is not None
@@ -171,12 +180,12 @@ def future_use(replacement: Replacement, holdings: Holdings) -> FutureUse:
     )
 
 
-def _first_uses(acts: Iterable[Holding], paths: Paths) -> Iterable[_Need]:
+def _first_uses(acts: Iterable[MessageFacts], paths: PathIndex) -> Iterable[_Need]:
     """Every distinct thing that messages use, with the first that does; a path counts once, whatever its form."""
-    uses: dict[tuple[Kind, str], _Need] = {}
+    uses: dict[tuple[MentionKind, str], _Need] = {}
     for act in acts:
-        for kind, values in act.said.items():
-            for value in map(paths.whole, values) if kind is Kind.PATH else values:
+        for kind, values in act.visible_mentions.items():
+            for value in map(paths.longest_form, values) if kind is MentionKind.PATH else values:
                 if (kind, value) not in uses:
                     uses[kind, value] = _Need(kind, value, act)
     return uses.values()
@@ -184,17 +193,17 @@ def _first_uses(acts: Iterable[Holding], paths: Paths) -> Iterable[_Need]:
 
 def _by_kind(needs: Iterable[_Need], lost: Iterable[_Need]) -> list[KindUse]:
     totals, losses = Counter(need.kind for need in needs), Counter(need.kind for need in lost)
-    shares = {kind: share_of(totals[kind] - losses[kind], totals[kind]) for kind in Kind}
+    shares = {kind: share_of(totals[kind] - losses[kind], totals[kind]) for kind in MentionKind}
     return [
         KindUse(kind=kind.value, total=share.total, found=share.found, share=share.share)
         for kind, share in shares.items()
     ]
 
 
-def _loss(need: _Need, removed: Presence, given: Presence) -> Loss:
-    had = removed.first(need.kind, need.value)
+def _loss(need: _Need, removed: MentionIndex, given: MentionIndex) -> Loss:
+    had = removed.first_message(need.kind, need.value)
     assert had is not None  # noqa: S101  a need is what H names
-    regained = given.first(need.kind, need.value)
+    regained = given.first_message(need.kind, need.value)
     if regained is not None and regained.seq > need.needed.seq:
         regained = None
     return Loss(

@@ -8,11 +8,11 @@ from projections.replacement import Replacement
 from projections.tokens import Counter
 
 
-class Shape(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class MetricStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A figure or several; JSON names are in camel case."""
 
 
-class Share(Shape, frozen=True):
+class Share(MetricStruct, frozen=True):
     """A count of `found` among `total`; `share` is found / total, None where there was nothing to find."""
 
     total: int
@@ -25,7 +25,7 @@ def share_of(found: int, total: int) -> Share:
     return Share(total=total, found=found, share=found / total if total else None)
 
 
-class Size(Shape, frozen=True):
+class Size(MetricStruct, frozen=True):
     """Tokens: before (C) = removed (H) + kept (K); after (C′) = kept + added (S) + returned.
 
     `removed_share` is H / C, `ratio` S / H; None where that divides by nothing. `grew`: C′ ≥ C, the

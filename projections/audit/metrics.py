@@ -15,17 +15,17 @@ from projections.audit.calls import Request
 from projections.audit.cost import Cost, cost
 from projections.audit.instruction_fates import Instructions, instructions
 from projections.audit.losses import FutureUse, Recall, future_use, recall
-from projections.audit.measure import Shape, Size, size
+from projections.audit.measure import MetricStruct, Size, size
 from projections.audit.prices import Prices
 from projections.audit.rework import Regret, regret
 from projections.audit.summary_text import TURN_PREFIX, Growth, Sections, growth, sections
 from projections.context.parts import Part, view_of_part
-from projections.mentions.message_facts import Holdings
+from projections.mentions.message_facts import SessionFacts
 from projections.replacement import Replacement
 from projections.tokens import Counter
 
 
-class Metrics(Shape, frozen=True):
+class Metrics(MetricStruct, frozen=True):
     """The measures of one replacement. Rewrites have neither sections nor growth."""
 
     size: Size
@@ -40,21 +40,26 @@ class Metrics(Shape, frozen=True):
 
 
 def measure(
-    replacement: Replacement, *, tokens: Counter, holdings: Holdings, prices: Prices, calls: Sequence[Request]
+    replacement: Replacement,
+    *,
+    tokens: Counter,
+    facts: SessionFacts,
+    prices: Prices,
+    calls: Sequence[Request],
 ) -> Metrics:
     """Everything that there is to measure of a replacement.
 
-    `holdings` are those of its session, so that each message is read once; `calls` the requests of the path
+    `facts` are those of its session, so that each message is read once; `calls` the requests of the path
     that it lies on.
     """
     summary = _text(replacement.summary)
     previous = next((part for part in replacement.before.parts if part.role == "compactionSummary"), None)
     return Metrics(
         size=size(replacement, tokens),
-        recall=recall(replacement, holdings),
-        future_use=future_use(replacement, holdings),
+        recall=recall(replacement, facts),
+        future_use=future_use(replacement, facts),
         instructions=instructions(replacement),
-        regret=regret(replacement, holdings),
+        regret=regret(replacement, facts),
         sections=None if summary is None else _sections(summary, replacement.event),
         growth=None if summary is None else growth(summary, _text(previous)),
         cache=cache(replacement, tokens, calls),

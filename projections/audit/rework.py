@@ -14,11 +14,11 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.views import ToolCall
-from projections.audit.measure import Shape
+from projections.audit.measure import MetricStruct
 from projections.context.parts import Fate, Part
-from projections.files import called_files
-from projections.mentions import Kind
-from projections.mentions.message_facts import Holding, Holdings
+from projections.files import files_of_call
+from projections.mentions import MentionKind
+from projections.mentions.message_facts import MessageFacts, SessionFacts
 from projections.replacement import Replacement
 
 
@@ -28,7 +28,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     `key` is the same for calls of one tool with the same arguments, however their JSON is written.
     """
 
-    by: Holding
+    by: MessageFacts
     call: ToolCall
     key: tuple[str, str]
     read: tuple[str, ...]
@@ -59,33 +59,33 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         return any(bisect_right(places, first) < bisect_left(places, again) for places in between)
 
 
-def messages_in_parts(parts: Sequence[Part], holdings: Holdings) -> Sequence[Holding]:
+def messages_in_parts(parts: Sequence[Part], facts: SessionFacts) -> Sequence[MessageFacts]:
     """Return the contents of the messages of a context, as it shows them."""
-    return holdings.of_parts(parts)
+    return facts.of_parts(parts)
 
 
-def messages_in_events(events: Iterable[Event], holdings: Holdings) -> Iterator[Holding]:
+def messages_in_events(events: Iterable[Event], facts: SessionFacts) -> Iterator[MessageFacts]:
     """Return the contents of the messages of events, as they were recorded."""
-    return filter(None, map(holdings.of_event, events))
+    return filter(None, map(facts.of_event, events))
 
 
-def work_in(messages: Iterable[Holding], holdings: Holdings | None = None) -> Work:
+def work_in(messages: Iterable[MessageFacts], facts: SessionFacts | None = None) -> Work:
     """The calls that messages make, and which of the messages are their results.
 
-    With `holdings`, those that the messages are of, each call is looked at once a session.
+    With `facts`, those that the messages are of, each call is looked at once a session.
     """
-    calls_of = _calls_of if holdings is None else partial(holdings.once, _calls_of)
+    calls_of = _calls_of if facts is None else partial(facts.derive, _calls_of)
     made: list[Made] = []
     places: dict[str, int] = {}
     results: dict[int, int] = {}
     failed: set[int] = set()
-    for holding in messages:
-        if holding.answers in places:
+    for message in messages:
+        if message.result_of in places:
             # Providers may use an id again: a result is that of the newest call.
-            place = results[holding.seq] = places[holding.answers]
-            if holding.is_error:
+            place = results[message.seq] = places[message.result_of]
+            if message.is_error:
                 failed.add(place)
-        for each in calls_of(holding) if holding.calls else ():
+        for each in calls_of(message) if message.calls else ():
             places[each.call.id] = len(made)
             made.append(each)
     return Work(made=made, results=results, failed=frozenset(failed), writes=_writes(made, failed))
@@ -100,13 +100,13 @@ def _writes(made: list[Made], failed: set[int]) -> dict[str | None, list[int]]:
     return writes
 
 
-def _calls_of(holding: Holding) -> list[Made]:
-    return [_made(holding, call) for call in holding.calls]
+def _calls_of(message: MessageFacts) -> list[Made]:
+    return [_made(message, call) for call in message.calls]
 
 
-def _made(holding: Holding, call: ToolCall) -> Made:
-    read, modified = called_files(call, holding.tools)
-    return Made(by=holding, call=call, key=_key(call), read=tuple(read), modified=tuple(modified))
+def _made(message: MessageFacts, call: ToolCall) -> Made:
+    read, modified = files_of_call(call, message.tools)
+    return Made(by=message, call=call, key=_key(call), read=tuple(read), modified=tuple(modified))
 
 
 def _key(call: ToolCall) -> tuple[str, str]:
@@ -123,7 +123,7 @@ _OF_ANY_FAILURE: Final = re.compile(
 _RESULTS: Final = frozenset({"toolResult", "bashExecution", "pythonExecution"})
 
 
-class Repeat(Shape, frozen=True):
+class Repeat(MetricStruct, frozen=True):
     """A call made again with the same arguments, its target unwritten in between.
 
     `first` is the message that made it last in C, `again` the one that made it after. `after_calls` is its
@@ -139,7 +139,7 @@ class Repeat(Shape, frozen=True):
     after_calls: int
 
 
-class SameError(Shape, frozen=True):
+class SameError(MetricStruct, frozen=True):
     """An error met in H and again later."""
 
     error: str
@@ -149,7 +149,7 @@ class SameError(Shape, frozen=True):
     again_seq: int
 
 
-class Rereads(Shape, frozen=True):
+class Rereads(MetricStruct, frozen=True):
     """Files that H had read, that nothing wrote since, and that the next 3, the next 10 and all calls read again."""
 
     next3: int
@@ -157,7 +157,7 @@ class Rereads(Shape, frozen=True):
     all: int
 
 
-class Regret(Shape, frozen=True):
+class Regret(MetricStruct, frozen=True):
     """Calls after the replacement (`calls`), how many of them repeat one whose result was removed, re-reads, errors.
 
     `rounds_to_new_action` counts the model's messages with calls before the first one with a call that C does
@@ -172,7 +172,7 @@ class Regret(Shape, frozen=True):
     errors: list[SameError]
 
 
-def regret(replacement: Replacement, holdings: Holdings) -> Regret:
+def regret(replacement: Replacement, facts: SessionFacts) -> Regret:
     """Return the work that the rest of the branch did again, though the context had it before the replacement.
 
     Everything counts once, the first time that it is done again: from then on the context has it again, and
@@ -181,10 +181,10 @@ def regret(replacement: Replacement, holdings: Holdings) -> Regret:
     """
     before, after = replacement.before.parts, replacement.after.parts
     work = work_in(
-        chain(messages_in_parts(before, holdings), messages_in_events(replacement.later, holdings)),
-        holdings,
+        chain(messages_in_parts(before, facts), messages_in_events(replacement.later, facts)),
+        facts,
     )
-    still = work_in(messages_in_parts(after, holdings), holdings)
+    still = work_in(messages_in_parts(after, facts), facts)
     first_later = sum(made.by.seq < replacement.event.seq for made in work.made)
     shown = _with_result_in(after, still)
     gone = _Gone(
@@ -205,7 +205,7 @@ def regret(replacement: Replacement, holdings: Holdings) -> Regret:
         ),
         rounds_to_new_action=_rounds_to_new_action(work.made[:first_later], work.made[first_later:]),
         repeats=repeats,
-        errors=list(_same_errors(replacement, holdings)),
+        errors=list(_same_errors(replacement, facts)),
     )
 
 
@@ -274,18 +274,18 @@ def _rounds_to_new_action(before: Sequence[Made], later: Sequence[Made]) -> int 
     return None if new is None else len({made.by.seq for made in later if made.by.seq < new})
 
 
-def _same_errors(replacement: Replacement, holdings: Holdings) -> Iterator[SameError]:
-    met: dict[str, Holding] = {}
+def _same_errors(replacement: Replacement, facts: SessionFacts) -> Iterator[SameError]:
+    met: dict[str, MessageFacts] = {}
     for part in replacement.removed:
-        holding = holdings.of_part(part)
-        for error in _errors(holding):
-            met.setdefault(error, holding)
+        message = facts.of_part(part)
+        for error in _errors(message):
+            met.setdefault(error, message)
     if not met:
         return
     for part in replacement.after.parts:
-        for error in _errors(holdings.of_part(part)):
+        for error in _errors(facts.of_part(part)):
             met.pop(error, None)
-    for again in filter(None, map(holdings.of_event, replacement.later)):
+    for again in filter(None, map(facts.of_event, replacement.later)):
         for error in _errors(again):
             first = met.pop(error, None)
             if first is not None:
@@ -294,7 +294,7 @@ def _same_errors(replacement: Replacement, holdings: Holdings) -> Iterator[SameE
                 )
 
 
-def _errors(holding: Holding) -> list[str]:
+def _errors(message: MessageFacts) -> list[str]:
     """The errors that a result names; what other messages say of errors is talk."""
-    named = holding.named.get(Kind.ERROR, ()) if holding.role in _RESULTS else ()
+    named = message.mentions.get(MentionKind.ERROR, ()) if message.role in _RESULTS else ()
     return [error for error in named if not _OF_ANY_FAILURE.match(error)]

@@ -19,7 +19,7 @@ from projections.audit.cache import CacheHistory, cache_history
 from projections.audit.calls import Request, requests
 from projections.audit.cost import SessionCost, session_cost
 from projections.audit.coverage import Coverage, covered
-from projections.audit.measure import Shape
+from projections.audit.measure import MetricStruct
 from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
 from projections.context.along import ContextsAlong
@@ -28,15 +28,15 @@ from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.overlay import resolved
 from projections.context.parts import Context
 from projections.descriptions import first_request, title
-from projections.files import claimed_files, files_of, left_entries
-from projections.mentions.message_facts import Holdings
+from projections.files import abandoned_entries, claimed_files, files_of
+from projections.mentions.message_facts import SessionFacts
 from projections.replacement import Replacement, end_of_change, replaced, start_of_change
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
 from projections.usage import LateUsages, measured
 
 
-class By(Shape, frozen=True):
+class By(MetricStruct, frozen=True):
     """The author of a compaction: the record's format, the model in use, and what refold's records say of the way."""
 
     format: str
@@ -47,7 +47,7 @@ class By(Shape, frozen=True):
     template: str
 
 
-class TokensBefore(Shape, frozen=True):
+class TokensBefore(MetricStruct, frozen=True):
     """The size of the context that a compaction ended.
 
     `claimed` is the record's word. `measured` is the provider's count at the last call before, event
@@ -62,7 +62,7 @@ class TokensBefore(Shape, frozen=True):
     unexplained: int | None
 
 
-class TokensAfter(Shape, frozen=True):
+class TokensAfter(MetricStruct, frozen=True):
     """The size of the context that a compaction made, with all that was appended with it.
 
     `measured` is what the provider counted as sent at the next call, event `measured_at`: with that turn's
@@ -75,7 +75,7 @@ class TokensAfter(Shape, frozen=True):
     recomputed: int
 
 
-class Counts(Shape, frozen=True):
+class Counts(MetricStruct, frozen=True):
     """The numbers of messages that a compaction summarized, kept, and dropped with no summary covering them."""
 
     summarized: int
@@ -83,7 +83,7 @@ class Counts(Shape, frozen=True):
     dropped: int
 
 
-class Files(Shape, frozen=True):
+class Files(MetricStruct, frozen=True):
     """File operations as a summary's record claims them (None: it claims nothing) and as its log has them.
 
     `missing` were touched and are not claimed, `unfounded` are claimed and were not touched.
@@ -95,7 +95,7 @@ class Files(Shape, frozen=True):
     unfounded: list[str]
 
 
-class CompactionAudit(Shape, frozen=True):
+class CompactionAudit(MetricStruct, frozen=True):
     """One compaction. `undone`: it is without effect at the leaf that was asked for."""
 
     id: str
@@ -114,7 +114,7 @@ class CompactionAudit(Shape, frozen=True):
     metrics: Metrics
 
 
-class BranchSummaryAudit(Shape, frozen=True):
+class BranchSummaryAudit(MetricStruct, frozen=True):
     """One branch summary: attached below `attached_to`, about `entries` entries that end at `left`."""
 
     id: str
@@ -128,7 +128,7 @@ class BranchSummaryAudit(Shape, frozen=True):
     metrics: Metrics
 
 
-class RewriteAudit(Shape, frozen=True):
+class RewriteAudit(MetricStruct, frozen=True):
     """One rewrite: the entries that it shows otherwise, and the tokens that it said it saved.
 
     `compaction` is the one that it was appended with (None: by itself): what it lost is among what that one lost.
@@ -145,7 +145,7 @@ class RewriteAudit(Shape, frozen=True):
     metrics: Metrics
 
 
-class Audit(Shape, frozen=True):
+class Audit(MetricStruct, frozen=True):
     """A session at a leaf: what was done to its contexts. `counter` is what `recomputed` was counted with.
 
     `cost` is that of the whole session, `cache` tells of the calls on the leaf's path. `earlier` is the session's
@@ -189,7 +189,7 @@ def audit(
     """
     tokens = tokens or counter("utf16/4")
     prices = prices or library_prices()
-    holdings = Holdings()
+    facts = SessionFacts()
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         compactions: list[CompactionAudit] = []
@@ -198,7 +198,7 @@ def audit(
         seen: set[int] = set()
         calls: list[Request] | None = None
         for tip in [cursor.leaf, *(_other_tips(snapshot, cursor) if every_branch else ())]:
-            branch = _Branch(snapshot, cursor.at_leaf(tip), tokens, holdings, prices)
+            branch = _Branch(snapshot, cursor.at_leaf(tip), tokens, facts, prices)
             fresh = [event for event in branch.entries if event.seq not in seen]
             seen.update(event.seq for event in fresh)
             for event in fresh:
@@ -252,11 +252,11 @@ class _Branch:
     """The audits along one path."""
 
     def __init__(
-        self, snapshot: Snapshot, cursor: Cursor, tokens: Counter, holdings: Holdings, prices: Prices
+        self, snapshot: Snapshot, cursor: Cursor, tokens: Counter, facts: SessionFacts, prices: Prices
     ) -> None:
         self._snapshot, self._at, self._tokens = snapshot, cursor, tokens
         self._late = LateUsages(snapshot, cursor.session, last=cursor.as_of)
-        self._holdings, self._prices = holdings, prices
+        self._facts, self._prices = facts, prices
         self.calls = requests(snapshot, cursor, tokens)
         self.entries = path(snapshot, cursor)
         self._contexts = ContextsAlong(snapshot, cursor, self.entries)
@@ -336,7 +336,7 @@ class _Branch:
         return measure(
             replacement,
             tokens=self._tokens,
-            holdings=self._holdings,
+            facts=self._facts,
             prices=self._prices,
             calls=self.calls,
         )
@@ -397,7 +397,7 @@ class _Branch:
         )
 
     def branch_summary(self, event: Event) -> BranchSummaryAudit:
-        left, said = left_entries(event, self._snapshot), view_of(event).branch or BranchView()
+        left, said = abandoned_entries(event, self._snapshot), view_of(event).branch or BranchView()
         return BranchSummaryAudit(
             id=event.id,
             seq=event.seq,

@@ -9,17 +9,17 @@ from typing import Final
 import msgspec
 
 from eventstore.views import Message, Text
-from projections.audit.measure import Shape
-from projections.mentions import Kind
-from projections.mentions.message_facts import Holding, holding
-from projections.mentions.path_names import Paths
-from projections.mentions.presence import Presence
+from projections.audit.measure import MetricStruct
+from projections.mentions import MentionKind
+from projections.mentions.message_facts import MessageFacts, message_facts
+from projections.mentions.path_names import PathIndex
+from projections.mentions.presence import MentionIndex
 from projections.mentions.prose import unfenced
 
-_KINDS: Final = (Kind.PATH, Kind.SYMBOL, Kind.IDENTIFIER, Kind.URL)
+_KINDS: Final = (MentionKind.PATH, MentionKind.SYMBOL, MentionKind.IDENTIFIER, MentionKind.URL)
 
 
-class Growth(Shape, frozen=True):
+class Growth(MetricStruct, frozen=True):
     """Distinct paths, symbols, identifiers and addresses that a summary names.
 
     Of the `total`, `carried` stood in the summary before, `fresh` did not; `left_out` are those of the
@@ -35,10 +35,10 @@ class Growth(Shape, frozen=True):
 def growth(summary: str, previous: str | None) -> Growth:
     """Compare the names in a summary with those in the summary before it (None: it is the first)."""
     now, before = _held(summary), _held(previous or "")
-    paths = Paths((*now.paths, *before.paths))
+    paths = PathIndex((*now.paths, *before.paths))
     things = dict.fromkeys([*_things(now, paths), *_things(before, paths)])
-    named, known = Presence([now], paths), Presence([before], paths)
-    both = [(named.names(kind, value), known.names(kind, value)) for kind, value in things]
+    named, known = MentionIndex([now], paths), MentionIndex([before], paths)
+    both = [(named.contains(kind, value), known.contains(kind, value)) for kind, value in things]
     return Growth(
         total=sum(is_named for is_named, _ in both),
         carried=sum(is_named and was for is_named, was in both),
@@ -47,17 +47,17 @@ def growth(summary: str, previous: str | None) -> Growth:
     )
 
 
-def _held(text: str) -> Holding:
-    return holding(0, "", Message(role="compactionSummary", blocks=(Text(text),)))
+def _held(text: str) -> MessageFacts:
+    return message_facts(0, "", Message(role="compactionSummary", blocks=(Text(text),)))
 
 
-def _things(held: Holding, paths: Paths) -> Iterator[tuple[Kind, str]]:
+def _things(held: MessageFacts, paths: PathIndex) -> Iterator[tuple[MentionKind, str]]:
     for kind in _KINDS:
-        for value in held.named.get(kind, ()):
-            yield kind, paths.whole(value) if kind is Kind.PATH else value
+        for value in held.mentions.get(kind, ()):
+            yield kind, paths.longest_form(value) if kind is MentionKind.PATH else value
 
 
-class Sections(Shape, frozen=True):
+class Sections(MetricStruct, frozen=True):
     """Headings as they stand; by the template that they fit, which are present, missing, and there more than once.
 
     `template` is None where no known template asks for any of them: then nothing is missing. `is_recorded`: the

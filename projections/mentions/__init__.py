@@ -11,17 +11,17 @@ from typing import Final
 
 from projections.mentions.commands import commands
 from projections.mentions.errors import find_errors
-from projections.mentions.mention import Kind, Mention
+from projections.mentions.mention import Mention, MentionKind
 from projections.mentions.paths import PATH, find_path
 from projections.mentions.symbols import SYMBOL, find_symbol
 from projections.mentions.values import IDENTIFIER, QUANTITY, URL, find_identifier, find_quantity, find_url
 
 _RANKED: Final = (
-    (Kind.URL, URL, find_url),
-    (Kind.PATH, PATH, find_path),
-    (Kind.IDENTIFIER, IDENTIFIER, find_identifier),
-    (Kind.QUANTITY, QUANTITY, find_quantity),
-    (Kind.SYMBOL, SYMBOL, find_symbol),
+    (MentionKind.URL, URL, find_url),
+    (MentionKind.PATH, PATH, find_path),
+    (MentionKind.IDENTIFIER, IDENTIFIER, find_identifier),
+    (MentionKind.QUANTITY, QUANTITY, find_quantity),
+    (MentionKind.SYMBOL, SYMBOL, find_symbol),
 )
 """Kinds by rank: where two could be meant, the earlier one is."""
 
@@ -75,11 +75,11 @@ def _scan(text: str, start: int, stop: int, rank: int, found: list[Mention]) -> 
             found.append(Mention(kind, named[2], named[0], named[1]))
 
 
-__all__ = ["Kind", "Mention", "commands", "mentions"]
+__all__ = ["Mention", "MentionKind", "commands", "mentions"]
 
 
 def mentions(text: str) -> list[Mention]:
     """Return all mentions in a text, in order, commands left out; only error lines may enclose others."""
     found = scan(text)
-    errors = [Mention(Kind.ERROR, value, start, stop) for start, stop, value in find_errors(text)]
+    errors = [Mention(MentionKind.ERROR, value, start, stop) for start, stop, value in find_errors(text)]
     return sorted(errors + found, key=attrgetter("start")) if errors else found

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final
 
-from projections.mentions.mention import words
+from projections.mentions.mention import word_set
 
-_NOISE: Final = words(
+_NOISE: Final = word_set(
     ": alias break cd continue declare done echo esac exit export fi local popd printf pushd pwd read readonly"
     " return set shift shopt sleep source true false trap ulimit umask unset wait . [ [[ } for case select function"
 )
 """Commands that change nothing but the shell, or only speak; the heads and ends of loops and choices."""
-_INTRODUCTIONS: Final = words("! { do elif else if then time until while")
+_INTRODUCTIONS: Final = word_set("! { do elif else if then time until while")
 """Words that a command may stand behind."""
 
 _HEREDOC: Final = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")

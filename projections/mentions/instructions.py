@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import dropwhile
 from typing import Final, NamedTuple
 
-from projections.mentions.prose import own_words, sentences
+from projections.mentions.prose import prose_lines, sentences
 
 VERBS: Final = frozenset(
     "accept act activate add adhere adjust adopt aggregate aim allow analyse analyze annotate append apply"
@@ -241,7 +241,7 @@ def instructions_in(text: str) -> list[str]:
     White space is collapsed and the marks of lists are left out, else they are as they stand. Fenced code,
     quotations, pasted output and what harnesses put in are not looked at.
     """
-    return list(dict.fromkeys(filter(is_instruction, sentences(own_words(text)))))
+    return list(dict.fromkeys(filter(is_instruction, sentences(prose_lines(text)))))
 
 
 def is_instruction(sentence: str) -> bool:

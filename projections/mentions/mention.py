@@ -9,12 +9,12 @@ from typing import TypeAlias
 import msgspec
 
 
-def words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     """The words of a text, each once."""
     return frozenset(text.split())
 
 
-class Kind(StrEnum):
+class MentionKind(StrEnum):
     """A kind of thing that texts mention."""
 
     PATH = "path"
@@ -36,15 +36,15 @@ class Kind(StrEnum):
 class Mention(msgspec.Struct, frozen=True):
     """One thing named in a text, from character `start` to `stop`; `value` is it in the form that is compared."""
 
-    kind: Kind
+    kind: MentionKind
     value: str
     start: int
     stop: int
 
 
-Found: TypeAlias = tuple[int, int, str] | None
+Match: TypeAlias = tuple[int, int, str] | None
 """Start, stop and value of a mention. None: it is none of this kind, a later kind may be in it. An empty value:
 nothing is named here, and no part of it names anything."""
 
-Rule: TypeAlias = Callable[[str, int, int], Found]
+Finder: TypeAlias = Callable[[str, int, int], Match]
 """From a text, and where in it a pattern matched, to what is there."""

@@ -16,39 +16,39 @@ from eventstore.formats import tools_of, view_of_event
 from eventstore.formats.base import NO_TOOLS, Tools
 from eventstore.views import Message, Text, Thinking, ToolCall
 from projections.context.parts import Part, view_of_part
-from projections.files import called_files
-from projections.mentions import Kind, Mention, commands, mentions
-from projections.mentions.path_names import Names, names_of
+from projections.files import files_of_call
+from projections.mentions import Mention, MentionKind, commands, mentions
+from projections.mentions.path_names import PathNames, split_path
 from projections.mentions.symbols import is_reserved
 
 # Letters from U+2E80 on (Chinese, Japanese, Korean) follow a word with no space between.
-WORDS: Final = re.compile(r"[^\W\u2e80-\U0010ffff]+")
+WORD_PATTERN: Final = re.compile(r"[^\W\u2e80-\U0010ffff]+")
 _BETWEEN_TEXTS: Final = "\0"
 _EVENTS: Final = 64
 """Events whose messages make a block. The fewer, the less is read again where one of them changes."""
 
 
-class Block:
+class FactsChunk:
     """Messages in order: what they name, each with the place of the first that does, and what they say."""
 
-    def __init__(self, holdings: Sequence[Holding]) -> None:
-        self.holdings = tuple(holdings)
-        self.named: dict[Kind, dict[str, int]] = {kind: {} for kind in Kind}
-        self.paths: dict[Names, int] = {}
-        for place, holding in enumerate(self.holdings):
-            for kind, values in holding.named.items():
+    def __init__(self, messages: Sequence[MessageFacts]) -> None:
+        self.facts = tuple(messages)
+        self.mentions: dict[MentionKind, dict[str, int]] = {kind: {} for kind in MentionKind}
+        self.paths: dict[PathNames, int] = {}
+        for place, message in enumerate(self.facts):
+            for kind, values in message.mentions.items():
                 for value in values:
-                    self.named[kind].setdefault(value, place)
-        for path, place in self.named[Kind.PATH].items():
-            self.paths.setdefault(names_of(path), place)
+                    self.mentions[kind].setdefault(value, place)
+        for path, place in self.mentions[MentionKind.PATH].items():
+            self.paths.setdefault(split_path(path), place)
 
     @cached_property
     def text(self) -> tuple[str, list[int]]:
         """All texts with their white space collapsed, and where in there each message begins."""
         starts, parts, length = [], [], 0
-        for holding in self.holdings:
+        for message in self.facts:
             starts.append(length)
-            for text in holding.texts:
+            for text in message.texts:
                 parts.append(" ".join(text.split()))
                 length += len(parts[-1]) + len(_BETWEEN_TEXTS)
         return _BETWEEN_TEXTS.join(parts), starts
@@ -56,33 +56,33 @@ class Block:
     @cached_property
     def words(self) -> frozenset[str]:
         """The words of all texts."""
-        return frozenset(WORDS.findall(self.text[0]))
+        return frozenset(WORD_PATTERN.findall(self.text[0]))
 
 
-class Blocks:
+class FactsChunks:
     """The blocks of a session's messages, those kept that were asked for last: twice as many as one context has."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[int, ...], Block] = {}
+        self._kept: dict[tuple[int, ...], FactsChunk] = {}
         self._most = 0
 
-    def of(self, holdings: Sequence[Holding]) -> list[Block]:
+    def split(self, facts: Sequence[MessageFacts]) -> list[FactsChunk]:
         """The blocks of some messages, in order: what lies between the same events is one."""
-        groups = [list(group) for _, group in groupby(holdings, key=lambda holding: holding.seq // _EVENTS)]
+        groups = [list(group) for _, group in groupby(facts, key=lambda message: message.seq // _EVENTS)]
         self._most = max(self._most, len(groups))
         blocks = list(map(self._block, groups))
         while len(self._kept) > 2 * self._most:
             del self._kept[next(iter(self._kept))]
         return blocks
 
-    def paths(self, holdings: Sequence[Holding]) -> Iterator[str]:
+    def paths(self, facts: Sequence[MessageFacts]) -> Iterator[str]:
         """The paths that some messages name, in order of appearance."""
-        return chain.from_iterable(block.named[Kind.PATH] for block in self.of(holdings))
+        return chain.from_iterable(block.mentions[MentionKind.PATH] for block in self.split(facts))
 
-    def _block(self, holdings: Sequence[Holding]) -> Block:
+    def _block(self, facts: Sequence[MessageFacts]) -> FactsChunk:
         # A block holds its messages, so that no other one gets the identity of any of them.
-        key = tuple(map(id, holdings))
-        block = self._kept.pop(key, None) or Block(holdings)
+        key = tuple(map(id, facts))
+        block = self._kept.pop(key, None) or FactsChunk(facts)
         self._kept[key] = block
         return block
 
@@ -92,11 +92,11 @@ _PLAIN: Final = re.compile(r"[a-z]*[0-9]*")
 _NOTHING: Final = ""
 """In place of a plain word: nothing is named, but the order of kinds is that of all mentions."""
 
-_Named = Sequence[tuple[Kind, str]]
+_Named = Sequence[tuple[MentionKind, str]]
 """The things that a line names, in order."""
 
 
-class Lines:
+class LineMentions:
     """The lines of a session's texts. The same ones stand in many: files are read again, searched, changed.
 
     No rule of extraction looks beyond the ends of a line, so that a text names what its lines do. Memory
@@ -106,7 +106,7 @@ class Lines:
     def __init__(self) -> None:
         self._named: dict[str, _Named] = {}
 
-    def named(self, texts: Iterable[str]) -> dict[Kind, dict[str, None]]:
+    def mentions_in(self, texts: Iterable[str]) -> dict[MentionKind, dict[str, None]]:
         """The distinct things of each kind that texts name, in order of appearance.
 
         Of a chain of members it is each name in it that is no plain word.
@@ -114,7 +114,7 @@ class Lines:
         lines = dict.fromkeys(chain.from_iterable(text.split("\n") for text in texts))
         known = self._named
         self._look_at([*filterfalse(known.__contains__, lines)])
-        found: dict[Kind, dict[str, None]] = {}
+        found: dict[MentionKind, dict[str, None]] = {}
         for kind, value in chain.from_iterable(map(known.__getitem__, lines)):
             if kind in found:
                 found[kind][value] = None
@@ -137,7 +137,7 @@ class Lines:
                 return
             if mention.start >= end:
                 continue
-            here: list[tuple[Kind, str]] = []
+            here: list[tuple[MentionKind, str]] = []
             while mention is not None and mention.start < end:
                 here += _things(mention)
                 mention = next(found, None)
@@ -151,7 +151,7 @@ def _things(mention: Mention) -> _Named:
     one thing, and `parts.length` none. Chains are written in many ways, and begin mostly with a local variable.
     """
     value = mention.value
-    if mention.kind is not Kind.SYMBOL or ("." not in value and "::" not in value):
+    if mention.kind is not MentionKind.SYMBOL or ("." not in value and "::" not in value):
         return ((mention.kind, value),)
     names = _MEMBER.split(value)
     return [
@@ -166,7 +166,7 @@ _CONTEXTS: Final = 4
 
 
 # Nothing that it holds leads back to it, and a session has thousands: the collector need not look at them.
-class Holding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class MessageFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The contents of one message.
 
     `texts` are those that a model reads: text, thinking, each string within a call's arguments by itself,
@@ -180,39 +180,39 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: str
     role: str
     texts: tuple[str, ...]
-    named: Mapping[Kind, tuple[str, ...]]
-    said: Mapping[Kind, tuple[str, ...]]
+    mentions: Mapping[MentionKind, tuple[str, ...]]
+    visible_mentions: Mapping[MentionKind, tuple[str, ...]]
     calls: tuple[ToolCall, ...]
     read: tuple[str, ...]
     modified: tuple[str, ...]
-    answers: str
+    result_of: str
     is_error: bool
     tools: Tools
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths among `named`."""
-        return self.named.get(Kind.PATH, ())
+        return self.mentions.get(MentionKind.PATH, ())
 
 
-class Holdings:
+class SessionFacts:
     """The contents of the messages of a session, each read once; memory follows the session."""
 
     def __init__(self) -> None:
-        self.blocks = Blocks()
-        self._held: dict[tuple[str, int, bytes], Holding] = {}
+        self.chunks = FactsChunks()
+        self._held: dict[tuple[str, int, bytes], MessageFacts] = {}
         # Those of one replacement are asked for by several metrics.
-        self._contexts: deque[tuple[Sequence[Part], Sequence[Holding]]] = deque(maxlen=_CONTEXTS)
-        self._recorded: dict[tuple[str, int], Holding | None] = {}
+        self._contexts: deque[tuple[Sequence[Part], Sequence[MessageFacts]]] = deque(maxlen=_CONTEXTS)
+        self._recorded: dict[tuple[str, int], MessageFacts | None] = {}
         self._derived: dict[tuple[object, int], Any] = {}
-        self._lines = Lines()
+        self._lines = LineMentions()
 
-    def of_part(self, part: Part) -> Holding:
+    def of_part(self, part: Part) -> MessageFacts:
         """Return the contents of a message of a context, as the context shows it."""
         key = (part.session, part.seq, part.raw)
         return self._held.get(key) or self._keep(key, part.id, view_of_part(part), tools_of(part.format))
 
-    def of_parts(self, parts: Sequence[Part]) -> Sequence[Holding]:
+    def of_parts(self, parts: Sequence[Part]) -> Sequence[MessageFacts]:
         """Return the contents of the messages of a context, in order."""
         for asked, held in self._contexts:
             if asked is parts:
@@ -221,14 +221,14 @@ class Holdings:
         self._contexts.append((parts, held))
         return held
 
-    def of_event(self, event: Event) -> Holding | None:
+    def of_event(self, event: Event) -> MessageFacts | None:
         """Return the contents of an event's message, as it was recorded; None where it tells the model nothing."""
         key = (event.session, event.seq)
         if key not in self._recorded:
             self._recorded[key] = self._read(event)
         return self._recorded[key]
 
-    def _read(self, event: Event) -> Holding | None:
+    def _read(self, event: Event) -> MessageFacts | None:
         # The bytes that contexts show, where there are such: then it is the same message.
         key = (event.session, event.seq, event.message or event.body)
         held = self._held.get(key)
@@ -239,27 +239,29 @@ class Holdings:
             return None
         return self._keep(key, event.id, message, tools_of(event.format))
 
-    def once(self, make: Callable[[Holding], T], held: Holding) -> T:
-        """Return what `make` derives from one of these holdings alone, made once."""
+    def derive(self, make: Callable[[MessageFacts], T], held: MessageFacts) -> T:
+        """Return what `make` derives from one of these facts alone, made once."""
         key = (make, id(held))
         if key not in self._derived:
             self._derived[key] = make(held)
         made: T = self._derived[key]
         return made
 
-    def _keep(self, key: tuple[str, int, bytes], event_id: str, message: Message, tools: Tools) -> Holding:
-        held = self._held[key] = holding(key[1], event_id, message, tools, self._lines)
+    def _keep(
+        self, key: tuple[str, int, bytes], event_id: str, message: Message, tools: Tools
+    ) -> MessageFacts:
+        held = self._held[key] = message_facts(key[1], event_id, message, tools, self._lines)
         return held
 
 
-def holding(
-    seq: int, event_id: str, message: Message, tools: Tools = NO_TOOLS, lines: Lines | None = None
-) -> Holding:
+def message_facts(
+    seq: int, event_id: str, message: Message, tools: Tools = NO_TOOLS, lines: LineMentions | None = None
+) -> MessageFacts:
     """Return the contents of a message. A shell command that its harness keeps from the model holds nothing.
 
     `tools` are its harness's, `lines` those that were looked at in other messages of its session.
     """
-    lines = Lines() if lines is None else lines
+    lines = LineMentions() if lines is None else lines
     thoughts, texts, calls = list[str](), list[str](), message.tool_calls
     ran: list[str] = []
     shell = message.shell
@@ -274,24 +276,24 @@ def holding(
         elif isinstance(block, ToolCall):
             texts += _strings(block.decoded)
             ran += _commands(block, tools)
-    files = [called_files(call, tools) for call in calls]
+    files = [files_of_call(call, tools) for call in calls]
     read = tuple(dict.fromkeys(path for paths, _ in files for path in paths))
     modified = tuple(dict.fromkeys(path for _, paths in files for path in paths))
-    said = lines.named(texts)
-    said.setdefault(Kind.PATH, {}).update(dict.fromkeys(read + modified))
-    said[Kind.COMMAND] = dict.fromkeys(filter(None, ran))
+    said = lines.mentions_in(texts)
+    said.setdefault(MentionKind.PATH, {}).update(dict.fromkeys(read + modified))
+    said[MentionKind.COMMAND] = dict.fromkeys(filter(None, ran))
     outside = _in_order(said)
-    return Holding(
+    return MessageFacts(
         seq=seq,
         id=event_id,
         role=message.role,
         texts=tuple(filter(None, (*thoughts, *texts))),
-        named=_in_order(lines.named(thoughts), said) if thoughts else outside,
-        said=outside,
+        mentions=_in_order(lines.mentions_in(thoughts), said) if thoughts else outside,
+        visible_mentions=outside,
         calls=tuple(calls),
         read=read,
         modified=modified,
-        answers=message.tool_call_id if message.role == "toolResult" else "",
+        result_of=message.tool_call_id if message.role == "toolResult" else "",
         is_error=message.is_error or bool(shell and shell.exit_code),
         tools=tools,
     )
@@ -308,8 +310,8 @@ def _commands(call: ToolCall, tools: Tools) -> list[str]:
 
 
 def _in_order(
-    first: dict[Kind, dict[str, None]], *others: Mapping[Kind, dict[str, None]]
-) -> dict[Kind, tuple[str, ...]]:
+    first: dict[MentionKind, dict[str, None]], *others: Mapping[MentionKind, dict[str, None]]
+) -> dict[MentionKind, tuple[str, ...]]:
     """The values of each kind that has any, in order. Uses the first up."""
     for each in others:
         for kind, values in each.items():

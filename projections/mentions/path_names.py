@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-Names = tuple[str, ...]
+PathNames = tuple[str, ...]
 """The folders and the file of a path in order, "" first for an absolute one."""
 
 _SEPARATOR: Final = re.compile(r"[/\\]")
@@ -19,7 +19,7 @@ _FEWEST: Final = 2
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def names_of(path: str) -> Names:
+def split_path(path: str) -> PathNames:
     """The names that a path is made of. Where it starts from (`./`, `../`, `~/`) is no name."""
     names = _SEPARATOR.split(path)
     rooted = ("",) if not names[0] and len(names) > 1 else ()
@@ -27,37 +27,37 @@ def names_of(path: str) -> Names:
     return rooted + tuple(name for name in names[start:] if name not in ("", "."))
 
 
-def shorter_forms(path: Names) -> Iterable[Names]:
+def shorter_forms(path: PathNames) -> Iterable[PathNames]:
     """Iterate over a path without its first folder, its first two, …, as long as a folder is left."""
     return (path[start:] for start in range(1, len(path) - _FEWEST + 1))
 
 
-def written(path: Names) -> str:
+def join_names(path: PathNames) -> str:
     """A path as it is mostly written."""
     return "/".join(path)
 
 
-def _one(forms: Iterable[Names]) -> Names | None:
+def _one(forms: Iterable[PathNames]) -> PathNames | None:
     """The longest of some forms if all can be the same path, so that it ends in each; else None."""
     forms = list(forms)
     longest = max(forms, key=len)
     return longest if all(longest[len(longest) - len(form) :] == form for form in forms) else None
 
 
-class Paths:
+class PathIndex:
     """All paths that are spoken of somewhere: by them short forms are resolved."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._written: dict[Names, str] = {}
-        self._by_file: dict[str, list[Names]] = {}
+        self._written: dict[PathNames, str] = {}
+        self._by_file: dict[str, list[PathNames]] = {}
         for path in paths:
-            names = names_of(path)
+            names = split_path(path)
             if names and names not in self._written:
                 self._written[names] = path
                 self._by_file.setdefault(names[-1], []).append(names)
-        self._alone: dict[str, Names | None] = {}
+        self._alone: dict[str, PathNames | None] = {}
 
-    def alone(self, path: Names) -> bool:
+    def is_unambiguous(self, path: PathNames) -> bool:
         """Return True if a path and all those here of its file name can be one."""
         file = path[-1]
         if file not in self._alone:
@@ -65,9 +65,9 @@ class Paths:
         longest = self._alone[file]
         return longest is not None and _one((longest, path)) is not None
 
-    def whole(self, path: str) -> str:
+    def longest_form(self, path: str) -> str:
         """The longest form of a path here, in the writing met first; the path itself where two could be meant."""
-        names = names_of(path)
+        names = split_path(path)
         if not names:
             return path
         forms = self._by_file.get(names[-1], ())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from projections.mentions.mention import Found, words
+from projections.mentions.mention import Match, word_set
 
-EXTENSIONS: Final = words(
+EXTENSIONS: Final = word_set(
     "bash bat bmp c cc cfg cjs class conf cpp cs css csv cxx dart db diff dll erl exe exs fish gif go gradle graphql"
     " gz h hpp hs htm html ico ini ipynb jar java jpeg jpg js json json5 jsonc jsonl jsx kt kts less lock log lua m4a"
     " md mdc mdx mjs mk mov mp3 mp4 mts otf patch pdf php plist png proto ps1 pxd py pyc pyi pyx rb rs rst sass scala"
@@ -15,55 +15,55 @@ EXTENSIONS: Final = words(
     " webp whl woff woff2 xls xlsx xml yaml yml zig zip zsh"
 )
 """The extensions of files; a name without a folder that has one is a file's, too."""
-CONFIG_EXTENSIONS: Final = words("cjs js json mjs toml yaml yml")
+CONFIG_EXTENSIONS: Final = word_set("cjs js json mjs toml yaml yml")
 """Extensions of files whose names begin with a full stop."""
-MEMBERS: Final = words("c class conf cfg cs db diff go h html lock log patch sql zip")
+MEMBERS: Final = word_set("c class conf cfg cs db diff go h html lock log patch sql zip")
 """Extensions that members of objects are called by, too."""
-OWNERS: Final = words(
+OWNERS: Final = word_set(
     "Math app args cfg checkpoint cls config console ctx data document err event item logger math module options opts"
     " process props req res result self state summary super theme this window"
 )
 """Objects whose members have such names, as single letters are: `console.log` is no file."""
-BRANDS: Final = words(
+BRANDS: Final = word_set(
     "Alpine.js Chart.js D3.js Discord.js Ember.js Express.js Next.js Node.js Nuxt.js React.js Three.js Vue.js next.js"
     " node.js three.js vue.js"
 )
 """Products that are written like files."""
-NAMES: Final = words(
+NAMES: Final = word_set(
     "Brewfile Containerfile Dockerfile GNUmakefile Gemfile Jenkinsfile Justfile Makefile Pipfile Procfile Rakefile"
     " Vagrantfile"
 )
 """Files without an extension; `README` and `LICENSE` are as often words of prose."""
-MODULES: Final = words("go.mod go.sum go.work")
+MODULES: Final = word_set("go.mod go.sum go.work")
 """Files whose extensions are too rare, and too much like members of objects, to count elsewhere."""
-DOTFILES: Final = words(
+DOTFILES: Final = word_set(
     ".bash_history .bash_profile .bashrc .dockerignore .editorconfig .env .eslintrc .git .gitattributes .gitconfig"
     " .gitignore .gitkeep .gitmodules .netrc .npmignore .npmrc .nvmrc .prettierignore .prettierrc .profile .pypirc"
     " .zprofile .zshrc"
 )
 
-FOLDERS: Final = words(
+FOLDERS: Final = word_set(
     "__pycache__ __tests__ apps cmd crates dist etc internal lib libs node_modules opt packages pkg src target tmp usr"
     " var vendor"
 )
 """First folders that make a path of what has no extension."""
-WEAK_FOLDERS: Final = words(
+WEAK_FOLDERS: Final = word_set(
     "app assets bench bin build client components config core demo docs examples hooks models modules plugins public"
     " resources scripts server spec specs static styles templates test tests tools utils web work"
 )
 """First folders that are words of prose, too: only within quotes, or with two more parts."""
-NO_FOLDERS: Final = words("bugfix feat feature fix heads hotfix origin refs release remotes s upstream y")
+NO_FOLDERS: Final = word_set("bugfix feat feature fix heads hotfix origin refs release remotes s upstream y")
 """First parts of git's references and branches, and of `s/this/that/`."""
-ROOTS: Final = words(
+ROOTS: Final = word_set(
     "Applications Library System Users Volumes app bin boot build code data dev etc home lib media mnt nix opt private"
     " proc repo root run sbin src srv sys testbed tmp usr var work workdir workspace workspaces"
 )
 """First folders of absolute paths without an extension: others (`/login/start`) may be routes."""
-TOP_ROOTS: Final = words("Applications Library Users Volumes bin etc home mnt opt root src tmp usr var")
+TOP_ROOTS: Final = word_set("Applications Library Users Volumes bin etc home mnt opt root src tmp usr var")
 """Folders that stand alone behind a slash."""
-HOMES: Final = words("Users Volumes home mnt private tmp var")
+HOMES: Final = word_set("Users Volumes home mnt private tmp var")
 """Folders of people's files: in quotes, names in them may have blanks."""
-HOSTS: Final = words("ai app co com dev edu example gov invalid io local me net org sh test")
+HOSTS: Final = word_set("ai app co com dev edu example gov invalid io local me net org sh test")
 """Ends of hosts' names: what begins with one is an address without its scheme."""
 
 
@@ -153,7 +153,7 @@ _DIFF: Final = re.compile(r"(?:^|\n|\\n)(?:diff --git |--- |\+\+\+ )(?:a/\S+ )?$
 _LOOKBACK: Final = 200
 
 
-def find_path(text: str, start: int, stop: int) -> Found:
+def find_path(text: str, start: int, stop: int) -> Match:
     """The path without what surrounds it; none in prose with a slash, in hosts, in members of objects."""
     whole = text[start:stop]
     if " " in whole:
@@ -192,7 +192,7 @@ def _without_context(raw: str) -> str:
     return raw[: found.end(1)] if found and found[1].lower() in EXTENSIONS else raw
 
 
-def _with_folders(text: str, start: int, stop: int, raw: str) -> Found:
+def _with_folders(text: str, start: int, stop: int, raw: str) -> Match:
     before = text[start - 1 : start] if start else ""
     if raw.startswith(("a/", "b/")) and _DIFF.search(text[max(0, start - _LOOKBACK) : start]):
         start, raw, is_path = start + 2, raw[2:], True

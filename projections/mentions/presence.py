@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from projections.mentions import Kind
-from projections.mentions.message_facts import WORDS, Block, Blocks, Holding
-from projections.mentions.path_names import Names, Paths, names_of, shorter_forms, written
+from projections.mentions import MentionKind
+from projections.mentions.message_facts import WORD_PATTERN, FactsChunk, FactsChunks, MessageFacts
+from projections.mentions.path_names import PathIndex, PathNames, join_names, shorter_forms, split_path
 
 
 class _Joiners(NamedTuple):
@@ -21,13 +21,13 @@ class _Joiners(NamedTuple):
 
 
 _JOINERS: Final = {
-    Kind.PATH: _Joiners("-.", "-."),
-    Kind.SYMBOL: _Joiners("-", "-"),
-    Kind.IDENTIFIER: _Joiners("-", "-"),
-    Kind.ERROR: _Joiners("", ""),
-    Kind.URL: _Joiners("", "/.-?#&=%:~+@"),
-    Kind.QUANTITY: _Joiners(".,", ""),
-    Kind.COMMAND: _Joiners("-./", "-./:="),
+    MentionKind.PATH: _Joiners("-.", "-."),
+    MentionKind.SYMBOL: _Joiners("-", "-"),
+    MentionKind.IDENTIFIER: _Joiners("-", "-"),
+    MentionKind.ERROR: _Joiners("", ""),
+    MentionKind.URL: _Joiners("", "/.-?#&=%:~+@"),
+    MentionKind.QUANTITY: _Joiners(".,", ""),
+    MentionKind.COMMAND: _Joiners("-./", "-./:="),
 }
 """Characters across which a word goes on, by kind: `src/a.ts` does in `src/a.ts.map`, `run` does not in `agent.run`."""
 _BARE_NAME: Final = _Joiners("-./", "-.")
@@ -40,7 +40,7 @@ _ERROR_MESSAGE: Final = re.compile(
 )
 
 
-class Presence:
+class MentionIndex:
     """An index of what the messages of a context name.
 
     A thing is named where its value stands as whole words in a text of a message, white space collapsed; an
@@ -49,47 +49,49 @@ class Presence:
     of `paths`. Case counts.
     """
 
-    def __init__(self, holdings: Iterable[Holding], paths: Paths, blocks: Blocks | None = None) -> None:
-        """`blocks` are those of the session, for what other contexts of it share."""
+    def __init__(
+        self, facts: Iterable[MessageFacts], paths: PathIndex, chunks: FactsChunks | None = None
+    ) -> None:
+        """`chunks` are those of the session, for what other contexts of it share."""
         self._paths = paths
-        self._blocks = (blocks or Blocks()).of(list(holdings))
+        self._chunks = (chunks or FactsChunks()).split(list(facts))
 
-    def names(self, kind: Kind, value: str) -> bool:
+    def contains(self, kind: MentionKind, value: str) -> bool:
         """Return True if a message names a thing."""
-        if any(value in block.named[kind] for block in self._blocks):
+        if any(value in chunk.mentions[kind] for chunk in self._chunks):
             return True
         needed = _needed_words(kind, value)
-        blocks = [block for block in self._blocks if needed <= block.words]
-        if not blocks:
+        chunks = [chunk for chunk in self._chunks if needed <= chunk.words]
+        if not chunks:
             return False
         wanted = self._wanted(kind, value)
-        return any(next(wanted.places(block), None) is not None for block in blocks)
+        return any(next(wanted.places(chunk), None) is not None for chunk in chunks)
 
-    def first(self, kind: Kind, value: str) -> Holding | None:
+    def first_message(self, kind: MentionKind, value: str) -> MessageFacts | None:
         """The first message that names a thing, None where none does."""
         wanted = self._wanted(kind, value)
-        for block in self._blocks:
-            place = min(wanted.places(block), default=None)
+        for chunk in self._chunks:
+            place = min(wanted.places(chunk), default=None)
             if place is not None:
-                return block.holdings[place]
+                return chunk.facts[place]
         return None
 
-    def _wanted(self, kind: Kind, value: str) -> _Wanted:
-        if kind is Kind.PATH:
+    def _wanted(self, kind: MentionKind, value: str) -> _Wanted:
+        if kind is MentionKind.PATH:
             return _wanted_path(value, self._paths)
         phrases = [_phrase(value, _JOINERS[kind])]
-        if kind is Kind.ERROR and (message := _ERROR_MESSAGE.search(value)):
+        if kind is MentionKind.ERROR and (message := _ERROR_MESSAGE.search(value)):
             phrases.append(_phrase(message[1], _JOINERS[kind]))
         return _Wanted(kind, value, (), tuple(phrases))
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _needed_words(kind: Kind, value: str) -> frozenset[str]:
+def _needed_words(kind: MentionKind, value: str) -> frozenset[str]:
     """The words without which no text names a thing: of a path those of its last name, for every form ends in it."""
-    if kind is Kind.ERROR:
+    if kind is MentionKind.ERROR:
         return frozenset()
-    said = "".join(names_of(value)[-1:]) if kind is Kind.PATH else value
-    return frozenset(WORDS.findall(said))
+    said = "".join(split_path(value)[-1:]) if kind is MentionKind.PATH else value
+    return frozenset(WORD_PATTERN.findall(said))
 
 
 class _Phrase(NamedTuple):
@@ -99,11 +101,11 @@ class _Phrase(NamedTuple):
     words: tuple[str, ...]
     joiners: _Joiners
 
-    def places(self, block: Block) -> Iterator[int]:
+    def places(self, chunk: FactsChunk) -> Iterator[int]:
         """The first message that has it in one of its texts."""
-        if not block.words.issuperset(self.words):
+        if not chunk.words.issuperset(self.words):
             return
-        text, starts = block.text
+        text, starts = chunk.text
         at = text.find(self.text) if self.text else -1
         while at >= 0:
             if _is_whole(text, at, at + len(self.text), self.joiners):
@@ -114,40 +116,40 @@ class _Phrase(NamedTuple):
 
 @lru_cache(maxsize=_REMEMBERED)
 def _phrase(value: str, joiners: _Joiners) -> _Phrase:
-    return _Phrase(" ".join(value.split()), tuple(WORDS.findall(value)), joiners)
+    return _Phrase(" ".join(value.split()), tuple(WORD_PATTERN.findall(value)), joiners)
 
 
 class _Wanted(NamedTuple):
     """A thing in every form in which it may stand."""
 
-    kind: Kind
+    kind: MentionKind
     value: str
-    forms: tuple[Names, ...]
+    forms: tuple[PathNames, ...]
     phrases: tuple[_Phrase, ...]
 
-    def places(self, block: Block) -> Iterator[int]:
-        """The first message of a block for each form in which a thing is named, what is cheap to find first."""
-        place = block.named[self.kind].get(self.value)
+    def places(self, chunk: FactsChunk) -> Iterator[int]:
+        """The first message of a chunk for each form in which a thing is named, what is cheap to find first."""
+        place = chunk.mentions[self.kind].get(self.value)
         if place is not None:
             yield place
-        yield from (block.paths[form] for form in self.forms if form in block.paths)
+        yield from (chunk.paths[form] for form in self.forms if form in chunk.paths)
         for phrase in self.phrases:
-            yield from phrase.places(block)
+            yield from phrase.places(chunk)
 
 
-def _wanted_path(path: str, paths: Paths) -> _Wanted:
-    names = names_of(path)
+def _wanted_path(path: str, paths: PathIndex) -> _Wanted:
+    names = split_path(path)
     if not names:
-        return _Wanted(Kind.PATH, path, (), ())
+        return _Wanted(MentionKind.PATH, path, (), ())
     file = names[-1]
-    is_bare, is_alone = len(names) == 1, paths.alone(names)
+    is_bare, is_alone = len(names) == 1, paths.is_unambiguous(names)
     forms = (names, *shorter_forms(names), *([(file,)] if is_alone else []))
-    joiners = _BARE_NAME if is_bare and not is_alone else _JOINERS[Kind.PATH]
-    phrases = [_phrase(value, joiners) for value in dict.fromkeys((path, written(names)))]
+    joiners = _BARE_NAME if is_bare and not is_alone else _JOINERS[MentionKind.PATH]
+    phrases = [_phrase(value, joiners) for value in dict.fromkeys((path, join_names(names)))]
     # A name with no extension is as like as not an ordinary word.
     if is_alone and not is_bare and "." in file:
         phrases.append(_phrase(file, _BARE_NAME))
-    return _Wanted(Kind.PATH, path, forms, tuple(phrases))
+    return _Wanted(MentionKind.PATH, path, forms, tuple(phrases))
 
 
 def _is_whole(text: str, start: int, stop: int, joiners: _Joiners) -> bool:

@@ -90,7 +90,7 @@ def unfenced(text: str) -> Iterator[str]:
             yield line.rstrip()
 
 
-def own_words(text: str) -> list[str]:
+def prose_lines(text: str) -> list[str]:
     """The lines of a user's message that are prose of their own, "" in place of the others.
 
     The others are fenced code, headings, tables, quotations, what a harness put in between tags, and lines

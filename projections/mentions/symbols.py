@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from projections.mentions.mention import Found, words
+from projections.mentions.mention import Match, word_set
 
-BRANDS: Final = words(
+BRANDS: Final = word_set(
     "GitHub GitLab BitBucket JavaScript TypeScript CoffeeScript macOS iOS iPadOS tvOS iPhone iPad iTerm OpenAI"
     " OpenRouter DeepSeek YouTube LinkedIn PayPal eBay PostgreSQL MySQL MariaDB SQLite NoSQL MongoDB DynamoDB"
     " GraphQL OAuth VSCode JetBrains IntelliJ WebStorm PyCharm PhpStorm PowerShell PyPI PyTorch TensorFlow NumPy"
@@ -17,19 +17,19 @@ BRANDS: Final = words(
     " AirPods WiFi DocBlock PHPDoc JavaDoc McDonald PhD kWh"
 )
 """Products, techniques and names that are written like names in code: a small list, not all there are."""
-LITERALS: Final = words("true false null nil none None True False undefined NaN")
+LITERALS: Final = word_set("true false null nil none None True False undefined NaN")
 """Values that stand between backticks and name nothing."""
-KEYWORDS: Final = words("if for while switch catch return function async await super def fn func")
+KEYWORDS: Final = word_set("if for while switch catch return function async await super def fn func")
 """Words of languages that brackets may follow."""
-RESERVED: Final = words(
+RESERVED: Final = word_set(
     "__dirname __filename __construct __destruct __call __callStatic __get __set __isset __unset __toString"
     " __invoke __clone __sleep __wakeup __serialize __unserialize __debugInfo"
 )
 """Names that PHP and Node gave their meaning; those of Python and C end in underscores as well."""
-HOSTS: Final = words("com org net io dev edu gov example invalid")
+HOSTS: Final = word_set("com org net io dev edu gov example invalid")
 """Ends of hosts' names."""
-NO_LEFT: Final = words("e i eg ie ph etc vs cf ca approx fig no a.k.a")
-NO_RIGHT: Final = words(
+NO_LEFT: Final = word_set("e i eg ie ph etc vs cf ca approx fig no a.k.a")
+NO_RIGHT: Final = word_set(
     "a actually also and as at because but can do don for from great he here how however i if in instead it its let"
     " lets looking next no not now of ok on once only or perfect please she should since so still that the then there"
     " these they this those to we what when where which while why will with yes you your e g git js json md ts txt"
@@ -69,7 +69,7 @@ _REMEMBERED: Final = 1 << 14
 """Names that are remembered with what stood around them: the same few make up most of a program."""
 
 
-def find_symbol(text: str, start: int, stop: int) -> Found:
+def find_symbol(text: str, start: int, stop: int) -> Match:
     """The name without a call's brackets; none for a word of prose, a product, a host."""
     raw = text[start:stop]
     if raw[0] in "-@":
@@ -82,7 +82,7 @@ def find_symbol(text: str, start: int, stop: int) -> Found:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _named(before: str, raw: str, behind: str) -> Found:
+def _named(before: str, raw: str, behind: str) -> Match:
     """Return the symbol that a name is, by the text around it; places are counted from where it begins."""
     start = 0
     if before[-1:] == "\\" and raw[0] in _ESCAPES and not before[:-1].isalnum():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from projections.mentions.mention import Found, words
+from projections.mentions.mention import Match, word_set
 
 URL: Final = r"(?<![\w+.-])[A-Za-z][A-Za-z0-9+.-]{1,15}+://[^\s<>\"'`\\|^{}\u2026\u3001\u3002\uff0c\uff09]++"
 """Ends at white space, quotes, brackets of angles and braces, backslashes, bars, and full-width punctuation."""
@@ -15,7 +15,7 @@ _PLACEHOLDER: Final = ("{", "<", "$")
 _BRACKET: Final = re.compile(r"[()\[\]]")
 
 
-def find_url(text: str, start: int, stop: int) -> Found:
+def find_url(text: str, start: int, stop: int) -> Match:
     """The address up to a bracket that it did not open, without the punctuation of its sentence.
 
     One that goes on in a placeholder (`https://host/{owner}`) names nothing yet.
@@ -52,7 +52,7 @@ IDENTIFIER: Final = (
 )
 """Not within a word, a file's name, an entity of HTML; the second hash of `1a2b3c4..5d6e7f8` counts."""
 
-STANDARDS: Final = words(
+STANDARDS: Final = word_set(
     "UTF UCS SHA MD CRC AES RSA DES HMAC ISO IEC RFC IEEE ANSI ECMA ES PEP CP KOI LATIN HTTP TLS SSL IPV USB GPT"
     " GLM COVID VT XT TOP CVE WINDOWS BASE MP UTC GMT"
 )
@@ -68,7 +68,7 @@ _FIXES: Final = re.compile(
 _BEFORE: Final = 16
 
 
-def find_identifier(text: str, start: int, stop: int) -> Found:
+def find_identifier(text: str, start: int, stop: int) -> Match:
     """The identifier, unless it is the name of a standard, a colour, or a mere ordinal such as `#1`."""
     value = text[start:stop]
     if value[0] == "#":
@@ -134,7 +134,7 @@ UNITS: Final = {
 }
 """Each unit in the form that is compared, and how it is written."""
 
-_CLOSE: Final = words("m h d % rem em vh vw pt")
+_CLOSE: Final = word_set("m h d % rem em vh vw pt")
 """Units that a number has right before them: `5 m`, `10 % 3` are something else."""
 
 _CANONICAL: Final = {spelling: unit for unit, spellings in UNITS.items() for spelling in spellings.split()}
@@ -161,7 +161,7 @@ _LEAST_BYTES: Final = 3
 """Digits of a number right before `B`: `7B` is the size of a model."""
 
 
-def find_quantity(text: str, start: int, stop: int) -> Found:
+def find_quantity(text: str, start: int, stop: int) -> Match:
     """The quantity as number, blank and unit, without separators of thousands."""
     parts = _PARTS.fullmatch(text, start, stop)
     if parts is None:

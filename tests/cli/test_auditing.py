@@ -31,7 +31,7 @@ from projections.audit.losses import RECALL_KINDS
 from projections.audit.losses import recall as recall_of
 from projections.audit.prices import Price
 from projections.context.cursor import resolve_cursor
-from projections.mentions.message_facts import Holdings
+from projections.mentions.message_facts import SessionFacts
 from projections.replacement import replacement_of
 from tests.support.measured import (
     audit,
@@ -106,7 +106,7 @@ def test_the_kinds_are_those_that_recall_is_measured_of(tmp_path: Path) -> None:
         story.says(user("hello"))
         with log.snapshot() as snapshot:
             cursor = resolve_cursor(snapshot, "s")
-            measured = recall_of(replacement_of(story["e1"], snapshot, cursor), Holdings())
+            measured = recall_of(replacement_of(story["e1"], snapshot, cursor), SessionFacts())
     assert tuple(kind.kind for kind in measured.kinds) == RECALL_KINDS
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from projections.mentions import Kind
+from projections.mentions import MentionKind
 from tests.labels.reference import Reference, digest, line_span
 
 _Row = TypeVar("_Row")
@@ -20,7 +20,7 @@ FOLDER: Final = Path(__file__).parent
 class Named(NamedTuple):
     """A mention as labels have it: its kind, and where in its line it begins and ends."""
 
-    kind: Kind
+    kind: MentionKind
     start: int
     stop: int
 

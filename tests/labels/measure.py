@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from projections.mentions import Kind, commands, mentions
+from projections.mentions import MentionKind, commands, mentions
 from tests.labels.corpus import corpus_folder
 from tests.labels.labelled import LabelledLine, Named, labelled_lines, labelled_scripts
 from tests.labels.reference import Reference, digest
@@ -50,21 +50,21 @@ def found_in(line: LabelledLine, corpus: Path) -> Iterator[Named]:
             yield Named(mention.kind, mention.start - start, mention.stop - start)
 
 
-def by_kind(corpus: Path, *, held_out: bool) -> dict[Kind, Score]:
+def by_kind(corpus: Path, *, held_out: bool) -> dict[MentionKind, Score]:
     """The score of every kind on one half. Of an error counts the line, not where in it the report begins."""
     lines = [line for line in labelled_lines() if line.reference.is_held_out == held_out]
     labels = {(line.reference, _compared(named)) for line in lines for named in line.mentions}
     found = {(line.reference, _compared(named)) for line in lines for named in found_in(line, corpus)}
-    kinds = [kind for kind in Kind if kind is not Kind.COMMAND]
+    kinds = [kind for kind in MentionKind if kind is not MentionKind.COMMAND]
     scores = {kind: score_of(_of(kind, labels), _of(kind, found)) for kind in kinds}
-    return scores | {Kind.COMMAND: _of_commands(corpus, held_out=held_out)}
+    return scores | {MentionKind.COMMAND: _of_commands(corpus, held_out=held_out)}
 
 
 def _compared(named: Named) -> Named:
-    return Named(Kind.ERROR, 0, 0) if named.kind is Kind.ERROR else named
+    return Named(MentionKind.ERROR, 0, 0) if named.kind is MentionKind.ERROR else named
 
 
-def _of(kind: Kind, pairs: set[tuple[Reference, Named]]) -> list[tuple[Reference, Named]]:
+def _of(kind: MentionKind, pairs: set[tuple[Reference, Named]]) -> list[tuple[Reference, Named]]:
     return [pair for pair in pairs if pair[1].kind is kind]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from projections.mentions import Kind
+from projections.mentions import MentionKind
 from tests.labels.labelled import Named
 
 FILE: Final = Path(__file__).with_name("own.txt")
@@ -24,12 +24,12 @@ def own_lines() -> Iterator[tuple[str, list[Named]]]:
 def unmarked(line: str) -> tuple[str, list[Named]]:
     """A line without its marks, and what they say. A mark that is not closed raises IndexError or ValueError."""
     text, at = "", 0
-    opened: list[tuple[Kind, int]] = []
+    opened: list[tuple[MentionKind, int]] = []
     named: list[Named] = []
     for mark in _MARK.finditer(line):
         text, at = text + line[at : mark.start()], mark.end()
         if mark[1]:
-            opened.append((Kind(mark[1]), len(text)))
+            opened.append((MentionKind(mark[1]), len(text)))
         else:
             kind, start = opened.pop()
             named.append(Named(kind, start, len(text)))

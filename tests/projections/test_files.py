@@ -10,7 +10,7 @@ from eventstore.formats.pi.tools import TOOLS
 from eventstore.records import BranchSummary, Compaction, CustomMessage, FileOperations, LeafMoved
 from eventstore.views import ToolCall
 from projections.context.cursor import ROOT
-from projections.files import called_files, claimed_files, file_operations, left_entries
+from projections.files import abandoned_entries, claimed_files, file_operations, files_of_call
 from tests.support.events import stored
 from tests.support.pi_files import header
 from tests.support.talk import assistant, call, result, user
@@ -41,7 +41,7 @@ PATCH = """*** Begin Patch
 
 
 def called(tool, **arguments):
-    return called_files(ToolCall("c1", tool, msgspec.json.encode(arguments)), TOOLS)
+    return files_of_call(ToolCall("c1", tool, msgspec.json.encode(arguments)), TOOLS)
 
 
 def operations(read=(), modified=()):
@@ -66,11 +66,11 @@ def test_an_editor_reads_what_it_views_and_modifies_all_else(tool):
 
 def test_a_patch_that_is_all_of_a_calls_arguments_modifies():
     call = ToolCall("c1", "apply_patch", msgspec.json.encode(PATCH))
-    assert called_files(call, TOOLS)[1] == ["new.py", "old name.py", "moved.py", "gone.py"]
+    assert files_of_call(call, TOOLS)[1] == ["new.py", "old name.py", "moved.py", "gone.py"]
 
 
 def test_a_patch_that_is_no_json_modifies():
-    assert called_files(ToolCall("c1", "apply_patch", PATCH.encode()), TOOLS)[1][:1] == ["new.py"]
+    assert files_of_call(ToolCall("c1", "apply_patch", PATCH.encode()), TOOLS)[1][:1] == ["new.py"]
 
 
 def test_a_patch_that_is_handed_to_a_shell_modifies():
@@ -172,7 +172,7 @@ def test_a_patch_of_a_path_with_a_scheme_modifies_no_file():
 
 @pytest.mark.parametrize("arguments", [b"[]", b"null", b"{", b'"a.py"'])
 def test_arguments_that_are_no_object_touch_nothing(arguments):
-    assert called_files(ToolCall("c1", "read", arguments), TOOLS) == ([], [])
+    assert files_of_call(ToolCall("c1", "read", arguments), TOOLS) == ([], [])
 
 
 def test_what_was_read_and_modified_is_listed_as_modified(story):
@@ -287,7 +287,7 @@ def test_the_entries_of_a_branch_that_was_left_are_those_below_the_common_one(st
     pi.entry("a5", "branch_summary", parent="a2", fromId="a2", summary="tried")
     session = pi.store_in(store, tmp_path)
     with store.snapshot() as snapshot:
-        left = left_entries(stored(store, session, "a5"), snapshot)
+        left = abandoned_entries(stored(store, session, "a5"), snapshot)
     assert [entry.id for entry in left] == ["a3", "a4"]
 
 

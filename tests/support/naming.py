@@ -8,24 +8,24 @@ from hypothesis import strategies as st
 
 from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
-from projections.mentions import Kind
+from projections.mentions import MentionKind
 from tests.support.events import NOW
 from tests.support.talk import Story, assistant, call, result, shell, thinking, user
 
 THINGS = {
-    Kind.PATH: ("src/parser.py", "docs/plan.md"),
-    Kind.SYMBOL: ("parse_header", "flushQueue"),
-    Kind.IDENTIFIER: ("0b9a4c1e-52d7-4f0e-9a3b-7c61d2e8f405", "f3d2c1b0-1111-4222-8333-944455566677"),
-    Kind.ERROR: ("fatal: the disk is full", "error: cannot open the socket"),
-    Kind.URL: ("https://example.com/x", "https://example.org/y"),
-    Kind.QUANTITY: ("250 MB", "40 ms"),
-    Kind.COMMAND: ("pytest -q", "git status"),
+    MentionKind.PATH: ("src/parser.py", "docs/plan.md"),
+    MentionKind.SYMBOL: ("parse_header", "flushQueue"),
+    MentionKind.IDENTIFIER: ("0b9a4c1e-52d7-4f0e-9a3b-7c61d2e8f405", "f3d2c1b0-1111-4222-8333-944455566677"),
+    MentionKind.ERROR: ("fatal: the disk is full", "error: cannot open the socket"),
+    MentionKind.URL: ("https://example.com/x", "https://example.org/y"),
+    MentionKind.QUANTITY: ("250 MB", "40 ms"),
+    MentionKind.COMMAND: ("pytest -q", "git status"),
 }
 """Clear cases of each kind; none is part of another."""
 
 _listed = st.lists(st.sampled_from([thing for things in THINGS.values() for thing in things]), max_size=4)
 _texts = _listed.map("\n".join)
-_paths, _commands = st.sampled_from(THINGS[Kind.PATH]), st.sampled_from(THINGS[Kind.COMMAND])
+_paths, _commands = st.sampled_from(THINGS[MentionKind.PATH]), st.sampled_from(THINGS[MentionKind.COMMAND])
 _messages = st.one_of(
     st.builds(user, _texts),
     st.builds(assistant, _texts),

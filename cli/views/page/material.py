@@ -21,7 +21,7 @@ from projections.context.build import context_at, parts_of
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.parts import Fate, Part, view_of_part
 from projections.diff import Change
-from projections.mentions import Kind, mentions
+from projections.mentions import MentionKind, mentions
 from projections.replacement import Replacement, replacement_of
 from projections.timeline import Timeline, timeline
 from projections.tokens import Counter
@@ -86,7 +86,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
     before: tuple[Shown, ...]
     after: tuple[Shown, ...]
-    named: Mapping[str, Kind]
+    named: Mapping[str, MentionKind]
 
 
 def exchange(replacement: Replacement, *, dropped: Iterable[str], tokens: Counter) -> Exchange:
@@ -134,7 +134,7 @@ def _shown(part: Part, count: int, change: Change, *, is_after: bool = False) ->
     )
 
 
-def _named(replacement: Replacement) -> dict[str, Kind]:
+def _named(replacement: Replacement) -> dict[str, MentionKind]:
     summary = replacement.summary
     if summary is None:
         return {}

@@ -40,17 +40,17 @@ from eventstore.formats import tools_of
 from eventstore.javascript import utf8_length
 from eventstore.views import Message, Text
 from projections.context.parts import WORD, Part, view_of_part
-from projections.mentions import Kind
+from projections.mentions import MentionKind
 from projections.mentions.instructions import instructions_in
-from projections.mentions.message_facts import Holding, Lines, holding
-from projections.mentions.path_names import Paths
+from projections.mentions.message_facts import LineMentions, MessageFacts, message_facts
+from projections.mentions.path_names import PathIndex
 
 
 class Read(NamedTuple):
     """A message and what it holds."""
 
     view: Message
-    held: Holding
+    held: MessageFacts
 
 
 def read(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator[Read]:
@@ -58,17 +58,17 @@ def read(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator[Read]:
 
     A word to go on after a compaction says nothing, and is passed over. Raises CancelledError.
     """
-    lines = Lines()
+    lines = LineMentions()
     for part in parts:
         if is_cancelled():
             raise CancelledError
         view = view_of_part(part)
         if part.continues and view.text == WORD:
             continue
-        yield Read(view, holding(part.seq, part.id, view, tools_of(part.format), lines))
+        yield Read(view, message_facts(part.seq, part.id, view, tools_of(part.format), lines))
 
 
-_NAMES: Final = (Kind.SYMBOL, Kind.URL, Kind.IDENTIFIER)
+_NAMES: Final = (MentionKind.SYMBOL, MentionKind.URL, MentionKind.IDENTIFIER)
 _LONGEST: Final = range(200, 600)
 """Characters of the newest request and of the first: a quarter of a short conversation."""
 _LONG: Final = range(200, 300)
@@ -89,7 +89,7 @@ class Gleaned(msgspec.Struct, frozen=True):
     """
 
     lines: dict[Sort, list[Line]]
-    paths: Paths
+    paths: PathIndex
     size: int
     before: int
 
@@ -102,7 +102,7 @@ def gleaned(parts: Sequence[Part], previous: str = "", *, is_cancelled: Cancella
     # What was before is read as the oldest message.
     held = [_said(previous), *(each for _, each in told)]
     spoken = chain(before[Sort.CHANGED], before[Sort.FILE], *(each.paths for each in held))
-    paths = Paths(dict.fromkeys(spoken))
+    paths = PathIndex(dict.fromkeys(spoken))
     turns = talk.turns(view for view, _ in told)
     size = sum(utf8_length(text) for view, each in told if not _is_summary(view) for text in each.texts)
     users = [view.text for view, _ in told if view.role == "user"]
@@ -112,7 +112,9 @@ def gleaned(parts: Sequence[Part], previous: str = "", *, is_cancelled: Cancella
         **_run(runs(told), _newest_turn([view.role for view, _ in told]), before),
         **_files(held, before, paths),
         Sort.NOTE: in_order(before[Sort.NOTE]),
-        Sort.ERROR: in_order(counted([before[Sort.ERROR], *(_named(each, Kind.ERROR) for _, each in told)])),
+        Sort.ERROR: in_order(
+            counted([before[Sort.ERROR], *(_named(each, MentionKind.ERROR) for _, each in told)])
+        ),
         Sort.NAME: _names(
             [[*before[Sort.NAME], *_named(held[0], *_NAMES)], *(_named(each, *_NAMES) for _, each in told)]
         ),
@@ -120,11 +122,11 @@ def gleaned(parts: Sequence[Part], previous: str = "", *, is_cancelled: Cancella
     return Gleaned(lines, paths, size, sum(map(utf8_length, summaries)))
 
 
-def names_in(text: str, paths: Paths) -> set[str]:
+def names_in(text: str, paths: PathIndex) -> set[str]:
     """Return what need not be listed any more once a text is told: paths in their whole forms, names."""
-    named = Lines().named([text])
+    named = LineMentions().mentions_in([text])
     names = chain.from_iterable(named.get(kind, ()) for kind in _NAMES)
-    return {*names, *map(paths.whole, named.get(Kind.PATH, ()))}
+    return {*names, *map(paths.longest_form, named.get(MentionKind.PATH, ()))}
 
 
 def _is_summary(view: Message) -> bool:
@@ -133,12 +135,12 @@ def _is_summary(view: Message) -> bool:
     return is_one or (view.role == "custom" and is_summary(view.text))
 
 
-def _said(text: str) -> Holding:
-    return holding(0, "", Message(role="compactionSummary", blocks=(Text(text),)))
+def _said(text: str) -> MessageFacts:
+    return message_facts(0, "", Message(role="compactionSummary", blocks=(Text(text),)))
 
 
-def _named(held: Holding, *kinds: Kind) -> list[str]:
-    return [value for kind in kinds for value in held.named.get(kind, ())]
+def _named(held: MessageFacts, *kinds: MentionKind) -> list[str]:
+    return [value for kind in kinds for value in held.mentions.get(kind, ())]
 
 
 def _newest_turn(roles: Sequence[str]) -> int:
@@ -226,9 +228,9 @@ def _code(command: str) -> str:
     return f"`{one_line(command, _LONGEST_COMMAND)}`"
 
 
-def _files(held: Sequence[Holding], before: Earlier, paths: Paths) -> dict[Sort, list[Line]]:
+def _files(held: Sequence[MessageFacts], before: Earlier, paths: PathIndex) -> dict[Sort, list[Line]]:
     """Files that were changed, and the others that are spoken of, each behind its folder."""
-    longest = cache(paths.whole)
+    longest = cache(paths.longest_form)
 
     def whole(each: Iterable[Iterable[str]]) -> list[dict[str, None]]:
         return [dict.fromkeys(map(longest, named)) for named in each]

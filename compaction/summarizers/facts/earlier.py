@@ -20,7 +20,7 @@ from compaction.summarizers.facts.lines import (
     without_root,
 )
 from compaction.summarizers.facts.talk import uncounted
-from projections.mentions import Kind, mentions
+from projections.mentions import MentionKind, mentions
 from projections.mentions.prose import unfenced
 
 Earlier = dict[Sort, list[str]]
@@ -90,7 +90,9 @@ def _told(place: Sort, line: str) -> Iterator[tuple[Sort, str]]:
         yield Sort.COMMAND, line
     elif line.startswith(QUESTION):
         yield Sort.QUESTION, line
-    elif place is Sort.NOTE and any(mention.kind is Kind.ERROR for mention in mentions(uncounted(line)[0])):
+    elif place is Sort.NOTE and any(
+        mention.kind is MentionKind.ERROR for mention in mentions(uncounted(line)[0])
+    ):
         yield Sort.ERROR, line
     elif not root_told(line) and not (place is Sort.NOTE and _LEADS.fullmatch(line)):
         yield place, one_line(line, _LONGEST)

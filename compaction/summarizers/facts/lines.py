@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from projections.mentions.path_names import Paths, names_of
+from projections.mentions.path_names import PathIndex, split_path
 
 
 class Sort(StrEnum):
@@ -114,11 +114,11 @@ class Folders:
     gained: the folder that shortens most, of those that most of the absolute paths are in.
     """
 
-    def __init__(self, paths: Sequence[str], known: Paths) -> None:
+    def __init__(self, paths: Sequence[str], known: PathIndex) -> None:
         self._known = known
         self._parts = {path: self._parted(path) for path in paths}
         folders = [self._parts[path].folder for path in paths]
-        self._folders = Paths(dict.fromkeys(folders))
+        self._folders = PathIndex(dict.fromkeys(folders))
         self._wholes: dict[str, str] = {}
         self.root = _root([self._whole(folder) for folder in folders])
 
@@ -136,10 +136,10 @@ class Folders:
         path = one_line(path).rstrip("/")
         if _UNLISTED.search(path):
             return Foldered("", path)
-        names = names_of(path)
+        names = split_path(path)
         slash = path.rfind("/")
         # A name with no extension is as like as not an ordinary word.
-        if not (names and "." in names[-1] and self._known.alone(names)):
+        if not (names and "." in names[-1] and self._known.is_unambiguous(names)):
             slash = path.rfind("/", 0, max(slash, 0))
         return Foldered(path[: slash + 1], path[slash + 1 :])
 
@@ -147,7 +147,7 @@ class Folders:
         whole = self._wholes.get(folder)
         if whole is None:
             is_none = _NO_NAME.fullmatch(folder) is not None
-            whole = folder if is_none else self._folders.whole(folder).rstrip("/") + "/"
+            whole = folder if is_none else self._folders.longest_form(folder).rstrip("/") + "/"
             self._wholes[folder] = whole
         return whole
 

@@ -13,9 +13,9 @@ import msgspec
 
 from compaction.summarizers.facts.lines import one_line
 from eventstore.views import Message, answered
-from projections.mentions import Kind
-from projections.mentions.message_facts import Holding, commands_of
-from projections.mentions.prose import own_words, sentences, unfenced
+from projections.mentions import MentionKind
+from projections.mentions.message_facts import MessageFacts, commands_of
+from projections.mentions.prose import prose_lines, sentences, unfenced
 
 _HALF_LIFE: Final = 300
 """Messages after which a mention counts half."""
@@ -57,9 +57,9 @@ def ranked(messages: Sequence[Iterable[str]], *, size: Callable[[str], int] = _o
     return sorted(weights, key=lambda thing: (-weights[thing] / size(thing), -newest[thing], thing))
 
 
-def runs(messages: Sequence[tuple[Message, Holding]]) -> list[list[Run]]:
+def runs(messages: Sequence[tuple[Message, MessageFacts]]) -> list[list[Run]]:
     """Return the commands that each message runs: a shell's calls, and what the person ran."""
-    results: dict[int, dict[str, tuple[Message, Holding]]] = {}
+    results: dict[int, dict[str, tuple[Message, MessageFacts]]] = {}
     for result, caller in answered([view for view, _ in messages]).items():
         results.setdefault(caller, {})[messages[result][0].tool_call_id] = messages[result]
     found = []
@@ -71,7 +71,9 @@ def runs(messages: Sequence[tuple[Message, Holding]]) -> list[list[Run]]:
     return found
 
 
-def _of_calls(view: Message, held: Holding, results: Mapping[str, tuple[Message, Holding]]) -> Iterator[Run]:
+def _of_calls(
+    view: Message, held: MessageFacts, results: Mapping[str, tuple[Message, MessageFacts]]
+) -> Iterator[Run]:
     """Yield the commands of an answer's calls, with their results by the ids of the calls."""
     for call in view.tool_calls:
         # What a message holds of all its calls is what its only one holds.
@@ -81,15 +83,15 @@ def _of_calls(view: Message, held: Holding, results: Mapping[str, tuple[Message,
             yield Run(command, _failure(*result) if result else None)
 
 
-def _commands(held: Holding) -> tuple[str, ...]:
-    return held.named.get(Kind.COMMAND, ())
+def _commands(held: MessageFacts) -> tuple[str, ...]:
+    return held.mentions.get(MentionKind.COMMAND, ())
 
 
-def _failure(view: Message, held: Holding) -> str | None:
+def _failure(view: Message, held: MessageFacts) -> str | None:
     """Return the first error that a failed command reports, else its last line."""
     if not held.is_error:
         return None
-    errors = held.named.get(Kind.ERROR, ())
+    errors = held.mentions.get(MentionKind.ERROR, ())
     output = view.shell.output if view.shell else view.text
     return one_line(errors[0] if errors else output.rstrip().rpartition("\n")[2], _LONG)
 
@@ -177,13 +179,13 @@ def turns(messages: Iterable[Message]) -> list[Turn]:
 
 def _own(text: str) -> str:
     """Return a text as one line, without what was pasted into it, if anything else is left."""
-    return one_line(" ".join(own_words(text))) or one_line(text)
+    return one_line(" ".join(prose_lines(text))) or one_line(text)
 
 
 def outcome(turn: Turn) -> str:
     """Return what the answer says that ended a turn, as far as a few sentences tell; "" for a turn without one."""
     told = ""
-    for sentence in sentences(own_words(turn.said[-1])) if turn.is_over else ():
+    for sentence in sentences(prose_lines(turn.said[-1])) if turn.is_over else ():
         if not _is_statement(sentence) or _INTENDS.match(sentence):
             continue
         joint = " " if told.endswith(_ENDS) else "; "
@@ -202,7 +204,7 @@ def standing(turn: Turn) -> str:
 def decisions(turn: Turn) -> list[str]:
     """Sentences of the model's that tell what was chosen, and over what."""
     telling = (text for text in turn.said if any(map(text.casefold().__contains__, _HINTS)))
-    said = chain.from_iterable(sentences(own_words(text)) for text in telling)
+    said = chain.from_iterable(sentences(prose_lines(text)) for text in telling)
     return [
         sentence
         for sentence in said
@@ -215,7 +217,7 @@ def decisions(turn: Turn) -> list[str]:
 
 def questions(turn: Turn) -> list[str]:
     """Return what the model asked at the end of a turn."""
-    said = sentences(own_words(turn.said[-1])) if turn.is_over else ()
+    said = sentences(prose_lines(turn.said[-1])) if turn.is_over else ()
     return [one_line(sentence, _LONG_ANSWER) for sentence in said if sentence.endswith("?")]
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
 from projections.audit.losses import KindUse, Loss, future_use
-from projections.mentions import Kind
-from projections.mentions.message_facts import Holdings
+from projections.mentions import MentionKind
+from projections.mentions.message_facts import SessionFacts
 from tests.projections.test_replacement import replacements
 from tests.support.examples import examples
 from tests.support.naming import THINGS, names, runs, sessions, told, without_thinking
@@ -16,8 +16,8 @@ from tests.support.talk import assistant, call, result, shell, thinking, user
 
 
 def future_uses(log):
-    holdings = Holdings()
-    return [future_use(each, holdings) for each in replacements(log)]
+    facts = SessionFacts()
+    return [future_use(each, facts) for each in replacements(log)]
 
 
 def first(log):
@@ -55,7 +55,11 @@ def test_what_was_needed_and_is_not_in_the_context_is_a_loss(story):
     [
         ("path", user("in src/parser.py"), assistant(call("read", path="src/parser.py"))),
         ("symbol", result("def parse_header(line):"), assistant("`parse_header` is wrong")),
-        ("identifier", result("run " + THINGS[Kind.IDENTIFIER][0]), assistant(THINGS[Kind.IDENTIFIER][0])),
+        (
+            "identifier",
+            result("run " + THINGS[MentionKind.IDENTIFIER][0]),
+            assistant(THINGS[MentionKind.IDENTIFIER][0]),
+        ),
         ("error", result("fatal: the disk is full"), assistant("fatal: the disk is full")),
         ("quantity", user("at most 250 MB"), assistant(call("write", path="x.md", content="250 MB"))),
         ("command", shell("pytest -q"), assistant(call("bash", command="pytest -q"))),

@@ -7,25 +7,25 @@ from hypothesis import given, settings
 
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
 from projections.audit.losses import KindRecall, recall
-from projections.mentions import Kind
-from projections.mentions.message_facts import Holdings
+from projections.mentions import MentionKind
+from projections.mentions.message_facts import SessionFacts
 from tests.projections.test_replacement import replacements
 from tests.support.examples import examples
 from tests.support.naming import THINGS, names, runs, sessions, told, touches
 from tests.support.talk import assistant, call, result, shell, thinking, user
 
 NAMED = {
-    "symbols": Kind.SYMBOL,
-    "identifiers": Kind.IDENTIFIER,
-    "errors": Kind.ERROR,
-    "urls": Kind.URL,
-    "quantities": Kind.QUANTITY,
+    "symbols": MentionKind.SYMBOL,
+    "identifiers": MentionKind.IDENTIFIER,
+    "errors": MentionKind.ERROR,
+    "urls": MentionKind.URL,
+    "quantities": MentionKind.QUANTITY,
 }
 
 
 def recalls(log):
-    holdings = Holdings()
-    return [recall(each, holdings) for each in replacements(log)]
+    facts = SessionFacts()
+    return [recall(each, facts) for each in replacements(log)]
 
 
 def by_kind(log):
@@ -68,7 +68,7 @@ def test_where_nothing_was_to_be_found_there_is_no_share(story):
     ("kind", "named", "left_out"),
     [
         ("symbols", "parse_header", "flushQueue"),
-        ("identifiers", *THINGS[Kind.IDENTIFIER]),
+        ("identifiers", *THINGS[MentionKind.IDENTIFIER]),
         ("errors", "ValueError: bad header in line 7", "KeyError: nothing at all"),
         ("urls", "https://example.com/x", "https://example.org/y"),
         ("quantities", "250 MB", "40 ms"),

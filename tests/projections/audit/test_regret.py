@@ -10,7 +10,7 @@ from hypothesis import given
 from eventstore.files.importing import import_file
 from eventstore.records import BranchSummary, Compaction, Rewrite, Shown, Undone
 from projections.audit.rework import Repeat, Rereads, SameError, regret
-from projections.mentions.message_facts import Holdings
+from projections.mentions.message_facts import SessionFacts
 from tests.projections.test_replacement import replacements
 from tests.support.naming import sessions, told
 from tests.support.talk import assistant, call, result, shell, user
@@ -19,8 +19,8 @@ ERROR = "ValueError: bad header in line 7"
 
 
 def regrets(log, session="s"):
-    holdings = Holdings()
-    return [regret(each, holdings) for each in replacements(log, session)]
+    facts = SessionFacts()
+    return [regret(each, facts) for each in replacements(log, session)]
 
 
 def repeated(log):

@@ -7,21 +7,21 @@ import pytest
 from eventstore.views import Message, ToolCall
 from projections.audit.rework import messages_in_events, messages_in_parts, work_in
 from projections.context.build import build_context
-from projections.mentions.message_facts import Holdings, holding
+from projections.mentions.message_facts import SessionFacts, message_facts
 from tests.support.events import events
 from tests.support.talk import assistant, call, result, user
 
 
 def work(log):
     """The work in a session's context, which here is that in its events, too."""
-    found = work_in(messages_in_parts(build_context(log, "s").parts, Holdings()))
-    assert found == work_in(messages_in_events(events(log, "s"), Holdings()))
+    found = work_in(messages_in_parts(build_context(log, "s").parts, SessionFacts()))
+    assert found == work_in(messages_in_events(events(log, "s"), SessionFacts()))
     return found
 
 
 def key_of(arguments):
     message = Message(role="assistant", blocks=(ToolCall("c1", "bash", arguments),))
-    return work_in([holding(1, "e1", message)]).made[0].key
+    return work_in([message_facts(1, "e1", message)]).made[0].key
 
 
 def test_calls_stand_in_order_with_the_messages_that_made_them(story):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from projections.mentions import Kind, mentions
+from projections.mentions import MentionKind, mentions
 
 
-def values(kind: Kind, text: str) -> list[str]:
+def values(kind: MentionKind, text: str) -> list[str]:
     """The values of one kind, in order."""
     return [mention.value for mention in mentions(text) if mention.kind is kind]
 
 
-def pieces(kind: Kind, text: str) -> list[str]:
+def pieces(kind: MentionKind, text: str) -> list[str]:
     """The pieces of a text that name something of one kind, as they stand in it."""
     return [text[mention.start : mention.stop] for mention in mentions(text) if mention.kind is kind]
 

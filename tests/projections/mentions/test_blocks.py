@@ -6,23 +6,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventstore.views import Message, Text
-from projections.mentions import Kind
-from projections.mentions.message_facts import Block, Blocks, holding
-from projections.mentions.path_names import Paths
-from projections.mentions.presence import Presence
+from projections.mentions import MentionKind
+from projections.mentions.message_facts import FactsChunk, FactsChunks, message_facts
+from projections.mentions.path_names import PathIndex
+from projections.mentions.presence import MentionIndex
 
 SAID = ("see src/a.ts", "call load_it", "load_it in src/b.ts", "nothing", "a.ts says Error: it broke here")
 HELD = [
-    holding(40 * seq, f"e{seq}", Message(role="user", blocks=(Text(SAID[seq % len(SAID)]),)))
+    message_facts(40 * seq, f"e{seq}", Message(role="user", blocks=(Text(SAID[seq % len(SAID)]),)))
     for seq in range(12)
 ]
 THINGS = [
-    (Kind.PATH, "src/a.ts"),
-    (Kind.PATH, "/repo/src/b.ts"),
-    (Kind.SYMBOL, "load_it"),
-    (Kind.ERROR, "Error: it broke here"),
-    (Kind.COMMAND, "nothing"),
-    (Kind.COMMAND, "ls"),
+    (MentionKind.PATH, "src/a.ts"),
+    (MentionKind.PATH, "/repo/src/b.ts"),
+    (MentionKind.SYMBOL, "load_it"),
+    (MentionKind.ERROR, "Error: it broke here"),
+    (MentionKind.COMMAND, "nothing"),
+    (MentionKind.COMMAND, "ls"),
 ]
 contexts = st.lists(st.sampled_from(HELD), unique_by=lambda held: held.seq).map(
     lambda found: sorted(found, key=lambda held: held.seq)
@@ -31,25 +31,27 @@ contexts = st.lists(st.sampled_from(HELD), unique_by=lambda held: held.seq).map(
 
 @given(st.lists(contexts, min_size=1, max_size=5))
 def test_a_context_names_the_same_whatever_contexts_were_looked_at_before(looked_at):
-    blocks, paths = Blocks(), Paths(["src/a.ts", "/repo/src/b.ts"])
+    blocks, paths = FactsChunks(), PathIndex(["src/a.ts", "/repo/src/b.ts"])
     for context in looked_at:
-        shared, whole = Presence(context, paths, blocks), Block(context)
+        shared, whole = MentionIndex(context, paths, blocks), FactsChunk(context)
         for kind, value in THINGS:
-            first = next((held for held in context if Presence([held], paths).names(kind, value)), None)
-            assert shared.first(kind, value) == first
-            assert shared.names(kind, value) == (first is not None)
-        assert list(dict.fromkeys(blocks.paths(context))) == list(whole.named[Kind.PATH])
+            first = next(
+                (held for held in context if MentionIndex([held], paths).contains(kind, value)), None
+            )
+            assert shared.first_message(kind, value) == first
+            assert shared.contains(kind, value) == (first is not None)
+        assert list(dict.fromkeys(blocks.paths(context))) == list(whole.mentions[MentionKind.PATH])
 
 
 def test_what_two_contexts_have_in_common_is_read_once():
-    blocks = Blocks()
-    one, other = blocks.of(HELD), blocks.of(HELD[1:])
+    blocks = FactsChunks()
+    one, other = blocks.split(HELD), blocks.split(HELD[1:])
     assert [block in other for block in one] == [False, *[True] * (len(one) - 1)]
 
 
 def test_no_more_is_kept_than_twice_what_the_largest_context_has():
-    blocks = Blocks()
-    largest = len(blocks.of(HELD))
+    blocks = FactsChunks()
+    largest = len(blocks.split(HELD))
     for held in HELD:
-        blocks.of([held])
+        blocks.split([held])
     assert len(blocks._kept) <= 2 * largest

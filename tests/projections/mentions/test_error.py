@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from projections.mentions import Kind, mentions
+from projections.mentions import MentionKind, mentions
 from projections.mentions.errors import LONGEST
 from tests.projections.mentions.finding import pieces, values
 
 
 def errors(text):
-    return values(Kind.ERROR, text)
+    return values(MentionKind.ERROR, text)
 
 
 REPORTS = [
@@ -126,7 +126,7 @@ def test_lines_of_listings_diffs_and_comments_report_none():
 )
 def test_what_a_log_puts_before_a_report_is_no_part_of_it(prefix):
     text = f"{prefix}Error: it broke"
-    assert (errors(text), pieces(Kind.ERROR, text)) == (["Error: it broke"], ["Error: it broke"])
+    assert (errors(text), pieces(MentionKind.ERROR, text)) == (["Error: it broke"], ["Error: it broke"])
 
 
 def test_markup_is_no_part_of_what_a_report_says():
@@ -143,8 +143,11 @@ def test_a_long_report_is_cut():
 
 def test_a_report_encloses_what_it_names():
     (report, *within) = mentions("src/a.ts(3,7): error TS2304: Cannot find name 'fooBar'.")
-    assert report.kind is Kind.ERROR
-    assert [(each.kind, each.value) for each in within] == [(Kind.PATH, "src/a.ts"), (Kind.SYMBOL, "fooBar")]
+    assert report.kind is MentionKind.ERROR
+    assert [(each.kind, each.value) for each in within] == [
+        (MentionKind.PATH, "src/a.ts"),
+        (MentionKind.SYMBOL, "fooBar"),
+    ]
 
 
 def test_every_line_is_looked_at():

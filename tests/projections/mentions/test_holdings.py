@@ -15,15 +15,15 @@ from eventstore.records import Label, Rewrite, Shown
 from eventstore.views import Message, ToolCall
 from projections.context.build import build_context
 from projections.context.cursor import path, resolve_cursor
-from projections.mentions import Kind
-from projections.mentions.message_facts import Holdings, commands_of, holding
+from projections.mentions import MentionKind
+from projections.mentions.message_facts import SessionFacts, commands_of, message_facts
 from tests.support.events import NOW
 from tests.support.pi_sessions import file_of, pi_entries
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
 
 
 def held(message):
-    return holding(1, "e1", view_of_message(json.dumps(message).encode(), "pi/3"), TOOLS)
+    return message_facts(1, "e1", view_of_message(json.dumps(message).encode(), "pi/3"), TOOLS)
 
 
 def test_a_messages_texts_are_its_blocks_each_by_itself():
@@ -38,7 +38,7 @@ def test_the_strings_in_a_calls_arguments_are_texts_with_nothing_escaped():
 def test_arguments_nested_deeply_are_read():
     deep = "[" * 5000 + '"inmost"' + "]" * 5000
     message = Message(role="assistant", blocks=(ToolCall("c1", "t", f'{{"a":{deep}}}'.encode()),))
-    assert "inmost" in holding(1, "e1", message).texts[0]
+    assert "inmost" in message_facts(1, "e1", message).texts[0]
 
 
 def test_a_shell_commands_texts_are_command_and_output():
@@ -47,20 +47,23 @@ def test_a_shell_commands_texts_are_command_and_output():
 
 def test_a_shell_command_that_is_kept_from_the_model_holds_nothing():
     kept_from_it = held(shell("make src/a.py", "250 MB", excludeFromContext=True))
-    assert (kept_from_it.texts, kept_from_it.named) == ((), {})
+    assert (kept_from_it.texts, kept_from_it.mentions) == ((), {})
 
 
 def test_things_are_named_once_in_order_of_appearance():
     said = "src/b.py then src/a.py and `parse_header` of src/b.py"
-    assert held(user(said)).named == {
-        Kind.PATH: ("src/b.py", "src/a.py"),
-        Kind.SYMBOL: ("parse_header",),
+    assert held(user(said)).mentions == {
+        MentionKind.PATH: ("src/b.py", "src/a.py"),
+        MentionKind.SYMBOL: ("parse_header",),
     }
 
 
 def test_what_thinking_names_is_named_but_not_said():
     both = held(assistant(thinking("maybe src/a.py"), "it is src/b.py"))
-    assert (both.named[Kind.PATH], both.said[Kind.PATH]) == (("src/a.py", "src/b.py"), ("src/b.py",))
+    assert (both.mentions[MentionKind.PATH], both.visible_mentions[MentionKind.PATH]) == (
+        ("src/a.py", "src/b.py"),
+        ("src/b.py",),
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,16 +76,16 @@ def test_what_thinking_names_is_named_but_not_said():
     ],
 )
 def test_of_a_chain_of_members_the_names_count_that_are_no_plain_words(written, counts):
-    assert held(user(f"see `{written}`")).named == {Kind.SYMBOL: counts}
+    assert held(user(f"see `{written}`")).mentions == {MentionKind.SYMBOL: counts}
 
 
 def test_a_chain_of_plain_words_names_nothing():
-    assert held(user("see `parts.length`")).named == {}
+    assert held(user("see `parts.length`")).mentions == {}
 
 
 @pytest.mark.parametrize("tool", ["bash", "Bash", "shell", "exec_command", "run_shell_command", "execute"])
 def test_commands_are_those_that_a_shell_tool_was_given(tool):
-    assert held(assistant(call(tool, command="pytest -q"))).named[Kind.COMMAND] == ("pytest -q",)
+    assert held(assistant(call(tool, command="pytest -q"))).mentions[MentionKind.COMMAND] == ("pytest -q",)
 
 
 @pytest.mark.parametrize(
@@ -94,16 +97,16 @@ def test_commands_are_those_that_a_shell_tool_was_given(tool):
     ],
 )
 def test_a_command_may_be_given_as_words_or_to_a_shell_of_its_own(arguments):
-    assert held(assistant(call("shell", **arguments))).named[Kind.COMMAND] == ("pytest -q",)
+    assert held(assistant(call("shell", **arguments))).mentions[MentionKind.COMMAND] == ("pytest -q",)
 
 
 @pytest.mark.parametrize("arguments", [{"command": 7}, {"command": ""}, {"command": []}, {"timeout": 3}])
 def test_a_shell_tool_without_a_script_was_given_no_command(arguments):
-    assert held(assistant(call("bash", **arguments))).named == {}
+    assert held(assistant(call("bash", **arguments))).mentions == {}
 
 
 def test_the_command_argument_of_another_tool_is_no_command():
-    assert Kind.COMMAND not in held(assistant(call("editor", command="pytest -q"))).named
+    assert MentionKind.COMMAND not in held(assistant(call("editor", command="pytest -q"))).mentions
 
 
 def test_commands_of_one_call_are_told_apart_from_those_of_others():
@@ -113,11 +116,11 @@ def test_commands_of_one_call_are_told_apart_from_those_of_others():
 
 
 def test_a_command_that_the_person_ran_counts():
-    assert held(shell("pytest -q")).named[Kind.COMMAND] == ("pytest -q",)
+    assert held(shell("pytest -q")).mentions[MentionKind.COMMAND] == ("pytest -q",)
 
 
 def test_code_that_the_person_ran_is_no_command():
-    assert held({**shell("pytest -q"), "role": "pythonExecution"}).named == {}
+    assert held({**shell("pytest -q"), "role": "pythonExecution"}).mentions == {}
 
 
 def test_files_that_calls_touch_are_paths_whatever_they_look_like():
@@ -140,30 +143,30 @@ def test_an_error_is_a_result_marked_as_one_or_a_command_that_failed(message, is
 
 def test_arguments_that_are_no_json_are_a_text():
     broken = ToolCall("c1", "bash", b"src/a.py {")
-    assert holding(1, "e1", Message(role="assistant", blocks=(broken,))).texts == ("src/a.py {",)
+    assert message_facts(1, "e1", Message(role="assistant", blocks=(broken,))).texts == ("src/a.py {",)
 
 
 def test_a_message_that_several_contexts_and_the_log_show_is_read_once(story):
     story.says(user("src/a.py"), assistant("src/b.py"))
-    holdings = Holdings()
-    (first,) = [holdings.of_part(part) for part in build_context(story.log, "s", leaf="e1").parts]
-    again = holdings.of_part(build_context(story.log, "s", leaf="e2").parts[0])
-    assert first is again is holdings.of_event(story["e1"])
+    facts = SessionFacts()
+    (first,) = [facts.of_part(part) for part in build_context(story.log, "s", leaf="e1").parts]
+    again = facts.of_part(build_context(story.log, "s", leaf="e2").parts[0])
+    assert first is again is facts.of_event(story["e1"])
 
 
 def test_a_message_that_a_rewrite_shows_otherwise_is_held_as_it_is_shown(story):
     story.says(result("src/a.py"))
     story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="src/b.py")]))
-    holdings = Holdings()
+    facts = SessionFacts()
     (part,) = build_context(story.log, "s").parts
-    recorded = holdings.of_event(story["e1"])
-    assert (holdings.of_part(part).paths, recorded.paths) == (("src/b.py",), ("src/a.py",))
+    recorded = facts.of_event(story["e1"])
+    assert (facts.of_part(part).paths, recorded.paths) == (("src/b.py",), ("src/a.py",))
 
 
 def test_what_tells_the_model_nothing_holds_nothing(story):
     (one,) = story.says(user("one"))
     label = story.add(Label(target_id=one, label="src/a.py"))
-    assert Holdings().of_event(story[label]) is None
+    assert SessionFacts().of_event(story[label]) is None
 
 
 @settings(suppress_health_check=list(HealthCheck))
@@ -173,10 +176,10 @@ def test_whatever_pi_reads_can_be_held(entries, tmp_path):
     file.write_bytes(file_of(entries))
     log = MemoryLog(clock=lambda: NOW)
     session = import_file(log, file).id
-    holdings = Holdings()
+    facts = SessionFacts()
     with log.snapshot() as snapshot:
         for event in path(snapshot, resolve_cursor(snapshot, session)):
-            held = holdings.of_event(event)
+            held = facts.of_event(event)
             assert held is None or held.seq == event.seq
     for part in build_context(log, session).parts:
-        assert holdings.of_part(part).id == part.id
+        assert facts.of_part(part).id == part.id

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from projections.mentions import Kind
+from projections.mentions import MentionKind
 from tests.projections.mentions.finding import values
 
 
 def identifiers(text):
-    return values(Kind.IDENTIFIER, text)
+    return values(MentionKind.IDENTIFIER, text)
 
 
 def test_an_identifier_is_found():

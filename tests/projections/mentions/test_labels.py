@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from projections.mentions import Kind, mentions
+from projections.mentions import MentionKind, mentions
 from tests.labels.corpus import PROJECT
 from tests.labels.labelled import labelled_lines, labelled_scripts
 from tests.labels.measure import HALVES, by_kind, table, total
@@ -40,8 +40,8 @@ def test_most_of_what_real_lines_name_is_found(scores):
 
 
 def test_no_kind_is_much_worse_than_the_others(scores):
-    assert {kind: scores[kind].precision for kind in Kind if scores[kind].precision < 0.95} == {}
-    assert {kind: scores[kind].recall for kind in Kind if scores[kind].recall < LEAST_OF_A_KIND} == {}
+    assert {kind: scores[kind].precision for kind in MentionKind if scores[kind].precision < 0.95} == {}
+    assert {kind: scores[kind].recall for kind in MentionKind if scores[kind].recall < LEAST_OF_A_KIND} == {}
 
 
 def test_there_are_labels_enough_in_both_halves():

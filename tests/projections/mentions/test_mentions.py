@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from projections.mentions import Kind, Mention, mention, mentions
+from projections.mentions import Mention, MentionKind, mention, mentions
 from tests.projections.mentions.finding import kinds
 from tests.support.growth import NO_SQUARE, times_as_long
 
@@ -60,11 +60,11 @@ def test_nothing_is_looked_for_in_a_pattern():
 def test_mentions_are_in_order_of_where_they_begin():
     found = mentions("npm error see src/a.ts\nfooBar, then fatal: none\nfatal: no load_it")
     assert [(each.kind, each.start) for each in found] == [
-        (Kind.ERROR, 0),
-        (Kind.PATH, 14),
-        (Kind.SYMBOL, 23),
-        (Kind.ERROR, 48),
-        (Kind.SYMBOL, 58),
+        (MentionKind.ERROR, 0),
+        (MentionKind.PATH, 14),
+        (MentionKind.SYMBOL, 23),
+        (MentionKind.ERROR, 48),
+        (MentionKind.SYMBOL, 58),
     ]
 
 
@@ -73,7 +73,7 @@ def test_a_text_without_names_has_none():
 
 
 def test_commands_are_not_looked_for():
-    assert all(each.kind is not Kind.COMMAND for each in mentions("git status && make all_of_it"))
+    assert all(each.kind is not MentionKind.COMMAND for each in mentions("git status && make all_of_it"))
 
 
 @given(st.text() | st.lists(st.sampled_from(PIECES)).map("".join))
@@ -81,7 +81,7 @@ def test_commands_are_not_looked_for():
 @example("\x00" * 3)
 def test_any_text_has_mentions_that_lie_in_it_and_not_in_each_other(text):
     found = mentions(text)
-    apart = [each for each in found if each.kind is not Kind.ERROR]
+    apart = [each for each in found if each.kind is not MentionKind.ERROR]
     assert [each for each in found if not (0 <= each.start < each.stop <= len(text) and each.value)] == []
     assert [two for one, two in pairwise(apart) if two.start < one.stop] == []
     assert found == sorted(found, key=lambda each: each.start)

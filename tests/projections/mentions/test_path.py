@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from projections.mentions import Kind
+from projections.mentions import MentionKind
 from tests.projections.mentions.finding import pieces, values
 
 
 def paths(text):
-    return values(Kind.PATH, text)
+    return values(MentionKind.PATH, text)
 
 
 def test_a_path_is_found():
@@ -86,7 +86,7 @@ def test_a_pattern_names_no_one_file(text):
 
 def test_a_place_in_a_file_is_no_part_of_its_path():
     rows = [":12", ":12:5", ":50-200", ":12:", "(12,5)", "#L12", "-12-", "-303-	// text"]
-    assert {suffix: pieces(Kind.PATH, f"src/a.ts{suffix}")[0] for suffix in rows} == dict.fromkeys(
+    assert {suffix: pieces(MentionKind.PATH, f"src/a.ts{suffix}")[0] for suffix in rows} == dict.fromkeys(
         rows, "src/a.ts"
     )
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.mentions.path_names import Paths, names_of, shorter_forms, written
+from projections.mentions.path_names import PathIndex, join_names, shorter_forms, split_path
 
 paths = st.lists(st.sampled_from(["a", "b", "c.py"]), min_size=1, max_size=4).map("/".join)
 rooted = paths | paths.map("/".__add__)
@@ -26,20 +26,20 @@ def test_a_path_is_its_names_without_where_it_starts_from():
         ("..", ()),
         ("", ()),
     ]
-    assert {path: names_of(path) for path, _ in rows} == dict(rows)
+    assert {path: split_path(path) for path, _ in rows} == dict(rows)
 
 
 def test_shorter_forms_have_a_folder_left():
-    assert list(shorter_forms(names_of("/repo/src/a.py"))) == [("repo", "src", "a.py"), ("src", "a.py")]
+    assert list(shorter_forms(split_path("/repo/src/a.py"))) == [("repo", "src", "a.py"), ("src", "a.py")]
 
 
 def test_a_file_in_a_folder_has_no_shorter_form():
-    assert list(shorter_forms(names_of("src/a.py"))) == []
+    assert list(shorter_forms(split_path("src/a.py"))) == []
 
 
 @given(path=rooted)
 def test_names_are_written_as_the_path_was(path):
-    assert written(names_of(path)) == path
+    assert join_names(split_path(path)) == path
 
 
 def test_a_path_counts_under_its_longest_form_where_only_one_can_be_meant():
@@ -53,7 +53,9 @@ def test_a_path_counts_under_its_longest_form_where_only_one_can_be_meant():
         ([], "src/a.py", "src/a.py"),
         ([".."], "..", ".."),
     ]
-    assert [Paths(others).whole(path) for others, path, _ in rows] == [whole for others, _, whole in rows]
+    assert [PathIndex(others).longest_form(path) for others, path, _ in rows] == [
+        whole for others, _, whole in rows
+    ]
 
 
 @pytest.mark.parametrize(
@@ -69,16 +71,16 @@ def test_a_path_counts_under_its_longest_form_where_only_one_can_be_meant():
     ],
 )
 def test_a_path_is_alone_if_all_of_its_file_name_can_be_that_one(others, path, is_alone):
-    assert Paths(others).alone(names_of(path)) is is_alone
+    assert PathIndex(others).is_unambiguous(split_path(path)) is is_alone
 
 
 @given(others=st.lists(rooted, max_size=5), path=rooted)
 def test_the_whole_of_a_whole_path_is_itself(others, path):
-    known = Paths(others)
-    assert known.whole(known.whole(path)) == known.whole(path)
+    known = PathIndex(others)
+    assert known.longest_form(known.longest_form(path)) == known.longest_form(path)
 
 
 @given(others=st.lists(rooted, max_size=5), path=rooted)
 def test_a_whole_path_ends_in_the_path(others, path):
-    names = names_of(path)
-    assert names_of(Paths(others).whole(path))[-len(names) :] == names
+    names = split_path(path)
+    assert split_path(PathIndex(others).longest_form(path))[-len(names) :] == names

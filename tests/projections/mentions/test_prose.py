@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.mentions.prose import own_words, sentences, unfenced
+from projections.mentions.prose import prose_lines, sentences, unfenced
 
 
 def split(text):
@@ -58,15 +58,15 @@ def test_a_fence_that_is_never_closed_reaches_to_the_end():
 
 def test_an_element_of_a_harness_is_left_out_to_its_end():
     text = "<system-reminder>\nb\n</system-reminder>\nc"
-    assert own_words(text) == ["", "", "", "c"]
+    assert prose_lines(text) == ["", "", "", "c"]
 
 
 def test_an_element_of_a_harness_that_is_never_closed_costs_its_line_alone():
-    assert own_words("<system-reminder>\nb") == ["", "b"]
+    assert prose_lines("<system-reminder>\nb") == ["", "b"]
 
 
 def test_other_elements_cost_their_tags_alone():
-    assert own_words("<rules>\nUse tabs.\n</rules>") == ["", "Use tabs.", ""]
+    assert prose_lines("<rules>\nUse tabs.\n</rules>") == ["", "Use tabs.", ""]
 
 
 @given(st.text(alphabet="a.?!`~ \n-*(1)<>/") | st.text())
@@ -79,4 +79,4 @@ def test_no_character_but_white_space_and_marks_of_lists_is_lost(text):
 @given(st.text(alphabet="a`~ \n<file>/") | st.text())
 def test_lines_stay_where_they_were(text):
     lines = text.split("\n")
-    assert len(own_words(text)) == len(list(unfenced(text))) == len(lines)
+    assert len(prose_lines(text)) == len(list(unfenced(text))) == len(lines)

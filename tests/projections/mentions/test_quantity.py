@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from projections.mentions import Kind
+from projections.mentions import MentionKind
 from tests.projections.mentions.finding import values
 
 
 def quantities(text):
-    return values(Kind.QUANTITY, text)
+    return values(MentionKind.QUANTITY, text)
 
 
 def test_a_number_with_a_unit_is_found_in_the_units_first_spelling():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from projections.mentions import Kind
+from projections.mentions import MentionKind
 from tests.projections.mentions.finding import pieces, values
 
 
 def symbols(text):
-    return values(Kind.SYMBOL, text)
+    return values(MentionKind.SYMBOL, text)
 
 
 def test_a_name_in_code_is_found():
@@ -72,7 +72,11 @@ def test_what_only_looks_like_a_name_is_none():
 
 
 def test_a_calls_brackets_are_no_part_of_its_name():
-    assert pieces(Kind.SYMBOL, "do run_it(x), runIt() and a.runIt(y)") == ["run_it", "runIt", "a.runIt"]
+    assert pieces(MentionKind.SYMBOL, "do run_it(x), runIt() and a.runIt(y)") == [
+        "run_it",
+        "runIt",
+        "a.runIt",
+    ]
 
 
 @pytest.mark.parametrize("name", ["__init", "_init_db", "init__db", "__private_thing"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from projections.mentions import Kind
+from projections.mentions import MentionKind
 from tests.projections.mentions.finding import kinds, values
 
 
 def urls(text):
-    return values(Kind.URL, text)
+    return values(MentionKind.URL, text)
 
 
 def test_an_address_with_a_scheme_is_found():

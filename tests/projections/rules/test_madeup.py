@@ -31,8 +31,8 @@ from projections.context.parts import Context, Fate, view_of_part
 from projections.descriptions import first_request, summary_line
 from projections.diff import Change, diff
 from projections.files import file_operations
-from projections.mentions import Kind
-from projections.mentions.message_facts import Holdings
+from projections.mentions import MentionKind
+from projections.mentions.message_facts import SessionFacts
 from projections.replacement import replacement_of
 from projections.timeline import timeline
 from projections.tokens import counter
@@ -555,7 +555,7 @@ class TestPrefixes:
         bring(log, tmp_path, *first, born, record("say", "x", None, "two", message=hello))
         parts = [part for part in build_context(log, "two").parts if "findModel" in part.raw.decode()]
         assert {part.seq for part in parts} == {3}
-        assert [held.id for held in Holdings().of_parts(parts)] == ["c", "x"]
+        assert [held.id for held in SessionFacts().of_parts(parts)] == ["c", "x"]
 
     def test_what_it_hides_of_it_is_summarized(self, log: MemoryLog, tmp_path: Path) -> None:
         compaction = record("summary", "s", "y", "two", text="all", kept=["y"])
@@ -622,8 +622,13 @@ class TestTools:
         assert (files.read_files, files.modified_files) == (["read.x"], ["written.x"])
 
     def test_commands_are_those_that_its_own_shells_were_given(self, worked: MemoryLog) -> None:
-        holdings = Holdings().of_parts(build_context(worked, "one").parts)
-        assert [held.named.get(Kind.COMMAND, ()) for held in holdings] == [(), ("make all",), (), ()]
+        facts = SessionFacts().of_parts(build_context(worked, "one").parts)
+        assert [held.mentions.get(MentionKind.COMMAND, ()) for held in facts] == [
+            (),
+            ("make all",),
+            (),
+            (),
+        ]
 
     def test_a_line_shows_what_its_calls_are_about(self, worked: MemoryLog) -> None:
         with worked.snapshot() as snapshot:

@@ -17,7 +17,7 @@ from eventstore.views import Usage
 from projections.audit.prices import FilePrices, Price
 from projections.context.parts import Fate
 from projections.diff import Change
-from projections.mentions import Kind
+from projections.mentions import MentionKind
 from projections.transcript import message_text
 from tests.cli.views.page.reading import material_of
 from tests.support.talk import Json, PiSession, Story, assistant, call, result, user
@@ -152,13 +152,16 @@ def test_a_branch_summary_stands_for_the_messages_of_its_branch(repair: Story) -
 @pytest.mark.parametrize(
     ("summary", "named"),
     [
-        ("parse_line is in `src/parser.py`.", {"parse_line": Kind.SYMBOL, "src/parser.py": Kind.PATH}),
+        (
+            "parse_line is in `src/parser.py`.",
+            {"parse_line": MentionKind.SYMBOL, "src/parser.py": MentionKind.PATH},
+        ),
         ("parse_all is in src/other.py.", {}),
         ("parse_lines and src/parser.pyc", {}),
     ],
 )
 def test_words_of_a_summary_are_named_that_the_removed_messages_name_too(
-    repair: Story, summary: str, named: dict[str, Kind]
+    repair: Story, summary: str, named: dict[str, MentionKind]
 ) -> None:
     compacted = repair.add(Compaction(summary=summary, first_kept_entry_id="e4", tokens_before=9))
     assert exchange_at(repair, compacted).named == named

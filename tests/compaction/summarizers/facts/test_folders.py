@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.summarizers.facts.lines import Folders, root_told, told_root, unlisted, without_root
-from projections.mentions.path_names import Paths, names_of
+from projections.mentions.path_names import PathIndex, split_path
 
 
 def parted(*paths):
     """Each path as it is told, and what `./` stands for."""
-    folders = Folders(paths, Paths(paths))
+    folders = Folders(paths, PathIndex(paths))
     return [tuple(folders.parted(path)) for path in paths], folders.root
 
 
@@ -92,9 +92,9 @@ paths = st.lists(
 
 @given(paths=paths)
 def test_a_path_told_by_folder_is_the_same_path_or_a_longer_form(paths):
-    folders = Folders(paths, Paths(paths))
+    folders = Folders(paths, PathIndex(paths))
     for path in paths:
         folder, rest = folders.parted(path)
-        told = names_of(without_root(folder + rest, folders.root))
-        assert told[-len(names_of(path)) :] == names_of(path)
+        told = split_path(without_root(folder + rest, folders.root))
+        assert told[-len(split_path(path)) :] == split_path(path)
         assert not folder or unlisted(f"{folder}: {rest}") == [folder + rest]

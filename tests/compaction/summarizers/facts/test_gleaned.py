@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.summarizers.facts import Sort, gleaned, names_in
-from projections.mentions.path_names import Paths
+from projections.mentions.path_names import PathIndex
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, call, result, shell, thinking, user
 
@@ -233,7 +233,10 @@ def test_so_is_the_document_of_a_handoff_and_no_other_message_of_an_extension():
 
 
 def test_a_text_names_its_paths_in_their_whole_forms():
-    assert names_in("see a.ts and `parseAll`", Paths(["/repo/src/a.ts"])) == {"/repo/src/a.ts", "parseAll"}
+    assert names_in("see a.ts and `parseAll`", PathIndex(["/repo/src/a.ts"])) == {
+        "/repo/src/a.ts",
+        "parseAll",
+    }
 
 
 def test_a_turn_in_the_middle_goes_on_if_nothing_else_is_planned():

@@ -9,7 +9,7 @@ from compaction.summarizers import CancelledError
 from compaction.summarizers.facts import read
 from eventstore.records import MessageRecord
 from projections.context.build import build_context
-from projections.mentions.message_facts import Holdings
+from projections.mentions.message_facts import SessionFacts
 from tests.compaction.summarizers.asked import never
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, call, result, user
@@ -24,8 +24,8 @@ TALK = [
 
 def test_messages_come_in_order_with_what_they_hold():
     parts = context_of(*TALK).parts
-    holdings = Holdings()
-    assert [held for _, held in read(parts, never)] == [holdings.of_part(part) for part in parts]
+    session_facts = SessionFacts()
+    assert [held for _, held in read(parts, never)] == [session_facts.of_part(part) for part in parts]
     assert [view.role for view, _ in read(parts, never)] == ["user", "assistant", "toolResult", "user"]
 
 

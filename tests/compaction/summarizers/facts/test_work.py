@@ -9,13 +9,13 @@ import pytest
 from compaction.summarizers.facts.talk import Run, counted, ranked, runs, uncounted
 from eventstore.formats import view_of_message
 from eventstore.formats.pi.tools import TOOLS
-from projections.mentions.message_facts import holding
+from projections.mentions.message_facts import message_facts
 from tests.support.talk import assistant, call, result, shell, user
 
 
 def run(*messages):
     views = [view_of_message(json.dumps(message).encode(), "pi/3") for message in messages]
-    return runs([(view, holding(0, "", view, TOOLS)) for view in views])
+    return runs([(view, message_facts(0, "", view, TOOLS)) for view in views])
 
 
 def test_what_is_named_more_often_comes_first():
