@@ -10,9 +10,9 @@ import msgspec
 
 from projections.audit.measure import MetricStruct, share_of
 from projections.mentions import MentionKind
+from projections.mentions.mention_index import MentionIndex
 from projections.mentions.message_facts import MessageFacts, SessionFacts
 from projections.mentions.path_names import PathIndex
-from projections.mentions.presence import MentionIndex
 from projections.replacement import Replacement
 
 

@@ -11,9 +11,9 @@ import msgspec
 from eventstore.views import Message, Text
 from projections.audit.measure import MetricStruct
 from projections.mentions import MentionKind
+from projections.mentions.mention_index import MentionIndex
 from projections.mentions.message_facts import MessageFacts, message_facts
 from projections.mentions.path_names import PathIndex
-from projections.mentions.presence import MentionIndex
 from projections.mentions.prose import unfenced
 
 _KINDS: Final = (MentionKind.PATH, MentionKind.SYMBOL, MentionKind.IDENTIFIER, MentionKind.URL)

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from eventstore.views import Message, Text
 from projections.mentions import MentionKind
+from projections.mentions.mention_index import MentionIndex
 from projections.mentions.message_facts import FactsChunk, FactsChunks, message_facts
 from projections.mentions.path_names import PathIndex
-from projections.mentions.presence import MentionIndex
 
 SAID = ("see src/a.ts", "call load_it", "load_it in src/b.ts", "nothing", "a.ts says Error: it broke here")
 HELD = [

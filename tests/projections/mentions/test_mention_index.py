@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from eventstore.views import Message, Text, Thinking
 from projections.mentions import MentionKind
+from projections.mentions.mention_index import MentionIndex
 from projections.mentions.message_facts import message_facts
 from projections.mentions.path_names import PathIndex
-from projections.mentions.presence import MentionIndex
 
 
 def says(*texts, paths=()):
