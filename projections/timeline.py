@@ -8,8 +8,8 @@ from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Snapshot
-from projections.context.along import SizesAlong
 from projections.context.cursor import Leaf, path, resolve_cursor
+from projections.context.incremental import SizesAlong
 from projections.context.parts import is_continuation
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate

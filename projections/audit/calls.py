@@ -12,9 +12,9 @@ import msgspec
 from eventstore.event import Event
 from eventstore.log import Snapshot
 from eventstore.views import Usage
-from projections.context.along import SizesAlong
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path
+from projections.context.incremental import SizesAlong
 from projections.context.parts import Part
 from projections.replacement import Replacement
 from projections.tokens import Counter

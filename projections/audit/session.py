@@ -22,9 +22,9 @@ from projections.audit.coverage import Coverage, covered
 from projections.audit.measure import MetricStruct
 from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
-from projections.context.along import ContextsAlong
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
+from projections.context.incremental import ContextsAlong
 from projections.context.overlay import resolved
 from projections.context.parts import Context
 from projections.descriptions import first_request, title

@@ -23,9 +23,9 @@ from eventstore.writing import SessionWriter
 from projections.audit.calls import requests, shared_messages
 from projections.audit.coverage import covered
 from projections.audit.session import Counts, audit
-from projections.context.along import ContextsAlong, SizesAlong
 from projections.context.build import build_context, context_at, context_json, harness_json
 from projections.context.cursor import path, resolve_cursor
+from projections.context.incremental import ContextsAlong, SizesAlong
 from projections.context.overlay import overlaid
 from projections.context.parts import Context, Fate, view_of_part
 from projections.descriptions import first_request, summary_line

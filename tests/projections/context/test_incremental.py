@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, Shown
-from projections.context.along import ContextsAlong
 from projections.context.build import build_context, context_at
 from projections.context.cursor import path, resolve_cursor
+from projections.context.incremental import ContextsAlong
 from tests.support.events import NOW
 from tests.support.examples import examples
 from tests.support.native import native_events
