@@ -6,8 +6,8 @@ The defaults suit a harness whose records hold a message each, and whose compact
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,10 @@ from eventstore.records import Shown
 
 if TYPE_CHECKING:
     from projections.context.parts import Part
+
+
+SYSTEM_PROMPT: Final = "system prompt"
+TOOL_DEFINITIONS: Final = "tool definitions"
 
 
 class Place(NamedTuple):
@@ -51,6 +55,34 @@ def run_kept(snapshot: Snapshot, leaf: LazyEvent) -> Selection:
     return Selection(first=compaction.target_seq or leaf.compaction_seq + 1, compaction=compaction)
 
 
+class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a record says of the contexts, beside what they are.
+
+    `event` is the record that says it, number `seq`. `expected` is its figure, `found` ours: messages, records or
+    tokens, as `name` tells.
+    """
+
+    name: str
+    event: str
+    seq: int
+    expected: int
+    found: int
+    passed: bool
+
+
+class Gap(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Something that the model was sent, or was no longer sent, and that no record holds.
+
+    It begins at the entry `event`, number `seq`; None and 0 for what stands before the first message. `tokens` are
+    its size, negative for content that was left out, None where nothing tells it.
+    """
+
+    what: str
+    event: str | None = None
+    seq: int = 0
+    tokens: int | None = None
+
+
 class Rules(ABC):
     """The rules of one harness. `select` and `arrange` work on a session's path, the others on single records."""
 
@@ -61,6 +93,8 @@ class Rules(ABC):
     """Kinds of entries that show messages other than the one stored in their record."""
     arranges: bool = False
     """True if `arrange` changes anything; where it does not, a context is spliced of stored bytes."""
+    unrecorded: tuple[str, ...] = (SYSTEM_PROMPT, TOOL_DEFINITIONS)
+    """What stands in every request before its messages, and in no record unless one has a prompt (`PromptView`)."""
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
         """Return what a context at a leaf shows of its path: by default what the newest compaction keeps, and the rest.
@@ -106,6 +140,21 @@ class Rules(ABC):
         at its first kept entry.
         """
         return (previous.target_seq or previous.seq) if previous else 0
+
+    def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:  # noqa: ARG002  others ask it
+        """Yield what the harness sent at entries of a path and did not record; oldest first, by default nothing.
+
+        Leave `tokens` None where only usage can tell: what the next call measured too much is filled in. What stands
+        in every request belongs into `unrecorded`.
+        """
+        return ()
+
+    def checks(self, snapshot: Snapshot, session: str) -> Iterable[Check]:  # noqa: ARG002  others ask it
+        """Yield what the harness's own records say of the contexts of a session; by default nothing.
+
+        All of it is exact. What usage says, and what compactions claim, is checked for every harness.
+        """
+        return ()
 
     def plain_fold(self, file: bytes) -> bytes | None:  # noqa: ARG002  others read it
         """Return the context at the leaf of a session's file, made by decoding every line of it; None by default.
