@@ -9,13 +9,14 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.errors import BadInputError
+from eventstore.formats.refold.blocks import COMPACTION
 from eventstore.views import Message
 from projections.context.parts import Context
 from projections.placements import stand_in
 from projections.requests.anthropic.renderer.blocks import Block, cached, has_breakpoint, quoted, text_block
 from projections.requests.anthropic.renderer.contents import Author, Contents
 from projections.requests.anthropic.renderer.conversation import Conversation, Turn
-from projections.requests.anthropic.renderer.native import COMPACTION, Said, said, since_compaction
+from projections.requests.anthropic.renderer.native import Said, said, since_compaction
 from projections.requests.anthropic.renderer.repairs import Note, Repairs, Rule
 from projections.requests.protocol import Rendered
 

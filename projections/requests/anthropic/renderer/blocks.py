@@ -75,12 +75,12 @@ def redacted_thinking_block(data: str) -> Block:
     return Block("redacted_thinking", b'{"type":"redacted_thinking","data":%s}' % _encode(data))
 
 
-def tool_use_block(call_id: str, name: str, input_json: bytes) -> Block:
-    """A call of a tool; id and name are plain, the input is the JSON of an object."""
+def tool_use_block(call_id: str, name: str, input_json: bytes, extra: bytes) -> Block:
+    """A call of a tool; id and name are plain, the input is the JSON of an object, `extra` that of more fields."""
     return Block(
         "tool_use",
-        b'{"type":"tool_use","id":"%s","name":"%s","input":%s}'
-        % (call_id.encode(), name.encode(), input_json),
+        b'{"type":"tool_use","id":"%s","name":"%s","input":%s%s}'
+        % (call_id.encode(), name.encode(), input_json, extra),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from eventstore.formats.refold.blocks import COMPACTION, OF_ASSISTANTS, OF_RESULTS, OF_USERS, Shapes
 from eventstore.views import Block as RecordedBlock
 from eventstore.views import Image, Opaque, Payload, Text, Thinking, ToolCall
 from projections.requests.anthropic.renderer.blocks import (
@@ -20,12 +21,9 @@ from projections.requests.anthropic.renderer.blocks import (
 )
 from projections.requests.anthropic.renderer.images import Picture, Place, Refusal, chosen, picture
 from projections.requests.anthropic.renderer.native import (
+    CALLS_EXTRA,
     CITATIONS,
-    COMPACTION,
-    OF_ASSISTANTS,
-    OF_USERS,
     Said,
-    Shapes,
     native_block,
     unpaired,
 )
@@ -37,11 +35,15 @@ _THINKING: Final = ("thinking", "redacted_thinking")
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A call of a tool under its recorded id; name and input are as the API takes them."""
+    """A call of a tool under its recorded id; name and input are as the API takes them.
+
+    `extra` is the JSON of further fields, each behind a comma.
+    """
 
     id: str
     name: str
     input: bytes
+    extra: bytes = b""
 
 
 class Author(msgspec.Struct, frozen=True):
@@ -62,6 +64,7 @@ class Contents:
         """Return the blocks of a user's or an extension's message, or of the result of a call."""
         message = self._messages[number]
         is_failed = message.view.role == "toolResult" and message.view.is_error
+        shapes = {} if is_failed else OF_RESULTS if message.view.role == "toolResult" else OF_USERS
         blocks: list[Block] = []
         for place, block, payload in message.blocks:
             if isinstance(block, Text):
@@ -71,7 +74,7 @@ class Contents:
             elif message.is_compacted and place == 0:
                 blocks.append(Block(COMPACTION, payload.raw))
             else:
-                blocks += _native(block, payload, {} if is_failed else OF_USERS, note)
+                blocks += _native(block, payload, shapes, note)
         if is_failed and not blocks:
             note(
                 Rule.EMPTY_ERROR, "a text stands for the error of a failed call, of which nothing is recorded"
@@ -90,7 +93,9 @@ class Contents:
             elif isinstance(block, Thinking):
                 blocks += _thinking(block, payload, note, is_own=is_own)
             elif isinstance(block, ToolCall):
-                blocks.append(Call(block.id, tool_name(block.name, note), input_json(block.arguments, note)))
+                extra = _extra(payload) if is_own else b""
+                input_ = input_json(block.arguments, note)
+                blocks.append(Call(block.id, tool_name(block.name, note), input_, extra))
             elif message.is_compacted and place == 0:
                 blocks.append(Block(COMPACTION, payload.raw))
             elif isinstance(block, Opaque) and block.type in _THINKING and not is_own:
@@ -149,6 +154,23 @@ def _cited(payload: Payload) -> list[Block]:
         return [Block("text", msgspec.json.encode(msgspec.json.decode(payload.raw, type=_Cited)))]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return []
+
+
+def _extra(payload: Payload) -> bytes:
+    """Return the further fields of a call that the API gave with it, as JSON."""
+    if not any(b'"%s"' % name.encode() in payload.raw for name in CALLS_EXTRA):
+        return b""
+    try:
+        fields = msgspec.json.decode(payload.raw, type=_Extra)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return b""
+    members = msgspec.json.encode(fields)[1:-1]
+    return b"," + members if members else b""
+
+
+class _Extra(msgspec.Struct, omit_defaults=True):
+    caller: dict[str, str] | None = None
+    toolset_name: str | None = None
 
 
 def _thinking(block: Thinking, payload: Payload, note: Note, *, is_own: bool) -> list[Block]:

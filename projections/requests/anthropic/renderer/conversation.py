@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from eventstore.formats.refold.blocks import COMPACTION
 from eventstore.views import Message
 from projections.requests.anthropic.renderer.blocks import (
     Block,
@@ -16,7 +17,7 @@ from projections.requests.anthropic.renderer.blocks import (
     well_formed,
 )
 from projections.requests.anthropic.renderer.contents import Call
-from projections.requests.anthropic.renderer.native import COMPACTION, Said
+from projections.requests.anthropic.renderer.native import Said
 from projections.requests.anthropic.renderer.repairs import Repairs, Rule
 from projections.requests.anthropic.renderer.tool_calls import CallIds
 
@@ -115,7 +116,7 @@ class Conversation:
     def _called(self, event: str, call: Call) -> Block:
         sent = self._ids.take(call.id, self._repairs.of(event))
         self._waiting.append(_Waiting(call.id, sent, call.name, event))
-        return tool_use_block(sent, call.name, call.input)
+        return tool_use_block(sent, call.name, call.input, call.extra)
 
     def _answer_the_waiting(self) -> None:
         for call in self._waiting:

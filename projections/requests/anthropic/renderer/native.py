@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count, repeat
-from typing import Annotated, Any, Final, Literal
+from typing import Final
 
 import msgspec
 
 from eventstore.formats import payloads_of_message
+from eventstore.formats.refold.blocks import (
+    COMPACTION,
+    SERVER_TOOL_RESULTS,
+    SERVER_TOOL_USE,
+    Compaction,
+    Shapes,
+)
 from eventstore.views import Block as RecordedBlock
 from eventstore.views import Message, Opaque, Payload, Text, ToolCall
 from projections.context.parts import Part, view_of_part
@@ -17,107 +24,10 @@ from projections.requests.anthropic.renderer.repairs import Note, Rule
 from projections.requests.anthropic.renderer.tool_calls import is_too_deep
 from projections.requests.protocol import Repair
 
-Shapes = Mapping[str, type[msgspec.Struct]]
-_Filled = Annotated[str, msgspec.Meta(min_length=1)]
-_Told = Annotated[str, msgspec.Meta(pattern=r"\S")]
-_ServerToolId = Annotated[str, msgspec.Meta(pattern=r"^srvtoolu_[a-zA-Z0-9_]+\Z")]
-
-
-class _Text(msgspec.Struct, tag_field="type", tag="text"):
-    text: _Told
-
-
-_Texts = Annotated[list[_Text], msgspec.Meta(min_length=1)]
-
-
-class _Pdf(msgspec.Struct, tag_field="type", tag="base64"):
-    media_type: Literal["application/pdf"]
-    data: _Filled
-
-
-class _PlainText(msgspec.Struct, tag_field="type", tag="text"):
-    media_type: Literal["text/plain"]
-    data: _Told
-
-
-class _Address(msgspec.Struct, tag_field="type", tag="url"):
-    url: _Filled
-
-
-class _File(msgspec.Struct, tag_field="type", tag="file"):
-    file_id: _Filled
-
-
-class _Content(msgspec.Struct, tag_field="type", tag="content"):
-    content: _Told | _Texts
-
-
-class _Document(msgspec.Struct):
-    source: _Pdf | _PlainText | _Address | _File | _Content
-    title: str | None = None
-    context: str | None = None
-
-
-class _SearchResult(msgspec.Struct):
-    source: _Filled
-    title: _Filled
-    content: _Texts
-
-
-class _RedactedThinking(msgspec.Struct):
-    data: _Filled
-
-
-class _Compaction(msgspec.Struct):
-    content: _Filled
-    signature: str | None = None
-    encrypted_content: str | None = None
-    tool_changes: list[dict[str, Any]] | None = None
-
-
-class _ServerToolUse(msgspec.Struct):
-    id: _ServerToolId
-    name: Literal[
-        "web_search",
-        "web_fetch",
-        "code_execution",
-        "bash_code_execution",
-        "text_editor_code_execution",
-        "tool_search_tool_regex",
-        "tool_search_tool_bm25",
-    ]
-    input: dict[str, Any]
-
-
-class _ServerToolResult(msgspec.Struct):
-    tool_use_id: _ServerToolId
-    content: dict[str, Any] | list[Any]
-
-
-COMPACTION: Final = "compaction"
-SERVER_TOOL_USE: Final = "server_tool_use"
-_SERVER_TOOL_RESULTS: Final = tuple(
-    f"{tool}_tool_result"
-    for tool in (
-        "web_search",
-        "web_fetch",
-        "code_execution",
-        "bash_code_execution",
-        "text_editor_code_execution",
-        "tool_search",
-    )
-)
-OF_USERS: Final[Shapes] = {"document": _Document, "search_result": _SearchResult}
-OF_ASSISTANTS: Final[Shapes] = {
-    "redacted_thinking": _RedactedThinking,
-    SERVER_TOOL_USE: _ServerToolUse,
-    **dict.fromkeys(_SERVER_TOOL_RESULTS, _ServerToolResult),
-}
-
 
 def is_compaction(block: RecordedBlock, payload: Payload) -> bool:
     """Return True if a block is a compaction that stands for something; one without content is a failed one."""
-    return isinstance(block, Opaque) and block.type == COMPACTION and _fits(payload.raw, _Compaction)
+    return isinstance(block, Opaque) and block.type == COMPACTION and _fits(payload.raw, Compaction)
 
 
 def native_block(block: Opaque, payload: Payload, shapes: Shapes, note: Note) -> Block | None:
@@ -176,7 +86,7 @@ def unpaired(blocks: Sequence[object]) -> set[int]:
 
 def _server_blocks(blocks: Sequence[object]) -> Iterator[tuple[int, Block]]:
     for place, block in enumerate(blocks):
-        if isinstance(block, Block) and block.type in (SERVER_TOOL_USE, *_SERVER_TOOL_RESULTS):
+        if isinstance(block, Block) and block.type in (SERVER_TOOL_USE, *SERVER_TOOL_RESULTS):
             yield place, block
 
 
@@ -199,8 +109,11 @@ class Said(msgspec.Struct, frozen=True):
 
 _NO_PAYLOAD: Final = Payload(raw=b"")
 _READ_ONLY: Final = frozenset({Text, ToolCall})
-"""Blocks of which the view says everything, but for the citations of an assistant's text."""
+"""Blocks of which the view says everything, but for citations of a text and extra fields of a call."""
 CITATIONS: Final = b'"citations"'
+CALLS_EXTRA: Final = ("caller", "toolset_name")
+"""Fields of a call that only the API reads: who made it, and the set that its tool belongs to."""
+_EXTRA_MARKS: Final = (CITATIONS, *(b'"%s"' % name.encode() for name in CALLS_EXTRA))
 _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 
 
@@ -208,7 +121,7 @@ def said(part: Part) -> Said:
     """A part of a context, read."""
     view = view_of_part(part)
     is_read_only = _READ_ONLY.issuperset(map(type, view.blocks)) and (
-        view.role != "assistant" or CITATIONS not in part.raw
+        view.role != "assistant" or not any(mark in part.raw for mark in _EXTRA_MARKS)
     )
     return Said(part.id, view, [] if is_read_only else payloads_of_message(part.raw, part.format))
 

@@ -198,6 +198,8 @@ NEEDED: Final[Mapping[str, Fields]] = {
     "text": {"text": is_text},
     "image": {"source": _is_object},
     "document": {"source": _is_document},
+    "container_upload": {"file_id": _is_filled},
+    "tool_reference": {"tool_name": _is_filled},
     "search_result": {"source": _is_filled, "title": _is_filled, "content": _are_texts},
     "tool_use": {"id": is_text, "name": is_text, "input": _is_object},
     "tool_result": {"tool_use_id": is_text},
@@ -228,10 +230,13 @@ CLOSED: Final = frozenset({"text", "image", "thinking", "tool_use", "tool_result
 
 MOST_MESSAGES: Final = 100_000
 THINKING: Final = frozenset({"thinking", "redacted_thinking"})
-_OF_RESULTS: Final = frozenset({"text", "image", "document", "search_result"})
+_SHOWN: Final = frozenset({"text", "image", "document", "search_result"})
+_OF_RESULTS: Final = _SHOWN | {"tool_reference"}
 _OF_ROLES: Final = {
-    "user": _OF_RESULTS | {"tool_result", "compaction"},
-    "assistant": THINKING | SERVER_RESULTS | {"text", "tool_use", "server_tool_use", "compaction"},
+    "user": _SHOWN | {"tool_result", "compaction", "container_upload"},
+    "assistant": THINKING
+    | SERVER_RESULTS
+    | {"text", "tool_use", "server_tool_use", "compaction", "container_upload"},
 }
 
 

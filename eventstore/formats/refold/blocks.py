@@ -1,0 +1,121 @@
+"""Content blocks of Anthropic's Messages API: the fields that each type needs, and where it may stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+Shapes = Mapping[str, type[msgspec.Struct]]
+"""From types of blocks to the fields that they need; further fields are the API's own, and stay as they are."""
+Filled = Annotated[str, msgspec.Meta(min_length=1)]
+NotBlank = Annotated[str, msgspec.Meta(pattern=r"\S")]
+_ServerToolId = Annotated[str, msgspec.Meta(pattern=r"^srvtoolu_[a-zA-Z0-9_]+\Z")]
+
+
+class _Text(msgspec.Struct, tag_field="type", tag="text"):
+    text: NotBlank
+
+
+_Texts = Annotated[list[_Text], msgspec.Meta(min_length=1)]
+
+
+class _Pdf(msgspec.Struct, tag_field="type", tag="base64"):
+    media_type: Literal["application/pdf"]
+    data: Filled
+
+
+class _PlainText(msgspec.Struct, tag_field="type", tag="text"):
+    media_type: Literal["text/plain"]
+    data: NotBlank
+
+
+class _Address(msgspec.Struct, tag_field="type", tag="url"):
+    url: Filled
+
+
+class _File(msgspec.Struct, tag_field="type", tag="file"):
+    file_id: Filled
+
+
+class _Content(msgspec.Struct, tag_field="type", tag="content"):
+    content: NotBlank | _Texts
+
+
+class _Document(msgspec.Struct):
+    source: _Pdf | _PlainText | _Address | _File | _Content
+    title: str | None = None
+    context: str | None = None
+
+
+class _SearchResult(msgspec.Struct):
+    source: Filled
+    title: Filled
+    content: _Texts
+
+
+class _ToolReference(msgspec.Struct):
+    tool_name: Filled
+
+
+class _ContainerUpload(msgspec.Struct):
+    file_id: Filled
+
+
+class _RedactedThinking(msgspec.Struct):
+    data: Filled
+
+
+class Compaction(msgspec.Struct):
+    """A summary that the API made itself; it stands for all that came before it."""
+
+    content: Filled
+    signature: str | None = None
+    encrypted_content: str | None = None
+    tool_changes: list[dict[str, Any]] | None = None
+
+
+class _ServerToolUse(msgspec.Struct):
+    id: _ServerToolId
+    name: Literal[
+        "web_search",
+        "web_fetch",
+        "code_execution",
+        "bash_code_execution",
+        "text_editor_code_execution",
+        "tool_search_tool_regex",
+        "tool_search_tool_bm25",
+    ]
+    input: dict[str, Any]
+
+
+class _ServerToolResult(msgspec.Struct):
+    tool_use_id: _ServerToolId
+    content: dict[str, Any] | list[Any]
+
+
+COMPACTION: Final = "compaction"
+SERVER_TOOL_USE: Final = "server_tool_use"
+SERVER_TOOL_RESULTS: Final = tuple(
+    f"{tool}_tool_result"
+    for tool in (
+        "web_search",
+        "web_fetch",
+        "code_execution",
+        "bash_code_execution",
+        "text_editor_code_execution",
+        "tool_search",
+    )
+)
+_UPLOADS: Final[Shapes] = {"container_upload": _ContainerUpload}
+_SHOWN: Final[Shapes] = {"document": _Document, "search_result": _SearchResult}
+OF_USERS: Final[Shapes] = {**_SHOWN, **_UPLOADS}
+OF_RESULTS: Final[Shapes] = {**_SHOWN, "tool_reference": _ToolReference}
+OF_ASSISTANTS: Final[Shapes] = {
+    "redacted_thinking": _RedactedThinking,
+    SERVER_TOOL_USE: _ServerToolUse,
+    **dict.fromkeys(SERVER_TOOL_RESULTS, _ServerToolResult),
+    **_UPLOADS,
+}
+"""Blocks that go back as they came. Texts, images, thinking and calls are read by every fold."""
