@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from eventstore.log import Snapshot
     from projections.context.parts import Context, Part
     from projections.requests import Request
     from projections.requests.protocol import Repair
@@ -128,10 +129,14 @@ def _counts(repairs: Sequence[Repair]) -> Iterator[str]:
         yield f"{first.event}: {first.action} ({rule}){more}"
 
 
-def _formats() -> list[str]:
-    from projections.rules import harness_names
+_NATIVE: Final = "native"
+"""The format of a context as the session's own harness builds it."""
 
-    return ["text", *harness_names(), "transcript", "anthropic"]
+
+def _formats() -> list[str]:
+    from projections.rules import format_names
+
+    return ["text", _NATIVE, *format_names(), "transcript", "anthropic"]
 
 
 @click.command("context", epilog="Example:  refold context @last --as-of 10 --format transcript")
@@ -144,7 +149,8 @@ def _formats() -> list[str]:
     type=LazyChoice("format", _formats),
     default="text",
     show_default=True,
-    help="For people; as pi builds it (JSON); as a summarizer is given it; as the body of a Messages API request.",
+    help="For people; as the session's harness builds it, or pi (JSON); as a summarizer is given it; as the body of a"
+    " Messages API request.",
 )
 @click.option(
     "--model", metavar="NAME", callback=utf8, help="With anthropic: another model than the context's."
@@ -229,7 +235,8 @@ def command(
             echo_request(asked, as_json=as_json, is_full=full)
             ctx.exit(1 if asked.violations else 0)
         elif as_json:
-            echo_json(context_json(context, counter_named(counter, log=log)))
+            with log.snapshot() as snapshot:
+                echo_json(context_json(snapshot, context, counter_named(counter, log=log)))
         elif form == "transcript":
             echo_transcript(transcript(context))
         elif form != "text":
@@ -250,18 +257,21 @@ def _refuse_options_of_requests(ctx: click.Context, form: str) -> None:
 
 
 def _refuse_another_harness(ctx: click.Context, form: str, context: Context) -> None:
-    """Raise UsageError if a harness is asked for that would not send this context."""
-    if form != context.rules:
-        raise click.UsageError(
-            f"--format {form} is not the harness of {unbroken(context.session)}: use --format {context.rules}",
-            ctx,
+    """Raise UsageError for the format of a harness that would not send this context."""
+    from projections.rules import rules_named
+
+    if form != _NATIVE and form not in rules_named(context.rules).format_names:
+        problem = (
+            f"{unbroken(context.session)} is a session of {context.rules}, whose contexts are not {form}'s"
         )
+        raise click.UsageError(f"{problem}: use --format {_NATIVE}", ctx)
 
 
-def context_json(context: Context, tokens: Counter) -> dict[str, object]:
+def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[str, object]:
     """A context with what is known of each message."""
     import msgspec
 
+    from eventstore.paths import event
     from projections.tokens import is_estimate
 
     counts, level = tokens.count(context.parts), context.settings.thinking_level
@@ -279,6 +289,7 @@ def context_json(context: Context, tokens: Counter) -> dict[str, object]:
         "messages": [
             {
                 "event": part.id,
+                "records": [event(snapshot, session, seq).id for session, seq in part.events],
                 "seq": part.seq,
                 "kind": part.kind,
                 "role": part.role,

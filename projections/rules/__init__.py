@@ -37,6 +37,11 @@ def harness_names() -> list[str]:
     return sorted({rules.name for rules in HARNESS_RULES.values()})
 
 
+def format_names() -> list[str]:
+    """Return the names that a context as some harness builds it may be given, in alphabetical order."""
+    return sorted(frozenset[str]().union(*(rules.format_names for rules in HARNESS_RULES.values())))
+
+
 @cache
 def rules_of_format(format: str) -> Rules:
     """Return the rules of the harness that writes a format, as "pi/3"."""

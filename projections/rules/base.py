@@ -93,6 +93,8 @@ class Rules(ABC):
     """Kinds of entries that show messages other than the one stored in their record."""
     arranges: bool = False
     """True if `arrange` changes anything; where it does not, a context is spliced of stored bytes."""
+    format_names: frozenset[str] = frozenset()
+    """The names that people may give to `--format` for a context as these rules build it, beside "native"."""
     unrecorded: tuple[str, ...] = (SYSTEM_PROMPT, TOOL_DEFINITIONS)
     """What stands in every request before its messages, and in no record unless one has a prompt (`PromptView`)."""
 

@@ -126,6 +126,7 @@ class PiRules(Rules):
 
     name = "pi"
     format = "pi/3"
+    format_names = frozenset({"pi"})
     kinds = frozenset({"message", "branch_summary", "custom_message"})
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:

@@ -48,6 +48,14 @@ Expressions are worse.
 """
 
 
+PERSON = {"who": "person", "text": "x"}
+MODEL = {"who": "model", "text": "y"}
+
+
+def dumped(record: dict[str, object]) -> bytes:
+    return json.dumps({"after": None, **record}).encode()
+
+
 @pytest.mark.parametrize("leaf", ENTRIES)
 def test_the_pi_format_is_what_pi_builds_at_every_leaf(told: Refold, leaf: str) -> None:
     given = told("context", SESSION, "--leaf", leaf, "--format", "pi").json
@@ -66,28 +74,34 @@ class TestAnotherHarness:
     def madeup(self, refold: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
         madeup_format.register(monkeypatch)
         madeup_rules.register(monkeypatch)
-        said = {
-            "kind": "say",
-            "in": "one",
-            "id": "a",
-            "after": None,
-            "message": {"who": "person", "text": "x"},
-        }
-        (tmp_path / "file").write_bytes(madeup_format.HEADER + json.dumps(said).encode())
+        records = [
+            {"kind": "say", "in": "one", "id": "a", "message": PERSON},
+            {"kind": "say", "in": "one", "id": "b", "after": "a", "group": "g", "message": MODEL},
+            {"kind": "say", "in": "one", "id": "c", "after": "b", "group": "g", "message": MODEL},
+            {"kind": "exchange", "in": "one", "id": "d", "after": "c", "messages": [PERSON, MODEL]},
+        ]
+        (tmp_path / "file").write_bytes(madeup_format.HEADER + b"\n".join(map(dumped, records)))
         refold("import", "file")
         return refold
 
-    def test_its_own_format_is_its_context(self, madeup: Refold) -> None:
-        (message,) = madeup("context", "one", "--format", "madeup").json["messages"]
-        assert message["text"] == "x"
+    def test_the_native_format_is_what_its_own_harness_builds(self, madeup: Refold) -> None:
+        messages = madeup("context", "one", "--format", "native").json["messages"]
+        assert [message["text"] for message in messages] == ["x", "y y", "x", "y"]
 
-    def test_the_format_of_another_is_refused_with_its_own(self, madeup: Refold) -> None:
+    def test_the_format_of_another_harness_is_refused_with_the_one_that_fits(self, madeup: Refold) -> None:
         refused = madeup("context", "one", "--format", "pi", code=2)
-        assert (refused.out, "--format madeup" in refused.errors) == ("", True)
+        assert (refused.out, "--format native" in refused.errors) == ("", True)
 
-    def test_a_session_of_pi_is_refused_to_it(self, madeup: Refold) -> None:
-        madeup("append", "s", stdin=line({"type": "custom_message", "customType": "x", "content": "hi"}))
-        assert "--format pi" in madeup("context", "s", "--format", "madeup", code=2).errors
+    def test_every_message_names_all_records_that_it_shows(self, madeup: Refold) -> None:
+        messages = madeup("context", "one", "--json").json["messages"]
+        assert [message["records"] for message in messages] == [["a"], ["b", "c"], ["d"], ["d"]]
+        assert [message["event"] for message in messages] == ["a", "b", "d", "d"]
+
+
+@pytest.mark.parametrize("leaf", ENTRIES)
+def test_the_native_format_of_a_session_of_pi_is_the_pi_format(told: Refold, leaf: str) -> None:
+    native = told("context", SESSION, "--leaf", leaf, "--format", "native").raw
+    assert native == told("context", SESSION, "--leaf", leaf, "--format", "pi").raw
 
 
 def test_the_context_at_the_root_is_empty(told: Refold) -> None:
@@ -119,6 +133,11 @@ def test_json_tells_of_every_message_its_event_fate_and_tokens(told: Refold) -> 
         ["u3", 13, "message", "user", "kept", 2],
         ["a4", 14, "message", "assistant", "kept", 4],
     ]
+
+
+def test_a_message_of_one_record_names_that_one(told: Refold) -> None:
+    messages = told("context", SESSION, "--json").json["messages"]
+    assert [each["records"] for each in messages] == [[each["event"]] for each in messages]
 
 
 def test_jsons_messages_are_those_of_the_pi_format(told: Refold) -> None:
