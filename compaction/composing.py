@@ -23,7 +23,7 @@ from eventstore.event import Parent
 from eventstore.formats.refold.events import compose
 from eventstore.log import Snapshot
 from eventstore.preview import Prospect
-from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, Shown
+from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, TextReplacement
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, newest_first, path, resolve_cursor
@@ -187,14 +187,14 @@ def _placement(draft: Draft, policy: Policy) -> str:
 
 def _evicted(
     session: str, before: Sequence[Part], kept: set[str], continued: Continued, tokens: Counter
-) -> list[Shown]:
+) -> list[TextReplacement]:
     """Return what to show of the images in what is kept, where the continuation asks for it."""
     if not continued.evicts:
         return []
     return Evict().plan(sized(session, [part for part in before if part.id in kept], tokens))
 
 
-def _rewrite(reason: str, targets: list[Shown]) -> list[Record]:
+def _rewrite(reason: str, targets: list[TextReplacement]) -> list[Record]:
     return [Rewrite(reason=reason, targets=targets)] if targets else []
 
 

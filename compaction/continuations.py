@@ -18,7 +18,7 @@ from eventstore.formats.base import CONTINUES
 from eventstore.javascript import stringify
 from eventstore.records import CustomMessage, MessageRecord
 from eventstore.views import Image, Message, Opaque
-from projections.context.parts import WORD, Part, view_of_part
+from projections.context.parts import CONTINUE_WORD, Part, view_of_part
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +139,9 @@ def _replayed(situation: Situation) -> Continued:
     """
     request = unanswered_request(situation.before, situation.entries)
     if request is None:
-        return Continued(branch="mid-task", reason="the newest request was answered", record=_said(WORD))
+        return Continued(
+            branch="mid-task", reason="the newest request was answered", record=_said(CONTINUE_WORD)
+        )
     message = view_of_part(request)
     if has_media(message):
         text = f"{_WITH_TEXT}{message.text}" if message.text.strip() else _NO_TEXT

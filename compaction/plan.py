@@ -18,10 +18,10 @@ from eventstore import paths
 from eventstore.event import Event
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
-from eventstore.records import FileOperations, Shown
+from eventstore.records import FileOperations, TextReplacement
 from projections.context.build import context_at, parts_from
 from projections.context.cursor import Cursor, resolve_cursor
-from projections.context.parts import Part, bears_message
+from projections.context.parts import Part, has_message
 from projections.files import files_at
 from projections.tokens import Counter
 
@@ -165,7 +165,7 @@ _PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)
 """Characters that shrunk results may show, tried in order until they fit."""
 
 
-def shrunk(session: str, plan: Plan, tokens: Counter) -> list[Shown]:
+def shrunk(session: str, plan: Plan, tokens: Counter) -> list[TextReplacement]:
     """Return what to show of the largest outputs of what is kept, so that it fits its budget if it can."""
     budget = plan.cut.shrinks_to
     if budget is None:
@@ -195,7 +195,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     at_most: int
     likely: int
     kept: int
-    shrinks: list[Shown]
+    shrinks: list[TextReplacement]
 
 
 def estimate(plan: Plan, policy: Policy, *, session: str, tokens: Counter) -> Estimate:
@@ -256,7 +256,7 @@ def went_on(snapshot: Snapshot, cursor: Cursor, since: int) -> bool:
 
 def _come_below(snapshot: Snapshot, cursor: Cursor, since: int) -> Iterator[LazyEvent]:
     for entry in paths.events(snapshot, cursor.session, first=since + 1):
-        if entry.kind == "compaction" or bears_message(entry):
+        if entry.kind == "compaction" or has_message(entry):
             above = next(paths.path(snapshot, cursor.session, entry.seq, first=cursor.leaf), None)
             if above is not None and above.seq == cursor.leaf:
                 yield entry

@@ -13,11 +13,11 @@ from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Parent
 from eventstore.log import Snapshot
 from eventstore.paths import entry_id, event
-from eventstore.records import Link, Rewrite, Shown, record_of
+from eventstore.records import Link, Rewrite, TextReplacement, record_of
 from eventstore.writing import SessionWriter, until_ours
 from projections.context.build import context_at
 from projections.context.cursor import Leaf, resolve_cursor
-from projections.context.overlay import overlaid
+from projections.context.overlay import apply_rewrites
 from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
 
@@ -120,7 +120,7 @@ def record_rewrites(
     return until_ours(look_and_append)
 
 
-def record_rewrite(writer: SessionWriter, *, targets: Sequence[Shown], reason: str) -> str:
+def record_rewrite(writer: SessionWriter, *, targets: Sequence[TextReplacement], reason: str) -> str:
     """Show messages of the context otherwise from here on, and give the new entry's id.
 
     The tokens that it saves are what the context shrinks by. Raises NotFoundError for a target that the
@@ -138,13 +138,15 @@ def record_rewrite(writer: SessionWriter, *, targets: Sequence[Shown], reason: s
     places = {part.id: place for place, part in enumerate(before.parts)}
     for shown in targets:
         _check_target(parts, places, shown)
-    after = overlaid(before.parts, targets)
+    after = apply_rewrites(before.parts, targets)
     saved = sum(part.utf16 for part in before.parts) - sum(part.utf16 for part in after)
     record = Rewrite(reason=reason, targets=list(targets), tokens_saved=saved)
     return writer.append(record, expected=version)[0]
 
 
-def _finding(part: AnyRewrite, shown: list[Shown], before: SizedContext, left: SizedContext) -> Finding:
+def _finding(
+    part: AnyRewrite, shown: list[TextReplacement], before: SizedContext, left: SizedContext
+) -> Finding:
     name = str(part.__struct_config__.tag)
     if not shown:
         return Finding(part=name, why=part.why_nothing(before))
@@ -174,7 +176,7 @@ def _is_subagent(snapshot: Snapshot, session: str) -> bool:
     return isinstance(record, Link) and record.relation == "subagent"
 
 
-def _check_target(parts: Mapping[str, Part], places: Mapping[str, int], shown: Shown) -> None:
+def _check_target(parts: Mapping[str, Part], places: Mapping[str, int], shown: TextReplacement) -> None:
     where = f"message {shown.target!r}"
     if shown.through:
         if places.get(shown.through, -1) < places[shown.target]:

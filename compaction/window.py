@@ -16,11 +16,11 @@ from eventstore.paths import LazyEvent, append_with, event
 from eventstore.views import answered
 from projections.context.build import context_at, parts_from
 from projections.context.cursor import Cursor, path, resolve_cursor
-from projections.context.parts import Part, bears_message, repeats_nothing, view_of_part
+from projections.context.parts import Part, has_message, is_bare_continuation, view_of_part
 from projections.rules import rules_at
 from projections.rules.base import Selection
 from projections.tokens import Counter
-from projections.usage import FAILED, LateUsages, measured
+from projections.usage import FAILED, LateUsages, measured_usage
 
 TURN_STARTS: Final = frozenset({"user", "bashExecution", "custom", "branchSummary"})
 """Roles of messages that begin a turn: a person's, a command that a person ran, an extension's, a branch's summary."""
@@ -124,14 +124,14 @@ def is_compacted(snapshot: Snapshot, cursor: Cursor) -> bool:
         return False
     own = append_with(snapshot, cursor.session, compaction)
     behind = paths.path(snapshot, cursor.session, cursor.leaf, first=compaction)
-    return all(entry.append == own or not bears_message(entry) for entry in behind)
+    return all(entry.append == own or not has_message(entry) for entry in behind)
 
 
 def _measured(entries: Sequence[Event], compaction: int, late: LateUsages) -> int | None:
     for entry in reversed(entries):
         if entry.role == "assistant" and entry.compaction_seq == compaction:
             view = view_of_event(entry)
-            usage = measured(late.added(entry.id, view)) if view else None
+            usage = measured_usage(late.added(entry.id, view)) if view else None
             if usage is not None:
                 return usage.prompt or usage.total
     return None
@@ -145,7 +145,7 @@ def _items(
     open_until: Sequence[int],
 ) -> list[Item]:
     seqs = [entry.seq for entry in entries]
-    words = {entry.seq for entry in entries if repeats_nothing(entry)}
+    words = {entry.seq for entry in entries if is_bare_continuation(entry)}
     items = []
     before: Part | None = None
     waiting = -1
@@ -192,6 +192,6 @@ def _is_open(open_until: Sequence[int]) -> bool:
 
 def _first(entries: Sequence[Event], place: int) -> str:
     """Return the oldest of the entries right before a message that are neither messages nor compactions."""
-    while place and not bears_message(entries[place - 1]) and entries[place - 1].kind != "compaction":
+    while place and not has_message(entries[place - 1]) and entries[place - 1].kind != "compaction":
         place -= 1
     return entries[place].id

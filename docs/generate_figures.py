@@ -57,7 +57,7 @@ def _sessions(audits: list[tuple[str, Audit]]) -> Iterator[str]:
 
 def _compaction(found: CompactionAudit) -> Iterator[str]:
     metrics = found.metrics
-    size, use, rules, regret = metrics.size, metrics.future_use, metrics.instructions, metrics.regret
+    size, use, rules, rework = metrics.size, metrics.future_use, metrics.instructions, metrics.rework
     yield "| figure | |"
     yield "| --- | --- |"
     yield f"| tokens before (C), after (C′) | {size.before:,} → {size.after:,} |"
@@ -71,10 +71,10 @@ def _compaction(found: CompactionAudit) -> Iterator[str]:
     regained = sum(loss.regained is not None for loss in use.losses)
     yield f"| losses, of them named again before they were used | {len(use.losses)}, {regained} |"
     yield f"| instructions kept, close, gone | {rules.kept}, {rules.close}, {rules.gone} of {rules.total} |"
-    yield f"| calls later, of them repeats | {regret.calls}, {regret.repeated} |"
-    rereads = regret.rereads
+    yield f"| calls later, of them repeats | {rework.calls}, {rework.repeated} |"
+    rereads = rework.rereads
     yield f"| re-reads within the next 3, 10, all calls | {rereads.next3}, {rereads.next10}, {rereads.all} |"
-    yield f"| errors met again | {len(regret.errors)} |"
+    yield f"| errors met again | {len(rework.errors)} |"
     cache, cost = metrics.cache, metrics.cost
     yield f"| tokens cached anew | {cache.rewritten_tokens:,} |"
     yield (

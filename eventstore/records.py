@@ -126,14 +126,14 @@ class Custom(Record, frozen=True, tag="custom"):
     data: Any = None
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TextReplacement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The content that contexts show instead of an earlier message's content: all of it, or its block number `block`.
 
     With `through`, a user's message with this text stands for all messages from the target through that one.
     """
 
     target: str
-    shown: str
+    text: str = msgspec.field(name="shown")
     block: int | None = None
     through: str = ""
 
@@ -142,7 +142,7 @@ class Rewrite(Record, frozen=True, tag="rewrite"):
     """Earlier content that contexts on this branch show otherwise from here on; the entries stay as they are."""
 
     reason: str
-    targets: list[Shown]
+    targets: list[TextReplacement]
     tokens_saved: int = 0
 
 

@@ -29,7 +29,7 @@ def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -
         return found.text if found else ""
 
 
-def first_request(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
+def first_user_message(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
     """Return the text of the first message of a session that a person wrote: to show for one without a title."""
     with log.snapshot() as snapshot:
         head = snapshot.head(session)

@@ -8,7 +8,7 @@ import msgspec
 
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event
-from projections.audit.coverage import covered
+from projections.audit.coverage import compaction_coverage
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.parts import Context, Part
@@ -31,7 +31,7 @@ class Change(StrEnum):
     """In the second alone."""
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class MessageDiff(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One message: tokens in the first context and in the second, None where it is not in one.
 
     `continues`: it goes on after a compaction, and no person said it.
@@ -60,7 +60,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     tokens_after: int
     shared_prefix: int
     """How many messages at the beginning of both are byte for byte the same: what a prompt cache can keep."""
-    changes: list[Difference]
+    changes: list[MessageDiff]
 
 
 def diff(
@@ -99,7 +99,7 @@ def diff(
         tokens_after=sum(new.values()),
         shared_prefix=_shared_prefix(before.parts, after.parts),
         changes=[
-            Difference(
+            MessageDiff(
                 event=part.id,
                 seq=part.seq,
                 role=part.role,
@@ -130,7 +130,7 @@ def _summarized(snapshot: Snapshot, cursor: Cursor, before: Context, after: Cont
     """
     shown = {part.seq for part in after.parts if part.session == cursor.session}
     found: set[tuple[str, int]] = set()
-    compactions = list(covered(path(snapshot, cursor), snapshot))
+    compactions = list(compaction_coverage(path(snapshot, cursor), snapshot))
     newest = max((each.compaction.seq for each in compactions if each.compaction.seq in shown), default=0)
     for each in compactions:
         if each.compaction.seq <= newest:

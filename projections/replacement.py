@@ -57,7 +57,7 @@ def replacement_of(
     """
     before = context_at(snapshot, cursor.at_leaf(start_of_change(event, snapshot)))
     after = context_at(snapshot, cursor.at_leaf(end_of_change(event, snapshot, cursor)))
-    return replaced(event, before, after, earlier=earlier, later=later)
+    return replacement_between(event, before, after, earlier=earlier, later=later)
 
 
 def start_of_change(event: Event, snapshot: Snapshot) -> int:
@@ -86,7 +86,7 @@ def end_of_change(event: Event, snapshot: Snapshot, cursor: Cursor) -> int:
     return end
 
 
-def replaced(
+def replacement_between(
     event: Event,
     before: Context,
     after: Context,

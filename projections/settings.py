@@ -57,13 +57,13 @@ def settings_json(snapshot: Snapshot, leaf: LazyEvent | None) -> bytes:
     """The settings at an entry (None: the root), as the JSON object that stands in a context."""
     model, thinking = _entries(snapshot, leaf)
     key = (model and model.digest, thinking and thinking.digest)
-    return _JSON.get(key, lambda: encoded(_read(model, thinking)))
+    return _JSON.get(key, lambda: encode_settings(_read(model, thinking)))
 
 
 _JSON: Final = Memo[bytes]()
 
 
-def encoded(settings: Settings) -> bytes:
+def encode_settings(settings: Settings) -> bytes:
     """Settings as JSON."""
     try:
         return _encode(settings)

@@ -9,14 +9,14 @@ from eventstore.formats import view_of_event
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Snapshot
 from projections.context.cursor import Leaf, path, resolve_cursor
-from projections.context.incremental import SizesAlong
+from projections.context.incremental import IncrementalSizes
 from projections.context.parts import is_continuation
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
-from projections.usage import LateUsages, measured
+from projections.usage import LateUsages, measured_usage
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """After one entry: the context's size in tokens and messages, and the tokens that the entry added or took away.
 
     `measured` is what the provider counted at this call: the context that it was sent, and its answer.
@@ -44,7 +44,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     exact: bool
     estimate: bool
     """True if the counts are not by the vocabulary of the model in use at the leaf."""
-    moments: list[Moment]
+    moments: list[TimelinePoint]
 
 
 def timeline(
@@ -60,8 +60,8 @@ def timeline(
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         entries = path(snapshot, cursor)
-        along = SizesAlong(snapshot, cursor, entries, tokens)
-        moments: list[Moment] = []
+        along = IncrementalSizes(snapshot, cursor, entries, tokens)
+        moments: list[TimelinePoint] = []
         late = LateUsages(snapshot, session, last=cursor.as_of)
         for event in entries:
             before = along.sizes[-1]
@@ -78,10 +78,10 @@ def timeline(
         )
 
 
-def _moment(event: Event, tokens: int, delta: int, messages: int, late: LateUsages) -> Moment:
+def _moment(event: Event, tokens: int, delta: int, messages: int, late: LateUsages) -> TimelinePoint:
     view = view_of_event(event) if event.role == "assistant" else None
-    usage = measured(late.added(event.id, view)) if view else None
-    return Moment(
+    usage = measured_usage(late.added(event.id, view)) if view else None
+    return TimelinePoint(
         seq=event.seq,
         id=event.id,
         kind=event.kind,

@@ -11,7 +11,7 @@ from typing import Final
 from eventstore.javascript import cut_utf16, key_order, stringify, utf16_length
 from eventstore.views import Image, Message, Opaque, Text, Thinking, ToolCall, shell_text
 from projections.context.parts import Context, Part, view_of_part
-from projections.placements import stand_in
+from projections.placements import substitute_text
 
 
 def message_text(message: Message) -> str:
@@ -68,7 +68,7 @@ def _blocks(message: Message) -> Iterator[str]:
 
 
 def _user_text(message: Message) -> str:
-    told = stand_in(message)
+    told = substitute_text(message)
     if told is not None:
         return told
     return message.text if message.role in ("user", "custom") else ""

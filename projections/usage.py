@@ -23,15 +23,15 @@ CUT_OFF: Final = "length"
 """The stop reason of an answer that ended because it was as long as it might get."""
 
 
-def measured(message: Message) -> Usage | None:
+def measured_usage(message: Message) -> Usage | None:
     """The usage of a call that went through; None for other messages, and for calls that failed or were cut off.
 
     pi and oh-my-pi ignore the usage of aborted and failed calls, and so does this.
     """
-    return None if message.stop_reason in FAILED else paid(message)
+    return None if message.stop_reason in FAILED else billed_usage(message)
 
 
-def paid(message: Message) -> Usage | None:
+def billed_usage(message: Message) -> Usage | None:
     """The usage of any call that its provider counted; one that failed or was cut off was paid for, too."""
     if message.role != "assistant" or message.usage is None:
         return None
@@ -140,7 +140,7 @@ def _newest_measured(snapshot: Snapshot, cursor: Cursor, context: Context) -> tu
         part = context.parts[place]
         if part.role != "assistant" or part.session != cursor.session:
             continue
-        usage = measured(late.added(part.id, view_of_part(part)))
+        usage = measured_usage(late.added(part.id, view_of_part(part)))
         if usage is not None and event(snapshot, cursor.session, part.seq).compaction_seq == in_effect_here:
             return place, usage.total
     return None, 0

@@ -84,12 +84,12 @@ def _listing(rows: list[dict[str, Any]], width: int) -> Table:
 
 def _row(snapshot: Snapshot, head: Head) -> dict[str, Any]:
     from eventstore.javascript import iso_time
-    from projections.descriptions import first_request, title
+    from projections.descriptions import first_user_message, title
 
     return {
         "id": head.name,
         "title": title(snapshot, head.name) or None,
-        "firstRequest": first_request(snapshot, head.name) or None,
+        "firstRequest": first_user_message(snapshot, head.name) or None,
         "events": head.version,
         "entries": head.entries,
         "started": iso_time(head.first_time),

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cli.views.model import AuditView, ReplacementView
-    from projections.audit.cache import Cache
+    from projections.audit.cache import CacheEffect
     from projections.audit.cost import Cost
     from projections.audit.instruction_fates import Instructions
     from projections.audit.losses import FutureUse, Recall
     from projections.audit.measure import Size
     from projections.audit.metrics import Metrics
-    from projections.audit.rework import Regret
-    from projections.audit.session import Audit, Files
+    from projections.audit.rework import Rework
+    from projections.audit.session import Audit, FilesAudit
     from projections.audit.summary_text import Growth, Sections
 
 _LOST: Final = 20
@@ -36,7 +36,7 @@ def print_metrics(out: Console, metrics: Metrics) -> None:
     room = max(out.width - INDENT, 20)
     _print(out, "recall", _recall(metrics.recall), _lost(metrics.recall, room), style="dim")
     _print(out, "rules", _instructions(metrics.instructions), _gone(metrics.instructions))
-    _print(out, "again", _regret(metrics.regret), _repeats(metrics.regret))
+    _print(out, "again", _rework(metrics.rework), _repeats(metrics.rework))
     if metrics.sections is not None:
         _print(out, "sections", _sections(metrics.sections))
     if metrics.growth is not None:
@@ -108,25 +108,25 @@ def _instructions(instructions: Instructions) -> Iterator[str]:
 def _gone(instructions: Instructions) -> Iterator[str]:
     for each in instructions.sentences:
         if each.fate == "gone":
-            near = f"; nearest, {each.likeness:.0%} alike: {each.nearest}" if each.nearest else ""
+            near = f"; nearest, {each.similarity:.0%} alike: {each.nearest}" if each.nearest else ""
             yield f"gone #{each.seq}: {each.sentence}{near}"
 
 
-def _regret(regret: Regret) -> Iterator[str]:
-    if not regret.calls:
+def _rework(rework: Rework) -> Iterator[str]:
+    if not rework.calls:
         yield "no later calls"
         return
-    yield f"{regret.repeated:,} of {counted(regret.calls, 'later call')} repeated"
-    reads = regret.rereads
+    yield f"{rework.repeated:,} of {counted(rework.calls, 'later call')} repeated"
+    reads = rework.rereads
     yield f"re-reads {reads.next3:,} in the next 3, {reads.next10:,} in the next 10, {reads.all:,} in all"
-    rounds = regret.rounds_to_new_action
+    rounds = rework.rounds_to_new_action
     yield "nothing new was called" if rounds is None else f"something new after {counted(rounds, 'round')}"
 
 
-def _repeats(regret: Regret) -> Iterator[str]:
-    for each in regret.repeats:
+def _repeats(rework: Rework) -> Iterator[str]:
+    for each in rework.repeats:
         yield f"again #{each.again_seq}: {each.tool} {each.target}, first #{each.first_seq}"
-    for error in regret.errors:
+    for error in rework.errors:
         yield f"again #{error.again_seq}: the error of #{error.first_seq}: {error.error}"
 
 
@@ -146,7 +146,7 @@ def _growth(growth: Growth) -> Iterator[str]:
     yield f"{growth.left_out:,} no longer named"
 
 
-def _cache(cache: Cache) -> Iterator[str]:
+def _cache(cache: CacheEffect) -> Iterator[str]:
     shared = f"{counted(cache.shared_messages, 'message')} ({counted(cache.shared_tokens, 'token')})"
     yield f"shares {shared} with the request before"
     yield f"{cache.rewritten_tokens:,} to be sent anew"
@@ -260,7 +260,7 @@ def _bar(before: int, after: int) -> str:
     return "█" * filled + "░" * (_BAR - filled) + f" {share}"
 
 
-def _files(out: Console, files: Files) -> None:
+def _files(out: Console, files: FilesAudit) -> None:
     log = f"{len(files.recomputed.read_files)} read, {len(files.recomputed.modified_files)} modified"
     if files.claimed is None:
         print_field(out, "files", f"no claim · {log} by the log")

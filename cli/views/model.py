@@ -10,7 +10,7 @@ import msgspec
 from cli.output import counted, one_line, unbroken
 from cli.views.texts import SIGNS
 from projections.audit.metrics import Metrics, worst_first
-from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, Files, RewriteAudit
+from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, FilesAudit, RewriteAudit
 
 Replaced = CompactionAudit | BranchSummaryAudit | RewriteAudit
 
@@ -48,7 +48,7 @@ class ReplacementView(View, frozen=True):
         return self.result.metrics
 
     @property
-    def files(self) -> Files | None:
+    def files(self) -> FilesAudit | None:
         """The files that it lists and those of the log; None for a rewrite, which lists none."""
         return None if isinstance(self.result, RewriteAudit) else self.result.files
 
@@ -164,7 +164,7 @@ def _of_sections(metrics: Metrics) -> Iterator[str]:
         yield f"its summary has sections more than once: {_listed(sections.duplicated)}"
 
 
-def _of_files(files: Files) -> Iterator[str]:
+def _of_files(files: FilesAudit) -> Iterator[str]:
     if files.missing:
         yield f"{counted(len(files.missing), 'touched file')} that its list lacks"
     if files.unfounded:
@@ -193,7 +193,7 @@ def _losses(metrics: Metrics) -> Iterator[str]:
         yield f"{len(use.losses):,} needed later and lost, {use.never_regained:,} never given back"
     if metrics.instructions.gone:
         yield f"{counted(metrics.instructions.gone, 'instruction')} gone"
-    if metrics.regret.repeated:
-        yield f"{counted(metrics.regret.repeated, 'call')} repeated"
-    if metrics.regret.errors:
-        yield f"{counted(len(metrics.regret.errors), 'error')} met again"
+    if metrics.rework.repeated:
+        yield f"{counted(metrics.rework.repeated, 'call')} repeated"
+    if metrics.rework.errors:
+        yield f"{counted(len(metrics.rework.errors), 'error')} met again"

@@ -116,7 +116,7 @@ def _table(worst: Sequence[ReplacementView], *, is_wide: bool) -> Table:
             Text(part_of(use.found, use.total), style="bold red" if use.losses else ""),
             percent(metrics.recall.share),
             Text(part_of(rules.total - rules.gone, rules.total), style="bold red" if rules.gone else ""),
-            thousands(metrics.regret.repeated),
+            thousands(metrics.rework.repeated),
             dollars(metrics.cost.net, is_signed=True),
             style="dim" if each.is_undone else "",
         )

@@ -23,7 +23,7 @@ from eventstore.paths import entry_id, event, path
 from eventstore.records import Attempt, Decision, DecisionOutcome, Label, LeafMoved, Record
 from eventstore.writing import SessionWriter, until_ours
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
-from projections.context.parts import bears_message
+from projections.context.parts import has_message
 from projections.files import files_of
 from projections.tokens import Counter
 
@@ -155,7 +155,7 @@ def _told_of(move: Move) -> Iterator[str]:
     return (
         entry.id
         for entry in move.to_summarize
-        if bears_message(entry) or entry.kind in ("compaction", "undone")
+        if has_message(entry) or entry.kind in ("compaction", "undone")
     )
 
 

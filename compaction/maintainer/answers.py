@@ -16,12 +16,12 @@ from eventstore.formats import view_of_event
 from eventstore.javascript import stringify
 from eventstore.log import Snapshot
 from eventstore.paths import event, events
-from eventstore.records import MessageRecord, Shown
+from eventstore.records import MessageRecord, TextReplacement
 from eventstore.views import Message, ToolCall
 from eventstore.writing import SessionWriter, until_ours
 from projections.context.build import build_context
 from projections.context.cursor import resolve_cursor
-from projections.context.parts import Part, bears_message, view_of_part
+from projections.context.parts import Part, has_message, view_of_part
 from projections.settings import settings_at
 from projections.usage import CUT_OFF, FAILED
 
@@ -105,7 +105,7 @@ def failed_before_compaction(snapshot: Snapshot, session: str) -> bool:
         return False
     compaction = event(snapshot, session, cursor.leaf).compaction_seq
     earlier = events(snapshot, session, last=compaction - 1, backward=True)
-    newest = next(filter(bears_message, earlier), None)
+    newest = next(filter(has_message, earlier), None)
     answer = _answer(newest.decode() if newest else None)
     return answer is not None and answer.stop_reason == _FAILED
 
@@ -113,7 +113,7 @@ def failed_before_compaction(snapshot: Snapshot, session: str) -> bool:
 def _telling(snapshot: Snapshot, session: str, seq: int) -> Event | None:
     """Return the entry at a number, or the first above it that a model is told or that changes what it is told."""
     while (entry := _entry(snapshot, session, seq)) is not None:
-        if bears_message(entry) or entry.kind in _ENDS:
+        if has_message(entry) or entry.kind in _ENDS:
             return entry
         seq = entry.parent_seq
     return None
@@ -188,7 +188,7 @@ def tell_that_nothing_came(writer: SessionWriter, results: Sequence[str], proble
     The log keeps what they said at first. None where the context has them no more, or others never stop
     appending.
     """
-    told = [Shown(target=result, shown=f"[Not compacted: {problem}]") for result in results]
+    told = [TextReplacement(target=result, text=f"[Not compacted: {problem}]") for result in results]
     try:
         return [until_ours(lambda: record_rewrite(writer, targets=told, reason=_CORRECTION))]
     except (NotFoundError, VersionConflictError):

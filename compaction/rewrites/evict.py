@@ -6,17 +6,17 @@ from urllib.parse import quote
 
 from compaction.part import PolicyPart
 from compaction.rewrites.sized_context import SizedContext
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 from eventstore.views import Block, Image, Opaque
 
 
 class Evict(PolicyPart, frozen=True, tag="evict"):
     """Show `[image/png removed]` and the like in place of every image, and of every file that people or tools sent."""
 
-    def plan(self, context: SizedContext) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
         return [
-            Shown(target=each.id, shown=f"[{name} removed]", block=number)
+            TextReplacement(target=each.id, text=f"[{name} removed]", block=number)
             for each in context.messages
             for number, block in enumerate(each.message.blocks)
             if (name := _medium(block, each.message.role))

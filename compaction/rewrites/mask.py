@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.part import Count, PolicyPart
 from compaction.rewrites.sized_context import SizedContext
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 
 MASKED = "[Observation masked. Re-run if needed.]"
 
@@ -17,10 +17,10 @@ class Mask(PolicyPart, frozen=True, tag="mask"):
 
     keep_observations: Count = 10
 
-    def plan(self, context: SizedContext) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
         return [
-            Shown(target=each.id, shown=MASKED)
+            TextReplacement(target=each.id, text=MASKED)
             for each in context.results_but_newest(self.keep_observations)
             if each.tokens > -(-len(MASKED) // 4) and each.message.text != MASKED
         ]

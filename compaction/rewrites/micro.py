@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.part import Count, PolicyPart
 from compaction.rewrites.sized_context import SizedContext
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 
 COMPACTED = "[Earlier tool result compacted. Re-run if needed.]"
 
@@ -20,12 +20,12 @@ class Micro(PolicyPart, frozen=True, tag="micro"):
     shortest: Count = 120
     after_minutes: Count | None = None
 
-    def plan(self, context: SizedContext) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
         if self._is_early(context):
             return []
         return [
-            Shown(target=each.id, shown=COMPACTED)
+            TextReplacement(target=each.id, text=COMPACTED)
             for each in context.results_but_newest(self.keep)
             if each.characters > self.shortest and each.message.text != COMPACTED
         ]

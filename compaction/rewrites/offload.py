@@ -10,7 +10,7 @@ from typing import Final
 from compaction.part import Count, PolicyPart
 from compaction.rewrites.sized_context import SizedContext, SizedMessage
 from eventstore.errors import shell_command
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 
 _TAG: Final = re.compile(r"<(?=\s*+(?:/\s*+)?persisted-output\b)", re.IGNORECASE)
 """A tag by which an output could close its marker, or imitate one."""
@@ -27,7 +27,7 @@ class Offload(PolicyPart, frozen=True, tag="offload"):
     characters: Count = 200_000
     preview: Count = 2_000
 
-    def plan(self, context: SizedContext) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
         return self.shortened(context, _newest_results(context))
 
@@ -36,17 +36,17 @@ class Offload(PolicyPart, frozen=True, tag="offload"):
         del context
         return f"the results of the newest calls have no more than {self.characters:,} characters together"
 
-    def shortened(self, context: SizedContext, outputs: Sequence[SizedMessage]) -> list[Shown]:
+    def shortened(self, context: SizedContext, outputs: Sequence[SizedMessage]) -> list[TextReplacement]:
         """Return what to show of these outputs, so that they have no more than `characters` together, if they can."""
         total = sum(each.characters for each in outputs)
-        shown: list[Shown] = []
+        shown: list[TextReplacement] = []
         for each in sorted(outputs, key=lambda each: each.characters, reverse=True):
             if total <= self.characters:
                 break
             marker = self._marker(context, each)
             if len(marker) < each.characters:
                 total += len(marker) - each.characters
-                shown.append(Shown(target=each.id, shown=marker))
+                shown.append(TextReplacement(target=each.id, text=marker))
         return shown
 
     def _marker(self, context: SizedContext, each: SizedMessage) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.part import Count, PolicyPart
 from compaction.rewrites.sized_context import SizedContext, is_protected
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 
 
 class Prune(PolicyPart, frozen=True, tag="prune"):
@@ -20,7 +20,7 @@ class Prune(PolicyPart, frozen=True, tag="prune"):
     smallest: Count = 50
     protected: tuple[str, ...] = ("skill", "read")
 
-    def plan(self, context: SizedContext) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
         shown, saved = self._candidates(context)
         return shown if saved >= self.savings else []
@@ -36,10 +36,10 @@ class Prune(PolicyPart, frozen=True, tag="prune"):
         protected = f", or of {spared}, which is protected" if spared else ""
         return f"older results have less than {self.smallest:,} tokens, or are rewritten already{protected}"
 
-    def _candidates(self, context: SizedContext) -> tuple[list[Shown], int]:
+    def _candidates(self, context: SizedContext) -> tuple[list[TextReplacement], int]:
         """Return what could be cut, oldest first, and the tokens that it saves."""
         met = saved = 0
-        shown: list[Shown] = []
+        shown: list[TextReplacement] = []
         for each in reversed(context.results):
             is_old = met >= self.protect
             met += each.tokens
@@ -52,5 +52,5 @@ class Prune(PolicyPart, frozen=True, tag="prune"):
                 continue
             notice = f"[Output truncated - {each.tokens} tokens]"
             saved += max(each.tokens - -(-len(notice) // 4), 0)
-            shown.append(Shown(target=each.id, shown=notice))
+            shown.append(TextReplacement(target=each.id, text=notice))
         return shown[::-1], saved

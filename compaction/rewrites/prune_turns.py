@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.part import Count, PolicyPart
 from compaction.rewrites.sized_context import SizedContext, is_protected
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 
 CLEARED = "[Old tool result content cleared]"
 
@@ -22,7 +22,7 @@ class PruneTurns(PolicyPart, frozen=True, tag="prune-turns"):
     savings: Count = 20_000
     protected: tuple[str, ...] = ("skill",)
 
-    def plan(self, context: SizedContext) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
         shown, saved = self._candidates(context)
         return shown if saved > self.savings else []
@@ -34,10 +34,10 @@ class PruneTurns(PolicyPart, frozen=True, tag="prune-turns"):
             return f"{saved:,} tokens could be cleared, no more than {self.savings:,}"
         return f"results of older turns have no more than the {self.protect:,} tokens that are safe"
 
-    def _candidates(self, context: SizedContext) -> tuple[list[Shown], int]:
+    def _candidates(self, context: SizedContext) -> tuple[list[TextReplacement], int]:
         """Return what could be cleared, oldest first, and the tokens that it has."""
         turns = met = saved = 0
-        shown: list[Shown] = []
+        shown: list[TextReplacement] = []
         for each in reversed(context.messages):
             turns += each.message.role == "user"
             if each.message.role == "compactionSummary":
@@ -51,5 +51,5 @@ class PruneTurns(PolicyPart, frozen=True, tag="prune-turns"):
             met += each.tokens
             if met > self.protect:
                 saved += each.tokens
-                shown.append(Shown(target=each.id, shown=CLEARED))
+                shown.append(TextReplacement(target=each.id, text=CLEARED))
         return shown[::-1], saved

@@ -10,9 +10,9 @@ import msgspec
 from eventstore.estimates import fragments
 from eventstore.formats import tools_of
 from eventstore.formats.base import Tools
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 from eventstore.views import Message, ToolCall
-from projections.context.overlay import overlaid
+from projections.context.overlay import apply_rewrites
 from projections.context.parts import Fate, Part, view_of_part
 from projections.tokens import Counter
 
@@ -106,11 +106,11 @@ def sized(
     )
 
 
-def shown_after(before: SizedContext, targets: Sequence[Shown], tokens: Counter) -> SizedContext:
+def shown_after(before: SizedContext, targets: Sequence[TextReplacement], tokens: Counter) -> SizedContext:
     """Return the context as a rewrite leaves it, for the rewrite that comes next."""
     if not targets:
         return before
-    parts = overlaid([each.part for each in before.messages], targets)
+    parts = apply_rewrites([each.part for each in before.messages], targets)
     return msgspec.structs.replace(before, messages=tuple(_with_sizes(parts, tokens.count(parts))))
 
 

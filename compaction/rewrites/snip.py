@@ -7,7 +7,7 @@ from typing import Final
 
 from compaction.part import PolicyPart, Positive
 from compaction.rewrites.sized_context import SizedContext, SizedMessage
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 from eventstore.views import answered
 
 _PLACEHOLDER: Final = re.compile(r"\[snipped (\d+) messages from conversation middle\]")
@@ -29,7 +29,7 @@ class Snip(PolicyPart, frozen=True, tag="snip"):
             message = f"`head` ({self.head}) has to be less than `longest` ({self.longest})"
             raise ValueError(message)
 
-    def plan(self, context: SizedContext) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
         messages = [place for place, each in enumerate(context.messages) if not _stands_for(each)]
         if context.is_subagent or len(messages) <= self.longest:
@@ -45,7 +45,7 @@ class Snip(PolicyPart, frozen=True, tag="snip"):
             return []
         count = sum(_stands_for(each) or 1 for each in hidden)
         text = f"[snipped {count} messages from conversation middle]"
-        return [Shown(target=hidden[0].id, shown=text, through=hidden[-1].id)]
+        return [TextReplacement(target=hidden[0].id, text=text, through=hidden[-1].id)]
 
     def why_nothing(self, context: SizedContext) -> str:
         """Return why `plan` finds nothing."""

@@ -16,7 +16,7 @@ from compaction.rewrites.sized_context import (
 )
 from eventstore.formats import tools_of
 from eventstore.formats.base import Tools
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 from eventstore.views import Message, ToolCall
 from projections.files import SCHEME, without_selector
 
@@ -38,10 +38,12 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
 
     protected: tuple[str, ...] = ("skill",)
 
-    def plan(self, context: SizedContext) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
         stale = self._stale(context)
-        return [Shown(target=each.id, shown=SUPERSEDED) for each in stale if spares_cache(context, each)]
+        return [
+            TextReplacement(target=each.id, text=SUPERSEDED) for each in stale if spares_cache(context, each)
+        ]
 
     def why_nothing(self, context: SizedContext) -> str:
         """Return why `plan` finds nothing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.part import PolicyPart
 from compaction.rewrites.sized_context import WARM, SizedContext, SizedMessage, is_protected, spares_cache
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 
 ELIDED = "[Uneventful result elided]"
 
@@ -17,10 +17,10 @@ class Useless(PolicyPart, frozen=True, tag="useless"):
 
     protected: tuple[str, ...] = ("skill",)
 
-    def plan(self, context: SizedContext) -> list[Shown]:
+    def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
         return [
-            Shown(target=each.id, shown=ELIDED)
+            TextReplacement(target=each.id, text=ELIDED)
             for each in self._flagged(context)
             if spares_cache(context, each)
         ]

@@ -15,7 +15,7 @@ from eventstore.formats import pi, refold
 from eventstore.formats.base import Format, Tools, View
 from eventstore.frame import body_of
 from eventstore.log import Snapshot
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 from eventstore.views import Message, Payload
 
 _FORMATS: Final[tuple[Format, ...]] = (refold.FORMAT, pi.FORMAT)
@@ -93,7 +93,7 @@ def view_of_event(event: Recorded) -> Message | None:
     return messages[0] if messages else None
 
 
-def rewrites_of(event: Recorded) -> Sequence[Shown]:
+def rewrites_of(event: Recorded) -> Sequence[TextReplacement]:
     """Return what an entry of the kind `rewrite` shows otherwise of earlier ones, oldest first."""
     return format_of(event.format).rewrites(event.format, event.body)
 

@@ -13,7 +13,7 @@ import msgspec
 from eventstore.event import Event, Facts, NewEvent
 from eventstore.formats.source import Contents, Place, Source
 from eventstore.log import Snapshot
-from eventstore.records import FileSets, Shown
+from eventstore.records import FileSets, TextReplacement
 from eventstore.views import Extension, Message, Payload, Usage
 
 CONTINUES: Final = "compaction_continue"
@@ -180,7 +180,7 @@ NOTHING = View()
 """The view of a record that says nothing to anybody above the store."""
 
 
-class ShownResult(Shown, frozen=True, kw_only=True):
+class ResultReplacement(TextReplacement, frozen=True, kw_only=True):
     """The content that contexts show instead of the result of the tool call with the id `call`.
 
     A format leaves `target` empty: the entry with the result is looked for where the rewrite has its effect.
@@ -225,10 +225,10 @@ class Format(Protocol):
     def continues(self, kind: str, record: bytes) -> bool:
         """Return `view(...).continues` of a user's or an extension's message, decoding as little as may be."""
 
-    def rewrites(self, version: str, record: bytes) -> Sequence[Shown]:  # noqa: ARG002  others ask it
+    def rewrites(self, version: str, record: bytes) -> Sequence[TextReplacement]:  # noqa: ARG002  others ask it
         """Return what a record of the kind `rewrite` shows otherwise, oldest first; "" may show nothing at all.
 
-        A `ShownResult` is for a harness that names calls and not records.
+        A `ResultReplacement` is for a harness that names calls and not records.
         """
         return ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from projections.audit.calls import Request, in_effect, records_cache, shared_messages
+from projections.audit.calls import ModelCall, entries_in_effect, records_cache, shared_prefix_length
 from projections.audit.measure import MetricStruct
 from projections.replacement import Replacement
 from projections.tokens import Counter
@@ -14,7 +14,7 @@ CACHE_LIFETIME: Final = 5 * 60 * 1000
 """Milliseconds for which a provider's cache holds what was not read again: Anthropic's default, five minutes."""
 
 
-class Cache(MetricStruct, frozen=True):
+class CacheEffect(MetricStruct, frozen=True):
     """The messages that C′ begins with as C did, and the tokens behind them, to be sent and cached anew.
 
     At the next call that went through (`call`): `predicted_read` tokens from the cache, `recorded_read` and
@@ -55,22 +55,22 @@ class CacheHistory(MetricStruct, frozen=True):
     reads: list[CacheRead]
 
 
-def cache(
+def cache_effect(
     replacement: Replacement,
     tokens: Counter,
-    calls: Sequence[Request],
+    calls: Sequence[ModelCall],
     *,
     lifetime: int = CACHE_LIFETIME,
-) -> Cache:
+) -> CacheEffect:
     """Return the effect of a replacement on the prefix. `calls` are the requests of the path that it lies on.
 
     The next call is looked for up to the next compaction or undo. `lifetime` is in milliseconds.
     """
     shared, counts = shared_prefix(replacement, tokens)
-    behind = {entry.seq for entry in in_effect(replacement)}
+    behind = {entry.seq for entry in entries_in_effect(replacement)}
     following = next((call for call in calls if call.seq in behind), None)
     counted = following if records_cache(calls) else None
-    return Cache(
+    return CacheEffect(
         shared_messages=shared,
         shared_tokens=sum(counts[:shared]),
         rewritten_tokens=sum(counts[shared:]),
@@ -84,20 +84,20 @@ def cache(
 def shared_prefix(replacement: Replacement, tokens: Counter) -> tuple[int, list[int]]:
     """Return the number of messages with which C′ begins as C did, and the tokens of each message of C′."""
     after = replacement.after.parts
-    return shared_messages(replacement.before.parts, after), tokens.count(after)
+    return shared_prefix_length(replacement.before.parts, after), tokens.count(after)
 
 
-def predicted_read(call: Request, lifetime: int = CACHE_LIFETIME) -> int | None:
+def predicted_read(call: ModelCall, lifetime: int = CACHE_LIFETIME) -> int | None:
     """The tokens that a call should read from the cache; none once it lay idle for longer than `lifetime` milliseconds.
 
     None for the first call of a path.
     """
-    if call.readable is None or call.idle is None or call.idle <= lifetime:
-        return call.readable
+    if call.cached_tokens is None or call.idle_ms is None or call.idle_ms <= lifetime:
+        return call.cached_tokens
     return 0
 
 
-def cache_history(calls: Sequence[Request], *, lifetime: int = CACHE_LIFETIME) -> CacheHistory:
+def cache_history(calls: Sequence[ModelCall], *, lifetime: int = CACHE_LIFETIME) -> CacheHistory:
     """Predicted beside recorded reads, of the requests of a path: how far the prediction can be trusted."""
     reads = [
         CacheRead(id=call.id, seq=call.seq, predicted=predicted, recorded=call.usage.cache_read)

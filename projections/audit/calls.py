@@ -14,16 +14,16 @@ from eventstore.log import Snapshot
 from eventstore.views import Usage
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path
-from projections.context.incremental import SizesAlong
+from projections.context.incremental import IncrementalSizes
 from projections.context.parts import Part
 from projections.replacement import Replacement
 from projections.tokens import Counter
-from projections.usage import assistant_messages, measured
+from projections.usage import assistant_messages, measured_usage
 
 _ENDS_EFFECT = frozenset({"compaction", "undone"})
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that went through, by its assistant message.
 
     `idle` are the milliseconds since the call before it in the session, on whatever branch; None where a
@@ -34,11 +34,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     id: str
     usage: Usage
-    idle: int | None
-    readable: int | None
+    idle_ms: int | None
+    cached_tokens: int | None
 
 
-def requests(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> list[Request]:
+def model_calls(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> list[ModelCall]:
     """The calls on the path to a leaf that went through, oldest first.
 
     What lies before the messages, system prompt and tools, is what the path's first call measured less the
@@ -48,7 +48,7 @@ def requests(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> list[Reques
     """
     calls = _calls(snapshot, cursor)
     previous = {seq: before for before, seq in pairwise(calls)}
-    found: list[Request] = []
+    found: list[ModelCall] = []
     last: _Sent | None = None
     overhead = 0
     for event, parts, sizes in _contexts(snapshot, cursor, tokens):
@@ -65,22 +65,24 @@ def requests(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> list[Reques
             share = Fraction(sizes[last.shared_with(parts)], last.tokens or 1)
             readable = _readable(calls[before], call, overhead, share)
             idle = _between(calls[before], call)
-        found.append(Request(seq=event.seq, id=event.id, usage=call.usage, idle=idle, readable=readable))
+        found.append(
+            ModelCall(seq=event.seq, id=event.id, usage=call.usage, idle_ms=idle, cached_tokens=readable)
+        )
         last = _Sent(event.seq, parts, len(parts), sizes[-1])
     return found
 
 
-def records_cache(calls: Sequence[Request]) -> bool:
+def records_cache(calls: Sequence[ModelCall]) -> bool:
     """Return True if any of some calls read from a prompt cache or wrote to it."""
     return any(call.usage.cache_read or call.usage.cache_write for call in calls)
 
 
-def in_effect(replacement: Replacement) -> Iterator[Event]:
+def entries_in_effect(replacement: Replacement) -> Iterator[Event]:
     """The entries behind a replacement whose contexts grow from its C′: up to the next compaction or undo."""
     return takewhile(lambda entry: entry.kind not in _ENDS_EFFECT, replacement.later)
 
 
-def shared_messages(one: Iterable[Part], other: Iterable[Part]) -> int:
+def shared_prefix_length(one: Iterable[Part], other: Iterable[Part]) -> int:
     """With how many messages two contexts begin alike, byte for byte."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0].raw == pair[1].raw, pairs))
@@ -97,7 +99,7 @@ def _calls(snapshot: Snapshot, cursor: Cursor) -> dict[int, _Call]:
     """The calls of every branch that went through, in order, by the number of their message."""
     calls: dict[int, _Call] = {}
     for event, view in assistant_messages(snapshot, cursor):
-        usage = measured(view)
+        usage = measured_usage(view)
         if usage is not None:
             calls[event.seq] = _Call(event.parent_seq, event.time, (view.provider, view.model), usage)
     return calls
@@ -126,7 +128,7 @@ class _Sent(NamedTuple):
         """With how many of its messages another context begins."""
         if parts is self.parts:
             return self.messages
-        return shared_messages(islice(self.parts, self.messages), parts)
+        return shared_prefix_length(islice(self.parts, self.messages), parts)
 
 
 def _contexts(
@@ -134,7 +136,7 @@ def _contexts(
 ) -> Iterator[tuple[Event, list[Part], list[int]]]:
     """Each entry of the path with the context above it, and the tokens of its first n messages for each n."""
     entries = path(snapshot, cursor)
-    above = SizesAlong(snapshot, cursor, entries, tokens)
+    above = IncrementalSizes(snapshot, cursor, entries, tokens)
     for event in entries:
         yield event, above.parts, above.sizes
         above.add(event)

@@ -15,19 +15,19 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.paths import Memo
 from eventstore.views import Message, Usage
 from projections.audit.cache import shared_prefix
-from projections.audit.calls import Request, in_effect, records_cache
+from projections.audit.calls import ModelCall, entries_in_effect, records_cache
 from projections.audit.measure import MetricStruct
 from projections.audit.prices import MILLION, Price, Prices
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.replacement import Replacement
 from projections.settings import Model
 from projections.tokens import Counter
-from projections.usage import assistant_messages, paid
+from projections.usage import assistant_messages, billed_usage
 
 _ASK_NO_MODEL: Final = frozenset({"extractive", "recorded"})
 
 
-def asked(event: Event) -> list[RequestView]:
+def answered_requests(event: Event) -> list[RequestView]:
     """Return the requests for an event's summary that were answered, or paid for; none where its record tells none."""
     return [each for each in view_of(event).requests if not each.is_failed or each.usage is not None]
 
@@ -54,7 +54,7 @@ class Cost(MetricStruct, frozen=True):
     net: float | None
 
 
-def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Sequence[Request]) -> Cost:
+def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Sequence[ModelCall]) -> Cost:
     """Return what a replacement cost, and saved up to the next compaction or undo, by the prices of its time.
 
     `calls` are the requests of the path that it lies on. A branch summary saves nothing: what it stands for lies
@@ -65,7 +65,7 @@ def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Seque
     before = sum(tokens.count(replacement.before.parts))
     shared, counts = shared_prefix(replacement, tokens)
     after, rewritten = sum(counts), sum(counts[shared:])
-    later = sum(map(_is_paid, in_effect(replacement)))
+    later = sum(map(_is_paid, entries_in_effect(replacement)))
     long, short = (_price(prices, model, event, prompt) for prompt in (before, after))
     summary, is_estimate = _summary(replacement, tokens, prices)
     rewrite = saved = net = None
@@ -98,13 +98,13 @@ _PAID: Final = Memo[bool]()
 
 def _has_usage(entry: Event) -> bool:
     view = view_of_event(entry)
-    return view is not None and paid(view) is not None
+    return view is not None and billed_usage(view) is not None
 
 
 def _summary(replacement: Replacement, tokens: Counter, prices: Prices) -> tuple[float | None, bool]:
     """Return the cost of asking for the summary, and True if that is an estimate. A rewrite asks nobody."""
     event, in_use = replacement.event, replacement.after.settings.model
-    requests = asked(event)
+    requests = answered_requests(event)
     if event.kind == "rewrite" or (requests and all(map(is_free, requests))):
         return 0.0, False
     used = [(_model(each), each.usage) for each in requests if each.usage is not None]
@@ -138,7 +138,7 @@ def _price(prices: Prices, model: Model | None, event: Event, prompt: int) -> Pr
     return prices.price(model.model_id, provider=provider, time=event.time, prompt=prompt)
 
 
-class Spent(MetricStruct, frozen=True):
+class Spending(MetricStruct, frozen=True):
     """US dollars that calls cost: `recorded` by their harness, and `priced` by a table.
 
     `unrecorded` calls have no recorded cost, `unpriced` ones no price; a sum is None where that is all of them.
@@ -151,11 +151,11 @@ class Spent(MetricStruct, frozen=True):
     unpriced: int
 
 
-class ModelSpent(MetricStruct, frozen=True):
+class ModelSpending(MetricStruct, frozen=True):
     """The cost of the calls of one model."""
 
     model: str
-    spent: Spent
+    spent: Spending
 
 
 class SessionCost(MetricStruct, frozen=True):
@@ -166,8 +166,8 @@ class SessionCost(MetricStruct, frozen=True):
 
     prices: str
     prices_date: str
-    spent: Spent
-    models: list[ModelSpent]
+    spent: Spending
+    models: list[ModelSpending]
 
 
 def session_cost(
@@ -186,7 +186,7 @@ def session_cost(
         prices=prices.name,
         prices_date=prices.date,
         spent=_spent([call for calls in by_model.values() for call in calls]),
-        models=[ModelSpent(model=model, spent=_spent(calls)) for model, calls in by_model.items()],
+        models=[ModelSpending(model=model, spent=_spent(calls)) for model, calls in by_model.items()],
     )
 
 
@@ -198,7 +198,7 @@ class _Call(msgspec.Struct, frozen=True):
 
 def _calls(snapshot: Snapshot, cursor: Cursor, prices: Prices) -> Iterator[_Call]:
     for event, view in assistant_messages(snapshot, cursor):
-        usage = paid(view)
+        usage = billed_usage(view)
         if usage is not None:
             name = f"{view.provider}/{view.model}" if view.provider else view.model
             yield _Call(name, usage.cost, _priced(view, usage, event.time, prices))
@@ -212,10 +212,12 @@ def _priced(view: Message, usage: Usage, time: int | None, prices: Prices) -> fl
     return price.of(usage) if price else None
 
 
-def _spent(calls: list[_Call]) -> Spent:
+def _spent(calls: list[_Call]) -> Spending:
     recorded, unrecorded = _sum(call.recorded for call in calls)
     priced, unpriced = _sum(call.priced for call in calls)
-    return Spent(calls=len(calls), recorded=recorded, unrecorded=unrecorded, priced=priced, unpriced=unpriced)
+    return Spending(
+        calls=len(calls), recorded=recorded, unrecorded=unrecorded, priced=priced, unpriced=unpriced
+    )
 
 
 def _sum(costs: Iterable[float | None]) -> tuple[float | None, int]:

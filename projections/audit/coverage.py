@@ -10,7 +10,7 @@ import msgspec
 from eventstore.event import Event
 from eventstore.formats import view_of
 from eventstore.log import Snapshot
-from projections.context.parts import bears_message
+from projections.context.parts import has_message
 from projections.rules import rules_of_format
 
 
@@ -28,7 +28,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     kept: frozenset[int] = frozenset()
 
 
-def covered(entries: Sequence[Event], snapshot: Snapshot) -> Iterator[Coverage]:
+def compaction_coverage(entries: Sequence[Event], snapshot: Snapshot) -> Iterator[Coverage]:
     """The coverage of each compaction on a path, oldest first.
 
     A window ends before the first kept entry, or at the compaction where it kept nothing. Where it begins, the rules
@@ -37,7 +37,7 @@ def covered(entries: Sequence[Event], snapshot: Snapshot) -> Iterator[Coverage]:
     compactions: dict[int, Event] = {}
     lists: dict[int, frozenset[int]] = {}
     in_effect = 0
-    messages = [entry.seq for entry in entries if bears_message(entry)]
+    messages = [entry.seq for entry in entries if has_message(entry)]
     for event in entries:
         if event.kind == "compaction":
             start = rules_of_format(event.format).window_start(event, compactions.get(in_effect))

@@ -11,6 +11,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+import msgspec
+
 from eventstore.estimates import fragments
 from eventstore.formats import view_of_event
 from projections.audit.measure import MetricStruct, share_of
@@ -56,15 +58,15 @@ _PIECE: Final = 40
 """Words of a long line that are compared at a time, so that a page of output is not like everything."""
 
 
-class Found(NamedTuple):
-    """A text like a sentence: `likeness` is the share of the sentence's content words that it has."""
+class LineMatch(NamedTuple):
+    """A text like a sentence: `similarity` is the share of the sentence's content words that it has."""
 
     text: str
-    likeness: float
+    similarity: float
     is_verbatim: bool = False
 
 
-def content(sentence: str) -> frozenset[str]:
+def content_words(sentence: str) -> frozenset[str]:
     """The words of a sentence that carry it, by their stems; `not STEM` where its clause negates them.
 
     Paths and symbols are words as they stand. Case does not count.
@@ -98,12 +100,12 @@ def _stem(word: str) -> str:
     return stem[:-1] if len(stem) > _SHORTEST_STEM - 1 and stem[-1:] == stem[-2:-1] else stem
 
 
-def collapsed(text: str) -> str:
+def normalize(text: str) -> str:
     """A text as it is compared word for word: in lower case, without Markdown's marks, with single spaces."""
     return " ".join(_MARKS.sub("", text.casefold().replace("’", "'")).split()).strip(_ENDS)  # noqa: RUF001
 
 
-class Lines:
+class LineIndex:
     """Lines in which to find sentences, as they are or in other words."""
 
     def __init__(self, lines: Iterable[str], vocabulary: AbstractSet[str]) -> None:
@@ -116,36 +118,36 @@ class Lines:
         self._having: dict[str, list[int]] = defaultdict(list)
         for line in self._lines:
             for piece in _pieces(line):
-                for word in content(piece) & vocabulary:
+                for word in content_words(piece) & vocabulary:
                     self._having[word].append(len(self._pieces))
                 self._pieces.append(piece)
 
-    def verbatim(self, sentence: str) -> Found | None:
+    def verbatim(self, sentence: str) -> LineMatch | None:
         """The first line that has a sentence as whole words, and negates what it negates; None if none does."""
-        searched, words = collapsed(sentence), content(sentence)
+        searched, words = normalize(sentence), content_words(sentence)
         text, starts = self._text
         at = text.find(searched) if searched else -1
         while at >= 0:
             place = bisect_right(starts, at) - 1
             if _is_whole(text, at, at + len(searched)):
-                if words <= content(self._lines[place]):
-                    return Found(self._lines[place], 1.0, is_verbatim=True)
+                if words <= content_words(self._lines[place]):
+                    return LineMatch(self._lines[place], 1.0, is_verbatim=True)
                 at = starts[place + 1] - 1
             at = text.find(searched, at + 1)
         return None
 
-    def nearest(self, words: AbstractSet[str]) -> Found:
+    def nearest(self, words: AbstractSet[str]) -> LineMatch:
         """Return the line that has most of some content words, the first of several; "" where none has any."""
         counts = Counter(place for word in words for place in self._having.get(word, ()))
         if not counts:
-            return Found("", 0.0)
+            return LineMatch("", 0.0)
         place = min(counts, key=lambda each: (-counts[each], each))
-        return Found(self._pieces[place], counts[place] / len(words))
+        return LineMatch(self._pieces[place], counts[place] / len(words))
 
     @cached_property
     def _text(self) -> tuple[str, list[int]]:
         """All lines, collapsed, and where each begins, and where the next one would."""
-        plain = [collapsed(line) for line in self._lines]
+        plain = [normalize(line) for line in self._lines]
         starts = list(accumulate((len(line) + 1 for line in plain), initial=0))
         return "\n".join(plain), starts
 
@@ -163,8 +165,8 @@ def _pieces(line: str) -> Iterator[str]:
         yield " ".join(words[start : start + _PIECE])
 
 
-CLOSE: Final = 0.6
-"""The likeness from which an instruction counts as still there in other words: two words of three, three of five."""
+CLOSE_SIMILARITY: Final = 0.6
+"""The similarity from which an instruction counts as still there in other words: two words of three, three of five."""
 _LONGEST_LINE: Final = 300
 """Characters of the nearest line that are given."""
 _SUMMARIES: Final = frozenset({"compactionSummary", "branchSummary"})
@@ -178,14 +180,14 @@ _LINE_END: Final = re.compile(r"\n|\\n")
 class InstructionFate(MetricStruct, frozen=True):
     """A sentence of the user's, given in H or carried by a summary in H: `fate` is kept, close or gone.
 
-    `nearest` is the line of C′ that is most like it, `likeness` how much, from 0 to 1.
+    `nearest` is the line of C′ that is most like it, `similarity` how much, from 0 to 1.
     """
 
     sentence: str
     event: str
     seq: int
     fate: str
-    likeness: float
+    similarity: float = msgspec.field(name="likeness")
     nearest: str
 
 
@@ -205,11 +207,13 @@ def instructions(replacement: Replacement) -> Instructions:
 
     Those count, too, that were given before C begins, and that a summary in H still told: a summary of a
     summary may lose them. One is kept that stands in a sentence of C′ as it is, but for case, white space and
-    Markdown; close if its likeness to a sentence of C′ is `CLOSE` or more; else gone.
+    Markdown; close if its similarity to a sentence of C′ is `CLOSE_SIMILARITY` or more; else gone.
     """
     given = {**_carried(replacement), **_given(_said(replacement.removed))}
     words = {sentence: _compared(sentence) for sentence in given}
-    lines = Lines(_sentences(replacement.after.parts) if given else (), frozenset().union(*words.values()))
+    lines = LineIndex(
+        _sentences(replacement.after.parts) if given else (), frozenset().union(*words.values())
+    )
     fates = []
     for sentence, said in given.items():
         found = lines.verbatim(sentence) or lines.nearest(words[sentence])
@@ -218,8 +222,12 @@ def instructions(replacement: Replacement) -> Instructions:
                 sentence=sentence,
                 event=said.id,
                 seq=said.seq,
-                fate="kept" if found.is_verbatim else "close" if found.likeness >= CLOSE else "gone",
-                likeness=found.likeness,
+                fate="kept"
+                if found.is_verbatim
+                else "close"
+                if found.similarity >= CLOSE_SIMILARITY
+                else "gone",
+                similarity=found.similarity,
                 nearest=found.text[:_LONGEST_LINE],
             )
         )
@@ -259,7 +267,7 @@ def _given(messages: Iterable[_Said]) -> dict[str, _Said]:
     first: dict[str, tuple[str, _Said]] = {}
     for said in messages:
         for sentence in instructions_in(said.text):
-            first.setdefault(collapsed(sentence), (sentence, said))
+            first.setdefault(normalize(sentence), (sentence, said))
     return dict(first.values())
 
 
@@ -268,19 +276,19 @@ def _carried(replacement: Replacement) -> dict[str, _Said]:
     summaries = [part for part in replacement.removed if part.role in _SUMMARIES]
     given = _given(_said_before(replacement)) if summaries else {}
     words = {sentence: _compared(sentence) for sentence in given}
-    lines = Lines(_sentences(summaries) if given else (), frozenset().union(*words.values()))
+    lines = LineIndex(_sentences(summaries) if given else (), frozenset().union(*words.values()))
     return {
         sentence: said
         for sentence, said in given.items()
-        if lines.verbatim(sentence) or lines.nearest(words[sentence]).likeness >= CLOSE
+        if lines.verbatim(sentence) or lines.nearest(words[sentence]).similarity >= CLOSE_SIMILARITY
     }
 
 
 def _compared(sentence: str) -> frozenset[str]:
     """The content words of an instruction, without what explains it if enough of them stand before that."""
     told, *explained = _EXPLAINED.split(sentence, maxsplit=1)
-    words = content(told)
-    return words if explained and len(words) >= _ENOUGH and is_instruction(told) else content(sentence)
+    words = content_words(told)
+    return words if explained and len(words) >= _ENOUGH and is_instruction(told) else content_words(sentence)
 
 
 def _sentences(parts: Iterable[Part]) -> Iterator[str]:

@@ -107,7 +107,7 @@ class Loss(MetricStruct, frozen=True):
     regained_seq: int | None
 
 
-class KindUse(MetricStruct, frozen=True):
+class KindFutureUse(MetricStruct, frozen=True):
     """Future-use recall of one kind."""
 
     kind: str
@@ -128,7 +128,7 @@ class FutureUse(MetricStruct, frozen=True):
     found: int
     share: float | None
     never_regained: int
-    kinds: list[KindUse]
+    kinds: list[KindFutureUse]
     losses: list[Loss]
 
 
@@ -191,11 +191,11 @@ def _first_uses(acts: Iterable[MessageFacts], paths: PathIndex) -> Iterable[_Nee
     return uses.values()
 
 
-def _by_kind(needs: Iterable[_Need], lost: Iterable[_Need]) -> list[KindUse]:
+def _by_kind(needs: Iterable[_Need], lost: Iterable[_Need]) -> list[KindFutureUse]:
     totals, losses = Counter(need.kind for need in needs), Counter(need.kind for need in lost)
     shares = {kind: share_of(totals[kind] - losses[kind], totals[kind]) for kind in MentionKind}
     return [
-        KindUse(kind=kind.value, total=share.total, found=share.found, share=share.share)
+        KindFutureUse(kind=kind.value, total=share.total, found=share.found, share=share.share)
         for kind, share in shares.items()
     ]
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
+import msgspec
+
 from eventstore.event import Event
 from eventstore.formats import view_of
-from projections.audit.cache import Cache, cache
-from projections.audit.calls import Request
+from projections.audit.cache import CacheEffect, cache_effect
+from projections.audit.calls import ModelCall
 from projections.audit.cost import Cost, cost
 from projections.audit.instruction_fates import Instructions, instructions
 from projections.audit.losses import FutureUse, Recall, future_use, recall
 from projections.audit.measure import MetricStruct, Size, size
 from projections.audit.prices import Prices
-from projections.audit.rework import Regret, regret
+from projections.audit.rework import Rework, rework
 from projections.audit.summary_text import TURN_PREFIX, Growth, Sections, growth, sections
 from projections.context.parts import Part, view_of_part
 from projections.mentions.message_facts import SessionFacts
@@ -32,10 +34,10 @@ class Metrics(MetricStruct, frozen=True):
     recall: Recall
     future_use: FutureUse
     instructions: Instructions
-    regret: Regret
+    rework: Rework = msgspec.field(name="regret")
     sections: Sections | None
     growth: Growth | None
-    cache: Cache
+    cache: CacheEffect
     cost: Cost
 
 
@@ -45,7 +47,7 @@ def measure(
     tokens: Counter,
     facts: SessionFacts,
     prices: Prices,
-    calls: Sequence[Request],
+    calls: Sequence[ModelCall],
 ) -> Metrics:
     """Everything that there is to measure of a replacement.
 
@@ -59,10 +61,10 @@ def measure(
         recall=recall(replacement, facts),
         future_use=future_use(replacement, facts),
         instructions=instructions(replacement),
-        regret=regret(replacement, facts),
+        rework=rework(replacement, facts),
         sections=None if summary is None else _sections(summary, replacement.event),
         growth=None if summary is None else growth(summary, _text(previous)),
-        cache=cache(replacement, tokens, calls),
+        cache=cache_effect(replacement, tokens, calls),
         cost=cost(replacement, tokens, prices, calls),
     )
 
@@ -92,7 +94,7 @@ def _text(part: Part | None) -> str | None:
     return None if part is None else view_of_part(part).text
 
 
-class Measured(Protocol):
+class HasMetrics(Protocol):
     """A replacement that was measured: the audit of a compaction, a branch summary or a rewrite."""
 
     @property
@@ -102,7 +104,7 @@ class Measured(Protocol):
     def metrics(self) -> Metrics: ...
 
 
-M = TypeVar("M", bound=Measured)
+M = TypeVar("M", bound=HasMetrics)
 Rank = tuple[bool, float, int, int]
 """A sort key that puts the worst first."""
 

@@ -22,13 +22,13 @@ from projections.mentions.message_facts import MessageFacts, SessionFacts
 from projections.replacement import Replacement
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A call, the message that made it, and the paths that it reads and modifies.
 
     `key` is the same for calls of one tool with the same arguments, however their JSON is written.
     """
 
-    by: MessageFacts
+    message: MessageFacts
     call: ToolCall
     key: tuple[str, str]
     read: tuple[str, ...]
@@ -40,7 +40,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
         return self.read + self.modified
 
 
-class Work(msgspec.Struct, frozen=True, kw_only=True):
+class CallHistory(msgspec.Struct, frozen=True, kw_only=True):
     """Calls in order; their places in `made` stand for them.
 
     `results` gives the place of the call that a result, by its event's number, belongs to; `failed` are the
@@ -48,7 +48,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     of all paths under None. A call that failed wrote nothing.
     """
 
-    made: list[Made]
+    calls: list[CallFacts]
     results: dict[int, int]
     failed: frozenset[int]
     writes: dict[str | None, list[int]]
@@ -69,13 +69,13 @@ def messages_in_events(events: Iterable[Event], facts: SessionFacts) -> Iterator
     return filter(None, map(facts.of_event, events))
 
 
-def work_in(messages: Iterable[MessageFacts], facts: SessionFacts | None = None) -> Work:
+def call_history(messages: Iterable[MessageFacts], facts: SessionFacts | None = None) -> CallHistory:
     """The calls that messages make, and which of the messages are their results.
 
     With `facts`, those that the messages are of, each call is looked at once a session.
     """
     calls_of = _calls_of if facts is None else partial(facts.derive, _calls_of)
-    made: list[Made] = []
+    made: list[CallFacts] = []
     places: dict[str, int] = {}
     results: dict[int, int] = {}
     failed: set[int] = set()
@@ -88,10 +88,10 @@ def work_in(messages: Iterable[MessageFacts], facts: SessionFacts | None = None)
         for each in calls_of(message) if message.calls else ():
             places[each.call.id] = len(made)
             made.append(each)
-    return Work(made=made, results=results, failed=frozenset(failed), writes=_writes(made, failed))
+    return CallHistory(calls=made, results=results, failed=frozenset(failed), writes=_writes(made, failed))
 
 
-def _writes(made: list[Made], failed: set[int]) -> dict[str | None, list[int]]:
+def _writes(made: list[CallFacts], failed: set[int]) -> dict[str | None, list[int]]:
     writes: dict[str | None, list[int]] = {}
     for place, each in enumerate(made):
         if each.modified and place not in failed:
@@ -100,13 +100,13 @@ def _writes(made: list[Made], failed: set[int]) -> dict[str | None, list[int]]:
     return writes
 
 
-def _calls_of(message: MessageFacts) -> list[Made]:
+def _calls_of(message: MessageFacts) -> list[CallFacts]:
     return [_made(message, call) for call in message.calls]
 
 
-def _made(message: MessageFacts, call: ToolCall) -> Made:
+def _made(message: MessageFacts, call: ToolCall) -> CallFacts:
     read, modified = files_of_call(call, message.tools)
-    return Made(by=message, call=call, key=_key(call), read=tuple(read), modified=tuple(modified))
+    return CallFacts(message=message, call=call, key=_key(call), read=tuple(read), modified=tuple(modified))
 
 
 def _key(call: ToolCall) -> tuple[str, str]:
@@ -123,7 +123,7 @@ _OF_ANY_FAILURE: Final = re.compile(
 _RESULTS: Final = frozenset({"toolResult", "bashExecution", "pythonExecution"})
 
 
-class Repeat(MetricStruct, frozen=True):
+class RepeatedCall(MetricStruct, frozen=True):
     """A call made again with the same arguments, its target unwritten in between.
 
     `first` is the message that made it last in C, `again` the one that made it after. `after_calls` is its
@@ -139,7 +139,7 @@ class Repeat(MetricStruct, frozen=True):
     after_calls: int
 
 
-class SameError(MetricStruct, frozen=True):
+class RepeatedError(MetricStruct, frozen=True):
     """An error met in H and again later."""
 
     error: str
@@ -157,7 +157,7 @@ class Rereads(MetricStruct, frozen=True):
     all: int
 
 
-class Regret(MetricStruct, frozen=True):
+class Rework(MetricStruct, frozen=True):
     """Calls after the replacement (`calls`), how many of them repeat one whose result was removed, re-reads, errors.
 
     `rounds_to_new_action` counts the model's messages with calls before the first one with a call that C does
@@ -168,11 +168,11 @@ class Regret(MetricStruct, frozen=True):
     repeated: int
     rereads: Rereads
     rounds_to_new_action: int | None
-    repeats: list[Repeat]
-    errors: list[SameError]
+    repeats: list[RepeatedCall]
+    errors: list[RepeatedError]
 
 
-def regret(replacement: Replacement, facts: SessionFacts) -> Regret:
+def rework(replacement: Replacement, facts: SessionFacts) -> Rework:
     """Return the work that the rest of the branch did again, though the context had it before the replacement.
 
     Everything counts once, the first time that it is done again: from then on the context has it again, and
@@ -180,30 +180,32 @@ def regret(replacement: Replacement, facts: SessionFacts) -> Regret:
     like any other; but such a call wrote nothing, and read no file.
     """
     before, after = replacement.before.parts, replacement.after.parts
-    work = work_in(
+    work = call_history(
         chain(messages_in_parts(before, facts), messages_in_events(replacement.later, facts)),
         facts,
     )
-    still = work_in(messages_in_parts(after, facts), facts)
-    first_later = sum(made.by.seq < replacement.event.seq for made in work.made)
+    still = call_history(messages_in_parts(after, facts), facts)
+    first_later = sum(made.message.seq < replacement.event.seq for made in work.calls)
     shown = _with_result_in(after, still)
     gone = _Gone(
         first_later=first_later,
         lost=_with_result_in(replacement.removed, work),
-        shown={still.made[place].key for place in shown},
-        shown_files={path for place in shown if place not in still.failed for path in still.made[place].read},
+        shown={still.calls[place].key for place in shown},
+        shown_files={
+            path for place in shown if place not in still.failed for path in still.calls[place].read
+        },
     )
     repeats = list(_repeats(work, gone))
     reread = list(_reread(work, gone))
-    return Regret(
-        calls=len(work.made) - first_later,
+    return Rework(
+        calls=len(work.calls) - first_later,
         repeated=len(repeats),
         rereads=Rereads(
             next3=sum(calls <= 3 for calls in reread),  # noqa: PLR2004  the window
             next10=sum(calls <= 10 for calls in reread),  # noqa: PLR2004  the window
             all=len(reread),
         ),
-        rounds_to_new_action=_rounds_to_new_action(work.made[:first_later], work.made[first_later:]),
+        rounds_to_new_action=_rounds_to_new_action(work.calls[:first_later], work.calls[first_later:]),
         repeats=repeats,
         errors=list(_same_errors(replacement, facts)),
     )
@@ -221,60 +223,60 @@ class _Gone(NamedTuple):
     shown_files: set[str]
 
 
-def _with_result_in(parts: Iterable[Part], work: Work) -> list[int]:
+def _with_result_in(parts: Iterable[Part], work: CallHistory) -> list[int]:
     """The calls whose results some parts show as they were recorded: what a rewrite shows otherwise was gone before."""
     return [work.results[part.seq] for part in parts if part.fate is Fate.KEPT and part.seq in work.results]
 
 
-def _repeats(work: Work, gone: _Gone) -> Iterator[Repeat]:
-    originals = {work.made[place].key: place for place in gone.lost}
-    for place in range(gone.first_later, len(work.made)):
-        made = work.made[place]
+def _repeats(work: CallHistory, gone: _Gone) -> Iterator[RepeatedCall]:
+    originals = {work.calls[place].key: place for place in gone.lost}
+    for place in range(gone.first_later, len(work.calls)):
+        made = work.calls[place]
         original = originals.pop(made.key, None)
         if original is None or made.key in gone.shown:
             continue
         if not work.is_written(made.paths, original, place):
-            first = work.made[original].by
-            yield Repeat(
+            first = work.calls[original].message
+            yield RepeatedCall(
                 tool=made.call.name,
                 target=_target(made),
                 first=first.id,
                 first_seq=first.seq,
-                again=made.by.id,
-                again_seq=made.by.seq,
+                again=made.message.id,
+                again_seq=made.message.seq,
                 after_calls=place - gone.first_later + 1,
             )
 
 
-def _target(made: Made) -> str:
+def _target(made: CallFacts) -> str:
     """Return the subject of a call: its files, its command, or else its arguments."""
     command = made.call.argument("command")
     return ", ".join(made.paths) or (command if isinstance(command, str) else made.key[1])
 
 
-def _reread(work: Work, gone: _Gone) -> Iterator[int]:
+def _reread(work: CallHistory, gone: _Gone) -> Iterator[int]:
     """For each file that was read again, the place of that call among those after the replacement, from 1."""
     had = {
         path: place
         for place in gone.lost
         if place not in work.failed
-        for path in work.made[place].read
+        for path in work.calls[place].read
         if path not in gone.shown_files
     }
-    for place in range(gone.first_later, len(work.made)):
-        for path in work.made[place].read:
+    for place in range(gone.first_later, len(work.calls)):
+        for path in work.calls[place].read:
             last = had.pop(path, None)
             if last is not None and not work.is_written((path,), last, place):
                 yield place - gone.first_later + 1
 
 
-def _rounds_to_new_action(before: Sequence[Made], later: Sequence[Made]) -> int | None:
+def _rounds_to_new_action(before: Sequence[CallFacts], later: Sequence[CallFacts]) -> int | None:
     known = {made.key for made in before}
-    new = next((made.by.seq for made in later if made.key not in known), None)
-    return None if new is None else len({made.by.seq for made in later if made.by.seq < new})
+    new = next((made.message.seq for made in later if made.key not in known), None)
+    return None if new is None else len({made.message.seq for made in later if made.message.seq < new})
 
 
-def _same_errors(replacement: Replacement, facts: SessionFacts) -> Iterator[SameError]:
+def _same_errors(replacement: Replacement, facts: SessionFacts) -> Iterator[RepeatedError]:
     met: dict[str, MessageFacts] = {}
     for part in replacement.removed:
         message = facts.of_part(part)
@@ -289,7 +291,7 @@ def _same_errors(replacement: Replacement, facts: SessionFacts) -> Iterator[Same
         for error in _errors(again):
             first = met.pop(error, None)
             if first is not None:
-                yield SameError(
+                yield RepeatedError(
                     error=error, first=first.id, first_seq=first.seq, again=again.id, again_seq=again.seq
                 )
 

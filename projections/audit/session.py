@@ -16,27 +16,27 @@ from eventstore.paths import events, in_effect_on
 from eventstore.records import FORMAT, FileOperations, FileSets, Rewrite, record_of
 from eventstore.views import Usage
 from projections.audit.cache import CacheHistory, cache_history
-from projections.audit.calls import Request, requests
+from projections.audit.calls import ModelCall, model_calls
 from projections.audit.cost import SessionCost, session_cost
-from projections.audit.coverage import Coverage, covered
+from projections.audit.coverage import Coverage, compaction_coverage
 from projections.audit.measure import MetricStruct
 from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
-from projections.context.incremental import ContextsAlong
-from projections.context.overlay import resolved
+from projections.context.incremental import IncrementalContexts
+from projections.context.overlay import resolve_targets
 from projections.context.parts import Context
-from projections.descriptions import first_request, title
+from projections.descriptions import first_user_message, title
 from projections.files import abandoned_entries, claimed_files, files_of
 from projections.mentions.message_facts import SessionFacts
-from projections.replacement import Replacement, end_of_change, replaced, start_of_change
+from projections.replacement import Replacement, end_of_change, replacement_between, start_of_change
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
-from projections.usage import LateUsages, measured
+from projections.usage import LateUsages, measured_usage
 
 
-class By(MetricStruct, frozen=True):
+class Producer(MetricStruct, frozen=True):
     """The author of a compaction: the record's format, the model in use, and what refold's records say of the way."""
 
     format: str
@@ -83,7 +83,7 @@ class Counts(MetricStruct, frozen=True):
     dropped: int
 
 
-class Files(MetricStruct, frozen=True):
+class FilesAudit(MetricStruct, frozen=True):
     """File operations as a summary's record claims them (None: it claims nothing) and as its log has them.
 
     `missing` were touched and are not claimed, `unfounded` are claimed and were not touched.
@@ -101,7 +101,7 @@ class CompactionAudit(MetricStruct, frozen=True):
     id: str
     seq: int
     time: str | None
-    by: By
+    by: Producer
     undone: bool
     first_kept: str | None
     before: TokensBefore
@@ -110,7 +110,7 @@ class CompactionAudit(MetricStruct, frozen=True):
     dropped: list[str]
     summary: str
     summary_tokens: int
-    files: Files
+    files: FilesAudit
     metrics: Metrics
 
 
@@ -124,7 +124,7 @@ class BranchSummaryAudit(MetricStruct, frozen=True):
     left: str | None
     entries: int
     summary: str
-    files: Files
+    files: FilesAudit
     metrics: Metrics
 
 
@@ -196,7 +196,7 @@ def audit(
         branch_summaries: list[BranchSummaryAudit] = []
         rewrites: list[RewriteAudit] = []
         seen: set[int] = set()
-        calls: list[Request] | None = None
+        calls: list[ModelCall] | None = None
         for tip in [cursor.leaf, *(_other_tips(snapshot, cursor) if every_branch else ())]:
             branch = _Branch(snapshot, cursor.at_leaf(tip), tokens, facts, prices)
             fresh = [event for event in branch.entries if event.seq not in seen]
@@ -213,7 +213,7 @@ def audit(
         return Audit(
             session=session,
             earlier=earlier_generation(snapshot, session),
-            title=title(snapshot, session, as_of=as_of) or first_request(snapshot, session, as_of=as_of),
+            title=title(snapshot, session, as_of=as_of) or first_user_message(snapshot, session, as_of=as_of),
             leaf=context.leaf,
             events=cursor.as_of,
             entries=_entries(snapshot, cursor),
@@ -257,11 +257,11 @@ class _Branch:
         self._snapshot, self._at, self._tokens = snapshot, cursor, tokens
         self._late = LateUsages(snapshot, cursor.session, last=cursor.as_of)
         self._facts, self._prices = facts, prices
-        self.calls = requests(snapshot, cursor, tokens)
+        self.calls = model_calls(snapshot, cursor, tokens)
         self.entries = path(snapshot, cursor)
-        self._contexts = ContextsAlong(snapshot, cursor, self.entries)
+        self._contexts = IncrementalContexts(snapshot, cursor, self.entries)
         self._effective = {entry.seq for entry in in_effect_on(snapshot, cursor.session, cursor.leaf)}
-        self._coverage = {each.compaction.seq: each for each in covered(self.entries, snapshot)}
+        self._coverage = {each.compaction.seq: each for each in compaction_coverage(self.entries, snapshot)}
         self._appended_with: dict[int, str] = {}
         self._files_before = dict(
             self._fold_files({each.end for each in self._coverage.values() if not each.kept})
@@ -288,9 +288,9 @@ class _Branch:
         return event.seq not in self._effective
 
     def compaction(self, event: Event) -> CompactionAudit:
-        before = self._contexts.at(event.parent_seq)
+        before = self._contexts.context_at(event.parent_seq)
         end = end_of_change(event, self._snapshot, self._at)
-        after = self._contexts.at(end)
+        after = self._contexts.context_at(end)
         self._appended_with.update(dict.fromkeys(range(event.seq + 1, end + 1), event.id))
         coverage = self._coverage[event.seq]
         said = view_of(event, self._snapshot).compaction or CompactionView()
@@ -303,7 +303,7 @@ class _Branch:
             id=event.id,
             seq=event.seq,
             time=iso_time(event.time),
-            by=By(
+            by=Producer(
                 format=event.format,
                 model=str(in_use.model or "") or None,
                 from_extension=said.by_extension,
@@ -324,7 +324,7 @@ class _Branch:
                 if part.is_of(event.session, event.seq)
             ),
             files=self._files(event, self._files_summarized(coverage)),
-            metrics=self._metrics(replaced(event, before, after, **self._around(event))),
+            metrics=self._metrics(replacement_between(event, before, after, **self._around(event))),
         )
 
     def _around(self, event: Event) -> dict[str, list[Event]]:
@@ -342,9 +342,9 @@ class _Branch:
         )
 
     def _measured(self, event: Event) -> Metrics:
-        before = self._contexts.at(start_of_change(event, self._snapshot))
-        after = self._contexts.at(end_of_change(event, self._snapshot, self._at))
-        return self._metrics(replaced(event, before, after, **self._around(event)))
+        before = self._contexts.context_at(start_of_change(event, self._snapshot))
+        after = self._contexts.context_at(end_of_change(event, self._snapshot, self._at))
+        return self._metrics(replacement_between(event, before, after, **self._around(event)))
 
     def _before(self, context: Context, event: Event, claimed: int | None) -> TokensBefore:
         counts = self._tokens.count(context.parts)
@@ -383,13 +383,13 @@ class _Branch:
         event = event_at(self._snapshot, self._at.session, seq).decode()
         is_of_context = event.role == "assistant" and event.compaction_seq == under
         view = view_of_event(event) if is_of_context else None
-        return measured(self._late.added(event.id, view)) if view else None
+        return measured_usage(self._late.added(event.id, view)) if view else None
 
-    def _files(self, event: Event, touched: FileSets) -> Files:
+    def _files(self, event: Event, touched: FileSets) -> FilesAudit:
         claimed, recomputed = claimed_files(event), touched.lists()
         said = claimed.read | claimed.modified if claimed else frozenset()
         all_touched = touched.read | touched.modified
-        return Files(
+        return FilesAudit(
             claimed=claimed.lists() if claimed else None,
             recomputed=recomputed,
             missing=sorted(all_touched - said, key=utf16_order) if claimed else [],
@@ -419,7 +419,7 @@ class _Branch:
             reason=own.reason if isinstance(own, Rewrite) else view_of(event).line,
             undone=self._is_undone(event),
             compaction=self._appended_with.get(event.seq),
-            targets=[shown.target for shown in resolved(rewrites_of(event), self.entries)],
+            targets=[shown.target for shown in resolve_targets(rewrites_of(event), self.entries)],
             tokens_saved=own.tokens_saved if isinstance(own, Rewrite) else 0,
             metrics=self._measured(event),
         )

@@ -17,13 +17,13 @@ from eventstore.files.sources import observed_rewrites
 from eventstore.formats import rewrites_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, Memo, event, in_effect_on, messages_of_path, path
-from eventstore.records import FORMAT, Shown
+from eventstore.records import FORMAT, TextReplacement
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
-from projections.context.overlay import NO_REWRITES, Rewrites, resolved
-from projections.context.parts import Context, Fate, Part, is_continuation, told_of
+from projections.context.overlay import NO_REWRITES, Rewrites, resolve_targets
+from projections.context.parts import Context, Fate, Part, is_continuation, role_and_estimates
 from projections.rules import rules_at, rules_named, rules_of_format
 from projections.rules.base import Rules, Selection
-from projections.settings import encoded, settings_at, settings_json
+from projections.settings import encode_settings, settings_at, settings_json
 
 
 def build_context(
@@ -63,7 +63,7 @@ def context_at(snapshot: Snapshot, cursor: Cursor, *, rules: str | None = None) 
 def harness_json(context: Context) -> bytes:
     """Return a context as its harness gives it to itself, as JSON: messages and settings."""
     return rules_named(context.rules).document(
-        [part.raw for part in context.parts], encoded(context.settings)
+        [part.raw for part in context.parts], encode_settings(context.settings)
     )
 
 
@@ -201,7 +201,7 @@ def _selected(
 
 def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterator[LazyEvent]]:
     """Return the rewrites in effect on a path, and its other entries that are, from the root."""
-    rewrites: list[Sequence[Shown]] = []
+    rewrites: list[Sequence[TextReplacement]] = []
     others: list[LazyEvent] = []
     for entry in newest_first:
         if entry.kind == "rewrite":
@@ -209,11 +209,11 @@ def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterat
         else:
             others.append(entry)
     targets = list(chain.from_iterable(reversed(rewrites)))
-    return Rewrites(resolved(targets, others)), reversed(others)
+    return Rewrites(resolve_targets(targets, others)), reversed(others)
 
 
 def _shown(
-    entry: Event | LazyEvent, changed: Sequence[bytes] = (), changes: Sequence[Shown] = ()
+    entry: Event | LazyEvent, changed: Sequence[bytes] = (), changes: Sequence[TextReplacement] = ()
 ) -> list[Part]:
     """Return what an entry shows, as its harness changed it last, and as rewrites show it."""
     stored = b"" if changed else entry.message
@@ -275,7 +275,7 @@ def _made(entry: Event | LazyEvent, messages: Sequence[bytes], fate: Fate | None
 
 def _one_of(part: Part, place: int) -> Part:
     """Return a part of several with the role and the estimates of its message, which are not those of its event."""
-    role, utf16, utf8 = told_of(part.raw, part.role, part.format)
+    role, utf16, utf8 = role_and_estimates(part.raw, part.role, part.format)
     return msgspec.structs.replace(part, role=role, utf16=utf16, utf8=utf8, place=place)
 
 
@@ -286,7 +286,7 @@ def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate | None, format: str) 
     if kind == "compaction":
         role = "compactionSummary"
     if fate is Fate.REWRITTEN:
-        role, utf16, utf8 = told_of(raw, role, format)
+        role, utf16, utf8 = role_and_estimates(raw, role, format)
     elif fate is None and kind == "branch_summary":
         fate = Fate.SUMMARY
     elif fate is None:

@@ -10,11 +10,11 @@ from eventstore.files.sources import observed_rewrites
 from eventstore.formats import rewrites_of
 from eventstore.log import Snapshot
 from eventstore.paths import event
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 from projections.context.build import context_at, parts_of
 from projections.context.cursor import Cursor
-from projections.context.overlay import overlaid, resolved
-from projections.context.parts import Context, Part, bears_message
+from projections.context.overlay import apply_rewrites, resolve_targets
+from projections.context.parts import Context, Part, has_message
 from projections.rules import rules_at
 from projections.settings import settings_at
 from projections.tokens import Counter
@@ -24,7 +24,7 @@ _CHANGES = _FOLDED_ANEW | {"rewrite"}
 """Kinds of entries after which a context is not the one above with their own messages added."""
 
 
-class ContextsAlong:
+class IncrementalContexts:
     """The contexts at the entries of a path.
 
     Asked for in order, each is what stands above with what its entry adds or shows otherwise, so that all of them
@@ -56,7 +56,7 @@ class ContextsAlong:
         root = event(self._snapshot, self._at.session, self._entries[0].seq)
         return self._rules.select(self._snapshot, root).prefix is not None
 
-    def at(self, seq: int) -> Context:
+    def context_at(self, seq: int) -> Context:
         """The context at an entry of the session, by its number; 0 is the root."""
         if (
             not self.is_incremental
@@ -86,7 +86,7 @@ class ContextsAlong:
             self._fold(entry)
         elif entry.kind == "rewrite":
             self._rewrite(entry)
-        elif bears_message(entry):
+        elif has_message(entry):
             parts = self.own_parts(entry)
             if entry.id in self._not_yet:
                 self._fold(entry)
@@ -101,20 +101,20 @@ class ContextsAlong:
         self._places = {part.id: place for place, part in places if part.kind != "compaction"}
 
     def _rewrite(self, entry: Event) -> None:
-        targets = resolved(rewrites_of(entry), self._entries)
+        targets = resolve_targets(rewrites_of(entry), self._entries)
         if any(shown.through for shown in targets):
             self._fold(entry)
             ends = chain.from_iterable((shown.target, shown.through) for shown in targets)
             self._not_yet.update(end for end in ends if end and end not in self._places)
             return
-        changes: dict[int, list[Shown]] = {}
+        changes: dict[int, list[TextReplacement]] = {}
         for shown in targets:
             if shown.target in self._places:
                 changes.setdefault(self._places[shown.target], []).append(shown)
             else:
                 self._not_yet.add(shown.target)
         for place, changed in changes.items():
-            after = overlaid(self._parts[place : place + 1], changed)
+            after = apply_rewrites(self._parts[place : place + 1], changed)
             if len(after) != 1 or self._parts[place].id in {
                 part.id for part in self._parts[place + 1 : place + 2]
             }:
@@ -123,7 +123,7 @@ class ContextsAlong:
             self._parts[place] = after[0]
 
 
-class SizesAlong:
+class IncrementalSizes:
     """The context at one entry of a path after the other, and its size.
 
     `parts` is the context, `sizes` are the tokens of its first n messages for each n from 0 on. Where the context
@@ -132,12 +132,12 @@ class SizesAlong:
 
     def __init__(self, snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event], tokens: Counter) -> None:
         """Begin at the root; `entries` are those of the path to where one stands."""
-        self._along, self._tokens = ContextsAlong(snapshot, cursor, entries), tokens
+        self._along, self._tokens = IncrementalContexts(snapshot, cursor, entries), tokens
         self.parts: list[Part] = []
         self.sizes = [0]
         self._own: dict[int, list[tuple[Part, int]]] = {}
         if self._along.is_incremental:
-            own = [part for entry in entries if bears_message(entry) for part in self._along.own_parts(entry)]
+            own = [part for entry in entries if has_message(entry) for part in self._along.own_parts(entry)]
             # All at once: what a counter makes, it keeps in the log.
             for part, size in zip(own, tokens.count(own), strict=True):
                 self._own.setdefault(part.seq, []).append((part, size))
@@ -145,7 +145,7 @@ class SizesAlong:
     def add(self, entry: Event) -> None:
         """Go on to the next entry of the path."""
         if not self._along.is_incremental or entry.kind in _CHANGES:
-            self.parts = list(self._along.at(entry.seq).parts)
+            self.parts = list(self._along.context_at(entry.seq).parts)
             self.sizes = list(accumulate(self._tokens.count(self.parts), initial=0))
             return
         for part, size in self._own.get(entry.seq, ()):

@@ -11,9 +11,9 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import view_of
-from eventstore.formats.base import ShownResult
+from eventstore.formats.base import ResultReplacement
 from eventstore.paths import LazyEvent, Memo
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 from projections.context.parts import Part
 from projections.rules import rules_of_format
 from projections.rules.base import Rules
@@ -24,12 +24,12 @@ Item = TypeVar("Item")
 class Span(NamedTuple):
     """A text that stands for several messages, and what later rewrites show of it."""
 
-    shown: Shown
-    changes: list[Shown]
+    replacement: TextReplacement
+    changes: list[TextReplacement]
 
     def messages(self, rules: Rules, time: int | None) -> Sequence[bytes]:
         """Return what stands for the several; `time` in epoch milliseconds."""
-        messages = (rules.placeholder(self.shown.shown, time),)
+        messages = (rules.placeholder(self.replacement.text, time),)
         return rules.rewrite(messages, self.changes) if self.changes else messages
 
 
@@ -39,9 +39,9 @@ class Rewrites:
     `changes` are those of single messages, oldest first. Of spans with the same target, the newest counts.
     """
 
-    def __init__(self, targets: Iterable[Shown] = ()) -> None:
+    def __init__(self, targets: Iterable[TextReplacement] = ()) -> None:
         """`targets` are those of all rewrites, oldest first."""
-        self.changes: dict[str, list[Shown]] = {}
+        self.changes: dict[str, list[TextReplacement]] = {}
         self._spans: dict[str, Span] = {}
         for shown in targets:
             if shown.through:
@@ -70,7 +70,7 @@ class Rewrites:
             if place < visible:
                 continue
             span = self._spans.get(name)
-            end = places.get(span.shown.through, -1) if span else -1
+            end = places.get(span.replacement.through, -1) if span else -1
             if end >= place:
                 visible = end + 1
             yield item, span if end >= place else None
@@ -79,9 +79,11 @@ class Rewrites:
 NO_REWRITES = Rewrites()
 
 
-def resolved(targets: Sequence[Shown], entries: Iterable[Event | LazyEvent]) -> Sequence[Shown]:
+def resolve_targets(
+    targets: Sequence[TextReplacement], entries: Iterable[Event | LazyEvent]
+) -> Sequence[TextReplacement]:
     """Return targets by the entries that they are about: of a call, those of these entries that hold its result."""
-    if not any(isinstance(shown, ShownResult) for shown in targets):
+    if not any(isinstance(shown, ResultReplacement) for shown in targets):
         return targets
     holders: dict[str, list[str]] = {}
     for entry in entries:
@@ -89,9 +91,11 @@ def resolved(targets: Sequence[Shown], entries: Iterable[Event | LazyEvent]) -> 
             for call in _answered(entry):
                 holders.setdefault(call, []).append(entry.id)
     return [
-        msgspec.structs.replace(shown, target=holder) if isinstance(shown, ShownResult) else shown
+        msgspec.structs.replace(shown, target=holder) if isinstance(shown, ResultReplacement) else shown
         for shown in targets
-        for holder in (holders.get(shown.call, ()) if isinstance(shown, ShownResult) else (shown.target,))
+        for holder in (
+            holders.get(shown.call, ()) if isinstance(shown, ResultReplacement) else (shown.target,)
+        )
     ]
 
 
@@ -107,7 +111,7 @@ def _answered(entry: Event | LazyEvent) -> tuple[str, ...]:
 _ANSWERED: Final = Memo[tuple[str, ...]]()
 
 
-def overlaid(parts: Sequence[Part], targets: Iterable[Shown]) -> tuple[Part, ...]:
+def apply_rewrites(parts: Sequence[Part], targets: Iterable[TextReplacement]) -> tuple[Part, ...]:
     """Return the messages of a context with those targets shown otherwise, as they are after such a rewrite.
 
     A message that stands for several has no time here: it is not known which entry's it gets.
@@ -120,9 +124,9 @@ def _overlaid(parts: Sequence[Part], rewrites: Rewrites) -> Iterator[Part]:
     for entry, span in rewrites.visible(by_entry, lambda entry: entry[0].id):
         first, rules = entry[0], rules_of_format(entry[0].format)
         if span:
-            yield from (first.shown_otherwise(raw, rules.format) for raw in span.messages(rules, None))
+            yield from (first.rewritten_as(raw, rules.format) for raw in span.messages(rules, None))
         elif first.id in rewrites.changes:
             messages = rules.rewrite([part.raw for part in entry], rewrites.changes[first.id])
-            yield from (part.shown_otherwise(raw) for part, raw in zip(cycle(entry), messages, strict=False))
+            yield from (part.rewritten_as(raw) for part, raw in zip(cycle(entry), messages, strict=False))
         else:
             yield from entry

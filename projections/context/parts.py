@@ -16,11 +16,11 @@ from eventstore.paths import LazyEvent
 from eventstore.views import Message, Text
 from projections.settings import Settings
 
-WORD: Final = "continue"
+CONTINUE_WORD: Final = "continue"
 """What opencode tells its model in the middle of a task: a user's message that repeats no request."""
 
 
-def bears_message(entry: Event | LazyEvent) -> bool:
+def has_message(entry: Event | LazyEvent) -> bool:
     """Return True if an entry is a message to the model, or becomes one. Compactions are summaries, not messages."""
     return entry.role != "" and entry.kind != "compaction"
 
@@ -32,13 +32,15 @@ def is_continuation(event: Event | LazyEvent) -> bool:
     return format_of(event.format).continues(event.kind, event.body)
 
 
-def repeats_nothing(event: Event | LazyEvent) -> bool:
+def is_bare_continuation(event: Event | LazyEvent) -> bool:
     """Return True for a user's message that only says to go on: no request, and so no beginning of a turn."""
     if event.kind != "message" or not is_continuation(event):
         return False
     message = view_of_event(event)
     blocks = message.blocks if message else ()
-    return next((block.text for block in blocks if isinstance(block, Text) and block.text), "") == WORD
+    return (
+        next((block.text for block in blocks if isinstance(block, Text) and block.text), "") == CONTINUE_WORD
+    )
 
 
 class Fate(StrEnum):
@@ -91,22 +93,22 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The sessions and numbers of the events whose content the message holds (`is_of`)."""
         return [(self.session, seq) for seq in (self.seq, *self.merged)]
 
-    def shown_otherwise(self, raw: bytes, format: str | None = None) -> Part:
+    def rewritten_as(self, raw: bytes, format: str | None = None) -> Part:
         """Return the same entry's part with what a rewrite makes of its message."""
         shape = format or self.format
-        role, utf16, utf8 = told_of(raw, self.role, shape)
+        role, utf16, utf8 = role_and_estimates(raw, self.role, shape)
         return msgspec.structs.replace(
             self, raw=raw, format=shape, role=role, fate=Fate.REWRITTEN, utf16=utf16, utf8=utf8
         )
 
-    def joined(self, raw: bytes, others: Sequence[Part]) -> Part:
+    def merged_with(self, raw: bytes, others: Sequence[Part]) -> Part:
         """Return one part for the messages of several entries, of which `raw` is made; it stands for its own entry."""
-        role, utf16, utf8 = told_of(raw, self.role, self.format)
+        role, utf16, utf8 = role_and_estimates(raw, self.role, self.format)
         merged = (*self.merged, *(other.seq for other in others if other.seq != self.seq))
         return msgspec.structs.replace(self, raw=raw, role=role, utf16=utf16, utf8=utf8, merged=merged)
 
 
-def told_of(raw: bytes, role: str, format: str) -> tuple[str, int, int]:
+def role_and_estimates(raw: bytes, role: str, format: str) -> tuple[str, int, int]:
     """Return the role of a message that is not the event's own, and its estimates; `role` if its own is unknown."""
     view = view_of_message(raw, format)
     return (view.role if view.role in ROLES else role, *estimates(view))

@@ -15,7 +15,7 @@ from eventstore.event import Event
 from eventstore.formats import view_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 
 if TYPE_CHECKING:
     from projections.context.parts import Part
@@ -25,7 +25,7 @@ SYSTEM_PROMPT: Final = "system prompt"
 TOOL_DEFINITIONS: Final = "tool definitions"
 
 
-class Place(NamedTuple):
+class EntryRef(NamedTuple):
     """An entry of a session of the store."""
 
     session: str
@@ -44,10 +44,10 @@ class Selection(msgspec.Struct, frozen=True):
     compaction: LazyEvent | None = None
     kept: frozenset[str] | None = None
     keeps_before: bool = False
-    prefix: Place | None = None
+    prefix: EntryRef | None = None
 
 
-def run_kept(snapshot: Snapshot, leaf: LazyEvent) -> Selection:
+def select_kept_run(snapshot: Snapshot, leaf: LazyEvent) -> Selection:
     """Return what a context shows where compactions keep a run of the path; reads no record."""
     if not leaf.compaction_seq:
         return Selection()
@@ -103,7 +103,7 @@ class Rules(ABC):
 
         That is what the compaction lists, or all from the first entry that it keeps.
         """
-        selected = run_kept(snapshot, leaf)
+        selected = select_kept_run(snapshot, leaf)
         said = view_of(selected.compaction, snapshot).compaction if selected.compaction else None
         if said is None or said.kept is None:
             return selected
@@ -128,7 +128,7 @@ class Rules(ABC):
         """Return the messages of an entry of `kinds`; `record` is its own, or what its harness made of it later."""
 
     @abstractmethod
-    def rewrite(self, messages: Sequence[bytes], shown: Sequence[Shown]) -> Sequence[bytes]:
+    def rewrite(self, messages: Sequence[bytes], shown: Sequence[TextReplacement]) -> Sequence[bytes]:
         """Return the messages of one entry with content shown otherwise; empty if nothing of it shows."""
 
     @abstractmethod

@@ -15,8 +15,8 @@ from eventstore.event import Event, Flag
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
-from eventstore.records import FORMAT, Shown
-from projections.rules.base import Rules, Selection, run_kept
+from eventstore.records import FORMAT, TextReplacement
+from projections.rules.base import Rules, Selection, select_kept_run
 
 
 class _Fields(msgspec.Struct, frozen=True):
@@ -89,20 +89,20 @@ def show_migrated(record: bytes, _time: int | None) -> bytes | None:
     return None if message is None else _encode(message)
 
 
-def rewrite(message: bytes, shown: Sequence[Shown]) -> bytes:
+def rewrite(message: bytes, shown: Sequence[TextReplacement]) -> bytes:
     """A message whose content, or some blocks of it, show another text. What else it says stays as it was.
 
     Of a command that the person ran that is its output. A block that is not there changes nothing.
     """
     decoded = tolerant_json(message)
     if decoded.get("role") in _COMMANDS:
-        outputs = [change.shown for change in shown if change.block is None]
+        outputs = [change.text for change in shown if change.block is None]
         return _encode({**decoded, "output": outputs[-1]} if outputs else decoded)
     content = decoded.get("content")
     for change in shown:
-        block = {"type": "text", "text": change.shown}
+        block = {"type": "text", "text": change.text}
         if change.block is None or (change.block == 0 and isinstance(content, str)):
-            content = change.shown if isinstance(content, str) else [block]
+            content = change.text if isinstance(content, str) else [block]
         elif isinstance(content, list) and 0 <= change.block < len(content):
             content = [*content[: change.block], block, *content[change.block + 1 :]]
     return _encode(decoded if content is None else {**decoded, "content": content})
@@ -131,7 +131,7 @@ class PiRules(Rules):
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
         """Return what a context shows of its path; pi's compactions list nothing."""
-        return run_kept(snapshot, leaf)
+        return select_kept_run(snapshot, leaf)
 
     def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
         return (show_compaction(record, compaction.time),)
@@ -141,7 +141,7 @@ class PiRules(Rules):
         message = (show_migrated if is_migrated else _SHOW[entry.kind])(record, entry.time)
         return () if message is None else (message,)
 
-    def rewrite(self, messages: Sequence[bytes], shown: Sequence[Shown]) -> Sequence[bytes]:
+    def rewrite(self, messages: Sequence[bytes], shown: Sequence[TextReplacement]) -> Sequence[bytes]:
         return [rewrite(message, shown) for message in messages]
 
     def placeholder(self, text: str, time: int | None) -> bytes:

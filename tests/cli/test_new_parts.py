@@ -35,13 +35,13 @@ REWRITE = Addition(
     file="compaction/rewrites/hush.py",
     text="""
 from compaction.part import PolicyPart
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 
 class Hush(PolicyPart, frozen=True, tag="hush"):
     word: str = "[hush]"
 
     def plan(self, context):
-        return [Shown(target=each.id, shown=self.word) for each in context.results if not each.is_rewritten]
+        return [TextReplacement(target=each.id, text=self.word) for each in context.results if not each.is_rewritten]
 """,
     registry="compaction/rewrites/__init__.py",
     lines={
@@ -98,7 +98,7 @@ PLACEMENT = Addition(
     registry="projections/placements.py",
     lines={
         "PLACEMENTS: Final": (
-            'LOUD: Final = Placement(name="loud", told=lambda summary: f"HEAR, HEAR\\n\\n{summary}")\n\n'
+            'LOUD: Final = Placement(name="loud", render=lambda summary: f"HEAR, HEAR\\n\\n{summary}")\n\n'
             "PLACEMENTS: Final"
         ),
         "for each in (": "for each in (LOUD, ",

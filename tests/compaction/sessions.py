@@ -13,7 +13,15 @@ from compaction.policy.model import Policy, Restoring
 from compaction.rewrites import Evict, Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
 from eventstore import NewEvent, Parent
 from eventstore.formats.refold.events import compose
-from eventstore.records import BranchSummary, Compaction, ModelChange, Record, Rewrite, Shown, Undone
+from eventstore.records import (
+    BranchSummary,
+    Compaction,
+    ModelChange,
+    Record,
+    Rewrite,
+    TextReplacement,
+    Undone,
+)
 from projections.placements import PLACEMENTS
 from tests.support.native import message, native_events
 from tests.support.talk import Json, assistant, call, image, result, text, thinking, user
@@ -137,8 +145,8 @@ def _interlude(draw: st.DrawFn, ids: list[str]) -> Record:
         st.sampled_from(
             [
                 Compaction(summary="all of it", first_kept_entry_id=target, tokens_before=9),
-                Rewrite(reason="prune", targets=[Shown(target=target, shown="shorter")]),
-                Rewrite(reason="evict", targets=[Shown(target=target, shown="[gone]", block=1)]),
+                Rewrite(reason="prune", targets=[TextReplacement(target=target, text="shorter")]),
+                Rewrite(reason="evict", targets=[TextReplacement(target=target, text="[gone]", block=1)]),
                 Undone(target_id=target),
                 BranchSummary(from_id=target, summary="the other way"),
                 ModelChange(provider="q", model_id="n"),

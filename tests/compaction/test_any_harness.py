@@ -16,7 +16,7 @@ from compaction.plan import ALL_KEPT, Plan
 from compaction.summarizers.asking import Asker
 from eventstore.memory import MemoryLog
 from eventstore.writing import SessionWriter
-from projections.audit.calls import requests
+from projections.audit.calls import model_calls
 from projections.context.build import build_context
 from projections.context.cursor import path, resolve_cursor
 from projections.context.parts import Part, view_of_part
@@ -115,7 +115,10 @@ class TestSeveralMessages:
         with log.snapshot() as snapshot:
             cursor = resolve_cursor(snapshot, "one")
             sent = sum(tokens.count(build_context(log, "one", leaf="a").parts))
-            assert [call.readable for call in requests(snapshot, cursor, tokens)] == [None, 100 - sent]
+            assert [call.cached_tokens for call in model_calls(snapshot, cursor, tokens)] == [
+                None,
+                100 - sent,
+            ]
 
     def test_a_request_that_one_of_them_answers_is_answered(self, log: MemoryLog, tmp_path: Path) -> None:
         bring(log, tmp_path, exchange("a", None, "person", "model"))

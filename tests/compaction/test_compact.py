@@ -11,7 +11,7 @@ from eventstore.records import (
     Compaction,
     CustomMessage,
     FileOperations,
-    Shown,
+    TextReplacement,
     Undone,
     record_of,
 )
@@ -108,7 +108,7 @@ def test_the_tokens_after_are_those_of_the_context_after(story):
 
 def test_the_tokens_after_count_what_is_kept_as_rewrites_show_it(story):
     _, kept = story.says(user(long(10)), user(long(5)))
-    record_rewrite(story.writer, targets=[Shown(target=kept, shown=long(1))], reason="prune")
+    record_rewrite(story.writer, targets=[TextReplacement(target=kept, text=long(1))], reason="prune")
     record = compact(story, kept, summary=long(2))
     assert record.tokens_after == size(story) == 3
 

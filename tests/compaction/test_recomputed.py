@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from compaction import record_compaction, record_rewrite
 from eventstore.errors import BadInputError
 from eventstore.memory import MemoryLog
-from eventstore.records import Shown, record_of
+from eventstore.records import TextReplacement, record_of
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context
 from projections.context.cursor import path, resolve_cursor
@@ -48,9 +48,9 @@ def test_a_rewrite_records_what_the_context_shrinks_by(appended, data):
     if not parts:
         return
     shown = st.builds(
-        Shown,
+        TextReplacement,
         target=st.sampled_from([part.id for part in parts]),
-        shown=st.sampled_from(["", "shown instead"]),
+        text=st.sampled_from(["", "shown instead"]),
         block=st.none() | st.integers(0, 2),
     )
     before = size(log)

@@ -12,7 +12,7 @@ from compaction.prompts import serialized
 from compaction.rewrites import Mask, Micro, Snip
 from compaction.rewriting import record_rewrite, record_rewrites
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
-from eventstore.records import CustomMessage, Link, Shown, Undone, record_of
+from eventstore.records import CustomMessage, Link, TextReplacement, Undone, record_of
 from eventstore.views import shell_text
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
@@ -142,13 +142,13 @@ def rewrite(story, *targets, reason="prune"):
 
 def test_a_rewrite_shows_its_text_from_here_on(story):
     (target,) = story.says(user("long"))
-    rewrite(story, Shown(target=target, shown="short"))
+    rewrite(story, TextReplacement(target=target, text="short"))
     assert texts_of(build_context(story.log, "s")) == ["short"]
 
 
 def test_a_rewrite_says_why_and_of_what(story):
     (target,) = story.says(user("long"))
-    shown = Shown(target=target, shown="short")
+    shown = TextReplacement(target=target, text="short")
     record = rewrite(story, shown, reason="supersede")
     assert (record.reason, record.targets) == ("supersede", [shown])
 
@@ -167,7 +167,7 @@ def test_a_rewrite_says_why_and_of_what(story):
 def test_the_tokens_saved_are_what_the_context_shrinks_by(story, message, block, saved):
     (target,) = story.says(message)
     before = size(story)
-    record = rewrite(story, Shown(target=target, shown=long(1), block=block))
+    record = rewrite(story, TextReplacement(target=target, text=long(1), block=block))
     assert record.tokens_saved == before - size(story) == saved
 
 
@@ -175,35 +175,37 @@ def test_the_tokens_saved_by_several_targets_add_up(story):
     one, two = story.says(result(long(10), long(10)), user(long(10)))
     before = size(story)
     targets = [
-        Shown(target=one, shown="", block=0),
-        Shown(target=two, shown=long(4)),
-        Shown(target=one, shown="", block=1),
+        TextReplacement(target=one, text="", block=0),
+        TextReplacement(target=two, text=long(4)),
+        TextReplacement(target=one, text="", block=1),
     ]
     assert rewrite(story, *targets).tokens_saved == before - size(story) == 26
 
 
 def test_a_rewrite_of_a_rewrite_saves_what_is_saved_on_top(story):
     (target,) = story.says(user(long(10)))
-    rewrite(story, Shown(target=target, shown=long(4)))
+    rewrite(story, TextReplacement(target=target, text=long(4)))
     before = size(story)
-    assert rewrite(story, Shown(target=target, shown=long(1))).tokens_saved == before - size(story) == 3
+    assert (
+        rewrite(story, TextReplacement(target=target, text=long(1))).tokens_saved == before - size(story) == 3
+    )
 
 
 def test_a_rewrite_that_shows_more_saves_less_than_nothing(story):
     (target,) = story.says(user(long(1)))
-    assert rewrite(story, Shown(target=target, shown=long(3))).tokens_saved == -2
+    assert rewrite(story, TextReplacement(target=target, text=long(3))).tokens_saved == -2
 
 
 def test_a_custom_message_can_be_rewritten(story):
     target = story.add(CustomMessage(custom_type="x", content=long(10)))
-    assert rewrite(story, Shown(target=target, shown=long(1))).tokens_saved == 9
+    assert rewrite(story, TextReplacement(target=target, text=long(1))).tokens_saved == 9
 
 
 @pytest.mark.parametrize("target", ["ghost", ""])
 def test_a_target_that_is_not_there_is_refused_by_name(story, target):
     story.says(user("long"))
     with pytest.raises(NotFoundError) as refused:
-        record_rewrite(story.writer, targets=[Shown(target=target, shown="")], reason="prune")
+        record_rewrite(story.writer, targets=[TextReplacement(target=target, text="")], reason="prune")
     assert refused.value.name == target
 
 
@@ -211,7 +213,7 @@ def test_a_target_that_a_compaction_hides_is_refused(story):
     old, kept = story.says(user("old"), user("kept"))
     record_compaction(story.writer, summary="s", first_kept=kept)
     with pytest.raises(NotFoundError) as refused:
-        record_rewrite(story.writer, targets=[Shown(target=old, shown="")], reason="prune")
+        record_rewrite(story.writer, targets=[TextReplacement(target=old, text="")], reason="prune")
     assert refused.value.name == old
 
 
@@ -219,20 +221,22 @@ def test_a_target_on_another_branch_is_refused(story):
     root, elsewhere = story.says(user("root"), user("elsewhere"))
     story.add(CustomMessage(custom_type="x", content="here"), parent=root)
     with pytest.raises(NotFoundError):
-        record_rewrite(story.writer, targets=[Shown(target=elsewhere, shown="")], reason="prune")
+        record_rewrite(story.writer, targets=[TextReplacement(target=elsewhere, text="")], reason="prune")
 
 
 def test_one_target_that_is_not_there_refuses_all(story):
     (target,) = story.says(user("long"))
     with pytest.raises(NotFoundError):
-        rewrite(story, Shown(target=target, shown=""), Shown(target="ghost", shown=""))
+        rewrite(story, TextReplacement(target=target, text=""), TextReplacement(target="ghost", text=""))
     assert version(story.log, "s") == 1
 
 
 def test_a_rewrite_while_somebody_appends_is_refused(story, interrupt):
     (target,) = story.says(user("long"))
     with pytest.raises(VersionConflictError):
-        record_rewrite(interrupt(story).writer, targets=[Shown(target=target, shown="short")], reason="prune")
+        record_rewrite(
+            interrupt(story).writer, targets=[TextReplacement(target=target, text="short")], reason="prune"
+        )
     assert texts_of(build_context(story.log, "s")) == ["long", "me first"]
 
 
@@ -240,13 +244,13 @@ def test_a_rewrite_while_somebody_appends_is_refused(story, interrupt):
 def test_a_block_that_a_message_does_not_have_is_refused(story, block):
     (target,) = story.says(user("long"))
     with pytest.raises(BadInputError) as refused:
-        rewrite(story, Shown(target=target, shown="short", block=block))
+        rewrite(story, TextReplacement(target=target, text="short", block=block))
     assert re.findall(r"-?\d+", refused.value.problem) == [str(block), "1"]
 
 
 def test_of_a_command_that_the_person_ran_the_output_is_rewritten(story):
     (target,) = story.says(shell("ls", long(10)))
-    record = rewrite(story, Shown(target=target, shown="short"))
+    record = rewrite(story, TextReplacement(target=target, text="short"))
     (part,) = build_context(story.log, "s").parts
     assert shell_text(view_of_part(part).shell) == "Ran `ls`\n```\nshort\n```"
     assert (part.fate, part.role) == ("rewritten", "bashExecution")
@@ -255,7 +259,7 @@ def test_of_a_command_that_the_person_ran_the_output_is_rewritten(story):
 
 def test_a_rewritten_command_is_told_to_a_model_and_in_a_transcript_as_it_is_shown(story):
     (target,) = story.says(shell("ls", "the whole output"))
-    rewrite(story, Shown(target=target, shown="short"))
+    rewrite(story, TextReplacement(target=target, text="short"))
     context = build_context(story.log, "s")
     for shown in (request(context, model="m").body.decode(), transcript(context), serialized(context.parts)):
         assert "short" in shown
@@ -265,20 +269,22 @@ def test_a_rewritten_command_is_told_to_a_model_and_in_a_transcript_as_it_is_sho
 def test_a_command_that_the_person_ran_has_no_blocks(story):
     (target,) = story.says(shell("ls", "a"))
     with pytest.raises(BadInputError) as refused:
-        rewrite(story, Shown(target=target, shown="short", block=0))
+        rewrite(story, TextReplacement(target=target, text="short", block=0))
     assert told.numbers(refused.value.problem) == []
 
 
 def test_a_span_saves_what_it_hides_less_its_own_text(story):
     story.says(user(long(10)), assistant(long(20)), user(long(1)))
-    record = rewrite(story, Shown(target="e1", shown=long(2), through="e2"), reason="snip")
+    record = rewrite(story, TextReplacement(target="e1", text=long(2), through="e2"), reason="snip")
     assert (record.tokens_saved, size(story)) == (28, 3)
 
 
 def test_a_span_must_end_at_its_beginning_or_behind_it(story):
     story.says(user("one"), user("two"))
     with pytest.raises(BadInputError) as refused:
-        record_rewrite(story.writer, targets=[Shown(target="e2", shown="x", through="e1")], reason="snip")
+        record_rewrite(
+            story.writer, targets=[TextReplacement(target="e2", text="x", through="e1")], reason="snip"
+        )
     assert "'e1'" in refused.value.problem
 
 

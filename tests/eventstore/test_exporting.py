@@ -29,7 +29,7 @@ from eventstore.records import (
     Record,
     Rewrite,
     SessionInfo,
-    Shown,
+    TextReplacement,
     ThinkingLevelChange,
     Undone,
 )
@@ -51,7 +51,7 @@ NATIVE: list[Record] = [
     BranchSummary(from_id="", summary="left"),
     CustomMessage(custom_type="x", content="c"),
     Custom(custom_type="x", data={"a": 1}),
-    Rewrite(reason="prune", targets=[Shown(target="e1", shown="x")]),
+    Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="x")]),
     LeafMoved(from_id="e1"),
     Undone(target_id="e6"),
     Custom(custom_type="y"),

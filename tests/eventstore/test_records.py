@@ -31,7 +31,7 @@ from eventstore.records import (
     Record,
     Rewrite,
     SessionInfo,
-    Shown,
+    TextReplacement,
     ThinkingLevelChange,
     Undone,
     embed,
@@ -71,7 +71,8 @@ WRITTEN: list[tuple[Record, dict[str, Any]]] = [
     (Custom(custom_type="x", data=[1]), {"type": "custom", "customType": "x", "data": [1]}),
     (
         Rewrite(
-            reason="prune", targets=[Shown(target="a", shown="x"), Shown(target="b", shown="y", block=2)]
+            reason="prune",
+            targets=[TextReplacement(target="a", text="x"), TextReplacement(target="b", text="y", block=2)],
         ),
         {
             "type": "rewrite",

@@ -7,7 +7,16 @@ import pytest
 from eventstore import EventLog, SessionWriter
 from eventstore.errors import BadInputError, EventConflictError, VersionConflictError
 from eventstore.frame import decode
-from eventstore.records import Custom, Label, ModelChange, ObservedRewrite, Rewrite, SessionInfo, Shown, embed
+from eventstore.records import (
+    Custom,
+    Label,
+    ModelChange,
+    ObservedRewrite,
+    Rewrite,
+    SessionInfo,
+    TextReplacement,
+    embed,
+)
 from tests.support import told
 
 HELLO = {"role": "user", "content": "hello"}
@@ -66,7 +75,7 @@ def test_what_is_no_message_is_refused(log: EventLog, message: object) -> None:
     [
         ModelChange(provider=5, model_id="m"),  # type: ignore[arg-type]
         Rewrite(reason=None, targets=[]),  # type: ignore[arg-type]
-        Rewrite(reason="r", targets=[Shown(target="a", shown=5)]),  # type: ignore[arg-type]
+        Rewrite(reason="r", targets=[TextReplacement(target="a", text=5)]),  # type: ignore[arg-type]
         Label(target_id=object()),  # type: ignore[arg-type]
     ],
 )

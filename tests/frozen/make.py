@@ -129,7 +129,7 @@ def _write_every_kind(log: LmdbLog) -> None:
         (
             "rewrite",
             records.Rewrite(
-                reason="prune", targets=[records.Shown(target="done", shown="[cut]")], tokens_saved=3
+                reason="prune", targets=[records.TextReplacement(target="done", text="[cut]")], tokens_saved=3
             ),
         )
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eventstore.records import Compaction, Rewrite, Shown, Undone
+from eventstore.records import Compaction, Rewrite, TextReplacement, Undone
 from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
 from projections.usage import ContextSize, context_size
@@ -46,20 +46,20 @@ def test_a_kept_call_from_before_the_compaction_measured_another_context(story):
 
 def test_savings_of_rewrites_behind_the_measured_call_count(story):
     story.says(result(long(100)), assistant(long(5), tokens=500))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="x")], tokens_saved=99))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="x")], tokens_saved=99))
     assert (size(story).tokens, size(story, less_saved=False).tokens) == (401, 500)
 
 
 def test_savings_of_rewrites_before_the_measured_call_are_in_its_figure(story):
     story.says(result(long(100)))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="x")], tokens_saved=99))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="x")], tokens_saved=99))
     story.says(assistant(long(5), tokens=500))
     assert size(story).tokens == 500
 
 
 def test_savings_of_an_undone_rewrite_do_not_count(story):
     story.says(result(long(100)), assistant(long(5), tokens=500))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="x")], tokens_saved=99))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="x")], tokens_saved=99))
     story.add(Undone(target_id="e3"))
     assert size(story).tokens == 500
 
@@ -76,13 +76,13 @@ def test_an_empty_session_has_no_size(story):
 
 def test_savings_behind_the_measured_call_are_in_the_estimate_of_what_came_after(story):
     story.says(user("go"), assistant(long(5), tokens=500), result(long(100)))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e3", shown="x")], tokens_saved=99))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e3", text="x")], tokens_saved=99))
     assert (size(story).tokens, size(story).saved) == (501, 0)
 
 
 def test_of_a_rewrite_on_both_sides_of_the_measured_call_what_it_measured_counts(story):
     story.says(result(long(100)), assistant(long(5), tokens=500), result(long(50)))
-    targets = [Shown(target="e1", shown="x"), Shown(target="e3", shown="x")]
+    targets = [TextReplacement(target="e1", text="x"), TextReplacement(target="e3", text="x")]
     story.add(Rewrite(reason="prune", targets=targets, tokens_saved=148))
     assert (size(story).tokens, size(story).saved) == (402, 99)
 

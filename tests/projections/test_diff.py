@@ -7,7 +7,15 @@ from msgspec import Raw
 
 from eventstore.errors import NotFoundError
 from eventstore.formats.base import CONTINUES
-from eventstore.records import BranchSummary, Compaction, CustomMessage, MessageRecord, Rewrite, Shown, Undone
+from eventstore.records import (
+    BranchSummary,
+    Compaction,
+    CustomMessage,
+    MessageRecord,
+    Rewrite,
+    TextReplacement,
+    Undone,
+)
 from projections.context.cursor import ROOT
 from projections.diff import Change, diff
 from tests.support.talk import shell, user
@@ -33,7 +41,7 @@ def test_a_later_message_is_new(story):
 
 def test_a_message_with_other_content_is_rewritten(story):
     (one,) = story.says(user("one"))
-    after = story.add(Rewrite(reason="prune", targets=[Shown(target=one, shown="1")]))
+    after = story.add(Rewrite(reason="prune", targets=[TextReplacement(target=one, text="1")]))
     assert changes(story.log, one, after) == {one: Change.REWRITTEN}
 
 
@@ -97,7 +105,7 @@ def test_an_undo_brings_messages_back(story):
 
 def test_tokens_are_given_for_each_context(story):
     (one,) = story.says(user("x" * 40))
-    after = story.add(Rewrite(reason="prune", targets=[Shown(target=one, shown="x" * 4)]))
+    after = story.add(Rewrite(reason="prune", targets=[TextReplacement(target=one, text="x" * 4)]))
     found = diff(story.log, "s", one, after)
     (only,) = found.changes
     assert (only.tokens_before, only.tokens_after) == (found.tokens_before, found.tokens_after) == (10, 1)
@@ -111,7 +119,7 @@ def test_a_message_that_is_in_one_context_has_no_tokens_in_the_other(story):
 
 def test_the_shared_prefix_is_what_a_prompt_cache_can_keep(story):
     ids = story.says(user("one"), user("two"), user("three"))
-    after = story.add(Rewrite(reason="prune", targets=[Shown(target=ids[1], shown="2")]))
+    after = story.add(Rewrite(reason="prune", targets=[TextReplacement(target=ids[1], text="2")]))
     assert diff(story.log, "s", ids[2], after).shared_prefix == 1
 
 
@@ -129,7 +137,7 @@ def test_a_leaf_that_is_not_there_is_not_found(story):
 
 def test_a_command_that_the_person_ran_is_rewritten_where_its_output_is(story):
     (one,) = story.says(shell("ls", "x" * 396))
-    after = story.add(Rewrite(reason="offload", targets=[Shown(target=one, shown="x" * 36)]))
+    after = story.add(Rewrite(reason="offload", targets=[TextReplacement(target=one, text="x" * 36)]))
     (found,) = diff(story.log, "s", one, after).changes
     assert (found.change, found.tokens_before, found.tokens_after) == (Change.REWRITTEN, 100, 10)
 

@@ -23,7 +23,7 @@ from projections.placements import PLACEMENTS, placement_of
     ],
 )
 def test_each_placement_tells_a_summary_in_its_way(name, told):
-    assert placement_of(name).told("so far") == told
+    assert placement_of(name).render("so far") == told
 
 
 def test_a_placement_goes_by_its_name():
@@ -36,4 +36,4 @@ def test_a_record_that_names_none_or_one_that_nobody_knows_here_stands_as_in_pi(
 
 
 def test_what_a_summary_says_is_told_as_it_is():
-    assert all("{0} %s {" in each.told("{0} %s {") for each in PLACEMENTS.values())
+    assert all("{0} %s {" in each.render("{0} %s {") for each in PLACEMENTS.values())

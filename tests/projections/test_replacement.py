@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given, settings
 
 from eventstore.memory import MemoryLog
-from eventstore.records import BranchSummary, Compaction, CustomMessage, Label, MessageRecord, Rewrite, Shown
+from eventstore.records import (
+    BranchSummary,
+    Compaction,
+    CustomMessage,
+    Label,
+    MessageRecord,
+    Rewrite,
+    TextReplacement,
+)
 from projections.context.cursor import path, resolve_cursor
 from projections.replacement import Replacement, replacement_of
 from tests.support.events import NOW
@@ -64,7 +72,7 @@ def test_what_was_appended_with_a_compaction_is_of_the_context_after_and_stands_
     story,
 ):
     story.says(user("one"), assistant("two"), user("three"), user("four"))
-    cut = Rewrite(reason="offload", targets=[Shown(target="e3", shown="3")])
+    cut = Rewrite(reason="offload", targets=[TextReplacement(target="e3", text="3")])
     again = CustomMessage(custom_type="restored_file", content="a file")
     story.add(compaction("e3"), cut, Label(target_id="e1", label="x"), again, cause="once")
     only = replacements(story.log)[0]
@@ -74,7 +82,9 @@ def test_what_was_appended_with_a_compaction_is_of_the_context_after_and_stands_
 
 def test_a_rewrite_that_was_appended_with_others_is_measured_by_itself(story):
     story.says(result("long"), result("long, too"))
-    cuts = [Rewrite(reason="prune", targets=[Shown(target=each, shown="x")]) for each in ("e1", "e2")]
+    cuts = [
+        Rewrite(reason="prune", targets=[TextReplacement(target=each, text="x")]) for each in ("e1", "e2")
+    ]
     story.add(*cuts, cause="once")
     assert [ids(each.added) for each in replacements(story.log)] == [["e1"], ["e2"]]
 
@@ -110,7 +120,7 @@ def test_the_models_next_answer_is_not_of_the_context_after(story):
 
 def test_a_rewrite_removes_a_message_and_adds_it_as_it_is_shown(story):
     story.says(user("one"), result("long"))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e2", shown="cut")]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e2", text="cut")]))
     (only,) = replacements(story.log)
     assert [(part.id, b"long" in part.raw) for part in (*only.removed, *only.added)] == [
         ("e2", True),
@@ -120,8 +130,8 @@ def test_a_rewrite_removes_a_message_and_adds_it_as_it_is_shown(story):
 
 def test_a_rewrite_that_shows_the_same_replaces_nothing(story):
     story.says(result("same"))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="x")]))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="x")]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="x")]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="x")]))
     again = replacements(story.log)[1]
     assert (again.removed, again.added) == ((), ())
 
@@ -143,7 +153,7 @@ def test_the_summary_is_the_message_of_the_event_itself(story):
 
 def test_a_rewrite_has_no_summary(story):
     story.says(result("long"))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="cut")]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="cut")]))
     assert replacements(story.log)[0].summary is None
 
 

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from eventstore.formats import view_of_message
-from projections.placements import stand_in
+from projections.placements import substitute_text
 from tests.support.talk import assistant, result, shell, user
 
 
 def told(message):
-    return stand_in(view_of_message(json.dumps(message).encode(), "pi/3"))
+    return substitute_text(view_of_message(json.dumps(message).encode(), "pi/3"))
 
 
 @pytest.mark.parametrize("role", ["compactionSummary", "branchSummary"])

@@ -19,7 +19,7 @@ from eventstore.records import (
     Redaction,
     Rewrite,
     SessionInfo,
-    Shown,
+    TextReplacement,
     ThinkingLevelChange,
     Undone,
 )
@@ -68,7 +68,7 @@ def test_a_message_is_told_by_what_it_says_or_does(story, message, line):
         (SessionInfo(name="a title"), "a title"),
         (SessionInfo(), ""),
         (Custom(custom_type="state", data={"a": 1}), "state"),
-        (Rewrite(reason="prune", targets=[Shown(target="e1", shown="")]), "prune"),
+        (Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="")]), "prune"),
         (LeafMoved(from_id="e3"), "e3"),
         (Undone(target_id="e2"), "e2"),
         (

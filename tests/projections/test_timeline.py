@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eventstore.records import Compaction, Decision, ModelChange, Rewrite, Shown, Undone
+from eventstore.records import Compaction, Decision, ModelChange, Rewrite, TextReplacement, Undone
 from projections.context.cursor import ROOT
 from projections.timeline import timeline
 from projections.tokens import counter
@@ -36,7 +36,7 @@ def test_a_compaction_takes_away_what_it_summarized(story):
 
 def test_a_rewrite_takes_away_what_it_saves_and_its_undo_adds_it_again(story):
     (one,) = story.says(user(long(10)))
-    rewrite = story.add(Rewrite(reason="prune", targets=[Shown(target=one, shown=long(1))]))
+    rewrite = story.add(Rewrite(reason="prune", targets=[TextReplacement(target=one, text=long(1))]))
     story.add(Undone(target_id=rewrite))
     assert course(story.log) == [(10, 10, 1), (1, -9, 1), (10, 9, 1)]
 

@@ -10,7 +10,7 @@ from eventstore.formats import view_of_message
 from eventstore.records import LeafMoved
 from eventstore.views import Usage
 from projections.context.cursor import resolve_cursor
-from projections.usage import assistant_messages, measured, paid
+from projections.usage import assistant_messages, billed_usage, measured_usage
 from tests.support.talk import assistant, user
 
 
@@ -19,7 +19,7 @@ def view(message):
 
 
 def usage(message):
-    return measured(view(message))
+    return measured_usage(view(message))
 
 
 def test_the_usage_of_a_call_that_went_through_is_measured():
@@ -61,16 +61,18 @@ def test_a_message_of_another_role_measured_nothing():
 
 @pytest.mark.parametrize("stop", ["aborted", "error", "stop"])
 def test_a_call_was_paid_for_however_it_ended(stop):
-    assert paid(view(assistant("hello", tokens=100, stop=stop))) == Usage(input=93, output=7, total=100)
+    assert billed_usage(view(assistant("hello", tokens=100, stop=stop))) == Usage(
+        input=93, output=7, total=100
+    )
 
 
 @pytest.mark.parametrize("figures", [None, {}, {"input": 0, "output": 0}])
 def test_a_call_that_used_nothing_was_not_paid_for(figures):
-    assert paid(view(assistant("hello", usage=figures))) is None
+    assert billed_usage(view(assistant("hello", usage=figures))) is None
 
 
 def test_a_message_of_another_role_was_not_paid_for():
-    assert paid(view({**user("hello"), "usage": {"input": 5}})) is None
+    assert billed_usage(view({**user("hello"), "usage": {"input": 5}})) is None
 
 
 def test_the_assistants_messages_are_those_of_every_branch_once(story):

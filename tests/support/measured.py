@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from eventstore.records import FileOperations
-from projections.audit.cache import Cache, CacheHistory
-from projections.audit.cost import Cost, SessionCost, Spent
+from projections.audit.cache import CacheEffect, CacheHistory
+from projections.audit.cost import Cost, SessionCost, Spending
 from projections.audit.instruction_fates import InstructionFate, Instructions
 from projections.audit.losses import FutureUse, KindRecall, Loss, Recall
 from projections.audit.measure import Size, share_of
 from projections.audit.metrics import Metrics
-from projections.audit.rework import Regret, Repeat, Rereads, SameError
+from projections.audit.rework import RepeatedCall, RepeatedError, Rereads, Rework
 from projections.audit.session import (
     Audit,
     BranchSummaryAudit,
-    By,
     CompactionAudit,
     Counts,
-    Files,
+    FilesAudit,
+    Producer,
     RewriteAudit,
     TokensAfter,
     TokensBefore,
@@ -82,7 +82,7 @@ def recall(**found_and_total: tuple[int, int]) -> Recall:
 def gone(sentence: str, seq: int = 1) -> InstructionFate:
     """An instruction that is gone."""
     return InstructionFate(
-        sentence=sentence, event=f"e{seq}", seq=seq, fate="gone", likeness=0.25, nearest="a line"
+        sentence=sentence, event=f"e{seq}", seq=seq, fate="gone", similarity=0.25, nearest="a line"
     )
 
 
@@ -94,7 +94,7 @@ def instructions(total: int = 0, *lost: InstructionFate) -> Instructions:
     )
 
 
-NO_REGRET = Regret(
+NO_REWORK = Rework(
     calls=0,
     repeated=0,
     rereads=Rereads(next3=0, next10=0, all=0),
@@ -102,7 +102,7 @@ NO_REGRET = Regret(
     repeats=[],
     errors=[],
 )
-NO_CACHE = Cache(
+NO_CACHE = CacheEffect(
     shared_messages=0,
     shared_tokens=0,
     rewritten_tokens=0,
@@ -114,16 +114,16 @@ NO_CACHE = Cache(
 NO_COST = Cost(model=None, calls=0, summary=None, is_estimate=False, rewrite=None, saved=None, net=None)
 
 
-def repeated() -> Regret:
+def repeated() -> Rework:
     """One of seven calls made again, and one error met again, each of #1 at #9."""
     again = {"first": "e1", "first_seq": 1, "again": "e9", "again_seq": 9}
-    return Regret(
+    return Rework(
         calls=7,
         repeated=1,
         rereads=Rereads(next3=0, next10=1, all=2),
         rounds_to_new_action=1,
-        repeats=[Repeat(tool="read", target="a.py", after_calls=4, **again)],
-        errors=[SameError(error="FAILED", **again)],
+        repeats=[RepeatedCall(tool="read", target="a.py", after_calls=4, **again)],
+        errors=[RepeatedError(error="FAILED", **again)],
     )
 
 
@@ -134,7 +134,7 @@ def metrics(**given: Any) -> Metrics:
         "recall": recall(),
         "future_use": future_use(),
         "instructions": instructions(),
-        "regret": NO_REGRET,
+        "rework": NO_REWORK,
         "sections": None,
         "growth": None,
         "cache": NO_CACHE,
@@ -143,7 +143,7 @@ def metrics(**given: Any) -> Metrics:
     return Metrics(**{**nothing, **given})
 
 
-NO_FILES = Files(
+NO_FILES = FilesAudit(
     claimed=None, recomputed=FileOperations(read_files=[], modified_files=[]), missing=[], unfounded=[]
 )
 
@@ -154,7 +154,7 @@ def compaction(seq: int, **given: Any) -> CompactionAudit:
         "id": f"c{seq}",
         "seq": seq,
         "time": TIME,
-        "by": By(format="pi/3", model="p/m", from_extension=False, reason="", policy="", template=""),
+        "by": Producer(format="pi/3", model="p/m", from_extension=False, reason="", policy="", template=""),
         "undone": False,
         "first_kept": None,
         "before": TokensBefore(
@@ -205,17 +205,19 @@ def _with_metrics(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     return {**own, **{name: given[name] for name in own if name in given}, "metrics": metrics(**measured)}
 
 
-def spent(calls: int = 0, recorded: float | None = None, priced: float | None = None, **fields: Any) -> Spent:
+def spent(
+    calls: int = 0, recorded: float | None = None, priced: float | None = None, **fields: Any
+) -> Spending:
     """What calls cost."""
     unknown = {"unrecorded": 0, "unpriced": 0, **fields}
-    return Spent(calls=calls, recorded=recorded, priced=priced, **unknown)
+    return Spending(calls=calls, recorded=recorded, priced=priced, **unknown)
 
 
 def audit(
     *replaced: CompactionAudit | BranchSummaryAudit | RewriteAudit,
     session: str = "s",
     title: str = "A title",
-    cost: Spent | None = None,
+    cost: Spending | None = None,
     **fields: Any,
 ) -> Audit:
     """The audit of a session in which these replacements happened."""

@@ -7,7 +7,7 @@ import json
 from hypothesis import strategies as st
 
 from eventstore.memory import MemoryLog
-from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
+from eventstore.records import BranchSummary, Compaction, Rewrite, TextReplacement
 from projections.mentions import MentionKind
 from tests.support.events import NOW
 from tests.support.talk import Story, assistant, call, result, shell, thinking, user
@@ -55,7 +55,7 @@ def told(steps):
         elif act == "compaction":
             entries.append(story.add(Compaction(summary=given, first_kept_entry_id=target, tokens_before=9)))
         elif act == "rewrite" and target in contents:
-            shown = Shown(target=target, shown=given)
+            shown = TextReplacement(target=target, text=given)
             entries.append(story.add(Rewrite(reason="prune", targets=[shown])))
         elif act == "branch":
             summary = BranchSummary(from_id=target, summary=given, left=entries[-1])

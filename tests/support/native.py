@@ -26,7 +26,7 @@ from eventstore.records import (
     Record,
     Rewrite,
     SessionInfo,
-    Shown,
+    TextReplacement,
     ThinkingLevelChange,
     Undone,
 )
@@ -55,8 +55,11 @@ _BACK = {f"{steps} back": steps for steps in (1, 2, 3, 4, 6, 9, 13)}
 _target = st.sampled_from([*_BACK, "ghost"])
 _recent = st.sampled_from([*list(_BACK)[:4], "ghost"])
 _shown = st.builds(
-    Shown, target=_target, shown=st.sampled_from(["shorter", ""]), block=st.none() | st.integers(0, 2)
-) | st.builds(Shown, target=_target, shown=st.just("some messages"), through=_target)
+    TextReplacement,
+    target=_target,
+    text=st.sampled_from(["shorter", ""]),
+    block=st.none() | st.integers(0, 2),
+) | st.builds(TextReplacement, target=_target, text=st.just("some messages"), through=_target)
 _claims = st.none() | st.just(FileOperations(read_files=["claimed.py"], modified_files=[]))
 _pointing: st.SearchStrategy[Record] = st.one_of(
     st.builds(
@@ -85,7 +88,7 @@ def _named(record: Any, ids: list[str]) -> Any:
     changes = {}
     for field in record.__struct_fields__:
         value = getattr(record, field)
-        if isinstance(value, list) and value and isinstance(value[0], Shown):
+        if isinstance(value, list) and value and isinstance(value[0], TextReplacement):
             changes[field] = [_named(shown, ids) for shown in value]
         elif isinstance(value, str) and value in _BACK:
             steps = _BACK[value]

@@ -6,7 +6,7 @@ from typing import Final
 
 from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
-from eventstore.records import Rewrite, Shown
+from eventstore.records import Rewrite, TextReplacement
 from tests.support.talk import Story, assistant, call, result, user
 
 SESSION: Final = "s"
@@ -33,5 +33,9 @@ def rewritten_turns(turns: int, *, rewrites: bool = True) -> EventLog:
         )
         results.append(read)
         if rewrites and turn >= _LAG:
-            story.add(Rewrite(reason="mask", targets=[Shown(target=results[turn - _LAG], shown="[masked]")]))
+            story.add(
+                Rewrite(
+                    reason="mask", targets=[TextReplacement(target=results[turn - _LAG], text="[masked]")]
+                )
+            )
     return log

@@ -26,7 +26,7 @@ from projections.replacement import Replacement, replacement_of
 from projections.timeline import Timeline, timeline
 from projections.tokens import Counter
 from projections.tree import Tree, tree
-from projections.usage import paid
+from projections.usage import billed_usage
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 def call_of(event: Event, view: Message, prices: Prices) -> Call | None:
     """The call that a message answers; None for other messages."""
-    usage = paid(view)
+    usage = billed_usage(view)
     if usage is None:
         return None
     dollars = usage.cost

@@ -39,7 +39,7 @@ from compaction.summarizers.facts.talk import Run, counted, ranked, runs
 from eventstore.formats import tools_of
 from eventstore.javascript import utf8_length
 from eventstore.views import Message, Text
-from projections.context.parts import WORD, Part, view_of_part
+from projections.context.parts import CONTINUE_WORD, Part, view_of_part
 from projections.mentions import MentionKind
 from projections.mentions.instructions import instructions_in
 from projections.mentions.message_facts import LineMentions, MessageFacts, message_facts
@@ -63,7 +63,7 @@ def read(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator[Read]:
         if is_cancelled():
             raise CancelledError
         view = view_of_part(part)
-        if part.continues and view.text == WORD:
+        if part.continues and view.text == CONTINUE_WORD:
             continue
         yield Read(view, message_facts(part.seq, part.id, view, tools_of(part.format), lines))
 

@@ -19,7 +19,7 @@ from eventstore.formats.pi.tools import TOOLS
 from eventstore.formats.pi.view import continues, view
 from eventstore.formats.source import Contents, Place, Source
 from eventstore.log import Snapshot
-from eventstore.records import Rewrite, Shown, record_of
+from eventstore.records import Rewrite, TextReplacement, record_of
 from eventstore.views import Message, Payload
 
 _HEADER: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"session"')
@@ -47,7 +47,7 @@ class PiFormat(Format):
     def continues(self, kind: str, record: bytes) -> bool:
         return continues(kind, record)
 
-    def rewrites(self, version: str, record: bytes) -> Sequence[Shown]:  # noqa: ARG002  refold alone writes them
+    def rewrites(self, version: str, record: bytes) -> Sequence[TextReplacement]:  # noqa: ARG002  refold alone writes them
         rewrite = record_of("rewrite", record)
         assert isinstance(rewrite, Rewrite)  # noqa: S101  the kind says so
         return rewrite.targets

@@ -7,10 +7,10 @@ from typing import Any
 from msgspec import structs
 
 from cli.views.full import print_metrics
-from projections.audit.cache import Cache
+from projections.audit.cache import CacheEffect
 from projections.audit.cost import Cost
 from projections.audit.instruction_fates import Instructions
-from projections.audit.losses import KindUse
+from projections.audit.losses import KindFutureUse
 from projections.audit.summary_text import Growth, Sections
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
@@ -166,8 +166,8 @@ def test_sizes_are_told_with_what_is_shown_again() -> None:
 def test_future_use_is_told_by_kind_with_every_loss() -> None:
     use = future_use(1, 3, loss("Bucket", had=3, needed=14, regained=13), loss("take", had=4, needed=15))
     kinds = [
-        KindUse(kind="symbol", total=3, found=1, share=1 / 3),
-        KindUse(kind="url", total=0, found=0, share=None),
+        KindFutureUse(kind="symbol", total=3, found=1, share=1 / 3),
+        KindFutureUse(kind="url", total=0, found=0, share=None),
     ]
     found = beyond_nothing(future_use=structs.replace(use, kinds=kinds))
     assert figures(*found) == [
@@ -219,12 +219,12 @@ def test_instructions_are_told_by_fate_and_those_gone_with_the_line_most_like_th
 
 
 def test_what_was_done_again_is_told_call_for_call() -> None:
-    regret = repeated()
-    found = beyond_nothing(regret=regret)
+    rework = repeated()
+    found = beyond_nothing(rework=rework)
     assert figures(*found) == [["1", "7", "0", "3", "1", "10", "2", "1"], ["#9", "#1"], ["#9", "#1"]]
     assert [" read a.py" in found[1], found[2].endswith(" FAILED")] == [True, True]
-    only_repeats = structs.replace(regret, rounds_to_new_action=None)
-    assert figures(beyond_nothing(regret=only_repeats)[0]) == [["1", "7", "0", "3", "1", "10", "2"]]
+    only_repeats = structs.replace(rework, rounds_to_new_action=None)
+    assert figures(beyond_nothing(rework=only_repeats)[0]) == [["1", "7", "0", "3", "1", "10", "2"]]
 
 
 def test_sections_are_told_against_their_template() -> None:
@@ -248,7 +248,7 @@ def test_growth_is_told_against_the_summary_before() -> None:
 
 
 def test_reads_of_the_cache_are_told_as_expected_and_as_recorded() -> None:
-    cache = Cache(
+    cache = CacheEffect(
         shared_messages=1,
         shared_tokens=20,
         rewritten_tokens=300,

@@ -8,7 +8,7 @@ import pytest
 
 from cli.views.model import Replaced, audit_view
 from eventstore.records import FileOperations
-from projections.audit.session import Counts, Files, TokensBefore
+from projections.audit.session import Counts, FilesAudit, TokensBefore
 from projections.audit.summary_text import Sections
 from tests.cli.views.printing import figures
 from tests.support.measured import audit, branch_summary, compaction, rewrite, size
@@ -51,9 +51,9 @@ def sections(missing: list[str], duplicated: list[str]) -> Sections:
     return Sections(template="pi", headings=[], present=["Goal"], missing=missing, duplicated=duplicated)
 
 
-def files(missing: list[str], unfounded: list[str]) -> Files:
+def files(missing: list[str], unfounded: list[str]) -> FilesAudit:
     nothing = FileOperations(read_files=[], modified_files=[])
-    return Files(claimed=nothing, recomputed=nothing, missing=missing, unfounded=unfounded)
+    return FilesAudit(claimed=nothing, recomputed=nothing, missing=missing, unfounded=unfounded)
 
 
 @pytest.mark.parametrize("make", [compaction, branch_summary, rewrite])

@@ -26,7 +26,7 @@ from projections.audit.summary_text import Sections
 from tests.cli.views.printing import figures, printed
 from tests.support.measured import (
     NO_COST,
-    NO_REGRET,
+    NO_REWORK,
     audit,
     branch_summary,
     compaction,
@@ -106,8 +106,8 @@ def test_replacements_are_listed_the_worst_first_with_what_they_kept() -> None:
 
 
 def test_repeats_and_net_cost_have_their_columns() -> None:
-    regret, cost = structs.replace(NO_REGRET, repeated=7), structs.replace(NO_COST, net=-0.5)
-    assert "     7  -$0.50" in "\n".join(printed(screen, audit(compaction(1, regret=regret, cost=cost))))
+    rework, cost = structs.replace(NO_REWORK, repeated=7), structs.replace(NO_COST, net=-0.5)
+    assert "     7  -$0.50" in "\n".join(printed(screen, audit(compaction(1, rework=rework, cost=cost))))
 
 
 def test_below_the_table_its_columns_are_explained() -> None:

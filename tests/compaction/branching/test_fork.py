@@ -15,7 +15,7 @@ from eventstore.records import (
     ModelChange,
     ObservedRewrite,
     SessionInfo,
-    Shown,
+    TextReplacement,
     ThinkingLevelChange,
     embed,
     record_of,
@@ -74,7 +74,7 @@ class TestABranch:
     def test_keeps_rewrites_and_undos(self, story):
         one, two = story.says(user("one"), user("two"))
         for target in (one, two):
-            record_rewrite(story.writer, targets=[Shown(target=target, shown="…")], reason="prune")
+            record_rewrite(story.writer, targets=[TextReplacement(target=target, text="…")], reason="prune")
         undo(story.writer)
         forked(story.log)
         assert shown(story.log) == ["…", "two"]

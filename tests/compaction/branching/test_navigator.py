@@ -21,7 +21,7 @@ from eventstore.records import (
     Label,
     ModelChange,
     Rewrite,
-    Shown,
+    TextReplacement,
     ThinkingLevelChange,
     Undone,
     record_of,
@@ -153,7 +153,7 @@ class TestSummaries:
         assert newest(branched).kind == "attempt"
 
     def test_who_undoes_something_there_changes_what_is_left(self, branched):
-        rewrite = branched.add(Rewrite(reason="prune", targets=[Shown(target="e3", shown="[cut]")]))
+        rewrite = branched.add(Rewrite(reason="prune", targets=[TextReplacement(target="e3", text="[cut]")]))
         undoing = Answering(lambda: branched.add(Undone(target_id=rewrite)))
         gone = navigator(undoing).go(branched.writer, "e2")
         assert (gone.outcome, gone.reason) == ("overtaken", GREW)
@@ -164,7 +164,7 @@ class TestSummaries:
             Label(target_id="e1", label="here"),
             ModelChange(provider="p", model_id="m"),
             ThinkingLevelChange(thinking_level="high"),
-            Rewrite(reason="prune", targets=[Shown(target="e3", shown="[cut]")]),
+            Rewrite(reason="prune", targets=[TextReplacement(target="e3", text="[cut]")]),
             Custom(custom_type="notes"),
         ],
         ids=lambda record: record.kind,

@@ -17,7 +17,7 @@ from eventstore.records import (
     Label,
     ModelChange,
     SessionInfo,
-    Shown,
+    TextReplacement,
     record_of,
 )
 from eventstore.writing import SessionWriter
@@ -42,7 +42,7 @@ def compact(story, first_kept):
 
 
 def rewrite(story, target):
-    return record_rewrite(story.writer, targets=[Shown(target=target, shown="…")], reason="prune")
+    return record_rewrite(story.writer, targets=[TextReplacement(target=target, text="…")], reason="prune")
 
 
 def kinds(story):
@@ -173,7 +173,9 @@ class TestCompactionsAndRewrites:
         with pytest.raises(NotFoundError) as refused:
             undo(SessionWriter(store, name))
         assert refused.value.remedy.endswith(f": refold undo {name} c")
-        record_rewrite(SessionWriter(store, name), targets=[Shown(target="b", shown="…")], reason="prune")
+        record_rewrite(
+            SessionWriter(store, name), targets=[TextReplacement(target="b", text="…")], reason="prune"
+        )
         assert [entry.kind for entry in plan_undo(store, name).entries] == ["rewrite"]
 
     def test_a_compaction_that_its_harness_made_can_be_undone(self, store, tmp_path):
@@ -426,7 +428,7 @@ def writer_to(log):
 PRODUCERS = {
     "compaction": lambda writer, place: record_compaction(writer, summary="in short", first_kept=place),
     "rewrite": lambda writer, place: record_rewrite(
-        writer, targets=[Shown(target=place, shown="shown instead")], reason="prune"
+        writer, targets=[TextReplacement(target=place, text="shown instead")], reason="prune"
     ),
     "compaction of another branch": lambda writer, place: writer.append(
         Compaction(summary="in short", first_kept_entry_id=place, tokens_before=9), parent=place

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from compaction.continuations import REPLAY
-from eventstore.records import CustomMessage, MessageRecord, Rewrite, Shown
+from eventstore.records import CustomMessage, MessageRecord, Rewrite, TextReplacement
 from tests.compaction.continuations.situations import situation
 from tests.support.pi_files import line
 from tests.support.talk import assistant, call, image, result, text, user
@@ -83,7 +83,7 @@ def test_a_message_that_says_nothing_is_nobodys_request(story, blank):
 
 def test_what_stands_for_several_messages_is_nobodys_request(story):
     story.says(user("do b"), assistant("hm"), assistant("done"))
-    story.add(Rewrite(reason="snip", targets=[Shown(target="e2", shown="[snipped]", through="e3")]))
+    story.add(Rewrite(reason="snip", targets=[TextReplacement(target="e2", text="[snipped]", through="e3")]))
     assert chosen(story).branch == "mid-task"
 
 

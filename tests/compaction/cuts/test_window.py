@@ -8,7 +8,7 @@ from compaction.cuts import KeepRecent
 from compaction.part import Limits
 from compaction.window import window
 from eventstore.files.importing import import_file
-from eventstore.records import Compaction, CustomMessage, Label, ModelChange, Rewrite, Shown, Undone
+from eventstore.records import Compaction, CustomMessage, Label, ModelChange, Rewrite, TextReplacement, Undone
 from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
 from tests.support.talk import assistant, call, result, user
@@ -130,7 +130,7 @@ def test_a_call_in_flight_is_not_parted_from_the_result_that_is_to_come(story):
 
 def test_a_rewritten_message_has_the_size_that_it_shows(story):
     story.says(result("x" * 400))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="x" * 40)]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="x" * 40)]))
     assert window_of(story.log).tokens == 10
 
 

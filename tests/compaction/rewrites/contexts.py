@@ -33,7 +33,7 @@ def calls(
 def planned(story: Story, part: Any, **how: Any) -> dict[str, str]:
     """From the entries that a part would show otherwise to what it would show."""
     found = sized("s", build_context(story.log, "s").parts, TOKENS, **how)
-    return {shown.target: shown.shown for shown in part.plan(found)}
+    return {shown.target: shown.text for shown in part.plan(found)}
 
 
 def why_nothing(story: Story, part: Any, **how: Any) -> str:

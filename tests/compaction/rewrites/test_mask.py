@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.rewrites import Mask
 from compaction.rewrites.mask import MASKED
-from eventstore.records import Rewrite, Shown
+from eventstore.records import Rewrite, TextReplacement
 from tests.compaction.rewrites.contexts import calls, planned, why_nothing
 from tests.support import told
 
@@ -21,7 +21,7 @@ def test_what_the_notice_would_make_longer_stays(story):
 
 def test_what_is_masked_is_not_masked_again(story):
     one, *_ = calls(story, *[100] * 11)
-    story.add(Rewrite(reason="mask", targets=[Shown(target=one, shown=MASKED)]))
+    story.add(Rewrite(reason="mask", targets=[TextReplacement(target=one, text=MASKED)]))
     assert planned(story, Mask()) == {}
 
 

@@ -69,7 +69,7 @@ def marker(name, output):
     """The marker of a long output in a session of this name."""
     parts = context_of(assistant(call("bash", "c")), result(output + "x" * 5_000, call_id="c")).parts
     (shown,) = Offload(characters=10, preview=len(output) + 10).plan(sized(name, parts, TOKENS))
-    return shown.shown
+    return shown.text
 
 
 @given(name=WILD, output=st.lists(WILD).map("".join))

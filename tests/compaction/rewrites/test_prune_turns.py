@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.rewrites import PruneTurns
 from compaction.rewrites.prune_turns import CLEARED
-from eventstore.records import Compaction, Rewrite, Shown
+from eventstore.records import Compaction, Rewrite, TextReplacement
 from tests.compaction.rewrites.contexts import calls, long, planned, why_nothing
 from tests.support import told
 from tests.support.talk import user
@@ -43,7 +43,7 @@ def test_exactly_20_000_are_not_enough(story):
 def test_a_result_that_was_cleared_before_ends_the_walk(story):
     _, cleared, *_ = calls(story, 90_000, 10_000, 40_000)
     two_turns(story)
-    story.add(Rewrite(reason="prune", targets=[Shown(target=cleared, shown=CLEARED)]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target=cleared, text=CLEARED)]))
     assert planned(story, PruneTurns()) == {}
 
 

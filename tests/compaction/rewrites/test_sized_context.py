@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.rewrites import Mask, Micro, shown_after, sized
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 from projections.context.build import build_context
 from tests.compaction.rewrites.contexts import TOKENS, calls
 from tests.support.talk import assistant, call, result, user
@@ -37,4 +37,6 @@ def test_the_next_rewrite_sees_what_the_one_before_leaves(story):
 
 def test_a_rewritten_line_says_so(story):
     (target,) = calls(story, 100)
-    assert shown_after(seen(story), [Shown(target=target, shown="cut")], TOKENS).results[0].is_rewritten
+    assert (
+        shown_after(seen(story), [TextReplacement(target=target, text="cut")], TOKENS).results[0].is_rewritten
+    )

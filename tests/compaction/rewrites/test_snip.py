@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.rewrites import Snip, sized
-from eventstore.records import Rewrite, Shown
+from eventstore.records import Rewrite, TextReplacement
 from projections.context.build import build_context
 from tests.compaction.rewrites.contexts import TOKENS, why_nothing
 from tests.support import told
@@ -20,7 +20,9 @@ def says(story, count):
 
 def span(number, target, through):
     return [
-        Shown(target=target, shown=f"[snipped {number} messages from conversation middle]", through=through)
+        TextReplacement(
+            target=target, text=f"[snipped {number} messages from conversation middle]", through=through
+        )
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from compaction.part import Limits
 from compaction.policy.load import preset
-from eventstore.records import Rewrite, Shown
+from eventstore.records import Rewrite, TextReplacement
 from projections.context.cursor import resolve_cursor
 from projections.usage import context_size
 from tests.compaction.scripted import Scripted, compactor, long, policy
@@ -30,7 +30,7 @@ def test_savings_that_are_not_taken_off_the_measured_size_would_make_rewrites_us
     story.says(result(long(100)), assistant("done", tokens=149))
     made = compactor(policy=policy())
     assert made.policy.trigger.fires(size(story, made.tokens), made.limits)
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="cut.")], tokens_saved=99))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="cut.")], tokens_saved=99))
     assert (size(story, made.tokens), made.policy.trigger.fires(50, made.limits)) == (50, False)
 
 

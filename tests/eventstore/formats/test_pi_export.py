@@ -17,7 +17,7 @@ from eventstore.records import (
     LeafMoved,
     Record,
     Rewrite,
-    Shown,
+    TextReplacement,
 )
 from tests.support.pi_files import SESSION, bring, header, kept, said
 
@@ -66,7 +66,7 @@ def test_a_branch_summary_at_the_root_says_so(log: EventLog) -> None:
     ("record", "kind"),
     [
         (LeafMoved(from_id="x"), "leaf_moved"),
-        (Rewrite(reason="r", targets=[Shown(target="a", shown="b")]), "rewrite"),
+        (Rewrite(reason="r", targets=[TextReplacement(target="a", text="b")]), "rewrite"),
     ],
 )
 def test_kinds_that_pi_does_not_have_become_custom_entries(log: EventLog, record: Record, kind: str) -> None:

@@ -8,7 +8,7 @@ from eventstore.formats import view_of
 from eventstore.formats.base import RequestView
 from eventstore.records import Compaction
 from eventstore.views import Usage
-from projections.audit.cost import asked, is_free
+from projections.audit.cost import answered_requests, is_free
 from tests.support.spending import used
 
 
@@ -18,7 +18,7 @@ def kept(story):
 
     def read(request):
         record = Compaction(summary="s", first_kept_entry_id="", tokens_before=9, request=request)
-        return asked(story[story.add(record)])
+        return answered_requests(story[story.add(record)])
 
     return read
 

@@ -15,10 +15,10 @@ from eventstore.records import (
     FileOperations,
     Rewrite,
     SessionInfo,
-    Shown,
+    TextReplacement,
     Undone,
 )
-from projections.audit.session import By, Counts, Files, TokensAfter, TokensBefore, audit
+from projections.audit.session import Counts, FilesAudit, Producer, TokensAfter, TokensBefore, audit
 from projections.context.cursor import ROOT
 from projections.tokens import counter
 from tests.support.growth import times_as_long
@@ -125,7 +125,7 @@ def test_a_file_that_is_shown_again_with_a_compaction_is_not_lost(story):
 
 def test_a_rewrite_tells_the_compaction_that_it_was_appended_with(story):
     story.says(user("one"), user(long(50)))
-    cut = Rewrite(reason="cut", targets=[Shown(target="e2", shown="…")])
+    cut = Rewrite(reason="cut", targets=[TextReplacement(target="e2", text="…")])
     made = Compaction(summary="s", first_kept_entry_id="e2", tokens_before=9)
     compaction = story.add(made, cause="once")
     story.add(cut, cause="once")
@@ -150,7 +150,7 @@ def snipped(story):
         user("ok"),
         user("Go on."),
     )
-    hidden = Shown(target="e2", shown="[snipped 3 messages]", through="e4")
+    hidden = TextReplacement(target="e2", text="[snipped 3 messages]", through="e4")
     story.add(Rewrite(reason="snip", targets=[hidden]))
     story.says(user("And now?"))
     story.add(Compaction(summary="Started.", first_kept_entry_id="e7", tokens_before=9))
@@ -201,7 +201,7 @@ def test_a_compaction_that_kept_nothing_names_nothing(story):
 
 
 def test_files_that_are_not_claimed_are_missing_and_those_not_touched_unfounded(audited):
-    assert audited.compactions[0].files == Files(
+    assert audited.compactions[0].files == FilesAudit(
         claimed=FileOperations(read_files=["a.py", "claimed.py"], modified_files=[]),
         recomputed=FileOperations(read_files=["a.py"], modified_files=["b.py"]),
         missing=["b.py"],
@@ -214,7 +214,7 @@ def test_files_are_cumulative_over_compactions(audited):
 
 
 def test_a_compaction_without_details_claims_no_files(two_compactions):
-    assert two_compactions().compactions[1].files == Files(
+    assert two_compactions().compactions[1].files == FilesAudit(
         claimed=None,
         recomputed=FileOperations(read_files=["a.py"], modified_files=["b.py"]),
         missing=[],
@@ -231,7 +231,7 @@ def test_missing_files_stand_in_order_of_utf16(story):
 
 
 def test_a_compaction_says_who_made_it(audited):
-    by = By(format="pi/3", model="p/m", from_extension=False, reason="", policy="", template="")
+    by = Producer(format="pi/3", model="p/m", from_extension=False, reason="", policy="", template="")
     assert audited.compactions[0].by == by
 
 
@@ -247,7 +247,7 @@ def test_a_compaction_of_refold_says_how_it_was_made(story):
         from_extension=True,
     )
     story.add(record)
-    by = By(
+    by = Producer(
         format="refold/1", model=None, from_extension=True, reason="manual", policy="pi", template="short"
     )
     assert audit(story.log, "s").compactions[0].by == by
@@ -311,8 +311,10 @@ def test_nothing_is_dropped_behind_a_compaction_that_was_undone(story):
 
 def test_compactions_and_rewrites_that_were_undone_say_so(story):
     one, two = story.says(user("one"), user("two"))
-    rewrite = story.add(Rewrite(reason="prune", targets=[Shown(target=one, shown="1")], tokens_saved=5))
-    story.add(Rewrite(reason="prune", targets=[Shown(target=two, shown="2")]))
+    rewrite = story.add(
+        Rewrite(reason="prune", targets=[TextReplacement(target=one, text="1")], tokens_saved=5)
+    )
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target=two, text="2")]))
     compaction = story.add(Compaction(summary="s", first_kept_entry_id=two, tokens_before=9))
     story.add(Undone(target_id=compaction), Undone(target_id=rewrite))
     found = audit(story.log, "s")
@@ -331,7 +333,7 @@ def test_what_is_undone_depends_on_the_leaf(story):
 
 def test_a_rewrite_says_why_what_and_how_much(story):
     (one,) = story.says(user("one"))
-    story.add(Rewrite(reason="prune", targets=[Shown(target=one, shown="1")], tokens_saved=5))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target=one, text="1")], tokens_saved=5))
     (only,) = audit(story.log, "s").rewrites
     assert (only.id, only.seq, only.reason, only.targets, only.tokens_saved, only.time) == (
         "e2",
@@ -369,7 +371,7 @@ def branched(story) -> Story:
     story.add(CustomMessage(custom_type="x", content="elsewhere"), parent=one)
     story.add(
         Compaction(summary="second", first_kept_entry_id=one, tokens_before=9),
-        Rewrite(reason="prune", targets=[Shown(target=one, shown="1")]),
+        Rewrite(reason="prune", targets=[TextReplacement(target=one, text="1")]),
     )
     return story
 

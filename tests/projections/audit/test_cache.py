@@ -7,10 +7,10 @@ from hypothesis import given
 
 from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
-from eventstore.records import BranchSummary, Compaction, Rewrite, Shown, Undone
+from eventstore.records import BranchSummary, Compaction, Rewrite, TextReplacement, Undone
 from eventstore.views import Usage
-from projections.audit.cache import Cache, CacheRead, cache, cache_history
-from projections.audit.calls import Request, requests
+from projections.audit.cache import CacheEffect, CacheRead, cache_effect, cache_history
+from projections.audit.calls import ModelCall, model_calls
 from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
 from tests.projections.test_replacement import replacements
@@ -26,12 +26,12 @@ HEAD = 100
 
 def calls(log, session="s"):
     with log.snapshot() as snapshot:
-        return requests(snapshot, resolve_cursor(snapshot, session), TOKENS)
+        return model_calls(snapshot, resolve_cursor(snapshot, session), TOKENS)
 
 
 def caches(log, session="s", **options):
     found = calls(log, session)
-    return [cache(each, TOKENS, found, **options) for each in replacements(log, session)]
+    return [cache_effect(each, TOKENS, found, **options) for each in replacements(log, session)]
 
 
 def compaction(first_kept, tokens=3):
@@ -50,7 +50,7 @@ def test_a_summary_comes_before_everything_that_was_shared(cached):
     cached.add(compaction("e4"))
     cached.says(user(long(2)), answer(1, sent=HEAD + 10, read=HEAD))
     assert caches(cached.log) == [
-        Cache(
+        CacheEffect(
             shared_messages=0,
             shared_tokens=0,
             rewritten_tokens=3 + 5,
@@ -63,10 +63,10 @@ def test_a_summary_comes_before_everything_that_was_shared(cached):
 
 
 def test_a_rewrite_leaves_the_messages_before_it(cached):
-    cached.add(Rewrite(reason="prune", targets=[Shown(target="e3", shown=long(2))]))
+    cached.add(Rewrite(reason="prune", targets=[TextReplacement(target="e3", text=long(2))]))
     cached.says(answer(1, sent=HEAD + 22, read=HEAD + 15))
     assert caches(cached.log) == [
-        Cache(
+        CacheEffect(
             shared_messages=2,
             shared_tokens=10 + 5,
             rewritten_tokens=2 + 5,
@@ -148,8 +148,12 @@ def test_a_replacement_after_a_pause_meets_no_cache(store, tmp_path, pi):
 
 
 def request(seq, *, readable, read):
-    return Request(
-        seq=seq, id=f"e{seq}", usage=Usage(cache_read=read, cache_write=1), idle=1000, readable=readable
+    return ModelCall(
+        seq=seq,
+        id=f"e{seq}",
+        usage=Usage(cache_read=read, cache_write=1),
+        idle_ms=1000,
+        cached_tokens=readable,
     )
 
 

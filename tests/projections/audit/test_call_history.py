@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eventstore.views import Message, ToolCall
-from projections.audit.rework import messages_in_events, messages_in_parts, work_in
+from projections.audit.rework import call_history, messages_in_events, messages_in_parts
 from projections.context.build import build_context
 from projections.mentions.message_facts import SessionFacts, message_facts
 from tests.support.events import events
@@ -14,20 +14,20 @@ from tests.support.talk import assistant, call, result, user
 
 def work(log):
     """The work in a session's context, which here is that in its events, too."""
-    found = work_in(messages_in_parts(build_context(log, "s").parts, SessionFacts()))
-    assert found == work_in(messages_in_events(events(log, "s"), SessionFacts()))
+    found = call_history(messages_in_parts(build_context(log, "s").parts, SessionFacts()))
+    assert found == call_history(messages_in_events(events(log, "s"), SessionFacts()))
     return found
 
 
 def key_of(arguments):
     message = Message(role="assistant", blocks=(ToolCall("c1", "bash", arguments),))
-    return work_in([message_facts(1, "e1", message)]).made[0].key
+    return call_history([message_facts(1, "e1", message)]).calls[0].key
 
 
 def test_calls_stand_in_order_with_the_messages_that_made_them(story):
     story.says(user("go"), assistant(call("read", "c1", path="a.py"), call("edit", "c2", path="b.py")))
     story.says(assistant(call("bash", "c3", command="ls")))
-    assert [(made.call.name, made.by.id, made.paths) for made in work(story.log).made] == [
+    assert [(made.call.name, made.message.id, made.paths) for made in work(story.log).calls] == [
         ("read", "e2", ("a.py",)),
         ("edit", "e2", ("b.py",)),
         ("bash", "e3", ()),

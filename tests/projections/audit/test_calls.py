@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from eventstore.formats import view_of_event
 from eventstore.memory import MemoryLog
-from eventstore.records import BranchSummary, Compaction, LeafMoved, Rewrite, Shown, Undone
-from projections.audit.calls import requests
+from eventstore.records import BranchSummary, Compaction, LeafMoved, Rewrite, TextReplacement, Undone
+from projections.audit.calls import model_calls
 from projections.context.build import build_context
 from projections.context.cursor import ROOT, path, resolve_cursor
 from projections.tokens import counter
-from projections.usage import measured
+from projections.usage import measured_usage
 from tests.support.events import NOW, events
 from tests.support.spending import answer, long
 from tests.support.talk import Story, assistant, result, user
@@ -27,11 +27,11 @@ HEAD = 100
 
 def calls(log, session="s", leaf=None):
     with log.snapshot() as snapshot:
-        return requests(snapshot, resolve_cursor(snapshot, session, leaf=leaf), TOKENS)
+        return model_calls(snapshot, resolve_cursor(snapshot, session, leaf=leaf), TOKENS)
 
 
 def readable(log, **options):
-    return [call.readable for call in calls(log, **options)]
+    return [call.cached_tokens for call in calls(log, **options)]
 
 
 def test_of_the_first_call_nothing_was_cached(story):
@@ -55,15 +55,15 @@ def test_behind_a_rewrite_the_messages_before_it_were_cached_in_their_share(stor
     story.says(user(long(10)), answer(5, sent=HEAD + 10), result(long(40)))
     # The provider counts two tokens where we count one.
     story.says(answer(5, sent=HEAD + 2 * 55))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e3", shown=long(2))]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e3", text=long(2))]))
     story.says(answer(5, sent=HEAD + 50))
     assert readable(story.log)[-1] == HEAD + 2 * (10 + 5)
 
 
 def test_a_rewrite_before_any_further_call_counts_with_those_behind_it(story):
     story.says(user(long(10)), answer(5, sent=HEAD + 10), user(long(20)), answer(5, sent=HEAD + 35))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown=long(1))]))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e3", shown=long(1))]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text=long(1))]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e3", text=long(1))]))
     story.says(answer(5, sent=HEAD + 50))
     assert readable(story.log)[-1] == HEAD
 
@@ -71,7 +71,9 @@ def test_a_rewrite_before_any_further_call_counts_with_those_behind_it(story):
 def test_an_undo_gives_the_cached_prefix_back(story):
     story.says(user(long(10)), answer(5, sent=HEAD + 10))
     story.add(
-        Undone(target_id=story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown=long(1))])))
+        Undone(
+            target_id=story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text=long(1))]))
+        )
     )
     story.says(answer(5, sent=HEAD + 15))
     assert readable(story.log)[-1] == HEAD + 10
@@ -108,7 +110,7 @@ def test_time_passes_since_the_last_call_of_any_branch(story):
     story.says(user(long(20)), answer(5, sent=HEAD + 35))
     story.add(LeafMoved(from_id="e4"), parent="e2")
     story.says(answer(5, sent=HEAD + 15))
-    assert [call.idle for call in calls(story.log)] == [None, 2000]
+    assert [call.idle_ms for call in calls(story.log)] == [None, 2000]
 
 
 @pytest.mark.parametrize("stop", ["aborted", "error"])
@@ -127,7 +129,7 @@ def plain(log, session):
     went_through = [
         event
         for event in events(log, session)
-        if event.role == "assistant" and measured(view_of_event(event)) is not None
+        if event.role == "assistant" and measured_usage(view_of_event(event)) is not None
     ]
     with log.snapshot() as snapshot:
         on_path = {event.seq for event in path(snapshot, resolve_cursor(snapshot, session))}
@@ -179,7 +181,7 @@ def told(steps):
         elif act == "other model":
             entries += story.says(answer(size, sent=20 * size, model="n"))
         elif act == "rewrite":
-            shown = Shown(target=target, shown=long(size + 10))
+            shown = TextReplacement(target=target, text=long(size + 10))
             entries.append(story.add(Rewrite(reason="prune", targets=[shown])))
         elif act == "compaction":
             summary = Compaction(summary=long(size), first_kept_entry_id=target, tokens_before=9)
@@ -199,5 +201,5 @@ def test_calls_of_any_session_are_those_of_a_plain_fold(steps):
 
 @given(steps=sessions)
 def test_no_cache_holds_more_than_a_call_was_sent(steps):
-    found = [call for call in calls(told(steps)) if call.readable is not None]
-    assert all(0 <= call.readable <= call.usage.prompt for call in found)
+    found = [call for call in calls(told(steps)) if call.cached_tokens is not None]
+    assert all(0 <= call.cached_tokens <= call.usage.prompt for call in found)

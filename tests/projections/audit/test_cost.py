@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from eventstore.memory import MemoryLog
-from eventstore.records import BranchSummary, Compaction, ModelChange, Rewrite, Shown, Undone
-from projections.audit.calls import requests
+from eventstore.records import BranchSummary, Compaction, ModelChange, Rewrite, TextReplacement, Undone
+from projections.audit.calls import model_calls
 from projections.audit.cost import Cost, cost
 from projections.audit.prices import FilePrices, Price, library_prices
 from projections.context.cursor import resolve_cursor
@@ -23,7 +23,7 @@ TOKENS = counter("utf16/4")
 
 def costs(log, session="s", prices=PRICES):
     with log.snapshot() as snapshot:
-        calls = requests(snapshot, resolve_cursor(snapshot, session), TOKENS)
+        calls = model_calls(snapshot, resolve_cursor(snapshot, session), TOKENS)
     return [cost(each, TOKENS, prices, calls) for each in replacements(log, session)]
 
 
@@ -82,7 +82,7 @@ def test_savings_end_at_the_next_compaction_or_undo(cached, end):
 
 def test_savings_go_on_behind_a_rewrite(cached):
     cached.add(compaction())
-    cached.add(Rewrite(reason="prune", targets=[Shown(target="e3", shown="x")]))
+    cached.add(Rewrite(reason="prune", targets=[TextReplacement(target="e3", text="x")]))
     cached.says(answer(1, sent=28))
     assert [each.calls for each in costs(cached.log)] == [1, 1]
 
@@ -169,7 +169,7 @@ def test_a_request_that_failed_was_paid_for_if_the_record_says_what_it_used(stor
 
 
 def test_a_rewrite_asks_no_model(cached):
-    cached.add(Rewrite(reason="prune", targets=[Shown(target="e2", shown=long(5))]))
+    cached.add(Rewrite(reason="prune", targets=[TextReplacement(target="e2", text=long(5))]))
     cached.says(answer(1, sent=85))
     (only,) = costs(cached.log)
     assert (only.summary, only.is_estimate) == (0, False)

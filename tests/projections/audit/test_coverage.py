@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eventstore.records import BranchSummary, Compaction, CustomMessage, ModelChange, Undone
-from projections.audit.coverage import covered
+from projections.audit.coverage import compaction_coverage
 from projections.context.cursor import path, resolve_cursor
 from tests.support.talk import user
 
@@ -16,7 +16,7 @@ def coverage(log, session):
     """The ids that each compaction of the leaf's path summarized."""
     with log.snapshot() as snapshot:
         entries = path(snapshot, resolve_cursor(snapshot, session))
-        found = list(covered(entries, snapshot))
+        found = list(compaction_coverage(entries, snapshot))
     ids = {entry.seq: entry.id for entry in entries}
     return [[ids[seq] for seq in sorted(each.summarized)] for each in found]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
-from projections.audit.losses import KindUse, Loss, future_use
+from eventstore.records import BranchSummary, Compaction, Rewrite, TextReplacement
+from projections.audit.losses import KindFutureUse, Loss, future_use
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import SessionFacts
 from tests.projections.test_replacement import replacements
@@ -107,14 +107,14 @@ def test_every_kind_is_there_and_each_need_in_one(story):
     story.says(user("250 MB of src/parser.py, 40 ms"))
     story.add(compaction("src/parser.py, 40 ms"))
     story.says(assistant("250 MB, 40 ms"), assistant(call("read", path="src/parser.py")))
-    nothing = [KindUse(kind=kind, total=0, found=0, share=None) for kind in ("error", "url")]
+    nothing = [KindFutureUse(kind=kind, total=0, found=0, share=None) for kind in ("error", "url")]
     assert first(story.log).kinds == [
-        KindUse(kind="path", total=1, found=1, share=1.0),
-        KindUse(kind="symbol", total=0, found=0, share=None),
-        KindUse(kind="identifier", total=0, found=0, share=None),
+        KindFutureUse(kind="path", total=1, found=1, share=1.0),
+        KindFutureUse(kind="symbol", total=0, found=0, share=None),
+        KindFutureUse(kind="identifier", total=0, found=0, share=None),
         *nothing,
-        KindUse(kind="quantity", total=2, found=1, share=0.5),
-        KindUse(kind="command", total=0, found=0, share=None),
+        KindFutureUse(kind="quantity", total=2, found=1, share=0.5),
+        KindFutureUse(kind="command", total=0, found=0, share=None),
     ]
 
 
@@ -210,7 +210,7 @@ def test_only_the_branch_that_one_stands_on_counts(story):
 
 def test_a_rewrite_loses_what_it_no_longer_shows(story):
     story.says(result("250 MB, 40 ms"))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="40 ms")]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="40 ms")]))
     story.says(assistant("250 MB, 40 ms"))
     found = first(story.log)
     assert (found.total, values(found)) == (2, [("quantity", "250 MB")])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from eventstore.memory import MemoryLog
-from eventstore.records import Compaction, CustomMessage, Rewrite, Shown
+from eventstore.records import Compaction, CustomMessage, Rewrite, TextReplacement
 from projections.audit.instruction_fates import InstructionFate, instructions
 from tests.projections.test_replacement import replacements
 from tests.support.events import NOW
@@ -29,7 +29,7 @@ def after(story):
 
 
 def fates(measured):
-    return [(each.fate, each.likeness) for each in measured.sentences]
+    return [(each.fate, each.similarity) for each in measured.sentences]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_an_instruction_says_who_gave_it_and_what_is_nearest(after):
             event="e1",
             seq=1,
             fate="close",
-            likeness=2 / 3,
+            similarity=2 / 3,
             nearest="to bar.py it was renamed",
         )
     ]
@@ -158,7 +158,7 @@ def test_a_shell_command_that_the_model_does_not_see_keeps_nothing(after):
 
 def test_a_rewrite_of_what_the_user_said_is_measured_too(story):
     story.says(user("Use tabs. Never push."))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="use tabs")]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="use tabs")]))
     assert fates(instructions(replacements(story.log)[0])) == [("kept", 1.0), ("gone", 0.0)]
 
 
@@ -170,7 +170,7 @@ def test_totals_add_up_whatever_a_session_holds(appended):
     for replacement in replacements(log):
         found = instructions(replacement)
         assert found.total == found.kept + found.close + found.gone == len(found.sentences)
-        assert all((each.fate == "gone") == (each.likeness < 0.6) for each in found.sentences)
+        assert all((each.fate == "gone") == (each.similarity < 0.6) for each in found.sentences)
 
 
 def compacted(first_kept, summary):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from eventstore.records import BranchSummary, Compaction, Rewrite, Shown
+from eventstore.records import BranchSummary, Compaction, Rewrite, TextReplacement
 from projections.audit.losses import KindRecall, recall
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import SessionFacts
@@ -153,7 +153,7 @@ def test_messages_that_return_name_things_again(story):
 
 def test_a_rewrite_is_asked_for_what_its_targets_named(story):
     story.says(user("250 MB"), result("250 MB\n40 ms\n7 GB"))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e2", shown="[cut: 40 ms]")]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e2", text="[cut: 40 ms]")]))
     assert by_kind(story.log)["quantities"] == KindRecall(
         kind="quantities", total=2, found=1, share=0.5, lost=["7 GB"]
     )

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 from eventstore.files.importing import import_file
-from eventstore.records import BranchSummary, Compaction, Rewrite, Shown, Undone
-from projections.audit.rework import Repeat, Rereads, SameError, regret
+from eventstore.records import BranchSummary, Compaction, Rewrite, TextReplacement, Undone
+from projections.audit.rework import RepeatedCall, RepeatedError, Rereads, rework
 from projections.mentions.message_facts import SessionFacts
 from tests.projections.test_replacement import replacements
 from tests.support.naming import sessions, told
@@ -18,18 +18,18 @@ from tests.support.talk import assistant, call, result, shell, user
 ERROR = "ValueError: bad header in line 7"
 
 
-def regrets(log, session="s"):
+def rework_in(log, session="s"):
     facts = SessionFacts()
-    return [regret(each, facts) for each in replacements(log, session)]
+    return [rework(each, facts) for each in replacements(log, session)]
 
 
 def repeated(log):
     """Which messages repeat which, after the last replacement."""
-    return [(each.first, each.again) for each in regrets(log)[-1].repeats]
+    return [(each.first, each.again) for each in rework_in(log)[-1].repeats]
 
 
 def rereads(log):
-    found = regrets(log)[-1].rereads
+    found = rework_in(log)[-1].rereads
     return found.next3, found.next10, found.all
 
 
@@ -64,12 +64,12 @@ def test_a_call_whose_result_was_removed_is_repeated(worker):
     worker.compacts()
     worker.does("bash", command="ls")
     again = worker.does("bash", command="make")
-    (only,) = regrets(worker.log)
+    (only,) = rework_in(worker.log)
     assert (only.calls, only.repeated, only.repeats) == (
         2,
         1,
         [
-            Repeat(
+            RepeatedCall(
                 tool="bash",
                 target="make",
                 first=first,
@@ -127,7 +127,7 @@ def test_what_was_done_before_an_earlier_compaction_was_lost_by_that_one(worker)
     worker.compacts()
     worker.compacts()
     worker.does("bash", command="make")
-    assert [each.repeated for each in regrets(worker.log)] == [1, 0]
+    assert [each.repeated for each in rework_in(worker.log)] == [1, 0]
 
 
 def test_a_repeat_counts_against_the_newest_replacement_that_lost_its_result(worker):
@@ -136,7 +136,7 @@ def test_a_repeat_counts_against_the_newest_replacement_that_lost_its_result(wor
     worker.does("bash", command="make")
     worker.compacts()
     worker.does("bash", command="make")
-    assert [[each.again_seq for each in found.repeats] for found in regrets(worker.log)] == [[5], [8]]
+    assert [[each.again_seq for each in found.repeats] for found in rework_in(worker.log)] == [[5], [8]]
 
 
 def test_a_call_that_is_made_again_and_again_counts_once(worker):
@@ -144,7 +144,7 @@ def test_a_call_that_is_made_again_and_again_counts_once(worker):
     worker.compacts()
     for _ in range(3):
         worker.does("bash", command="make")
-    assert regrets(worker.log)[0].repeated == 1
+    assert rework_in(worker.log)[0].repeated == 1
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
@@ -204,27 +204,27 @@ def test_a_repeat_says_what_it_is_about(worker, tool, arguments, target):
     worker.does(tool, **arguments)
     worker.compacts()
     worker.does(tool, **arguments)
-    assert [each.target for each in regrets(worker.log)[0].repeats] == [target]
+    assert [each.target for each in rework_in(worker.log)[0].repeats] == [target]
 
 
 def test_a_result_that_a_rewrite_shows_otherwise_is_lost(worker):
     first = worker.does("bash", command="make")
-    worker.story.add(Rewrite(reason="prune", targets=[Shown(target="e3", shown="[pruned]")]))
+    worker.story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e3", text="[pruned]")]))
     assert repeated_after(worker, "bash", command="make") == [first]
 
 
 def test_a_result_that_a_rewrite_took_is_not_lost_again_by_a_compaction(worker):
     worker.does("bash", command="make")
-    worker.story.add(Rewrite(reason="prune", targets=[Shown(target="e3", shown="[pruned]")]))
+    worker.story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e3", text="[pruned]")]))
     worker.compacts()
     worker.does("bash", command="make")
-    assert [each.repeated for each in regrets(worker.log)] == [1, 0]
+    assert [each.repeated for each in rework_in(worker.log)] == [1, 0]
 
 
 def test_a_pruned_result_that_is_kept_does_not_show_what_was_lost(worker):
     first = worker.does("bash", command="make")
     kept = worker.does("bash", command="make")
-    worker.story.add(Rewrite(reason="prune", targets=[Shown(target="e5", shown="[pruned]")]))
+    worker.story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e5", text="[pruned]")]))
     worker.compacts(kept)
     assert repeated_after(worker, "bash", command="make") == [first]
 
@@ -235,13 +235,13 @@ def test_what_a_branch_that_was_left_did_is_lost(worker):
     assert repeated_after(worker, "bash", command="make") == [first]
 
 
-def test_what_was_done_on_another_branch_is_no_regret(worker):
+def test_what_was_done_on_another_branch_is_no_rework(worker):
     worker.does("bash", command="make")
     worker.compacts()
     worker.does("bash", command="make")
     worker.story.add(Undone(target_id="e1"), parent="e4")
     worker.does("bash", command="ls")
-    assert (regrets(worker.log)[0].calls, repeated(worker.log)) == (1, [])
+    assert (rework_in(worker.log)[0].calls, repeated(worker.log)) == (1, [])
 
 
 def test_files_are_read_again_within_three_ten_and_all_calls(worker):
@@ -250,7 +250,7 @@ def test_files_are_read_again_within_three_ten_and_all_calls(worker):
     worker.compacts()
     for number in range(12):
         worker.does("read", path={2: "a", 9: "b", 10: "c"}.get(number, f"new {number}"))
-    assert regrets(worker.log)[0].rereads == Rereads(next3=1, next10=2, all=3)
+    assert rework_in(worker.log)[0].rereads == Rereads(next3=1, next10=2, all=3)
 
 
 def test_other_lines_of_a_file_are_a_reread(worker):
@@ -313,21 +313,21 @@ def test_rounds_pass_until_something_new_is_called(worker):
     worker.does("bash", command="make")
     worker.does("read", path="a.py")
     worker.does("bash", command="make test")
-    assert regrets(worker.log)[0].rounds_to_new_action == 2
+    assert rework_in(worker.log)[0].rounds_to_new_action == 2
 
 
 def test_a_round_that_calls_one_new_thing_is_new(worker):
     worker.does("bash", command="make")
     worker.compacts()
     worker.story.says(assistant(call("bash", "x", command="make"), call("bash", "y", command="ls")))
-    assert regrets(worker.log)[0].rounds_to_new_action == 0
+    assert rework_in(worker.log)[0].rounds_to_new_action == 0
 
 
 def test_where_nothing_new_was_called_there_are_no_rounds_to_it(worker):
     worker.does("bash", command="make")
     worker.compacts()
     worker.does("bash", command="make")
-    assert regrets(worker.log)[0].rounds_to_new_action is None
+    assert rework_in(worker.log)[0].rounds_to_new_action is None
 
 
 def test_an_error_that_was_removed_is_met_again(worker):
@@ -336,8 +336,8 @@ def test_an_error_that_was_removed_is_met_again(worker):
     worker.compacts()
     worker.does("bash", command="make test", gives=ERROR)
     worker.does("bash", command="make test", gives=ERROR)
-    assert regrets(worker.log)[0].errors == [
-        SameError(error=ERROR, first="e3", first_seq=3, again="e8", again_seq=8)
+    assert rework_in(worker.log)[0].errors == [
+        RepeatedError(error=ERROR, first="e3", first_seq=3, again="e8", again_seq=8)
     ]
 
 
@@ -345,7 +345,7 @@ def test_an_error_of_a_command_that_the_person_ran_counts(worker):
     worker.story.says(shell("make", ERROR, exitCode=1))
     worker.compacts()
     worker.story.says(shell("make", ERROR, exitCode=1))
-    assert [(each.first, each.again) for each in regrets(worker.log)[0].errors] == [("e2", "e4")]
+    assert [(each.first, each.again) for each in rework_in(worker.log)[0].errors] == [("e2", "e4")]
 
 
 def test_an_error_that_is_still_shown_is_not_lost(worker):
@@ -353,7 +353,7 @@ def test_an_error_that_is_still_shown_is_not_lost(worker):
     kept = worker.does("bash", command="make", gives=ERROR)
     worker.compacts(kept)
     worker.does("bash", command="make", gives=ERROR)
-    assert regrets(worker.log)[0].errors == []
+    assert rework_in(worker.log)[0].errors == []
 
 
 def test_talk_of_an_error_is_no_error(worker):
@@ -361,19 +361,19 @@ def test_talk_of_an_error_is_no_error(worker):
     worker.compacts()
     worker.does("bash", command="make", gives=ERROR)
     worker.story.says(assistant(ERROR))
-    assert regrets(worker.log)[0].errors == []
+    assert rework_in(worker.log)[0].errors == []
 
 
-def test_without_anything_later_there_is_no_regret(worker):
+def test_without_anything_later_there_is_no_rework(worker):
     worker.does("bash", command="make")
     worker.compacts()
-    (only,) = regrets(worker.log)
+    (only,) = rework_in(worker.log)
     assert (only.calls, only.repeated, only.rounds_to_new_action, only.errors) == (0, 0, None, [])
 
 
 @given(steps=sessions)
 def test_figures_hold_together(steps):
-    for found in regrets(told(steps)):
+    for found in rework_in(told(steps)):
         windows = found.rereads
         assert found.repeated == len(found.repeats) <= found.calls
         assert windows.next3 <= windows.next10 <= windows.all
@@ -385,7 +385,7 @@ def test_figures_hold_together(steps):
 
 def test_a_real_session_did_little_again(store, corpus):
     session = import_file(store, corpus / "pi" / "pi-mono-before-compaction.v3.jsonl").id
-    first, second = regrets(store, session)
+    first, second = rework_in(store, session)
     assert (first.calls, [each.after_calls for each in first.repeats], first.rereads) == (
         285,
         [51],

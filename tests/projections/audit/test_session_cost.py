@@ -13,7 +13,7 @@ from eventstore.errors import NotFoundError
 from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction
-from projections.audit.cost import ModelSpent, SessionCost, Spent, session_cost
+from projections.audit.cost import ModelSpending, SessionCost, Spending, session_cost
 from projections.audit.prices import library_prices
 from tests.support.events import NOW
 from tests.support.spending import PRICES, used
@@ -29,11 +29,11 @@ def test_a_call_costs_what_its_harness_recorded_and_what_the_table_says(story):
     assert session_cost(story.log, "s", prices=PRICES) == SessionCost(
         prices="a table",
         prices_date="2026-11-01",
-        spent=Spent(calls=1, recorded=0.25, unrecorded=0, priced=40 + 32 + 5 + 5, unpriced=0),
+        spent=Spending(calls=1, recorded=0.25, unrecorded=0, priced=40 + 32 + 5 + 5, unpriced=0),
         models=[
-            ModelSpent(
+            ModelSpending(
                 model="p/m",
-                spent=Spent(calls=1, recorded=0.25, unrecorded=0, priced=40 + 32 + 5 + 5, unpriced=0),
+                spent=Spending(calls=1, recorded=0.25, unrecorded=0, priced=40 + 32 + 5 + 5, unpriced=0),
             )
         ],
     )
@@ -41,13 +41,13 @@ def test_a_call_costs_what_its_harness_recorded_and_what_the_table_says(story):
 
 def test_a_session_without_calls_cost_nothing_that_is_known(story):
     story.says(user("hello"), assistant("no usage"), assistant("none used", usage=used(cost=0)))
-    assert spent(story.log) == Spent(calls=0, recorded=None, unrecorded=0, priced=None, unpriced=0)
+    assert spent(story.log) == Spending(calls=0, recorded=None, unrecorded=0, priced=None, unpriced=0)
 
 
 @pytest.mark.parametrize("stop", ["aborted", "error", "length"])
 def test_a_call_was_paid_for_however_it_ended(story, stop):
     story.says(assistant("hi", usage=used(10, cost=0.25), stop=stop))
-    assert spent(story.log) == Spent(calls=1, recorded=0.25, unrecorded=0, priced=40, unpriced=0)
+    assert spent(story.log) == Spending(calls=1, recorded=0.25, unrecorded=0, priced=40, unpriced=0)
 
 
 def test_a_message_that_branches_share_was_paid_for_once(story):
@@ -81,7 +81,7 @@ def test_calls_that_recorded_no_cost_are_counted(story):
 
 def test_a_total_that_is_not_told_apart_has_no_price(story):
     story.says(assistant("hi", usage={"totalTokens": 50}))
-    assert spent(story.log) == Spent(calls=1, recorded=None, unrecorded=1, priced=None, unpriced=1)
+    assert spent(story.log) == Spending(calls=1, recorded=None, unrecorded=1, priced=None, unpriced=1)
 
 
 def test_tokens_cached_for_an_hour_cost_more(story):

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.audit.instruction_fates import Found, Lines, collapsed, content
+from projections.audit.instruction_fates import LineIndex, LineMatch, content_words, normalize
 from tests.support.growth import NO_SQUARE, times_as_long
 
 
 def lines(*texts, words=()):
-    return Lines(texts, frozenset().union(*(content(text) for text in (*texts, *words))))
+    return LineIndex(texts, frozenset().union(*(content_words(text) for text in (*texts, *words))))
 
 
 def test_inflections_and_ways_to_negate_make_no_difference():
@@ -32,7 +32,7 @@ def test_inflections_and_ways_to_negate_make_no_difference():
         ("don't forget to test", "test"),
         ("please make sure that it is so: run them", "run"),
     ]
-    assert [content(one) for one, _ in rows] == [content(other) for one, other in rows]
+    assert [content_words(one) for one, _ in rows] == [content_words(other) for one, other in rows]
 
 
 @pytest.mark.parametrize(
@@ -48,23 +48,23 @@ def test_inflections_and_ways_to_negate_make_no_difference():
     ],
 )
 def test_negations_and_names_make_a_difference(one, other):
-    assert content(one) != content(other)
+    assert content_words(one) != content_words(other)
 
 
 def test_a_negation_ends_with_its_clause():
-    assert content("Never push, but commit") == {"not push", "commit"}
+    assert content_words("Never push, but commit") == {"not push", "commit"}
 
 
 def test_markdown_case_and_white_space_collapse():
-    assert collapsed("  **Never**\n`push`  to _main_. ") == "never push to main"
+    assert normalize("  **Never**\n`push`  to _main_. ") == "never push to main"
 
 
 def test_names_keep_their_underscores():
-    assert collapsed("my_long_name") == "my_long_name"
+    assert normalize("my_long_name") == "my_long_name"
 
 
 def test_a_sentence_is_found_as_it_stands():
-    assert lines("He said: *Use  tabs*, always").verbatim("use tabs.") == Found(
+    assert lines("He said: *Use  tabs*, always").verbatim("use tabs.") == LineMatch(
         "He said: *Use  tabs*, always", 1.0, is_verbatim=True
     )
 
@@ -82,35 +82,35 @@ def test_a_line_that_negates_hides_none_behind_it():
 
 def test_the_nearest_has_most_of_the_words():
     found = lines("red green", "red green blue", "red green blue too").nearest(
-        content("red green blue black white")
+        content_words("red green blue black white")
     )
-    assert found == Found("red green blue", 0.6)
+    assert found == LineMatch("red green blue", 0.6)
 
 
 def test_nothing_is_near_to_what_shares_no_word():
-    assert lines("red").nearest(content("blue")) == Found("", 0.0)
+    assert lines("red").nearest(content_words("blue")) == LineMatch("", 0.0)
 
 
 def test_a_long_line_counts_by_pieces_of_40_words():
     far = "red " + "x " * 60 + "blue"
-    assert lines(far).nearest(content("red blue")).likeness == 0.5
+    assert lines(far).nearest(content_words("red blue")).similarity == 0.5
 
 
 @pytest.mark.parametrize("before", range(0, 60, 7))
 def test_no_sentence_of_20_words_is_cut_between_pieces(before):
     words = " ".join(f"w{number}" for number in range(20))
-    found = lines("x " * before + words + " y" * 50).nearest(content(words))
-    assert found.likeness == 1.0
+    found = lines("x " * before + words + " y" * 50).nearest(content_words(words))
+    assert found.similarity == 1.0
 
 
 @given(st.text(), st.text())
 def test_likeness_is_a_share(one, other):
-    assert 0 <= lines(one).nearest(content(other)).likeness <= 1
+    assert 0 <= lines(one).nearest(content_words(other)).similarity <= 1
 
 
 @given(st.text(alphabet="ab .,*_`'\n") | st.text())
 def test_what_stands_there_is_found_or_has_no_letter(text):
-    assert lines(text).verbatim(text) is not None or collapsed(text) == ""
+    assert lines(text).verbatim(text) is not None or normalize(text) == ""
 
 
 @pytest.mark.parametrize("unit", ["never use tabs ", ",", "a not ", "n't", "and not ", "....x", "a" * 100])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from eventstore.memory import MemoryLog
-from eventstore.records import Compaction, Rewrite, Shown
+from eventstore.records import Compaction, Rewrite, TextReplacement
 from projections.audit.measure import Size, size
 from projections.tokens import counter
 from tests.projections.test_replacement import replacements
@@ -51,7 +51,7 @@ def test_a_summary_as_long_as_what_it_stands_for_made_the_context_no_smaller(sto
 
 def test_a_rewrite_is_measured_by_the_message_before_and_after(story):
     story.says(user(long(10)), result(long(90)))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e2", shown=long(9))]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e2", text=long(9))]))
     (only,) = sizes(story.log)
     assert (only.removed, only.added, only.ratio) == (90, 9, 0.1)
 

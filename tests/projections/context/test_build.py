@@ -10,7 +10,7 @@ from eventstore import Parent, SessionWriter, open_store
 from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.files.importing import import_file
 from eventstore.lmdb.snapshot import LmdbSnapshot
-from eventstore.records import BranchSummary, Compaction, CustomMessage, ModelChange, Rewrite, Shown
+from eventstore.records import BranchSummary, Compaction, CustomMessage, ModelChange, Rewrite, TextReplacement
 from projections.context.build import build_context, context_json
 from projections.context.cursor import ROOT
 from projections.context.parts import Fate
@@ -27,7 +27,7 @@ def fates(log, session):
 
 
 def shown(target, to="shorter", block=None):
-    return Rewrite(reason="prune", targets=[Shown(target=target, shown=to, block=block)])
+    return Rewrite(reason="prune", targets=[TextReplacement(target=target, text=to, block=block)])
 
 
 def compacted(first_kept="", summary="what was before"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from eventstore.records import CustomMessage, MessageRecord, Rewrite, Shown
+from eventstore.records import CustomMessage, MessageRecord, Rewrite, TextReplacement
 from projections.context.build import build_context
 from projections.context.parts import Fate, is_continuation
 from tests.support.events import stored
@@ -76,7 +76,7 @@ def test_what_only_looks_like_a_form_is_a_persons(story, said):
 )
 def test_in_a_context_one_is_no_persons_word_also_where_it_is_rewritten(story, written):
     said = story.add(written)
-    story.add(Rewrite(reason="manual", targets=[Shown(target=said, shown="Go on, please.")]))
+    story.add(Rewrite(reason="manual", targets=[TextReplacement(target=said, text="Go on, please.")]))
     (part,) = build_context(story.log, "s").parts
     assert (part.fate, part.continues) == (Fate.REWRITTEN, True)
 

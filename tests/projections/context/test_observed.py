@@ -8,7 +8,14 @@ import msgspec
 import pytest
 
 from eventstore.formats.refold.events import compose
-from eventstore.records import BranchSummary, Compaction, CustomMessage, ObservedRewrite, Rewrite, Shown
+from eventstore.records import (
+    BranchSummary,
+    Compaction,
+    CustomMessage,
+    ObservedRewrite,
+    Rewrite,
+    TextReplacement,
+)
 from projections.context.build import build_context, context_json, harness_json
 from projections.context.parts import Fate
 from projections.timeline import timeline
@@ -77,7 +84,7 @@ def test_a_changed_summary_shows_and_is_estimated_anew(story, record):
 
 def test_a_rewrite_lies_over_a_changed_message(story):
     (said,) = story.says(user("before"))
-    story.add(Rewrite(reason="prune", targets=[Shown(target=said, shown="short")]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target=said, text="short")]))
     story.observes(changed_to(said, {**user("after"), "extra": 1}))
     (part,) = build_context(story.log, "s").parts
     assert json.loads(part.raw) == {**user("short"), "extra": 1}

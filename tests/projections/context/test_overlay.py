@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 from projections.context.overlay import NO_REWRITES, Rewrites
 from projections.rules import rules_named
 
@@ -14,17 +14,17 @@ PI = rules_named("pi")
 
 
 def shown(target, text, block=None):
-    return Shown(target=target, shown=text, block=block)
+    return TextReplacement(target=target, text=text, block=block)
 
 
 def span(first, last, text="several"):
-    return Shown(target=first, shown=text, through=last)
+    return TextReplacement(target=first, text=text, through=last)
 
 
 def visible(ids, *targets):
     """What is not hidden of entries with these ids: each a letter, with the text that stands in its place."""
     found = Rewrites(targets).visible(ids, str)
-    return [(item, stands and stands.shown.shown) for item, stands in found]
+    return [(item, stands and stands.replacement.text) for item, stands in found]
 
 
 def test_without_rewrites_all_is_visible():

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eventstore.records import Compaction, CustomMessage, ModelChange, Rewrite, Shown, Undone
+from eventstore.records import Compaction, CustomMessage, ModelChange, Rewrite, TextReplacement, Undone
 from projections.context.build import build_context, context_json
 from tests.support.talk import assistant, image, result, text, texts_of, thinking, user
 
@@ -16,7 +16,7 @@ def raws(log, session, **where):
 
 
 def shown(target, to="shorter", block=None):
-    return Rewrite(reason="prune", targets=[Shown(target=target, shown=to, block=block)])
+    return Rewrite(reason="prune", targets=[TextReplacement(target=target, text=to, block=block)])
 
 
 def compacted(first_kept="", summary="what was before"):
@@ -57,7 +57,7 @@ def test_the_newest_rewrite_of_a_block_wins(story):
 
 def test_the_last_of_two_targets_of_one_rewrite_wins(story):
     (target,) = story.says(user("long"))
-    targets = [Shown(target=target, shown=name) for name in ("first", "second")]
+    targets = [TextReplacement(target=target, text=name) for name in ("first", "second")]
     story.add(Rewrite(reason="prune", targets=targets))
     assert texts_of(build_context(story.log, "s")) == ["second"]
 
@@ -190,7 +190,7 @@ def test_a_block_of_any_type_can_be_shown_otherwise(story, block):
 
 
 def spanning(target, through, to="[3 messages]"):
-    return Rewrite(reason="snip", targets=[Shown(target=target, shown=to, through=through)])
+    return Rewrite(reason="snip", targets=[TextReplacement(target=target, text=to, through=through)])
 
 
 def test_a_message_stands_for_all_from_the_first_to_the_last_of_a_span(story):

@@ -11,7 +11,7 @@ from eventstore.files.importing import import_file
 from eventstore.formats import view_of_message
 from eventstore.formats.pi.tools import TOOLS
 from eventstore.memory import MemoryLog
-from eventstore.records import Label, Rewrite, Shown
+from eventstore.records import Label, Rewrite, TextReplacement
 from eventstore.views import Message, ToolCall
 from projections.context.build import build_context
 from projections.context.cursor import path, resolve_cursor
@@ -156,7 +156,7 @@ def test_a_message_that_several_contexts_and_the_log_show_is_read_once(story):
 
 def test_a_message_that_a_rewrite_shows_otherwise_is_held_as_it_is_shown(story):
     story.says(result("src/a.py"))
-    story.add(Rewrite(reason="prune", targets=[Shown(target="e1", shown="src/b.py")]))
+    story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="src/b.py")]))
     facts = SessionFacts()
     (part,) = build_context(story.log, "s").parts
     recorded = facts.of_event(story["e1"])

@@ -17,18 +17,18 @@ from eventstore.errors import CorruptionError
 from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
 from eventstore.paths import event
-from eventstore.records import Compaction, CustomMessage, Rewrite, Shown
+from eventstore.records import Compaction, CustomMessage, Rewrite, TextReplacement
 from eventstore.verify import verify
 from eventstore.writing import SessionWriter
-from projections.audit.calls import requests, shared_messages
-from projections.audit.coverage import covered
+from projections.audit.calls import model_calls, shared_prefix_length
+from projections.audit.coverage import compaction_coverage
 from projections.audit.session import Counts, audit
 from projections.context.build import build_context, context_at, context_json, harness_json
 from projections.context.cursor import path, resolve_cursor
-from projections.context.incremental import ContextsAlong, SizesAlong
-from projections.context.overlay import overlaid
+from projections.context.incremental import IncrementalContexts, IncrementalSizes
+from projections.context.overlay import apply_rewrites
 from projections.context.parts import Context, Fate, view_of_part
-from projections.descriptions import first_request, summary_line
+from projections.descriptions import first_user_message, summary_line
 from projections.diff import Change, diff
 from projections.files import file_operations
 from projections.mentions import MentionKind
@@ -95,9 +95,9 @@ def shown(log: MemoryLog, session: str = "one", leaf: str | None = None) -> list
     assert harness_json(context) == context_json(log, session, leaf=leaf)
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, session, leaf=leaf)
-        along = ContextsAlong(snapshot, cursor, path(snapshot, cursor))
+        along = IncrementalContexts(snapshot, cursor, path(snapshot, cursor))
         for entry in path(snapshot, cursor):
-            assert along.at(entry.seq).parts == context_at(snapshot, cursor.at_leaf(entry.seq)).parts
+            assert along.context_at(entry.seq).parts == context_at(snapshot, cursor.at_leaf(entry.seq)).parts
     return texts(context)
 
 
@@ -186,23 +186,25 @@ class TestSeveralMessages:
         assert len({part.key for part in parts}) == len(parts)
 
     def test_a_rewrite_may_show_one_of_them_otherwise(self, exchanged: MemoryLog) -> None:
-        rewrite(exchanged, Shown(target="b", shown="cleared", block=1))
+        rewrite(exchanged, TextReplacement(target="b", text="cleared", block=1))
         assert shown(exchanged) == ["text of a", "b.0", "cleared", "text of d"]
         assert [part.fate for part in build_context(exchanged, "one").parts][2] is Fate.REWRITTEN
 
     def test_a_rewrite_may_show_nothing_of_them(self, exchanged: MemoryLog) -> None:
-        rewrite(exchanged, Shown(target="b", shown="", block=0), Shown(target="a", shown=""))
+        rewrite(
+            exchanged, TextReplacement(target="b", text="", block=0), TextReplacement(target="a", text="")
+        )
         assert shown(exchanged) == ["b.1", "text of d"]
 
     @pytest.mark.parametrize("text", ["", "instead"])
     def test_a_rewrite_is_foreseen(self, exchanged: MemoryLog, text: str) -> None:
-        targets = [Shown(target="b", shown=text, block=1), Shown(target="d", shown="later")]
-        foreseen = overlaid(build_context(exchanged, "one").parts, targets)
+        targets = [TextReplacement(target="b", text=text, block=1), TextReplacement(target="d", text="later")]
+        foreseen = apply_rewrites(build_context(exchanged, "one").parts, targets)
         rewrite(exchanged, *targets)
         assert [part.raw for part in foreseen] == [part.raw for part in build_context(exchanged, "one").parts]
 
     def test_what_changed_is_told_of_each(self, exchanged: MemoryLog) -> None:
-        rewrite(exchanged, Shown(target="b", shown="cleared", block=1))
+        rewrite(exchanged, TextReplacement(target="b", text="cleared", block=1))
         changes = [(each.event, each.change) for each in diff(exchanged, "one", "d", None).changes]
         assert changes == [("a", "kept"), ("b", "kept"), ("b", "rewritten"), ("d", "kept")]
 
@@ -210,7 +212,7 @@ class TestSeveralMessages:
         assert [moment.messages for moment in timeline(exchanged, "one").moments] == [1, 3, 3, 4]
 
     def test_a_replacement_tells_them_apart(self, exchanged: MemoryLog) -> None:
-        rewrite(exchanged, Shown(target="b", shown="cleared", block=1))
+        rewrite(exchanged, TextReplacement(target="b", text="cleared", block=1))
         with exchanged.snapshot() as snapshot:
             cursor = resolve_cursor(snapshot, "one")
             found = replacement_of(path(snapshot, cursor)[-1], snapshot, cursor)
@@ -256,7 +258,7 @@ class TestRewritesOfResults:
         assert audited.targets == ["b", "c"]
 
 
-def rewrite(log: MemoryLog, *targets: Shown) -> None:
+def rewrite(log: MemoryLog, *targets: TextReplacement) -> None:
     SessionWriter(log, "one").append(Rewrite(reason="test", targets=list(targets)))
 
 
@@ -301,7 +303,11 @@ class TestKeptLists:
 
     def test_a_rewrite_holds_for_what_is_kept(self, log: MemoryLog, tmp_path: Path) -> None:
         self.compacted(log, tmp_path, "b", "d")
-        rewrite(log, Shown(target="d", shown="shorter"), Shown(target="c", shown="of no account"))
+        rewrite(
+            log,
+            TextReplacement(target="d", text="shorter"),
+            TextReplacement(target="c", text="of no account"),
+        )
         assert shown(log) == ["So far: much", "text of b", "shorter", "text of e"]
 
     @pytest.mark.parametrize("before", [True, False])
@@ -335,7 +341,7 @@ class TestKeptLists:
         bring(log, tmp_path, *self.LISTED, say("f", "s"), record("summary", "t", "f", text="all", kept=["e"]))
         with log.snapshot() as snapshot:
             entries = path(snapshot, resolve_cursor(snapshot, "one"))
-            compactions = list(covered(entries, snapshot))
+            compactions = list(compaction_coverage(entries, snapshot))
         ids = {entry.seq: entry.id for entry in entries}
         found = ["".join(ids[seq] for seq in sorted(each.summarized)) for each in compactions]
         assert found == ["acd", "bf"]
@@ -385,8 +391,8 @@ class TestSizesAlong:
             entries = path(snapshot, cursor)
             contexts = [context_at(snapshot, cursor.at_leaf(entry.seq)).parts for entry in entries]
             above = dict(zip((entry.id for entry in entries), [(), *contexts], strict=False))
-            calls = requests(snapshot, cursor, tokens)
-            along = SizesAlong(snapshot, cursor, entries, tokens)
+            calls = model_calls(snapshot, cursor, tokens)
+            along = IncrementalSizes(snapshot, cursor, entries, tokens)
             for entry, parts in zip(entries, contexts, strict=True):
                 along.add(entry)
                 assert tuple(along.parts) == parts
@@ -398,9 +404,13 @@ class TestSizesAlong:
         overhead = first.usage.prompt - sum(tokens.count(above[first.id]))
         for before, call in pairwise(calls):
             one, other = above[before.id], above[call.id]
-            share = Fraction(sum(tokens.count(other[: shared_messages(one, other)])), sum(tokens.count(one)))
+            share = Fraction(
+                sum(tokens.count(other[: shared_prefix_length(one, other)])), sum(tokens.count(one))
+            )
             fixed = min(overhead, before.usage.prompt)
-            assert call.readable == min(fixed + int((before.usage.prompt - fixed) * share), call.usage.prompt)
+            assert call.cached_tokens == min(
+                fixed + int((before.usage.prompt - fixed) * share), call.usage.prompt
+            )
 
     def test_with_records_of_several_messages_and_of_one_group(self, log: MemoryLog, tmp_path: Path) -> None:
         bring(
@@ -651,4 +661,4 @@ class TestTools:
         assert [shown.target for shown in Supersede().plan(context)] == ["b"]
 
     def test_its_first_request_is_by_a_person(self, worked: MemoryLog) -> None:
-        assert first_request(worked, "one") == "text of a"
+        assert first_user_message(worked, "one") == "text of a"

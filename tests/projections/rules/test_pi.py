@@ -9,7 +9,7 @@ import pytest
 from eventstore.errors import NotFoundError
 from eventstore.formats import format_of
 from eventstore.frame import FORMATS
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 from projections.rules import HARNESS_RULES, pi, rules_named, rules_of_format
 from projections.rules.pi import (
     rewrite,
@@ -23,7 +23,7 @@ from tests.support import told
 
 
 def shown(to, block=None):
-    return Shown(target="e1", shown=to, block=block)
+    return TextReplacement(target="e1", text=to, block=block)
 
 
 def test_a_compaction_shows_its_summary_and_the_tokens_before_it():
@@ -124,7 +124,7 @@ def test_a_rewrite_of_a_block_of_a_command_which_has_none_changes_nothing():
 
 def test_a_rewrite_of_a_block_of_a_message_without_content_leaves_it_without():
     summary = b'{"role":"branchSummary","summary":"tried"}'
-    assert rewrite(summary, [Shown(target="e1", shown="shorter", block=0)]) == summary
+    assert rewrite(summary, [TextReplacement(target="e1", text="shorter", block=0)]) == summary
 
 
 def test_rewrites_apply_in_the_order_that_they_are_given():

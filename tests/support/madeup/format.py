@@ -21,7 +21,7 @@ from eventstore.formats.base import (
     CompactionView,
     Export,
     Format,
-    ShownResult,
+    ResultReplacement,
     Tools,
     UsageView,
     View,
@@ -43,7 +43,7 @@ from eventstore.formats.source import (
     Tail,
 )
 from eventstore.log import Snapshot
-from eventstore.records import Link, Resume, Shown
+from eventstore.records import Link, Resume, TextReplacement
 from eventstore.views import Message, Payload, Text, ToolCall, Usage
 
 VERSION: Final = "madeup/1"
@@ -102,12 +102,12 @@ class MadeUp(Format):
     def continues(self, kind: str, record: bytes) -> bool:  # noqa: ARG002
         return False
 
-    def rewrites(self, version: str, record: bytes) -> Sequence[Shown]:  # noqa: ARG002
+    def rewrites(self, version: str, record: bytes) -> Sequence[TextReplacement]:  # noqa: ARG002
         fields = json.loads(record)
         texts, results = fields.get("texts", {}), fields.get("results", {})
         return [
-            *(Shown(target=name, shown=text) for name, text in texts.items()),
-            *(ShownResult(call=call, shown=text) for call, text in results.items()),
+            *(TextReplacement(target=name, text=text) for name, text in texts.items()),
+            *(ResultReplacement(call=call, text=text) for call, text in results.items()),
         ]
 
     def message(self, raw: bytes) -> Message:

@@ -16,13 +16,13 @@ import pytest
 
 from eventstore.event import Event
 from eventstore.formats import view_of
-from eventstore.formats.base import ShownResult
+from eventstore.formats.base import ResultReplacement
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, events_of_kinds
-from eventstore.records import Link, Shown, record_of
+from eventstore.records import Link, TextReplacement, record_of
 from projections.context.parts import Part
 from projections.rules import HARNESS_RULES
-from projections.rules.base import Place, Rules, Selection
+from projections.rules.base import EntryRef, Rules, Selection
 from tests.support.madeup.format import VERSION
 
 
@@ -49,10 +49,10 @@ class MadeUpRules(Rules):
     def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:  # noqa: ARG002
         return [_encode(each) for each in json.loads(record).get("messages", ())]
 
-    def rewrite(self, messages: Sequence[bytes], shown: Sequence[Shown]) -> Sequence[bytes]:
+    def rewrite(self, messages: Sequence[bytes], shown: Sequence[TextReplacement]) -> Sequence[bytes]:
         """Show the texts instead; an empty one shows nothing of the record."""
         texts: dict[int | str, str] = {
-            change.call if isinstance(change, ShownResult) else change.block or 0: change.shown
+            change.call if isinstance(change, ResultReplacement) else change.block or 0: change.text
             for change in shown
         }
         decoded = enumerate(map(json.loads, messages))
@@ -79,18 +79,18 @@ def _joined(parts: list[Part]) -> Part:
         return first
     messages = [json.loads(part.raw) for part in parts]
     joined = {**messages[-1], "text": " ".join(message["text"] for message in messages)}
-    return first.joined(_encode(joined), others)
+    return first.merged_with(_encode(joined), others)
 
 
-def _prefix(snapshot: Snapshot, session: str) -> Place | None:
+def _prefix(snapshot: Snapshot, session: str) -> EntryRef | None:
     return next(_places(snapshot, session), None)
 
 
-def _places(snapshot: Snapshot, session: str) -> Iterator[Place]:
+def _places(snapshot: Snapshot, session: str) -> Iterator[EntryRef]:
     for each in events_of_kinds(snapshot, session, {"link"}):
         link = record_of("link", each.body)
         if each.id.startswith("link-") and isinstance(link, Link) and link.event:
-            yield Place(link.session, link.event)
+            yield EntryRef(link.session, link.event)
 
 
 RULES: Final = MadeUpRules()

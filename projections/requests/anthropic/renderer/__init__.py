@@ -12,7 +12,7 @@ from eventstore.errors import BadInputError
 from eventstore.formats.refold.blocks import COMPACTION
 from eventstore.views import Message
 from projections.context.parts import Context
-from projections.placements import stand_in
+from projections.placements import substitute_text
 from projections.requests.anthropic.renderer.blocks import Block, cached, has_breakpoint, quoted, text_block
 from projections.requests.anthropic.renderer.contents import Author, Contents
 from projections.requests.anthropic.renderer.conversation import Conversation, Turn
@@ -152,7 +152,7 @@ def _turns(messages: list[Said], contents: Contents, repairs: Repairs) -> list[T
 
 def _stand_in(message: Message, note: Note) -> list[Block]:
     """Return the blocks that stand for a message; none for a command that was kept from it, or of an unknown role."""
-    text = stand_in(message)
+    text = substitute_text(message)
     if text is None:
         note(Rule.UNKNOWN_ROLE, f"a message of role {message.role[:80]!r} is left out")
     return [text_block(text, note)] if text else []

@@ -51,11 +51,11 @@ def a_pipe_called_pipe(refold: Refold) -> None:
 def views_of_made_up_audits(refold: Refold) -> str:
     """What no session here has: metrics, remarks and costs of every kind."""
     del refold
-    regret = measured.repeated()
+    rework = measured.repeated()
     found = {
         "size": measured.size(1000, 250, removed=800, kept=200, added=40, returned=10),
         "future_use": measured.future_use(1, 3, measured.loss("take", had=4, needed=15)),
-        "regret": regret,
+        "rework": rework,
         "sections": Sections(
             template="pi", headings=["Goal"], present=["Goal"], missing=["Next", "Notes"], duplicated=["Goal"]
         ),
@@ -72,7 +72,7 @@ def views_of_made_up_audits(refold: Refold) -> str:
         for view, shown in (
             (print_metrics, measured.metrics()),
             (print_metrics, measured.metrics(**found)),
-            (print_metrics, measured.metrics(regret=structs.replace(regret, rounds_to_new_action=None))),
+            (print_metrics, measured.metrics(rework=structs.replace(rework, rounds_to_new_action=None))),
             (print_glance, measured.audit(counter="o200k", exact=True, estimate=False, cost=nothing_known)),
             (print_screen, audit_view(seen)),
         )

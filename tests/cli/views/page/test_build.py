@@ -13,8 +13,8 @@ from cli.views.page.material import Material
 from cli.views.page.parts import Fact, Finding, Page, Row, Section, Segment
 from compaction import record_branch_summary, record_compaction, record_rewrite
 from eventstore import EventLog
-from eventstore.records import SessionInfo, Shown
-from projections.audit.rework import Regret, Repeat, Rereads, SameError
+from eventstore.records import SessionInfo, TextReplacement
+from projections.audit.rework import RepeatedCall, RepeatedError, Rereads, Rework
 from projections.audit.session import Counts
 from tests.cli.views.page.reading import lines_in, material_of
 from tests.support.measured import audit, compaction, future_use, gone, instructions, loss, size
@@ -31,10 +31,12 @@ def bad(**given: Any) -> list[str]:
     return [each.text for each in found_in(compaction(9, **given)) if each.is_bad]
 
 
-def regret(repeated: int, errors: int) -> Regret:
-    repeat = Repeat(tool="t", target="x", first="e1", first_seq=1, again="e9", again_seq=9, after_calls=1)
-    error = SameError(error="E", first="e1", first_seq=1, again="e9", again_seq=9)
-    return Regret(
+def rework(repeated: int, errors: int) -> Rework:
+    repeat = RepeatedCall(
+        tool="t", target="x", first="e1", first_seq=1, again="e9", again_seq=9, after_calls=1
+    )
+    error = RepeatedError(error="E", first="e1", first_seq=1, again="e9", again_seq=9)
+    return Rework(
         calls=5,
         repeated=repeated,
         rereads=Rereads(next3=0, next10=0, all=0),
@@ -53,8 +55,8 @@ def test_where_nothing_is_wrong_that_is_said() -> None:
     [
         ({"future_use": future_use(1, 3, loss("a"), loss("b", regained=12))}, ["2", "1"], "needed"),
         ({"instructions": instructions(2, gone("Never."))}, ["1"], "instruction"),
-        ({"regret": regret(2, 0)}, ["2"], "calls"),
-        ({"regret": regret(0, 1)}, ["1"], "error"),
+        ({"rework": rework(2, 0)}, ["2"], "calls"),
+        ({"rework": rework(0, 1)}, ["1"], "error"),
         ({"messages": Counts(summarized=1, kept=0, dropped=2)}, ["2"], "messages"),
         ({"size": size(10, 10)}, [], "smaller"),
         ({"summary": " "}, [], "summary"),
@@ -184,7 +186,7 @@ def test_every_message_of_both_contexts_is_a_row(sized: Story) -> None:
 
 
 def test_a_rewritten_message_shows_what_stands_there_now(sized: Story) -> None:
-    record_rewrite(sized.writer, targets=[Shown(target="e2", shown="[pruned]")], reason="prune")
+    record_rewrite(sized.writer, targets=[TextReplacement(target="e2", text="[pruned]")], reason="prune")
     (view,) = views(sized)
     assert (view.before[1].text, view.after[1].text) == ("x" * 120, "[pruned]")
 
@@ -227,7 +229,7 @@ def test_a_branch_summary_adds_to_the_context_by_its_nature(sized: Story) -> Non
 
 
 def test_a_rewrite_has_neither_files_nor_a_summary(sized: Story) -> None:
-    record_rewrite(sized.writer, targets=[Shown(target="e2", shown="")], reason="prune")
+    record_rewrite(sized.writer, targets=[TextReplacement(target="e2", text="")], reason="prune")
     (view,) = views(sized)
     assert (view.replacement.files, view.summary) == (None, None)
 

@@ -12,7 +12,7 @@ from compaction import move_to, record_branch_summary, record_compaction, record
 from eventstore import EventLog
 from eventstore.errors import NotFoundError
 from eventstore.formats import view_of_event
-from eventstore.records import Compaction, Decision, ModelChange, Shown, Undone
+from eventstore.records import Compaction, Decision, ModelChange, TextReplacement, Undone
 from eventstore.views import Usage
 from projections.audit.prices import FilePrices, Price
 from projections.context.parts import Fate
@@ -128,7 +128,9 @@ def test_messages_that_no_summary_covers_are_gone(store: EventLog, tmp_path) -> 
 
 
 def test_a_rewrite_shows_a_message_otherwise(repair: Story) -> None:
-    rewrite = record_rewrite(repair.writer, targets=[Shown(target="e3", shown="[read]")], reason="prune")
+    rewrite = record_rewrite(
+        repair.writer, targets=[TextReplacement(target="e3", text="[read]")], reason="prune"
+    )
     found = exchange_at(repair, rewrite)
     assert changes(found) == (
         [(1, Change.KEPT), (2, Change.KEPT), (3, Change.REWRITTEN), (4, Change.KEPT)],
@@ -168,7 +170,7 @@ def test_words_of_a_summary_are_named_that_the_removed_messages_name_too(
 
 
 def test_a_rewrite_has_no_summary_that_could_name_anything(repair: Story) -> None:
-    targets = [Shown(target="e3", shown="parse_line")]
+    targets = [TextReplacement(target="e3", text="parse_line")]
     rewrite = record_rewrite(repair.writer, targets=targets, reason="prune")
     assert exchange_at(repair, rewrite).named == {}
 
@@ -263,7 +265,7 @@ def test_a_message_that_no_summary_covers_is_gone(store: EventLog, tmp_path) -> 
 
 
 def test_a_message_that_is_shown_otherwise_tells_by_which_event(three: Story) -> None:
-    record_rewrite(three.writer, targets=[Shown(target="e2", shown="…")], reason="prune")
+    record_rewrite(three.writer, targets=[TextReplacement(target="e2", text="…")], reason="prune")
     assert fates(three.log)[2] == Outcome(Standing.REWRITTEN, 4)
 
 
