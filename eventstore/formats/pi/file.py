@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import cached_property
 from hashlib import sha256
 from json import JSONDecodeError
 from typing import Any, Final
@@ -20,6 +21,42 @@ NEWEST_VERSION: Final = 3
 REPEAT: Final = "the same record as before: it counts once"
 _SPREAD: Final = 0x9E3779B1
 """Odd, so that multiplying by it permutes the 32-bit numbers: minted ids cannot meet."""
+
+
+class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """A harness that writes files as pi does: its name, and the types of the entries that it writes itself.
+
+    `slot` is the type of a first line with the session's title, "" where there is none. `reads_first`: of several
+    records in one line, the harness reads the first.
+    """
+
+    harness: str
+    kinds: frozenset[str]
+    slot: str = ""
+    reads_first: bool = False
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """The types of its lines but the slot's."""
+        return self.kinds | {"session"}
+
+    @cached_property
+    def entry(self) -> re.Pattern[str]:
+        """The beginning of a line's record."""
+        return re.compile(r'\{\s*"type"\s*:\s*"(?:%s)"' % "|".join(sorted(self.types)))  # noqa: UP031  braces
+
+    def is_type(self, type_: Any) -> bool:
+        """Return True for the types of the harness's own entries, and of its header."""
+        return isinstance(type_, str) and type_ in self.types
+
+    def kind(self, type_: Any) -> str:
+        """Return the kind of an entry; a type that only refold has otherwise is kept apart from refold's own."""
+        if not isinstance(type_, str) or not is_name(type_):
+            return "untyped"
+        return f"{self.harness}:{type_}" if type_ in CODE_OF_KIND and type_ not in self.kinds else type_
+
+
+PI: Final = Dialect(harness="pi", kinds=KINDS)
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -57,13 +94,14 @@ class PiReader:
     def __init__(
         self,
         header: PiHeader,
+        dialect: Dialect = PI,
         *,
         state: dict[str, Any] | None = None,
         is_known: Callable[[str], bool] = lambda _: False,
         earlier: Callable[[str], bytes | None] = lambda _: None,
     ) -> None:
-        self._header = header
-        self._format = f"pi/{header.version}"
+        self._header, self._dialect = header, dialect
+        self._format = f"{dialect.harness}/{header.version}"
         self._base = int.from_bytes(sha256(header.session.encode()).digest()[:4], "big")
         state = state or {}
         self._records: int = state.get("records", 0)
@@ -158,10 +196,11 @@ class PiReader:
     ) -> tuple[list[tuple[int, int, Entry]], bool]:
         """Return the entries in a line, and whether it is one entry and nothing else: the only lines that pi reads."""
         try:
-            return [(0, len(text), entry_of(text))], True
+            return self._without_slot(number, [(0, len(text), entry_of(text))], found), True
         except msgspec.DecodeError:
-            objects, problem = objects_in(text)
-        spans = [(first, last, entry_of(text[first:last])) for first, last, _ in objects]
+            objects, problem = objects_in(text, self._dialect)
+        entries = [(first, last, entry_of(text[first:last])) for first, last, _ in objects]
+        spans = self._without_slot(number, entries, found)
         if not spans and not line.endswith(b"\n"):
             problem = "the file ends inside this record"
         if problem:
@@ -170,8 +209,20 @@ class PiReader:
             what = (
                 "a record with no line of its own" if len(spans) == 1 else f"{len(spans)} records in one line"
             )
-            found.differs.append((number, f"{what}: pi reads nothing of this line"))
+            reads_first = self._dialect.reads_first and not spans[0][0]
+            how_much = "only the first" if reads_first else "nothing of this line"
+            found.differs.append((number, f"{what}: {self._dialect.harness} reads {how_much}"))
         return spans, False
+
+    def _without_slot(
+        self, number: int, entries: list[tuple[int, int, Entry]], found: Line
+    ) -> list[tuple[int, int, Entry]]:
+        """Return a line's entries but for titles, which are no records; one that begins the file is in its place."""
+        slot = self._dialect.slot
+        kept = [each for each in entries if not slot or each[2].type != slot]
+        in_place = number == 1 and entries[0][2].type == slot if entries else False
+        found.skipped.extend(["a title that does not begin the file"] * (len(entries) - len(kept) - in_place))
+        return kept
 
     def _session_header(self, number: int, found: Line, *, is_alone: bool) -> None:
         if number == self._header.line and not self._headers and not found.records:
@@ -182,7 +233,7 @@ class PiReader:
 
     def _read(self, body: bytes, entry: Entry) -> tuple[str, Facts, int | None]:
         """Return a record's kind, facts and time: what can fail changes nothing of the reader's state."""
-        kind = _kind(entry.type)
+        kind = self._dialect.kind(entry.type)
         is_old = self._header.version < NEWEST_VERSION
         facts = facts_of(kind, body, entry, renames_hook_role=is_old, is_own=False)
         return kind, facts, epoch_ms(entry.timestamp)
@@ -207,7 +258,10 @@ class PiReader:
         for name in (entry.id, event_id) if isinstance(entry.id, str) else ():
             for earlier in self._awaited.pop(name, ()):
                 found.differs.append(
-                    (earlier, f"its parent comes later, in line {found.number}: pi finds it there")
+                    (
+                        earlier,
+                        f"its parent comes later, in line {found.number}: {self._dialect.harness} finds it there",
+                    )
                 )
         return event_id, parent, msgspec.structs.replace(facts, flags=facts.flags | flags, target=target)
 
@@ -241,7 +295,10 @@ class PiReader:
             own = self._free(f"noid-{digest[:16]}", found.number)
         elif self._is_taken(own):
             found.differs.append(
-                (found.number, f"id {entry.id!r} is taken: pi shows this record in place of the other")
+                (
+                    found.number,
+                    f"id {entry.id!r} is taken: {self._dialect.harness} shows this record in place of the other",
+                )
             )
             return self._free(own, found.number), None, Flag.ORPHAN
         if parent is None:
@@ -286,25 +343,16 @@ def _unreadable(error: Exception) -> str:
     return TOO_DEEP if is_too_deep else f"cannot be read ({type(error).__name__})"
 
 
-def _kind(type_: Any) -> str:
-    """Return the kind of an entry; a type that pi does not know, but refold does, is kept apart from refold's own."""
-    if not isinstance(type_, str) or not is_name(type_):
-        return "untyped"
-    return f"pi:{type_}" if type_ in CODE_OF_KIND and type_ not in KINDS else type_
-
-
 BLANK: Final = b" \t\r\n"
 BOM: Final = b"\xef\xbb\xbf"
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 TOO_DEEP: Final = "nested too deeply to be read"
 _NOT_JSON: Final = "not JSON"
-_TYPES: Final = KINDS | {"session"}
-_ENTRY: Final = re.compile(r'\{\s*"type"\s*:\s*"(?:%s)"' % "|".join(sorted(_TYPES)))  # noqa: UP031  braces
 _READINGS: Final = 8
 """Readings of a damaged line, in all, while records are searched for in it: the time stays linear."""
 
 
-def objects_in(text: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], str]:
+def objects_in(text: bytes, dialect: Dialect = PI) -> tuple[list[tuple[int, int, dict[str, Any]]], str]:
     """Return the objects that stand one behind the other in a line (start, stop in bytes), and what else is there.
 
     A whole entry behind a torn one is found by how pi's entries begin: pi appends to a file without looking how
@@ -324,7 +372,7 @@ def objects_in(text: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], str]
             budget -= len(decoded) - at
         except ValueError as error:
             budget -= _read_by(error, decoded)
-        if isinstance(value, dict) and (not is_torn or is_entry_type(value.get("type"))):
+        if isinstance(value, dict) and (not is_torn or dialect.is_type(value.get("type"))):
             stop = offset + _size(decoded[at:end])
             spans.append((offset, stop, value))
             is_torn = False
@@ -336,7 +384,7 @@ def objects_in(text: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], str]
             # A text that a torn record left open ends inside the next record: what it holds is searched, too.
             is_text = isinstance(value, str)
             budget -= (end - at) * is_text
-            found = _ENTRY.search(decoded, at + 1 if is_text else max(end, at + 1))
+            found = dialect.entry.search(decoded, at + 1 if is_text else max(end, at + 1))
             end = found.start() if found else len(decoded)
             stop = offset + _size(decoded[at:end])
             if found and budget <= 0:
@@ -345,11 +393,6 @@ def objects_in(text: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], str]
         next_at = blank.end() if blank else end
         at, offset = next_at, stop + next_at - end
     return spans, problem
-
-
-def is_entry_type(type_: Any) -> bool:
-    """Return True for the types of pi's own entries, and of its header."""
-    return isinstance(type_, str) and type_ in _TYPES
 
 
 def _read_by(error: ValueError, text: str) -> int:

@@ -14,9 +14,10 @@ from eventstore.formats.pi.file import (
     BLANK,
     BOM,
     NEWEST_VERSION,
+    PI,
+    Dialect,
     PiHeader,
     PiReader,
-    is_entry_type,
     objects_in,
 )
 from eventstore.formats.source import (
@@ -34,35 +35,40 @@ from eventstore.formats.source import (
 )
 from eventstore.records import Resume
 
-_GOES_ON: Final = "the file ends with a repeat of an older record: pi goes on from there"
+_GOES_ON: Final = "the file ends with a repeat of an older record: {} goes on from there"
 
 
 class PiFile(Contents):
-    """An open session file of pi."""
+    """An open session file of pi, or of a harness that writes as pi does."""
 
     growth = Growth.APPENDED
     is_mutable = False
-    passing = frozenset({_GOES_ON})
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, source: Source, dialect: Dialect = PI) -> None:
+        self._source, self._dialect = source, dialect
+        self.passing = frozenset({_GOES_ON.format(dialect.harness)})
         source.file.seek(0)
-        self._header = find_header(source.file, source.name)
+        self._header = find_header(source.file, source.name, dialect)
+        written_as = f"{dialect.harness}/{self._header.version}"
         self.sessions = (
-            SourceSession(
-                name=self._header.session, format=f"pi/{self._header.version}", header=self._header.raw
-            ),
+            SourceSession(name=self._header.session, format=written_as, header=self._header.raw),
         )
 
     def read(self, resume: Resume, known: Known) -> Reader:
-        return _Reading(self._source, self._header, resume, known)
+        return PiReading(self._source, self._header, self._dialect, resume, known)
 
 
-class _Reading(Reader):
-    def __init__(self, source: Source, header: PiHeader, resume: Resume, known: Known) -> None:
+class PiReading(Reader):
+    """One reading of a session file."""
+
+    def __init__(
+        self, source: Source, header: PiHeader, dialect: Dialect, resume: Resume, known: Known
+    ) -> None:
         self._source, self._header, self._offset, self._line = source, header, resume.offset, resume.line
+        self._goes_on = _GOES_ON.format(dialect.harness)
         self._lines = PiReader(
             header,
+            dialect,
             state=resume.state,
             is_known=lambda event_id: known.has(0, event_id),
             earlier=lambda event_id: known.body(0, event_id),
@@ -91,7 +97,7 @@ class _Reading(Reader):
                 yield Remarked("differs", number, reason)
             self._line += is_whole
         if self._lines.repeated:
-            yield Remarked("differs", self._lines.repeated, _GOES_ON)
+            yield Remarked("differs", self._lines.repeated, self._goes_on)
 
     @property
     def line(self) -> int:
@@ -109,29 +115,36 @@ class _Reading(Reader):
 
 
 _NUL_WITHIN: Final = 4096
+_Header = tuple[bytes, dict[str, Any], int, bool]
+"""A header as it came, decoded, its line, and True if nothing stands before it."""
 _UTF_16: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
-def find_header(lines: Iterable[bytes], source: str) -> PiHeader:
+def find_header(lines: Iterable[bytes], source: str, dialect: Dialect = PI) -> PiHeader:
     """Return the header of a file's lines; where none is whole, one that follows from the first record.
 
     A file is a session by a header with nothing but records before it, or if more than half of its lines hold
     records; blank lines and damaged records do not count. A text that quotes some is none. Raises BadInputError
     for what is no session file, and for a version that is not known.
     """
-    header: tuple[bytes, dict[str, Any], int, bool] | tuple[()] = ()
+    header: _Header | tuple[()] = ()
     first: tuple[bytes, dict[str, Any]] | tuple[()] = ()
     line, filled, held = b"", 0, 0
     for number, line in enumerate(lines, 1):
-        _check_text(line, number, source)
+        _check_text(line, number, source, dialect)
         text = line.removeprefix(BOM).strip(BLANK)
         objects = [
-            (text[start:stop], each) for start, stop, each in objects_in(text)[0] if _can_be_typed(each)
+            (text[start:stop], each)
+            for start, stop, each in objects_in(text, dialect)[0]
+            if _can_be_typed(each) and not (dialect.slot and each.get("type") == dialect.slot)
         ]
-        entries = [(raw, each) for raw, each in objects if is_entry_type(each.get("type"))]
+        entries = [(raw, each) for raw, each in objects if dialect.is_type(each.get("type"))]
         if not (header or first) and entries[:1] != objects[:1]:
-            problem = "not a session file that refold knows (a pi session begins with a line of type session)"
-            raise BadInputError(source, problem, "name a session file of pi", line=number)
+            problem = (
+                "not a session file that refold knows "
+                f"(a session of {dialect.harness} begins with a line of type session)"
+            )
+            raise BadInputError(source, problem, _remedy(dialect), line=number)
         for raw, decoded in entries:
             if decoded["type"] == "session":
                 header = header or (raw, decoded, number, not first)
@@ -140,16 +153,16 @@ def find_header(lines: Iterable[bytes], source: str) -> PiHeader:
         held += bool(entries)
         filled += bool(objects) or (text != b"" and not text.startswith(b"{"))
         if header and held == filled:
-            return _header(source, *header)
+            return _header(source, dialect, header)
     if 2 * held > filled:
-        return _header(source, *header) if header else _headless(*first)
+        return _header(source, dialect, header) if header else _headless(dialect, *first)
     if held:
         problem = (
             f"is no session file: {held:,} of {filled:,} lines hold records, and it begins with no header"
         )
-        raise BadInputError(source, problem, "name a session file of pi")
+        raise BadInputError(source, problem, _remedy(dialect))
     if line:
-        raise BadInputError(source, "holds no record that can be read", "name a session file of pi")
+        raise BadInputError(source, "holds no record that can be read", _remedy(dialect))
     raise BadInputError(source, "is empty", "there is nothing to import")
 
 
@@ -158,41 +171,57 @@ def _can_be_typed(decoded: dict[str, Any]) -> bool:
     return isinstance(decoded.get("type", ""), str)
 
 
-def _check_text(line: bytes, number: int, source: str) -> None:
+def _remedy(dialect: Dialect) -> str:
+    return f"name a session file of {dialect.harness}"
+
+
+def _check_text(line: bytes, number: int, source: str, dialect: Dialect) -> None:
     if line.startswith(_UTF_16) or (line[:1] == b"{" and line[1:2] == b"\0") or line[:2] == b"\0{":
-        raise BadInputError(source, "is in UTF-16", "save it as UTF-8, as pi writes it", line=number)
+        raise BadInputError(
+            source, "is in UTF-16", f"save it as UTF-8, as {dialect.harness} writes it", line=number
+        )
     if b"\0" in line[:_NUL_WITHIN]:
-        raise BadInputError(source, "is no text", "name a session file of pi", line=number)
+        raise BadInputError(source, "is no text", _remedy(dialect), line=number)
 
 
-def _headless(raw: bytes, decoded: dict[str, Any]) -> PiHeader:
+def _headless(dialect: Dialect, raw: bytes, decoded: dict[str, Any]) -> PiHeader:
     """Return what stands for the header of a file without one, by its first record."""
     return PiHeader(
         raw=b"{}",
         session=f"headless-{sha256(raw).hexdigest()[:16]}",
         version=NEWEST_VERSION if "parentId" in decoded else 1,
         line=0,
-        differs="there is no session header: pi takes the file for empty, and replaces it",
+        differs=f"there is no session header: {_refusal(dialect)}",
     )
 
 
-def _header(source: str, raw: bytes, decoded: dict[str, Any], number: int, is_first: bool) -> PiHeader:  # noqa: FBT001
+def _refusal(dialect: Dialect) -> str:
+    """Return what the harness does with a file without a good header; only pi overwrites it."""
+    return (
+        "pi takes the file for empty, and replaces it"
+        if dialect is PI
+        else f"{dialect.harness} does not open it"
+    )
+
+
+def _header(source: str, dialect: Dialect, found: _Header) -> PiHeader:
+    raw, decoded, number, is_first = found
     session, differs = decoded.get("id"), ""
     if not isinstance(session, str) or not is_name(session):
         session = f"noid-{sha256(raw).hexdigest()[:16]}"
-        differs = "the session header has no id: pi takes the file for empty, and replaces it"
+        differs = f"the session header has no id: {_refusal(dialect)}"
     elif not is_first:
-        differs = "an entry stands before the session header: pi takes the file for empty, and replaces it"
+        differs = f"an entry stands before the session header: {_refusal(dialect)}"
     return PiHeader(
         raw=raw,
         session=session,
-        version=_version(decoded.get("version"), source, number),
+        version=_version(decoded.get("version"), source, dialect, number),
         line=number,
         differs=differs,
     )
 
 
-def _version(version: Any, source: str, number: int) -> int:
+def _version(version: Any, source: str, dialect: Dialect, number: int) -> int:
     """1 where it is missing; what is no number migrates nothing, which is how the newest version is read."""
     if version is None:
         return 1
@@ -201,7 +230,7 @@ def _version(version: Any, source: str, number: int) -> int:
     if version > NEWEST_VERSION:
         raise BadInputError(
             source,
-            f"pi session version {json.dumps(version)} is unknown",
+            f"{dialect.harness} session version {json.dumps(version)} is unknown",
             f"this refold reads versions 1 to {NEWEST_VERSION}",
             line=number,
         )
