@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -38,7 +38,15 @@ def billed_usage(message: Message) -> Usage | None:
     return message.usage if message.usage.total > 0 else None
 
 
-def assistant_messages(snapshot: Snapshot, cursor: Cursor) -> Iterator[tuple[Event, Message]]:
+class Answer(NamedTuple):
+    """An assistant's message, and the number of the entry at which its call was sent the context; 0 is the root."""
+
+    event: Event
+    message: Message
+    sent_at: int
+
+
+def answers(snapshot: Snapshot, cursor: Cursor) -> Iterator[Answer]:
     """Iterate over the assistant's messages of every branch, in order of the log, each call once.
 
     Of the records of one group, whatever stands between them, the last that says a usage has that of all of them; a
@@ -47,6 +55,7 @@ def assistant_messages(snapshot: Snapshot, cursor: Cursor) -> Iterator[tuple[Eve
     late = LateUsages(snapshot, cursor.session, last=cursor.as_of)
     held: list[tuple[Event, Message, str]] = []
     paying: dict[str, int] = {}
+    parents: dict[str, dict[int, int]] = {}
     for each in events(snapshot, cursor.session, last=cursor.as_of):
         if each.role != "assistant":
             continue
@@ -57,14 +66,20 @@ def assistant_messages(snapshot: Snapshot, cursor: Cursor) -> Iterator[tuple[Eve
                 continue
             message = late.added(entry.id, answer)
             if not said.group and not held:
-                yield entry, message
+                yield Answer(entry, message, entry.parent_seq)
                 continue
-            if said.group and message.usage:
-                paying[said.group] = len(held)
+            if said.group:
+                parents.setdefault(said.group, {})[entry.seq] = entry.parent_seq
+                if message.usage:
+                    paying[said.group] = len(held)
             held.append((entry, message, said.group))
     for place, (entry, message, group) in enumerate(held):
         is_counted = paying.get(group, place) == place
-        yield entry, message if is_counted else msgspec.structs.replace(message, usage=None)
+        counted = message if is_counted else msgspec.structs.replace(message, usage=None)
+        sent_at = entry.parent_seq
+        while sent_at in parents.get(group, ()):
+            sent_at = parents[group][sent_at]
+        yield Answer(entry, counted, sent_at)
 
 
 class LateUsages:

@@ -18,24 +18,42 @@ from projections.context.incremental import IncrementalSizes
 from projections.context.parts import Part
 from projections.replacement import Replacement
 from projections.tokens import Counter
-from projections.usage import assistant_messages, measured_usage
+from projections.usage import answers, measured_usage
 
 _ENDS_EFFECT = frozenset({"compaction", "undone"})
+
+
+class Previous(msgspec.Struct, frozen=True, kw_only=True):
+    """The call before another one in the session, on whatever branch.
+
+    It was sent `messages`, `tokens` large by our count; the first `shared` of them begin the other's context, too.
+    """
+
+    id: str
+    usage: Usage
+    messages: int
+    tokens: int
+    shared: int
+    is_same_model: bool
 
 
 class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that went through, by its assistant message.
 
-    `idle` are the milliseconds since the call before it in the session, on whatever branch; None where a
-    time is not known. `readable` are the tokens of its prompt that a cache held, were it still alive; None
-    for the first call of the session.
+    It was sent the context at the entry number `sent_at`: `messages`, `tokens` large by our count. `idle_ms` are the
+    milliseconds since the call before it (None where a time is not known), `cached_tokens` those of its prompt that a
+    cache held, were it still alive. All three are None for the first call of the session.
     """
 
     seq: int
     id: str
+    sent_at: int
     usage: Usage
-    idle_ms: int | None
-    cached_tokens: int | None
+    messages: int
+    tokens: int
+    previous: Previous | None = None
+    idle_ms: int | None = None
+    cached_tokens: int | None = None
 
 
 def model_calls(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> list[ModelCall]:
@@ -47,28 +65,42 @@ def model_calls(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> list[Mod
     the context only grew, and none of its messages where a summary comes first. Another model has another cache.
     """
     calls = _calls(snapshot, cursor)
-    previous = {seq: before for before, seq in pairwise(calls)}
+    previous = {call.seq: before for before, call in pairwise(calls)}
     found: list[ModelCall] = []
     last: _Sent | None = None
     overhead = 0
-    for event, parts, sizes in _contexts(snapshot, cursor, tokens):
-        if event.seq not in calls:
-            continue
-        call, before = calls[event.seq], previous.get(event.seq, 0)
+    for call, parts, sizes in _contexts(snapshot, cursor, tokens, calls):
         if last is None:
             overhead = max(0, call.usage.prompt - sizes[-1])
-        readable = idle = None
-        if before:
-            if last is None or before != last.seq:
-                elsewhere = list(context_at(snapshot, cursor.at_leaf(calls[before].parent)).parts)
-                last = _Sent(before, elsewhere, len(elsewhere), sum(tokens.count(elsewhere)))
-            share = Fraction(sizes[last.shared_with(parts)], last.tokens or 1)
-            readable = _readable(calls[before], call, overhead, share)
-            idle = _between(calls[before], call)
-        found.append(
-            ModelCall(seq=event.seq, id=event.id, usage=call.usage, idle_ms=idle, cached_tokens=readable)
+        sent_call = ModelCall(
+            seq=call.seq,
+            id=call.id,
+            sent_at=call.sent_at,
+            usage=call.usage,
+            messages=len(parts),
+            tokens=sizes[-1],
         )
-        last = _Sent(event.seq, parts, len(parts), sizes[-1])
+        before = previous.get(call.seq)
+        if before:
+            if last is None or before.seq != last.seq:
+                elsewhere = list(context_at(snapshot, cursor.at_leaf(before.sent_at)).parts)
+                last = _Sent(before.seq, elsewhere, len(elsewhere), sum(tokens.count(elsewhere)))
+            shared = last.shared_with(parts)
+            sent_call = msgspec.structs.replace(
+                sent_call,
+                previous=Previous(
+                    id=before.id,
+                    usage=before.usage,
+                    messages=last.messages,
+                    tokens=last.tokens,
+                    shared=shared,
+                    is_same_model=before.model == call.model,
+                ),
+                idle_ms=_between(before, call),
+                cached_tokens=_readable(before, call, overhead, Fraction(sizes[shared], last.tokens or 1)),
+            )
+        found.append(sent_call)
+        last = _Sent(call.seq, parts, len(parts), sizes[-1])
     return found
 
 
@@ -89,20 +121,21 @@ def shared_prefix_length(one: Iterable[Part], other: Iterable[Part]) -> int:
 
 
 class _Call(msgspec.Struct, frozen=True):
-    parent: int
+    seq: int
+    id: str
+    sent_at: int
     time: int | None
     model: tuple[str, str]
     usage: Usage
 
 
-def _calls(snapshot: Snapshot, cursor: Cursor) -> dict[int, _Call]:
-    """The calls of every branch that went through, in order, by the number of their message."""
-    calls: dict[int, _Call] = {}
-    for event, view in assistant_messages(snapshot, cursor):
-        usage = measured_usage(view)
-        if usage is not None:
-            calls[event.seq] = _Call(event.parent_seq, event.time, (view.provider, view.model), usage)
-    return calls
+def _calls(snapshot: Snapshot, cursor: Cursor) -> list[_Call]:
+    """The calls of every branch that went through, in order of their messages."""
+    return [
+        _Call(event.seq, event.id, sent_at, event.time, (view.provider, view.model), usage)
+        for event, view, sent_at in answers(snapshot, cursor)
+        if (usage := measured_usage(view)) is not None
+    ]
 
 
 def _between(before: _Call, call: _Call) -> int | None:
@@ -132,11 +165,19 @@ class _Sent(NamedTuple):
 
 
 def _contexts(
-    snapshot: Snapshot, cursor: Cursor, tokens: Counter
-) -> Iterator[tuple[Event, list[Part], list[int]]]:
-    """Each entry of the path with the context above it, and the tokens of its first n messages for each n."""
+    snapshot: Snapshot, cursor: Cursor, tokens: Counter, calls: Sequence[_Call]
+) -> Iterator[tuple[_Call, list[Part], list[int]]]:
+    """Each call of the path with the context that it was sent, and the tokens of its first n messages for each n."""
     entries = path(snapshot, cursor)
-    above = IncrementalSizes(snapshot, cursor, entries, tokens)
-    for event in entries:
-        yield event, above.parts, above.sizes
-        above.add(event)
+    on_path = {entry.seq for entry in entries}
+    by_place: dict[int, list[_Call]] = {}
+    for call in calls:
+        if call.seq in on_path:
+            by_place.setdefault(call.sent_at, []).append(call)
+    sent = IncrementalSizes(snapshot, cursor, entries, tokens)
+    for call in by_place.get(0, ()):
+        yield call, sent.parts, sent.sizes
+    for entry in entries:
+        sent.add(entry)
+        for call in by_place.get(entry.seq, ()):
+            yield call, sent.parts, sent.sizes

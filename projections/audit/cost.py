@@ -22,7 +22,7 @@ from projections.context.cursor import Cursor, resolve_cursor
 from projections.replacement import Replacement
 from projections.settings import Model
 from projections.tokens import Counter
-from projections.usage import assistant_messages, billed_usage
+from projections.usage import answers, billed_usage
 
 _ASK_NO_MODEL: Final = frozenset({"extractive", "recorded"})
 
@@ -197,7 +197,7 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 def _calls(snapshot: Snapshot, cursor: Cursor, prices: Prices) -> Iterator[_Call]:
-    for event, view in assistant_messages(snapshot, cursor):
+    for event, view, _ in answers(snapshot, cursor):
         usage = billed_usage(view)
         if usage is not None:
             name = f"{view.provider}/{view.model}" if view.provider else view.model

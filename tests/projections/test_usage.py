@@ -10,7 +10,7 @@ from eventstore.formats import view_of_message
 from eventstore.records import LeafMoved
 from eventstore.views import Usage
 from projections.context.cursor import resolve_cursor
-from projections.usage import assistant_messages, billed_usage, measured_usage
+from projections.usage import answers, billed_usage, measured_usage
 from tests.support.talk import assistant, user
 
 
@@ -80,9 +80,9 @@ def test_the_assistants_messages_are_those_of_every_branch_once(story):
     story.add(LeafMoved(from_id="e3"), parent="e2")
     story.says(assistant("three"))
     with story.log.snapshot() as snapshot:
-        found = list(assistant_messages(snapshot, resolve_cursor(snapshot, "s", as_of=5)))
-    assert [(event.id, message.text) for event, message in found] == [
-        ("e2", "one"),
-        ("e3", "two"),
-        ("e5", "three"),
+        found = list(answers(snapshot, resolve_cursor(snapshot, "s", as_of=5)))
+    assert [(event.id, message.text, sent_at) for event, message, sent_at in found] == [
+        ("e2", "one", 1),
+        ("e3", "two", 2),
+        ("e5", "three", 2),
     ]

@@ -151,7 +151,10 @@ def request(seq, *, readable, read):
     return ModelCall(
         seq=seq,
         id=f"e{seq}",
+        sent_at=seq - 1,
         usage=Usage(cache_read=read, cache_write=1),
+        messages=1,
+        tokens=1,
         idle_ms=1000,
         cached_tokens=readable,
     )
@@ -178,7 +181,7 @@ def test_a_history_sums_up_and_leaves_the_first_call_out():
     [(90, 100, 1), (100, 90, 1), (89, 100, 0), (100, 89, 0), (0, 0, 1), (0, 1, 0)],
 )
 def test_two_figures_are_close_within_a_tenth_of_the_larger(readable, read, close):
-    assert cache_history([request(2, readable=readable, read=read)]).close == close
+    assert cache_history([request(2, cached_tokens=readable, read=read)]).close == close
 
 
 def test_a_history_of_a_session_that_records_no_cache_is_empty(story):
