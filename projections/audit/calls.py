@@ -41,8 +41,8 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that went through, by its assistant message.
 
     It was sent the context at the entry number `sent_at`: `messages`, `tokens` large by our count. `idle_ms` are the
-    milliseconds since the call before it (None where a time is not known), `cached_tokens` those of its prompt that a
-    cache held, were it still alive. All three are None for the first call of the session.
+    milliseconds since the `previous` call (None where a time is not known), `cached_tokens` those of its prompt that a
+    cache held, were it still alive. The first call of a session has none of the three.
     """
 
     seq: int

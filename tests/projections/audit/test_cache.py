@@ -147,7 +147,7 @@ def test_a_replacement_after_a_pause_meets_no_cache(store, tmp_path, pi):
     assert [each.predicted_read for each in caches(store, session, lifetime=10**9)] == [HEAD]
 
 
-def request(seq, *, readable, read):
+def request(seq, *, cached_tokens, read):
     return ModelCall(
         seq=seq,
         id=f"e{seq}",
@@ -156,7 +156,7 @@ def request(seq, *, readable, read):
         messages=1,
         tokens=1,
         idle_ms=1000,
-        cached_tokens=readable,
+        cached_tokens=cached_tokens,
     )
 
 
@@ -168,9 +168,9 @@ def test_a_history_sets_predictions_beside_what_was_recorded(cached):
 def test_a_history_sums_up_and_leaves_the_first_call_out():
     found = cache_history(
         [
-            request(1, readable=None, read=5),
-            request(2, readable=100, read=90),
-            request(3, readable=70, read=100),
+            request(1, cached_tokens=None, read=5),
+            request(2, cached_tokens=100, read=90),
+            request(3, cached_tokens=70, read=100),
         ]
     )
     assert (found.calls, found.close, found.share, found.predicted, found.recorded) == (2, 1, 0.5, 170, 190)

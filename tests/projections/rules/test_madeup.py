@@ -36,7 +36,7 @@ from projections.mentions.message_facts import SessionFacts
 from projections.replacement import replacement_of
 from projections.timeline import timeline
 from projections.tokens import counter
-from projections.usage import assistant_messages, context_size
+from projections.usage import answers, context_size
 from tests.support.madeup import format as madeup_format
 from tests.support.madeup import rules as madeup_rules
 from tests.support.madeup.format import HEADER
@@ -131,9 +131,21 @@ class TestGroups:
 
     def test_the_usage_of_a_group_counts_once(self, grouped: MemoryLog) -> None:
         with grouped.snapshot() as snapshot:
-            found = assistant_messages(snapshot, resolve_cursor(snapshot, "one"))
-            usages = [(entry.id, message.usage.total) for entry, message in found if message.usage]
+            found = answers(snapshot, resolve_cursor(snapshot, "one"))
+            usages = [(entry.id, message.usage.total) for entry, message, _ in found if message.usage]
         assert usages == [("c", 70), ("e", 90)]
+
+    def test_a_call_of_a_group_was_sent_the_context_above_its_first_record(self, grouped: MemoryLog) -> None:
+        with grouped.snapshot() as snapshot:
+            cursor = resolve_cursor(snapshot, "one")
+            calls = model_calls(snapshot, cursor, counter("utf16/4"))
+            sent = [len(context_at(snapshot, cursor.at_leaf(call.sent_at)).parts) for call in calls]
+        assert [(call.id, call.sent_at, call.messages) for call in calls] == [("c", 1, 1), ("e", 4, 3)]
+        assert sent == [1, 3]
+        assert [call.previous and (call.previous.id, call.previous.shared) for call in calls] == [
+            None,
+            ("c", 1),
+        ]
 
     def test_the_size_of_a_context_goes_by_the_usage_of_the_whole_group(self, grouped: MemoryLog) -> None:
         with grouped.snapshot() as snapshot:
@@ -153,8 +165,8 @@ class TestGroups:
             say("e", "d", "model", group="g"),
         )
         with log.snapshot() as snapshot:
-            found = list(assistant_messages(snapshot, resolve_cursor(snapshot, "one")))
-        usages = [(each.id, message.usage.total if message.usage else None) for each, message in found]
+            found = list(answers(snapshot, resolve_cursor(snapshot, "one")))
+        usages = [(each.id, message.usage.total if message.usage else None) for each, message, _ in found]
         assert usages == [("b", None), ("c", 7), ("d", 100), ("e", None)]
 
 
@@ -493,7 +505,7 @@ class TestNotes:
         )
         with log.snapshot() as snapshot:
             cursor = resolve_cursor(snapshot, "one")
-            found = [(each.id, message.usage) for each, message in assistant_messages(snapshot, cursor)]
+            found = [(each.id, message.usage) for each, message, _ in answers(snapshot, cursor)]
             size = context_size(snapshot, cursor.at_leaf(2), counter("utf16/4"))
             items = window(snapshot, cursor.at_leaf(2), counter("utf16/4"))
         assert [(name, usage.total) for name, usage in found if usage] == [("b", 50), ("c", 80)]
@@ -510,7 +522,7 @@ class TestNotes:
         )
         with log.snapshot() as snapshot:
             cursor = resolve_cursor(snapshot, "one", as_of=2)
-            assert [message.usage for _, message in assistant_messages(snapshot, cursor)] == [None]
+            assert [message.usage for _, message, _ in answers(snapshot, cursor)] == [None]
             assert context_size(snapshot, cursor, counter("utf16/4")).measured is None
 
 
