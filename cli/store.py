@@ -106,9 +106,18 @@ def opened(ctx: click.Context, *, create: bool = False) -> Iterator[LmdbLog]:
 @contextmanager
 def opened_session(ctx: click.Context, name: str) -> Iterator[tuple[LmdbLog, str]]:
     """The store and the id of the session that a person means by `name`; a file is imported first."""
+    from eventstore.errors import NotFoundError, shell_command
+
     is_file = looks_like_file(name)
     with opened(ctx, create=is_file) as log:
-        yield log, resolve_session(log, name)
+        session = resolve_session(log, name)
+        try:
+            yield log, session
+        except NotFoundError as error:
+            if error.what != "event":
+                raise
+            listed = f"the session's events are listed by: {shell_command('log', session)}"
+            raise NotFoundError(error.what, error.name, listed) from None
 
 
 def looks_like_file(name: str) -> bool:
@@ -116,28 +125,13 @@ def looks_like_file(name: str) -> bool:
     return os.sep in name or name.endswith((".jsonl", ".json")) or Path(name).is_file()
 
 
-def check_id(name: str) -> str:
-    """An id that a new session may have. Raises BadInputError for one that could not be told from other notations."""
-    from eventstore.errors import BadInputError
-
-    if not name or name.startswith("@") or not name.isprintable():
-        problem = "a name is not empty, does not begin with @ and holds no control characters"
-        raise BadInputError(f"session {name!r}", problem, "choose another name")
-    return name
-
-
 def check_new_name(name: str) -> str:
-    """A name that a person may give to a new session. Raises BadInputError for one that looks like another thing.
-
-    A session of such a name can be there all the same, for a program may give any id, and is meant by it.
-    """
+    """Return the id that a person gives to a new session. Raises BadInputError for one that could mean a file."""
+    from eventstore.append import check_new_session
     from eventstore.errors import BadInputError
 
-    check_id(name)
-    if "/" in name or looks_like_file(name):
+    if Path(check_new_session(name)).is_file():
         raise BadInputError(f"session {name!r}", "the name looks like a file's", "choose another name")
-    if name.startswith("#"):
-        raise BadInputError(f"session {name!r}", "the name looks like an event's", "choose another name")
     return name
 
 

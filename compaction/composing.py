@@ -219,7 +219,7 @@ def record_compaction(
         first_seq = snapshot.locate(writer.session, first_kept)
         entries = path(snapshot, cursor)
         if first_seq not in {entry.seq for entry in entries}:
-            raise NotFoundError("entry on the path", first_kept, "'refold tree' shows the path to the leaf")
+            raise NotFoundError("entry on the path", first_kept, "name one that the path to the leaf has")
         tokens = counter("utf16/4")
         record = compaction_record(
             Summary(text=summary, template=template),

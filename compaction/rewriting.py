@@ -133,7 +133,7 @@ def record_rewrite(writer: SessionWriter, *, targets: Sequence[TextReplacement],
         before = context_at(snapshot, resolve_cursor(snapshot, writer.session))
     missing = {shown.target for shown in targets} - {part.id for part in before.parts}
     if missing:
-        raise NotFoundError("message in the context", min(missing), "'refold context' shows what is there")
+        raise NotFoundError("message in the context", min(missing), "name an id of its `parts`")
     parts = {part.id: part for part in before.parts}
     places = {part.id: place for place, part in enumerate(before.parts)}
     for shown in targets:

@@ -22,6 +22,31 @@ _LATEST: Final = 8_640_000_000_000_000
 """The last millisecond that is a date, by ECMAScript, whose dates imported times are."""
 
 
+def check_session_id(name: str) -> str:
+    """Return an id that a session may have.
+
+    Raises BadInputError for an empty one, and for one that the command line would read as something else.
+    """
+    if not name or name.startswith("@") or not name.isprintable():
+        problem = "a name is not empty, does not begin with @ and holds no control characters"
+        raise BadInputError(f"session {name!r}", problem, "choose another name")
+    return name
+
+
+def check_new_session(name: str) -> str:
+    """Return an id that a person may give to a new session.
+
+    Raises BadInputError for one that looks like the path of a file or the number of an event. Sessions of such ids
+    exist all the same: a harness chooses any id for the sessions that are imported.
+    """
+    check_session_id(name)
+    if "/" in name or name.endswith((".jsonl", ".json")):
+        raise BadInputError(f"session {name!r}", "the name looks like a file's", "choose another name")
+    if name.startswith("#"):
+        raise BadInputError(f"session {name!r}", "the name looks like an event's", "choose another name")
+    return name
+
+
 def check_events(session: str, events: Sequence[NewEvent]) -> None:
     """Raise BadInputError for a session name, or an event that cannot be stored."""
     if not 0 < _size(session) <= LONGEST_SESSION_NAME:

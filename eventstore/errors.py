@@ -58,9 +58,7 @@ def shell_command(command: str, *names: str) -> str:
 
 def no_event(session: str, name: str) -> NotFoundError:
     """Return the error that a session has no event of this id or, with # before it, of this number."""
-    return NotFoundError(
-        "event", name, f"the session's events are listed by: {shell_command('log', session)}"
-    )
+    return NotFoundError("event", name, f"name an id, or a number as '#1', that session {session!r} has")
 
 
 class AmbiguousError(RefoldError):

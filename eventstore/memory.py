@@ -207,7 +207,7 @@ class _State:
 
     def head(self, session: str) -> Head:
         if session not in self.head_rows:
-            raise NotFoundError("session", session, "'refold sessions' lists what is there")
+            raise NotFoundError("session", session, "name one that the store has")
         return self.head_rows[session]
 
     def frame(self, session: str, seq: int) -> Buffer:

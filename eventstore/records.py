@@ -320,7 +320,7 @@ def check_record(kind: str, body: bytes) -> None:
             message = _decode_message(record.message)
             if message.role in _WITH_CONTENT and not isinstance(message.content, str | list):
                 raise msgspec.ValidationError(
-                    f"a {message.role} message needs `content`, a text or a list of blocks"
+                    f"a message of role {message.role!r} needs `content`, a text or a list of blocks"
                 )
     except msgspec.DecodeError as error:
         raise BadInputError(f"record of kind {kind!r}", str(error), SEE_EVENTS) from None

@@ -17,11 +17,12 @@ import os
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import msgspec
 
 from eventstore import SessionWriter, export_original, export_session, import_file, open_store
+from eventstore.append import check_new_session
 from eventstore.errors import (
     AmbiguousError,
     BadInputError,
@@ -35,6 +36,7 @@ from eventstore.errors import (
 )
 from eventstore.event import epoch_milliseconds
 from eventstore.files.discovery import ForeignSessionError
+from eventstore.files.exporting import export_formats
 from eventstore.formats import view_of_event
 from eventstore.formats.refold.messages import PROVIDER, stored_messages
 from eventstore.log import Snapshot
@@ -55,7 +57,9 @@ if TYPE_CHECKING:
     from compaction.maintainer.remedies import Advice
     from compaction.policy.load import FaultyPolicyError
     from compaction.policy.model import Policy
+    from compaction.prompts import Prompt
     from compaction.summarizers import (
+        Answer,
         AnswerTooLargeError,
         CancelledError,
         DeadlineError,
@@ -75,6 +79,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ROOT",
     "AmbiguousError",
+    "Answer",
     "AnswerTooLargeError",
     "AskingError",
     "BadInputError",
@@ -89,11 +94,14 @@ __all__ = [
     "NotFoundError",
     "OpenedOtherwiseError",
     "OvertakenError",
+    "Policy",
+    "Prompt",
     "RedirectError",
     "RefoldError",
     "Session",
     "Store",
     "StoreError",
+    "Summarizer",
     "SummarizerError",
     "TooDeepError",
     "UnfitTemplateError",
@@ -102,6 +110,7 @@ __all__ = [
 ]
 
 _MODULES: Final = {
+    "Answer": "compaction.summarizers",
     "AnswerTooLargeError": "compaction.summarizers",
     "AskingError": "compaction.summarizers.asking",
     "CancelledError": "compaction.summarizers",
@@ -109,16 +118,21 @@ _MODULES: Final = {
     "FaultyInputError": "compaction.validation",
     "FaultyPolicyError": "compaction.policy.load",
     "OvertakenError": "compaction.branching.move",
+    "Policy": "compaction.policy.model",
+    "Prompt": "compaction.prompts",
     "RedirectError": "compaction.summarizers",
+    "Summarizer": "compaction.summarizers",
     "SummarizerError": "compaction.summarizers",
     "TooDeepError": "eventstore.javascript",
     "UnfitTemplateError": "compaction.summarizers",
 }
-"""Errors that are imported when they are first asked for: reading a session loads no summarizer."""
+"""Names that are imported on first use: reading a session loads no summarizer."""
 
 DEFAULT_POLICY: Final = "pi"
 DEFAULT_WINDOW: Final = 200_000
 """Tokens that a model takes, where the caller names no number."""
+_ORIGINAL: Final = "original"
+_Window = Annotated[int, msgspec.Meta(ge=1)]
 
 
 def __getattr__(name: str) -> Any:
@@ -127,14 +141,38 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_MODULES[name]), name)
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__"]
+
+
 def open(  # noqa: A001  refold.open is the name that a user expects
     path: str | os.PathLike[str], *, create: bool = True, durability: Durability = "each"
 ) -> Store:
     """Open the store in a folder; make it if it is not there and `create` is set.
 
-    With `durability` "batch", appends of several threads share a flush to disk. Raises StoreError.
+    With `durability` "batch", appends of several threads share a flush to disk. Raises StoreError, and
+    BadInputError for an argument of another type or value.
     """
-    return Store(open_store(path, create=create, durability=durability))
+    return Store(open_store(_path(path), create=_converted("create", create, bool), durability=durability))
+
+
+def _path(path: str | os.PathLike[str]) -> str:
+    """Return a path as a text. Raises BadInputError."""
+    text: str = _converted("path", os.fspath(path) if isinstance(path, os.PathLike) else path, str)
+    return text
+
+
+def _converted(name: str, value: Any, type_: Any) -> Any:
+    """Return the value of an argument. Raises BadInputError if it is of another type."""
+    try:
+        return msgspec.convert(value, type_)
+    except msgspec.ValidationError as error:
+        raise BadInputError(f"argument {name!r}", str(error), "correct the call") from None
+
+
+def _leaf(name: str, leaf: Leaf) -> Leaf:
+    """Return the leaf that an argument names. Raises BadInputError for what can be no id."""
+    return leaf if leaf is ROOT else _converted(name, leaf, str | None)
 
 
 class Store:
@@ -154,9 +192,15 @@ class Store:
     ) -> None:
         self.close()
 
-    def __getitem__(self, session: str) -> Session:
+    def __getitem__(self, id: str) -> Session:
         with self.log.snapshot() as snapshot:
-            return Session(self, snapshot.head(session).name)
+            return Session(self, snapshot.head(_converted("id", id, str)).name)
+
+    def __contains__(self, id: object) -> bool:
+        try:
+            return isinstance(id, str) and self[id] is not None
+        except NotFoundError:
+            return False
 
     def __iter__(self) -> Iterator[str]:
         """Yield the ids of all sessions, in order."""
@@ -164,22 +208,24 @@ class Store:
             names = [head.name for head in snapshot.heads()]
         return iter(names)
 
-    def new(self, id: str = "") -> Session:
+    def new(self, id: str | None = None) -> Session:
         """Begin a session, under a random id unless one is given; it is stored with its first message.
 
-        Raises BadInputError where there is a session of that id.
+        Raises BadInputError for an id that another session has, and for one that is no name for a session: it is
+        empty, begins with @ or #, holds a slash or a control character, or ends as the name of a session file.
         """
-        if not id:
+        if id is None:
             from uuid import uuid4
 
             return Session(self, str(uuid4()))
+        check_new_session(_converted("id", id, str))
         if id in self:
             raise BadInputError(f"session {id!r}", "is there already", f"go on with it: store[{id!r}]")
         return Session(self, id)
 
     def import_file(self, path: str | os.PathLike[str]) -> Session:
         """Import a harness's session file, or what it has grown by since. Raises BadInputError."""
-        return Session(self, import_file(self.log, path).id)
+        return Session(self, import_file(self.log, _path(path)).id)
 
     def close(self) -> None:
         """Close the store. Closing it twice is fine."""
@@ -220,7 +266,8 @@ class Session:
 
         Takes an answer of the `anthropic` client as it comes, or a dict with `role` and `content` in the shape of
         the Messages API or of refold's own records. Each tool result becomes an entry of its own; the id is that of
-        the last. Raises BadInputError for what is no message.
+        the last. Raises BadInputError for a message that no request could carry; its `source` is the path of the
+        block, as `message.content[1].text`.
         """
         records = [message_record(each) for each in stored_messages(message, self._tool_of)]
         return self._writer.append(*records)[-1]
@@ -230,7 +277,8 @@ class Session:
 
         Raises NotFoundError, and CorruptionError where the store is damaged.
         """
-        context = build_context(self._log, self.id, as_of=as_of, leaf=leaf)
+        at = _converted("as_of", as_of, int | None)
+        context = build_context(self._log, self.id, as_of=at, leaf=_leaf("leaf", leaf))
         return Context(**msgspec.structs.asdict(context))
 
     def tree(self) -> Tree:
@@ -243,26 +291,27 @@ class Session:
 
     def compact(
         self,
-        policy: Policy | str = DEFAULT_POLICY,
+        policy: Policy | str | os.PathLike[str] = DEFAULT_POLICY,
         *,
         window: int = DEFAULT_WINDOW,
-        summarizer: Summarizer | str = "",
+        summarizer: Summarizer | str | None = None,
     ) -> Compacted:
         """Put a summary in place of older messages; `outcome` says whether it was done, `reason` why not.
 
-        `policy` is one that comes with refold, the path of a TOML file, or a `Policy`; `window` is what the model
-        takes, in tokens. `summarizer` writes the summary: one of refold's by its name, or your own. By default it is
-        the policy's, else `anthropic` where its key is set, else `extractive`, which asks no model. Raises
-        SummarizerError where no summary is to be had.
+        `policy` is the name of one that comes with refold, the path of a TOML file, or a `Policy`. `window` is the
+        model's context window in tokens, ≥ 1. `summarizer` writes the summary: one of refold's by its name, or your
+        own. By default it is the policy's, else `anthropic` where its key is set, else `extractive`, which asks no
+        model. Raises SummarizerError where no summary is to be had, NotFoundError for a name that nothing has, and
+        BadInputError for a policy or a window that is none.
         """
         return self._compactor(policy, window, summarizer).compact(self._writer)
 
     def compact_if_due(
         self,
-        policy: Policy | str = DEFAULT_POLICY,
+        policy: Policy | str | os.PathLike[str] = DEFAULT_POLICY,
         *,
         window: int = DEFAULT_WINDOW,
-        summarizer: Summarizer | str = "",
+        summarizer: Summarizer | str | None = None,
     ) -> Advice:
         """Compact if the context has outgrown the policy's threshold: call it before each request.
 
@@ -282,7 +331,7 @@ class Session:
         """
         from compaction import go
 
-        return go(self._writer, to)
+        return go(self._writer, _leaf("to", to))
 
     def export(self, format: str = "pi") -> bytes:
         """Return the session as a file of pi, or the very bytes of the file that it was imported from.
@@ -290,18 +339,29 @@ class Session:
         `format` names a harness whose files refold writes, or is "original". Raises BadInputError for another, and
         NotFoundError where the original is asked of a session that was not imported.
         """
-        if format == "original":
+        if format == _ORIGINAL:
             return b"".join(export_original(self._log, self.id))
+        formats = sorted(export_formats())
+        if format not in formats:
+            known = ", ".join([*formats, _ORIGINAL])
+            raise BadInputError(f"format {format!r}", "is not known", f"use one of {known}")
         return b"".join(export_session(self._log, self.id, format))
 
-    def _compactor(self, policy: Policy | str, window: int, summarizer: Summarizer | str) -> Compactor:
+    def _compactor(
+        self, policy: Policy | str | os.PathLike[str], window: int, summarizer: Summarizer | str | None
+    ) -> Compactor:
         from compaction import Compactor
         from compaction.part import Limits
         from compaction.policy.load import find, policy_of_file
+        from compaction.policy.model import Policy
         from compaction.summarizers.asking import Asker
 
-        if isinstance(policy, str):
-            policy = policy_of_file(policy) if policy.endswith(".toml") else find(policy)
+        window = _converted("window", window, _Window)
+        if isinstance(policy, os.PathLike):
+            policy = policy_of_file(_path(policy))
+        elif not isinstance(policy, Policy):
+            name = _converted("policy", policy, str)
+            policy = policy_of_file(name) if name.endswith(".toml") else find(name)
         return Compactor(
             policy=policy,
             asker=Asker(summarizers=self._summarizers(policy, summarizer)),
@@ -309,12 +369,17 @@ class Session:
             tokens=counter(policy.counter, log=self._log),
         )
 
-    def _summarizers(self, policy: Policy, chosen: Summarizer | str) -> list[Summarizer]:
+    def _summarizers(self, policy: Policy, chosen: Summarizer | str | None) -> list[Summarizer]:
         from compaction.summarizers.registry import SUMMARIZERS, Choice, default_summarizer, summarizer_named
 
-        if not isinstance(chosen, str):
+        if chosen is not None and not isinstance(chosen, str):
+            if not isinstance(getattr(chosen, "name", None), str) or not callable(
+                getattr(chosen, "summarize", None)
+            ):
+                problem = "it has no `name` or no method `summarize`"
+                raise BadInputError("argument 'summarizer'", problem, "see docs/summaries.md")
             return [chosen]
-        name = chosen or policy.prompting.summarizer or default_summarizer()
+        name = policy.prompting.summarizer or default_summarizer() if chosen is None else chosen
         takes_model = name in SUMMARIZERS and SUMMARIZERS[name].takes_model
         models = policy.prompting.models if takes_model else ()
         return [

@@ -36,12 +36,13 @@ def command(ctx: click.Context, session: str, *, expected: int | None, _as_json:
     session has to be at that version, and each line then expects what the one before made it. The first line
     that fails ends the command with exit code 1; the lines acknowledged before it are stored.
     """
-    from cli.store import check_id, opened, resolve_session
+    from cli.store import opened, resolve_session
+    from eventstore.append import check_session_id
     from eventstore.errors import BadInputError, RefoldError
 
     with opened(ctx, create=True) as log:
         version = expected
-        session = resolve_session(log, session) if session == "@last" else check_id(session)
+        session = resolve_session(log, session) if session == "@last" else check_session_id(session)
         for number, line in enumerate(sys.stdin.buffer, 1):
             if line.strip():
                 try:

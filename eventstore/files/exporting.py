@@ -43,7 +43,7 @@ def export_original(log: EventLog, session: str) -> Iterator[bytes]:
 def _no_file(session: str, *, is_imported: bool) -> NotFoundError:
     was = "it was read from a database, not from a file" if is_imported else "it was written here"
     form = next(iter(export_formats()))
-    return NotFoundError("imported file of session", session, f"{was}: export it with --format {form}")
+    return NotFoundError("imported file of session", session, f"{was}: export it as {form}")
 
 
 def export_session(log: EventLog, session: str, form: str) -> Iterator[bytes]:

@@ -62,7 +62,7 @@ _REMEDIES: Final = (
 )
 _OTHER_DATABASE: Final = "is an LMDB database, but not a refold store, or is damaged"
 _RESTORE: Final = "restore it from a backup"
-_NONE_OR_DAMAGED: Final = "name another folder with --store, or restore a backup"
+_NONE_OR_DAMAGED: Final = "name another folder, or restore a backup"
 _REMEDY: Final = "check its permissions and the room on its disk"
 
 
@@ -213,7 +213,7 @@ def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
     if size:
         return True
     if folder.exists() and not folder.is_dir():
-        raise StoreError(str(folder), "is a file, not a store's folder", "name another folder with --store")
+        raise StoreError(str(folder), "is a file, not a store's folder", "name another folder")
     if not create and size is not None:
         raise StoreError(
             str(folder),
@@ -221,14 +221,12 @@ def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
             "restore it from a backup, or import a session if there was none yet",
         )
     if not create:
-        raise StoreError(str(folder), "there is no store here", "import a session first: refold import FILE")
+        raise StoreError(str(folder), "there is no store here", "import a session first")
     ours = (DATA_FILE, LOCK_FILE)
     if folder.is_dir() and any(
         entry.name not in ours and not entry.name.startswith(HALF_MADE) for entry in folder.iterdir()
     ):
-        raise StoreError(
-            str(folder), "is a folder of something else", "name an empty or a new folder with --store"
-        )
+        raise StoreError(str(folder), "is a folder of something else", "name an empty or a new folder")
     return False
 
 

@@ -115,7 +115,7 @@ class LmdbSnapshot:
         if number is None:
             found = self._get(b"n" + utf8(session), db=self._dbs.sessions)
             if found is None:
-                raise NotFoundError("session", session, "'refold sessions' lists what is there")
+                raise NotFoundError("session", session, "name one that the store has")
             number = self._numbers[session] = int.from_bytes(found, "big")
         return number
 

@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import Self, TypeVar, cast, get_args
 
 import lmdb
 
 from eventstore.append import check_events
 from eventstore.chain import payload_digest
-from eventstore.errors import StoreError
+from eventstore.errors import BadInputError, StoreError
 from eventstore.event import NewEvent, epoch_milliseconds
 from eventstore.lmdb import opening
 from eventstore.lmdb.appending import Append
@@ -45,6 +45,11 @@ class LmdbLog:
         durability: Durability = "each",
         map_size: int = opening.MAP_SIZE,
     ) -> None:
+        if durability not in get_args(Durability):
+            choices = " or ".join(map(repr, get_args(Durability)))
+            raise BadInputError(
+                f"durability {durability!r}", "there is no such way to flush", f"use {choices}"
+            )
         self.path = os.fspath(path)
         self._clock = clock
         self._shared = shared(self.path, self, Options(durability, map_size), create=create)

@@ -10,12 +10,14 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
 
+import msgspec
 import pytest
 
 import compaction
 import eventstore
 import projections
 import refold
+from compaction.policy.load import policy_of_file
 from eventstore.errors import RefoldError
 from tests.conftest import PROJECT
 from tests.support.pi_files import header, said
@@ -199,3 +201,119 @@ def test_a_policy_may_be_a_file_and_a_summarizer_ones_own(store: refold.Store, t
         session.compact("no-such-policy")
     with pytest.raises(refold.NotFoundError):
         session.compact(summarizer="nobody")
+
+
+def unlike(*types: type) -> list[Any]:
+    """Values that are of none of these types."""
+    return [each for each in (None, True, 7, 1.5, "?", b"x", [], {}, object()) if type(each) not in types]
+
+
+SESSION_CALLS: dict[str, tuple[Any, list[Any]]] = {
+    "store[id]": (lambda session, value: session.store[value], [*unlike(), "\ud800"]),
+    "store.new": (
+        lambda session, value: session.store.new(value),
+        [*unlike(type(None), str), "", "@last", "#3", "../x", "a/b", "x.jsonl", "x.json", "a\nb", "\ud800"],
+    ),
+    "store.import_file": (lambda session, value: session.store.import_file(value), [*unlike(), "."]),
+    "as_of": (lambda session, value: session.context(as_of=value), [*unlike(type(None), int), -1, 99]),
+    "leaf": (lambda session, value: session.context(leaf=value), unlike(type(None))),
+    "move": (lambda session, value: session.move(value), unlike(type(None))),
+    "export": (lambda session, value: session.export(value), unlike()),
+    "append": (lambda session, value: session.append(value), unlike()),
+    "compact": (lambda session, value: session.compact(value), [*unlike(), "", Path("no.toml"), "no.toml"]),
+    "window": (lambda session, value: session.compact(window=value), [*unlike(int), 0, -1, float("inf")]),
+    "summarizer": (lambda session, value: session.compact(summarizer=value), [*unlike(type(None)), ""]),
+    "due": (lambda session, value: session.compact_if_due(value), unlike()),
+    "window of due": (lambda session, value: session.compact_if_due(window=value), [*unlike(int), 0]),
+    "summarizer of due": (
+        lambda session, value: session.compact_if_due(summarizer=value),
+        unlike(type(None)),
+    ),
+}
+
+
+@pytest.mark.parametrize("call", SESSION_CALLS)
+def test_every_wrong_argument_gives_a_documented_error_and_changes_nothing(
+    store: refold.Store, call: str
+) -> None:
+    session = store.new("s")
+    talk(session, "one")
+    before = session.context()
+    make, values = SESSION_CALLS[call]
+    for value in values:
+        with pytest.raises((refold.BadInputError, refold.NotFoundError)):
+            make(session, value)
+    assert session.context() == before
+    assert list(store) == ["s"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *({"path": value} for value in unlike(str)),
+        *({"create": value} for value in unlike(bool)),
+        *({"durability": value} for value in unlike()),
+    ],
+)
+def test_a_store_is_opened_by_arguments_that_are_documented_alone(
+    tmp_path: Path, arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(refold.BadInputError):
+        refold.open(**{"path": tmp_path / "store", **arguments})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_the_library_names_no_option_of_the_command_line(
+    store: refold.Store, tmp_path: Path
+) -> None:
+    session = store.new()
+    talk(session, "one")
+    (tmp_path / "file").write_text("")
+    wrong: list[Any] = [
+        lambda: store["nobody"],
+        lambda: session.context(as_of=99),
+        lambda: session.context(leaf="nobody"),
+        lambda: session.move("nobody"),
+        lambda: session.export("original"),
+        lambda: session.export("xml"),
+        lambda: session.compact("no-such-policy"),
+        lambda: refold.open(tmp_path / "nothing", create=False),
+        lambda: refold.open(tmp_path / "file"),
+    ]
+    for call in wrong:
+        with pytest.raises(RefoldError) as refused:
+            call()
+        assert "--" not in str(refused.value)
+        assert "refold " not in str(refused.value)
+
+
+def test_what_can_be_exported_is_told_the_original_too(store: refold.Store) -> None:
+    session = store.new()
+    talk(session, "one")
+    with pytest.raises(refold.BadInputError) as refused:
+        session.export("xml")
+    assert {"pi", "original"} <= set(refused.value.remedy.replace(",", "").split())
+
+
+def test_a_store_says_whether_it_has_a_session(store: refold.Store) -> None:
+    talk(store.new("s"), "one")
+    assert ("s" in store, "other" in store, 7 in store) == (True, False, False)
+
+
+def test_its_names_are_those_that_are_documented() -> None:
+    assert {name for name in dir(refold) if not name.startswith("_")} == set(refold.__all__)
+    assert set(refold.__all__) >= {"Policy", "Summarizer", "Prompt", "Answer"}
+
+
+def test_a_policy_may_be_made_in_python_and_its_file_named_by_a_path(
+    store: refold.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    file = tmp_path / "mine.toml"
+    file.write_text('name = "mine"\nextends = "pi"\n[cut]\npart = "keep-recent"\ntokens = 3000\n')
+    own = msgspec.structs.replace(policy_of_file(file), name="own")
+    assert isinstance(own, refold.Policy)
+    for policy in (file, own):
+        session = store.new()
+        talk(session, *(f"part {number}" for number in range(30)))
+        assert session.compact(policy).outcome == "compacted"
