@@ -36,6 +36,8 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_
             raise click.UsageError("--as goes with the path of a file", ctx)
         ctx.exit(_list_found(as_json=as_json))
     if name is not None:
+        from cli.store import check_new_name
+
         check_new_name(name)
     ctx.exit(_import(ctx, _files(paths), name, as_json=as_json))
 
