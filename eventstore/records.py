@@ -194,7 +194,8 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Resume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The place where the next import of a grown file goes on: behind its last whole line.
 
-    `digest` is SHA-256 over the bytes before `offset`; `state` is the format's own.
+    `digest` is SHA-256 over the bytes before `offset`, but for those at the beginning that change in place; `state` is
+    the format's own.
     """
 
     offset: int
@@ -207,7 +208,8 @@ class Import(Record, frozen=True, tag="import"):
     """One reading of a file: bytes `offset` to `size`; `digest` is SHA-256 over the file from its start.
 
     `records` counts the records of the whole file. `lines` holds whole lines, `tail` what followed the last
-    line end. `continues` is the number of the import event that holds the bytes before `offset`. `skipped`
+    line end. `continues` is the number of the import event that holds the bytes before `offset`, of which `head` has
+    those at the file's beginning that change in place. `skipped`
     are lines, or parts of them, that hold no record or repeat one; `differs_from_harness` those of which the
     harness makes something else; `orphans` those whose parent the file does not have; `not_utf8` records with bytes
     that are no UTF-8. Of a file with several sessions, the import of the first keeps the bytes between all records:
@@ -225,6 +227,7 @@ class Import(Record, frozen=True, tag="import"):
     tail: Segment
     resume: Resume
     continues: int = 0
+    head: Segment = Segment()
     skipped: list[Remark] = []
     differs_from_harness: list[Remark] = []
     orphans: list[Remark] = []

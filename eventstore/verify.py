@@ -328,7 +328,7 @@ def _stands(snapshot: Snapshot, event: Event, facts: Facts) -> bool:
 def _missing_payloads(snapshot: Snapshot, event: Event) -> Iterator[str]:
     record = record_of("import", event.body)
     assert isinstance(record, Import)  # noqa: S101  the kind says so
-    for digest in segment_digests(record.lines, record.tail):
+    for digest in segment_digests(record.head, record.lines, record.tail):
         try:
             payload = snapshot.blob(digest)
         except NotFoundError:

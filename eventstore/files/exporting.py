@@ -10,7 +10,8 @@ from eventstore.files.glue import segment_bytes
 from eventstore.files.sources import import_parts, newest_import
 from eventstore.formats import harnesses
 from eventstore.formats.base import Export
-from eventstore.log import EventLog
+from eventstore.log import EventLog, Snapshot
+from eventstore.records import Import
 
 
 def export_original(log: EventLog, session: str) -> Iterator[bytes]:
@@ -28,16 +29,25 @@ def export_original(log: EventLog, session: str) -> Iterator[bytes]:
         if newest is None or not newest.is_file:
             raise _no_file(session, is_imported=newest is not None)
         digest = sha256()
-        for part in reversed(import_parts(snapshot, head.name, newest)):
-            segments = [part.lines, part.tail] if part is newest else [part.lines]
-            for segment in segments:
-                for piece in segment_bytes(snapshot, [head.name, *part.sessions], segment):
-                    digest.update(piece)
-                    yield bytes(piece)
+        for piece in _pieces(snapshot, head.name, newest):
+            digest.update(piece)
+            yield bytes(piece)
         if digest.hexdigest() != newest.digest:
             raise CorruptionError(
                 head.name, head.import_seq, "the file put together is not the one that was imported"
             )
+
+
+def _pieces(snapshot: Snapshot, session: str, newest: Import) -> Iterator[bytes | memoryview]:
+    """Yield the bytes of a file; those that change in place as the newest import has them."""
+    changed = b"".join(segment_bytes(snapshot, [session], newest.head))
+    yield changed
+    to_skip = len(changed)
+    for part in reversed(import_parts(snapshot, session, newest)):
+        for segment in [part.lines, part.tail] if part is newest else [part.lines]:
+            for piece in segment_bytes(snapshot, [session, *part.sessions], segment):
+                yield piece[to_skip:]
+                to_skip = max(0, to_skip - len(piece))
 
 
 def _no_file(session: str, *, is_imported: bool) -> NotFoundError:

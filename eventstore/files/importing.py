@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -136,6 +137,22 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Source]:
         raise BadInputError(source, f"cannot be read ({error.strerror})", "check its permissions") from error
 
 
+class _Digest:
+    """SHA-256 over a source to where it has been read: `of_all`, and `of_lasting`, which leaves out its slot."""
+
+    def __init__(self, source: Source, slot: int, resume: Resume) -> None:
+        self.offset, self._slot = resume.offset, slot
+        self.of_lasting = source.digest_to(max(slot, self.offset), slot) if self.offset else sha256()
+        self.of_all = source.digest_to(self.offset) if slot else self.of_lasting
+
+    def update(self, data: bytes) -> None:
+        """Take the next bytes of the source."""
+        self.of_all.update(data)
+        if self._slot:
+            self.of_lasting.update(data[max(0, self._slot - self.offset) :])
+        self.offset += len(data)
+
+
 class _Importing:
     """One import of one open source. The first of its sessions keeps the bytes between the records of all."""
 
@@ -166,8 +183,7 @@ class _Importing:
 
     def _read(self, resume: Resume, *, continues: int) -> list[Imported]:
         """Read the source from where the import before it ended, append what is new, and record what was read."""
-        reader, digest = self._matching.reader(resume), self._source.digest_to(resume.offset)
-        offset = resume.offset
+        reader, digest = self._matching.reader(resume), _Digest(self._source, self._contents.slot, resume)
         lines, tail = SegmentWriter(), SegmentWriter()
         segment, end = lines, None
         if self._matching.continued is not None:
@@ -178,13 +194,11 @@ class _Importing:
                 body = piece.event.body
                 self._take(piece, segment)
                 digest.update(body)
-                offset += len(body)
             elif isinstance(piece, Glue):
                 data = piece.data
                 segment.between(data)
                 digest.update(data)
-                offset += len(data)
-                self._progress(offset, self._source.size)
+                self._progress(digest.offset, self._source.size)
             elif isinstance(piece, Remarked):
                 target = self._targets[piece.session]
                 remarks = target.skipped if piece.what == "skipped" else target.differs
@@ -192,24 +206,26 @@ class _Importing:
             elif isinstance(piece, Derived):
                 self._add(self._targets[piece.session], segment, -1, piece.event)
             else:
-                segment, end = tail, self._resume(reader, offset, digest.hexdigest())
+                segment, end = tail, self._resume(reader, digest)
         if end is None:
-            end = self._resume(reader, offset, digest.hexdigest())
+            end = self._resume(reader, digest)
         orphans = [self._orphans(each, reader) for each in self._targets]
         self._append_batches()
         self._progress(self._source.size, self._source.size)
         (lines_segment, lines_glue), (tail_segment, tail_glue) = lines.finish(), tail.finish()
+        head_segment, head_glue = self._changed_in_place(resume)
         main = Import(
             source_format=self._main.of.format,
             header=embed(self._main.of.header),
             records=reader.records(0),
             offset=resume.offset,
-            size=offset if self._has_bytes else 0,
-            digest=digest.hexdigest(),
+            size=digest.offset if self._has_bytes else 0,
+            digest=digest.of_all.hexdigest(),
             lines=lines_segment if self._has_bytes else Segment(),
             tail=tail_segment if self._has_bytes else Segment(),
             resume=end,
             continues=continues,
+            head=head_segment,
             skipped=self._main.skipped,
             differs_from_harness=self._main.differs,
             orphans=orphans[0],
@@ -217,7 +233,7 @@ class _Importing:
             sessions=[each.session for each in self._targets[1:]] if self._has_bytes else [],
             is_file=self._has_bytes,
         )
-        glue = [*lines_glue, *tail_glue] if self._has_bytes else []
+        glue = [*head_glue, *lines_glue, *tail_glue] if self._has_bytes else []
         # The first session's record says that the source has been read: it comes when all others are there.
         reports = [
             self._conclude_other(each, main, reader, orphans[each.place]) for each in self._targets[1:]
@@ -227,12 +243,22 @@ class _Importing:
         is_diverged = self._conclude(self._main, main, glue)
         return [self._report(self._main, main, is_diverged=is_diverged), *reports]
 
-    def _resume(self, reader: Reader, offset: int, digest: str) -> Resume:
+    def _changed_in_place(self, resume: Resume) -> tuple[Segment, list[bytes]]:
+        """Return the source's slot, where earlier imports have read it, and the payloads that it names."""
+        if not self._contents.slot or not resume.offset:
+            return Segment(), []
+        head = SegmentWriter()
+        head.between(self._source.beginning()[: self._contents.slot])
+        return head.finish()
+
+    def _resume(self, reader: Reader, digest: _Digest) -> Resume:
         if self._contents.growth is Growth.REWRITTEN:
             return BEGINNING
         if not self._has_bytes:
             return Resume(offset=0, digest=NOTHING, line=reader.line, state=reader.state)
-        return Resume(offset=offset, digest=digest, line=reader.line, state=reader.state)
+        return Resume(
+            offset=digest.offset, digest=digest.of_lasting.hexdigest(), line=reader.line, state=reader.state
+        )
 
     def _conclude_other(
         self, target: Target, main: Import, reader: Reader, orphans: list[Remark]
@@ -247,6 +273,7 @@ class _Importing:
             tail=Segment(),
             resume=BEGINNING,
             continues=0,
+            head=Segment(),
             skipped=target.skipped,
             differs_from_harness=target.differs,
             orphans=orphans,

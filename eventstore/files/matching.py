@@ -175,11 +175,14 @@ class Matching:
         return BEGINNING if newest is None or newest.is_file else newest.resume
 
     def _begins_as(self, newest: Import) -> bool:
-        """Return True if the file begins with what an import read, but for a torn record at its end."""
-        size, digest = newest.resume.offset, newest.resume.digest
+        """Return True if the file begins with what an import read, but for a torn record at its end.
+
+        What changes in place at its beginning is not compared.
+        """
+        size, digest, slot = newest.resume.offset, newest.resume.digest, self._contents.slot
         if newest.tail.records:
-            size, digest = newest.size, newest.digest
-        return size <= self._source.size and self._source.digest_to(size).hexdigest() == digest
+            size, digest, slot = newest.size, newest.digest, 0
+        return slot <= size <= self._source.size and self._source.digest_to(size, slot).hexdigest() == digest
 
     def _continue(self, snapshot: Snapshot, head: Head, newest: Import, known: list[list[Head]]) -> None:
         """Go on from an import of the first session, and of the others with it."""

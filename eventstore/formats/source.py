@@ -31,10 +31,11 @@ class Source:
         self.file.seek(0)
         return self.file.read(BEGINNING)
 
-    def digest_to(self, offset: int):  # type: ignore[no-untyped-def]  # noqa: ANN201  hashlib's type is private
-        """Return SHA-256 of the bytes before `offset`, and stand there."""
+    def digest_to(self, offset: int, skip: int = 0):  # type: ignore[no-untyped-def]  # noqa: ANN201  hashlib's type is private
+        """Return SHA-256 of the bytes before `offset` but for the first `skip`, and stand there."""
         digest = sha256()
-        self.file.seek(0)
+        self.file.seek(skip)
+        offset -= skip
         while offset and (block := self.file.read(min(_COPY_BYTES, offset))):
             digest.update(block)
             offset -= len(block)
@@ -138,13 +139,14 @@ class Contents(Protocol):
 
     `is_mutable`: whatever has changed in it, a session in it is the one that the log has under its name. Otherwise one
     of which more records have changed than not is another generation. `passing` are the reasons of remarks that hold
-    only as long as nothing follows.
+    only as long as nothing follows. The first `slot` bytes are no record, and change in place.
     """
 
     sessions: Sequence[SourceSession]
     growth: Growth
     is_mutable: bool
     passing: frozenset[str]
+    slot: int = 0
 
     def read(self, resume: Resume, known: Known) -> Reader:
         """Begin to read where an earlier reading has ended."""
