@@ -10,7 +10,7 @@ from eventstore import open_store
 from projections.context.build import build_context
 from projections.requests import request as request_for
 from projections.requests import validator_named
-from projections.requests.anthropic.renderer import Rule, render
+from projections.requests.anthropic.renderer import RepairRule, render
 
 MESSAGES = (60, 1000)
 
@@ -33,7 +33,7 @@ def context(messages, made):
 def body(context):
     rendered = render(context)
     assert validator_named("anthropic")(rendered.body) == []
-    assert {repair.rule for repair in rendered.repairs} <= {Rule.FINAL_SPACE}
+    assert {repair.rule for repair in rendered.repairs} <= {RepairRule.FINAL_SPACE}
     return rendered.body
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 import click
 import msgspec
 
-from cli.output import console, echo_problem, json_bytes, json_list, paged, progress_bar, unbroken
+from cli.output import console, echo_problem, json_bytes, json_list, paged, progress_bar, safe_line
 from cli.views.model import AuditView, SessionRow, audit_view
 from cli.views.screen import generations_line, print_line, sessions_table
-from cli.workers import WorkerLostError, results
+from cli.workers import WorkerLostError, map_in_processes
 from eventstore import open_store
 from eventstore.errors import CorruptionError, RefoldError
 from eventstore.lmdb.store import LmdbLog
@@ -39,14 +39,14 @@ class Bound(msgspec.Struct, frozen=True):
     """The least share of a metric that will do."""
 
     metric: str
-    least: float
+    minimum: float
 
 
-def bound(text: str) -> Bound:
+def parse_bound(text: str) -> Bound:
     """A bound from `METRIC=SHARE`. Raises ValueError that says what is wrong with it."""
     metric, _, share = text.partition("=")
     if metric not in METRICS:
-        raise ValueError(f"there is no metric {unbroken(metric)!r}; there are: {', '.join(METRICS)}")
+        raise ValueError(f"there is no metric {safe_line(metric)!r}; there are: {', '.join(METRICS)}")
     try:
         least = float(share)
     except ValueError:
@@ -63,15 +63,15 @@ def breaches(view: AuditView, bounds: Sequence[Bound]) -> Iterator[str]:
     """
     for each in view.replacements:
         for limit in () if each.is_undone else bounds:
-            share = share_of(each.metrics, limit.metric)
-            if share is not None and share < limit.least:
+            share = metric_share(each.metrics, limit.metric)
+            if share is not None and share < limit.minimum:
                 yield (
                     f"session {view.audit.session!r}, {each.name} ({each.result.id} #{each.seq}): "
-                    f"{limit.metric} is {share:.4g}, under {limit.least:g}"
+                    f"{limit.metric} is {share:.4g}, under {limit.minimum:g}"
                 )
 
 
-def share_of(metrics: Metrics, metric: str) -> float | None:
+def metric_share(metrics: Metrics, metric: str) -> float | None:
     """The share of a metric by its name, None where there was nothing to find."""
     if metric == "future-use":
         return metrics.future_use.share
@@ -83,7 +83,7 @@ def share_of(metrics: Metrics, metric: str) -> float | None:
     return next((each.share for each in metrics.recall.kinds if each.kind == kind), None)
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of an audit, and what to return of it: its JSON or a row, and what is under a bound."""
 
     every_branch: bool = False
@@ -93,7 +93,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     is_json: bool = False
 
 
-class Audited(msgspec.Struct, frozen=True, kw_only=True):
+class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
     """A session's audit as a row or as JSON, neither where it could not be made; `problems` are lines for people."""
 
     session: str
@@ -102,31 +102,31 @@ class Audited(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
-def audited(
-    store: str, sessions: Sequence[str], wanted: Wanted, *, jobs: int
-) -> Generator[Audited, None, None]:
+def audit_sessions(
+    store: str, sessions: Sequence[str], wanted: AuditOptions, *, jobs: int
+) -> Generator[AuditResult, None, None]:
     """Audit sessions of a store, in the order given, by up to `jobs` processes; with one job, or one session, here.
 
     Each process opens the store by itself and looks at one snapshot for each session: one that is written to
     meanwhile is audited as it stood at some moment. Raises WorkerLostError.
     """
     if min(jobs, len(sessions)) > 1:
-        yield from results(partial(_by_worker, store, wanted), sessions, jobs=jobs)
+        yield from map_in_processes(partial(_by_worker, store, wanted), sessions, jobs=jobs)
         return
     with open_store(store, create=False) as log:
         for session in sessions:
-            yield audited_in(log, session, wanted)
+            yield try_audit(log, session, wanted)
 
 
-def audited_in(log: LmdbLog, session: str, wanted: Wanted) -> Audited:
+def try_audit(log: LmdbLog, session: str, wanted: AuditOptions) -> AuditResult:
     """Audit a session of an open store. What is wrong with the session, or with refold, is told, not raised."""
     try:
-        view = audit_view(audit_of(log, session, wanted))
+        view = audit_view(audit_session(log, session, wanted))
     except RefoldError as error:
         return _without(session, str(error))
     except Exception as error:  # noqa: BLE001  the other sessions are worth as much
         return _without(session, f"a fault of refold's ({type(error).__name__}: {error}); the others go on")
-    return Audited(
+    return AuditResult(
         session=session,
         row=None if wanted.is_json else view.row,
         encoded=json_bytes(view.audit) if wanted.is_json else None,
@@ -134,8 +134,8 @@ def audited_in(log: LmdbLog, session: str, wanted: Wanted) -> Audited:
     )
 
 
-def audit_of(
-    log: LmdbLog, session: str, wanted: Wanted, *, leaf: Leaf = None, as_of: int | None = None
+def audit_session(
+    log: LmdbLog, session: str, wanted: AuditOptions, *, leaf: Leaf = None, as_of: int | None = None
 ) -> Audit:
     """The audit of a session. Raises NotFoundError, and CorruptionError where it fails for bytes that changed."""
     try:
@@ -167,16 +167,16 @@ def _check_events(snapshot: Snapshot, session: str) -> None:
             raise CorruptionError(session, seq, f"it cannot be read ({type(error).__name__})") from None
 
 
-def _without(session: str, problem: str) -> Audited:
-    return Audited(session=session, problems=(f"no audit of session {session!r}: {problem}",))
+def _without(session: str, problem: str) -> AuditResult:
+    return AuditResult(session=session, problems=(f"no audit of session {session!r}: {problem}",))
 
 
-def _by_worker(store: str, wanted: Wanted, session: str) -> Audited:
+def _by_worker(store: str, wanted: AuditOptions, session: str) -> AuditResult:
     try:
         log = _opened(store)
     except RefoldError as error:
         return _without(session, str(error))
-    return audited_in(log, session, wanted)
+    return try_audit(log, session, wanted)
 
 
 @cache
@@ -190,16 +190,16 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-Show = Callable[[Audited], None]
+Show = Callable[[AuditResult], None]
 
 
-def show_audits(store: str, sessions: Sequence[str], wanted: Wanted, *, jobs: int) -> bool:
+def show_audits(store: str, sessions: Sequence[str], wanted: AuditOptions, *, jobs: int) -> bool:
     """Audit sessions and show them, problems on stderr; return True if there are none.
 
     Of a session that was shown no more than its line is kept. Raises ClickException where a process is killed.
     """
     is_sound = True
-    found = audited(store, sessions, wanted, jobs=jobs)
+    found = audit_sessions(store, sessions, wanted, jobs=jobs)
     try:
         with _json() if wanted.is_json else _table() as show, closing(found), _progress(wanted) as advance:
             for done, each in enumerate(found, 1):
@@ -220,7 +220,7 @@ def _json() -> Iterator[Show]:
     """Each audit is printed when it comes."""
     with json_list("sessions") as add:
 
-        def show(each: Audited) -> None:
+        def show(each: AuditResult) -> None:
             if each.encoded is not None:
                 add(each.encoded)
 
@@ -232,7 +232,7 @@ def _table() -> Iterator[Show]:
     """Each audit is a line, and all lines are printed at the end."""
     rows: list[SessionRow] = []
 
-    def show(each: Audited) -> None:
+    def show(each: AuditResult) -> None:
         if each.row is not None:
             rows.append(each.row)
 
@@ -244,7 +244,7 @@ def _table() -> Iterator[Show]:
             print_line(out, line, style="dim")
 
 
-def _progress(wanted: Wanted) -> AbstractContextManager[Callable[[int, int], None]]:
+def _progress(wanted: AuditOptions) -> AbstractContextManager[Callable[[int, int], None]]:
     """A bar, but not in the midst of JSON on a terminal."""
     if wanted.is_json and sys.stdout.isatty():
         return nullcontext(lambda _done, _total: None)

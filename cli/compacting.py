@@ -128,10 +128,10 @@ def check_window(policy: Policy, limits: Limits) -> None:
     if policy.trigger.leaves_nothing(limits):
         problem = f"for a window of {limits.window:,} tokens every context is too large"
         raise BadInputError(f"policy {policy.name}", problem, "lower what its trigger keeps free")
-    tell_misfits(policy, limits)
+    warn_of_misfits(policy, limits)
 
 
-def tell_misfits(policy: Policy, limits: Limits) -> None:
+def warn_of_misfits(policy: Policy, limits: Limits) -> None:
     """Tell on stderr what of a policy does not fit its model."""
     from cli.output import echo_note
     from compaction.policy.validate import warnings

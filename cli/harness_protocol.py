@@ -28,7 +28,7 @@ _ADVICE: Final = "docs/policies.md names the settings"
 _CAPITAL: Final = re.compile("(?<=[a-z])(?=[A-Z])")
 
 
-def settings_in(path: str, limits: Limits | None = None) -> Settings:
+def load_settings(path: str, limits: Limits | None = None) -> Settings:
     """The settings of a file, for a model if one is told.
 
     Raises BadInputError, which names the file; FaultyInputError tells each key that is wrong.
@@ -39,10 +39,10 @@ def settings_in(path: str, limits: Limits | None = None) -> Settings:
         raise BadInputError(path, str(error.strerror), "name a TOML file with settings") from None
     except ValueError as error:
         raise BadInputError(path, f"is no TOML ({error})", _ADVICE) from None
-    return settings_of(given, path, limits)
+    return parse_settings(given, path, limits)
 
 
-def settings_of(given: Mapping[str, Any], source: str, limits: Limits | None = None) -> Settings:
+def parse_settings(given: Mapping[str, Any], source: str, limits: Limits | None = None) -> Settings:
     """Settings of automatic compaction, by their names here or as their harness has them: `reserveTokens`.
 
     Raises FaultyInputError, which tells each key that is wrong, or that a model cannot have, as it is written.
@@ -74,18 +74,18 @@ def _by_our_names(
     return named
 
 
-class Said(Protocol):
+class ParsedInput(Protocol):
     """A parsed line of input."""
 
     @property
-    def calls_off(self) -> bool:
+    def cancels(self) -> bool:
         """Return True if the line cancels what the lines before it have begun."""
 
 
-S = TypeVar("S", bound=Said)
+S = TypeVar("S", bound=ParsedInput)
 
 
-class LinesAhead(Generic[S]):
+class ReadAheadLines(Generic[S]):
     """The parsed lines of an input, read ahead by a thread: one may cancel what those before it have begun.
 
     `read` gives what a line says, by its bytes and its number; it is asked once for each, in that thread. There is no
@@ -104,10 +104,10 @@ class LinesAhead(Generic[S]):
         while (said := self._ahead.get()) is not None:
             if isinstance(said, Exception):
                 raise said
-            self._taken += said.calls_off
+            self._taken += said.cancels
             yield said
 
-    def is_called_off(self) -> bool:
+    def is_cancelled(self) -> bool:
         """Return True if a line that cancels what runs is waiting behind the one at hand."""
         # It calls off all that stands before it, also where its turn is still to come: to call off what runs when
         # it is read, as another thread of a harness does, would let those run.
@@ -117,7 +117,7 @@ class LinesAhead(Generic[S]):
         try:
             for number, line in enumerate(self._stream, 1):
                 said = self._read(line, number)
-                self._came += said.calls_off
+                self._came += said.cancels
                 self._ahead.put(said)
         except Exception as error:  # noqa: BLE001  raised again by who takes the lines
             self._ahead.put(error)
@@ -135,49 +135,49 @@ def _of_its_own(stream: BinaryIO) -> BinaryIO:
 _ON: Final = "on"
 
 
-class _Happened(msgspec.Struct, frozen=True, kw_only=True, tag_field=_ON):
+class _HarnessEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field=_ON):
     """Something that a harness tells."""
 
 
-class BeforeRequest(_Happened, frozen=True, tag="before_request"):
+class BeforeRequest(_HarnessEvent, frozen=True, tag="before_request"):
     """A request is going to be sent."""
 
 
-class AfterTurn(_Happened, frozen=True, tag="after_turn"):
+class AfterTurn(_HarnessEvent, frozen=True, tag="after_turn"):
     """An answer has come, and is in the log; `model` is the one in use now."""
 
     model: str | None = None
 
 
-class Failed(_Happened, frozen=True, tag="error"):
+class Failed(_HarnessEvent, frozen=True, tag="error"):
     """A request was refused, with this text; `model` is the one in use now."""
 
     error: str
     model: str | None = None
 
 
-class Idle(_Happened, frozen=True, tag="idle"):
+class Idle(_HarnessEvent, frozen=True, tag="idle"):
     """Nothing has happened for so many seconds."""
 
     seconds: float
 
 
-class Compact(_Happened, frozen=True, tag="compact"):
+class Compact(_HarnessEvent, frozen=True, tag="compact"):
     """A person, or a model by its tool, asks for a compaction."""
 
     instructions: str = ""
 
 
-class Abort(_Happened, frozen=True, tag="abort"):
+class Abort(_HarnessEvent, frozen=True, tag="abort"):
     """A request to cancel what runs: its reader does so, and nothing runs any more when its turn comes."""
 
 
-Happened = BeforeRequest | AfterTurn | Failed | Idle | Compact | Abort
-_happened: Final = msgspec.json.Decoder(Happened)
+HarnessEvent = BeforeRequest | AfterTurn | Failed | Idle | Compact | Abort
+_decoder: Final = msgspec.json.Decoder(HarnessEvent)
 _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-class Answer(Advice, frozen=True, kw_only=True, rename="camel"):
+class Reply(Advice, frozen=True, kw_only=True, rename="camel"):
     """An advice, and the fields of the line that were ignored."""
 
     ignored: tuple[str, ...] = ()
@@ -186,14 +186,14 @@ class Answer(Advice, frozen=True, kw_only=True, rename="camel"):
 class ParsedLine(msgspec.Struct, frozen=True, kw_only=True):
     """A parsed line and its unknown fields, or the problem with it."""
 
-    happened: Happened | None = None
+    event: HarnessEvent | None = None
     ignored: tuple[str, ...] = ()
     problem: str | None = None
 
     @property
-    def calls_off(self) -> bool:
+    def cancels(self) -> bool:
         """Return True if it cancels what the lines before it have begun: a person's request does, and goes first."""
-        return isinstance(self.happened, Compact | Abort)
+        return isinstance(self.event, Compact | Abort)
 
 
 BLANK: Final = ParsedLine()
@@ -205,29 +205,29 @@ def parse_line(line: bytes, number: int) -> ParsedLine:
     if not line.strip():
         return BLANK
     try:
-        happened: Happened = _happened.decode(line)
+        event: HarnessEvent = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         known = 'give an object with "on": before_request, after_turn, error, idle, compact or abort'
         return ParsedLine(problem=str(BadInputError("standard input", str(error), known, line=number)))
-    known_fields = (_ON, *happened.__struct_encode_fields__)
+    known_fields = (_ON, *event.__struct_encode_fields__)
     return ParsedLine(
-        happened=happened, ignored=tuple(field for field in _fields.decode(line) if field not in known_fields)
+        event=event, ignored=tuple(field for field in _fields.decode(line) if field not in known_fields)
     )
 
 
-def answer(maintainer: Maintainer, writer: SessionWriter, line: ParsedLine) -> Answer:
+def reply_to(maintainer: Maintainer, writer: SessionWriter, line: ParsedLine) -> Reply:
     """Do what a line asks for and return the answer; its `error` says what is wrong, or went wrong."""
-    if line.happened is None:
-        return Answer(error=line.problem)
+    if line.event is None:
+        return Reply(error=line.problem)
     try:
-        advice = _advice(maintainer, writer, line.happened)
+        advice = _advice(maintainer, writer, line.event)
     except RefoldError as error:
         advice = Advice(error=str(error), events=attempt_of(error))
-    return Answer(**msgspec.structs.asdict(advice), ignored=line.ignored)
+    return Reply(**msgspec.structs.asdict(advice), ignored=line.ignored)
 
 
-def _advice(maintainer: Maintainer, writer: SessionWriter, happened: Happened) -> Advice:
-    match happened:
+def _advice(maintainer: Maintainer, writer: SessionWriter, event: HarnessEvent) -> Advice:
+    match event:
         case BeforeRequest():
             return maintainer.before_request(writer)
         case AfterTurn(model=model):

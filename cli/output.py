@@ -100,9 +100,9 @@ def table(*names: str, right: Sequence[str] = (), shrinks: str = "", drops: Sequ
     Those of `drops` are left out where that does not do, one after the other. What stands in
     `shrinks` is cut if it is a rich Text with `no_wrap` and an overflow, else wrapped.
     """
-    from cli.terminal import Listing
+    from cli.terminal import FittedTable
 
-    return Listing(names, right=right, shrinks=shrinks, drops=drops)
+    return FittedTable(names, right=right, shrinks=shrinks, drops=drops)
 
 
 @contextmanager
@@ -268,12 +268,12 @@ def yes_or_no(*, is_true: bool) -> str:
     return "yes" if is_true else "no"
 
 
-def unbroken(text: str) -> str:
+def safe_line(text: str) -> str:
     """All of a text on one line: its line ends are shown."""
     return printable(text).replace("\n", "\\n")
 
 
-def pasted(command: str, *names: str) -> str:
+def command_line(command: str, *names: str) -> str:
     """Return a command of refold to paste, on one line; with the store that `STORE` names."""
     import shlex
 
@@ -284,7 +284,7 @@ def pasted(command: str, *names: str) -> str:
     context = click.get_current_context(silent=True)
     if context and (store := context.meta.get(STORE)):
         command = f"--store {shlex.quote(store)} {command}"
-    return unbroken(shell_command(command, *names))
+    return safe_line(shell_command(command, *names))
 
 
 def when(milliseconds: int | None) -> str:

@@ -253,7 +253,7 @@ def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) ->
 
 def note_remarks(path: str, imported: Imported) -> None:
     """One line on stderr where a file was imported on the way to something else, and not all is well with it."""
-    from cli.output import counted, echo_note, pasted
+    from cli.output import command_line, counted, echo_note
 
     facts = [
         f"{counted(len(remarks), 'line')} {what}"
@@ -267,7 +267,7 @@ def note_remarks(path: str, imported: Imported) -> None:
     ]
     facts += ["grown here and in the file: the leaf stays"] if imported.diverged else []
     if facts:
-        echo_note(f"{path}: {', '.join(facts)}; to list them: {pasted('import', path)}")
+        echo_note(f"{path}: {', '.join(facts)}; to list them: {command_line('import', path)}")
 
 
 def note_more_in_store(log: LmdbLog, path: str, imported: Imported) -> None:

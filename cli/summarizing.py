@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from compaction.summarizers.asking import Asker
     from eventstore.lmdb.store import LmdbLog
 
-CODE = 130
+EXIT_INTERRUPTED = 130
 """The exit code of what was interrupted."""
 
 
@@ -37,7 +37,7 @@ class Interrupt:
         return self._pressed.is_set()
 
     @contextmanager
-    def noted(self) -> Iterator[None]:
+    def capture(self) -> Iterator[None]:
         """In the block, a first Ctrl-C is noted, and no more; a second one ends the program."""
         self._pressed.clear()
         before = signal.getsignal(signal.SIGINT)
@@ -61,17 +61,17 @@ def cancellable(ctx: click.Context) -> Iterator[Interrupt]:
 
     interrupt = Interrupt()
     try:
-        with interrupt.noted():
+        with interrupt.capture():
             yield interrupt
     except CancelledError as error:
         # A terminal shows ^C where the cursor stands.
         sys.stderr.write("\n")
         echo_problem(str(error), "the session is as it was")
-        ctx.exit(CODE)
+        ctx.exit(EXIT_INTERRUPTED)
 
 
-class Waiting:
-    """An onlooker on standard error: on a terminal a line for each request that is waited for, elsewhere notes only.
+class ProgressDisplay:
+    """Show progress on standard error: a line per pending request on a terminal, elsewhere only notes.
 
     `foretold` are notes for who waits, if anybody is asked at all: before the first request.
     """
@@ -132,7 +132,7 @@ _MANY: Final = 2 * _MINUTE
 
 
 @contextmanager
-def with_advice(ctx: click.Context) -> Iterator[None]:
+def advise_on_failure(ctx: click.Context) -> Iterator[None]:
     """A block in which a summary that nobody gives is told with what to do, and ends the command with 1."""
     from cli.output import echo_problem
     from compaction.summarizers.asking import AskingError
@@ -170,8 +170,8 @@ _WHO_ASKS: Final = {
 """What is said where a person has not chosen."""
 
 
-class Asking(TypedDict):
-    """The options of `asking_options`, as a command gets them."""
+class SummarizerOptions(TypedDict):
+    """The options of `summarizer_options`, as a command gets them."""
 
     summarizer: str | None
     models: tuple[str, ...]
@@ -208,14 +208,14 @@ _ASKING: Final[list[Decorator]] = [
 ]
 
 
-def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def summarizer_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options by which a person chooses who writes a summary."""
     for option in reversed(_ASKING):
         command = option(command)
     return command
 
 
-class Asked(NamedTuple):
+class SummarizerChoice(NamedTuple):
     """A choice of summarizer: its name, and the models that it asks, () for its own.
 
     `is_chosen`: the options or the policy name it.
@@ -226,7 +226,9 @@ class Asked(NamedTuple):
     is_chosen: bool
 
 
-def who_is_asked(ctx: click.Context, asking: Asking, policy: Policy | None = None) -> Asked:
+def choose_summarizer(
+    ctx: click.Context, asking: SummarizerOptions, policy: Policy | None = None
+) -> SummarizerChoice:
     """The summarizer of the options, else the policy's, else the usual one; so the models.
 
     Raises UsageError for options that say nothing to the summarizer, NotFoundError for a policy's that there is not.
@@ -250,13 +252,13 @@ def who_is_asked(ctx: click.Context, asking: Asking, policy: Policy | None = Non
         raise click.UsageError(f"--endpoint goes with {' or '.join(whose)}: add one of them", ctx)
     if not models and policy is not None and SUMMARIZERS[chosen].takes_model:
         models = policy.prompting.models
-    return Asked(chosen, models, is_chosen=bool(choice))
+    return SummarizerChoice(chosen, models, is_chosen=bool(choice))
 
 
-def asker_of(
+def build_summarizer_chain(
     ctx: click.Context,
     log: LmdbLog,
-    asking: Asking,
+    asking: SummarizerOptions,
     is_cancelled: Cancellation,
     policy: Policy | None = None,
     *,
@@ -266,14 +268,14 @@ def asker_of(
 ) -> Asker:
     """Return what asks the chosen summarizer, and say so on stderr.
 
-    So is, before it is asked first, who it is where nobody chose, and that it follows no instructions where there are
-    any. `session` is the one at hand, `remote` the address of a service that is asked before, if one is. Raises what
-    `who_is_asked` does, BadInputError for http without an address, and SummarizerError for anthropic without a key.
+    Before the first request, also print which summarizer is used if nobody chose one, and a warning if it ignores
+    the instructions. `remote` is the address of a service to ask first, if any. Raises what `choose_summarizer`
+    raises, BadInputError for http without an address, and SummarizerError for anthropic without a key.
     """
     from compaction.summarizers.asking import Asker
     from compaction.summarizers.registry import Choice, summarizer_named
 
-    asked = who_is_asked(ctx, asking, policy)
+    asked = choose_summarizer(ctx, asking, policy)
     foretold = []
     if not asked.is_chosen:
         who = _WHO_ASKS[asked.summarizer]
@@ -289,7 +291,7 @@ def asker_of(
             for model in asked.models or ("",)
         ],
         is_cancelled=is_cancelled,
-        onlooker=Waiting(foretold),
+        listener=ProgressDisplay(foretold),
     )
 
 

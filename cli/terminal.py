@@ -36,7 +36,7 @@ class SafeConsole(Console):
         raise BrokenPipeError
 
 
-LEAST: Final = 12
+MIN_COLUMN_WIDTH: Final = 12
 """Columns of a terminal that prose keeps in any case."""
 _WHOLE: Final = frozenset({"EVENT", "TIME", "LAST", "WHEN", "LAST CHANGED (UTC)"})
 """Columns of names and times, wherever they stand."""
@@ -44,7 +44,7 @@ _GAP: Final = 2
 _UNBOUNDED: Final = 100_000
 
 
-class Listing(Table):
+class FittedTable(Table):
     """A table without lines. Columns of names and times, the first one and those of numbers stay whole.
 
     Where a terminal is too narrow, the column `shrinks` gives way, then the widest of the others, each down to
@@ -84,7 +84,9 @@ class Listing(Table):
         widths = [width for _, width in columns]
         room = terminal - _GAP * (len(widths) - 1)
         for place in self._giving_way(columns):
-            widths[place] = max(widths[place] - max(sum(widths) - room, 0), min(LEAST, widths[place]))
+            widths[place] = max(
+                widths[place] - max(sum(widths) - room, 0), min(MIN_COLUMN_WIDTH, widths[place])
+            )
         return widths
 
     def _giving_way(self, columns: Sequence[tuple[Column, int]]) -> list[int]:

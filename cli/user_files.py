@@ -61,8 +61,8 @@ POLICIES: Final = UserFiles("policies", ".toml")
 TEMPLATES: Final = UserFiles("templates", ".md")
 
 
-class Asked(TypedDict):
-    """The options of `acting`, as a command gets them."""
+class ActionOptions(TypedDict):
+    """The options of `action_options`, as a command gets them."""
 
     action: str
     name: str | None
@@ -70,25 +70,25 @@ class Asked(TypedDict):
     as_json: bool
 
 
-class Listing(Protocol):
+class ListAction(Protocol):
     """Prints all that there are."""
 
     def __call__(self, ctx: click.Context, *, as_json: bool) -> None: ...
 
 
-class Begin(Protocol):
+class NewAction(Protocol):
     """Makes a new one of a person's own, from another if that is named."""
 
     def __call__(self, name: str, origin: str | None, *, as_json: bool) -> None: ...
 
 
-class Show(Protocol):
+class ShowAction(Protocol):
     """Prints one, or what is wrong with it."""
 
     def __call__(self, ctx: click.Context, name: str, *, is_check: bool, as_json: bool) -> None: ...
 
 
-def acting(*, origin_help: str) -> Decorator:
+def action_options(*, origin_help: str) -> Decorator:
     """The arguments and options by which a person says what to do with which one."""
 
     def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,7 +105,9 @@ def acting(*, origin_help: str) -> Decorator:
     return with_options
 
 
-def act(ctx: click.Context, asked: Asked, *, listing: Listing, begin: Begin, show: Show) -> None:
+def run_action(
+    ctx: click.Context, asked: ActionOptions, *, listing: ListAction, begin: NewAction, show: ShowAction
+) -> None:
     """Do what was asked for. Raises UsageError for a name that is missing, and for options that go with nothing."""
     action, name, origin, as_json = asked["action"], asked["name"], asked["origin"], asked["as_json"]
     if origin is not None and action != "new":

@@ -15,7 +15,7 @@ from types import FrameType
 from eventstore.errors import BadInputError
 
 
-def write_whole(output: str, pieces: Iterable[bytes], *, option: str = "-o") -> int:
+def write_atomically(output: str, pieces: Iterable[bytes], *, option: str = "-o") -> int:
     """Write pieces to a file and return its size in bytes; what was there is replaced at the end, in one step.
 
     Raises BadInputError where it cannot be written; `option` is what names another place.

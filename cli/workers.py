@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-AHEAD: Final = 8
+MAX_PENDING_PER_WORKER: Final = 8
 """How many results for each process may be there before their turn."""
 
 
@@ -31,7 +31,7 @@ class WorkerLostError(Exception):
         self.item = item
 
 
-def results(
+def map_in_processes(
     work: Callable[[Item], Result], items: Sequence[Item], *, jobs: int
 ) -> Generator[Result, None, None]:
     """Yield what `work` gives for each item, in order of the items, by up to `jobs` processes of their own.
@@ -46,7 +46,7 @@ def results(
     try:
         for place in range(len(items)):
             while place not in waiting:
-                while given < min(len(items), place + jobs * AHEAD):
+                while given < min(len(items), place + jobs * MAX_PENDING_PER_WORKER):
                     worker = _free(workers) or _another(workers, work, jobs)
                     if worker is None:
                         break

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from projections.requests.anthropic.renderer import Rule
-from projections.requests.anthropic.validator import Rule as Validated
+from projections.requests.anthropic.renderer import RepairRule
+from projections.requests.anthropic.validator import ApiRule as Validated
 
 PAGE = (Path(__file__).parent.parent / "docs" / "anthropic.md").read_text("utf-8")
 
@@ -19,7 +19,7 @@ def rules_under(title: str) -> list[str]:
 
 
 def test_every_repair_is_in_the_page_in_the_order_of_the_rules() -> None:
-    assert rules_under("Repairs") == list(Rule)
+    assert rules_under("Repairs") == list(RepairRule)
 
 
 def test_every_rule_of_the_validator_is_in_the_page() -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 import msgspec
 import pytest
 
-from cli.harness_protocol import Happened, settings_of
+from cli.harness_protocol import HarnessEvent, parse_settings
 from cli.user_files import toml_text
 from compaction import rewrites
 from compaction.continuations import CONTINUATIONS
@@ -132,9 +132,9 @@ def test_every_summarizer_is_named() -> None:
 
 
 def test_what_a_harness_can_tell_is_in_the_page_and_is_understood() -> None:
-    decode = msgspec.json.Decoder(Happened).decode
+    decode = msgspec.json.Decoder(HarnessEvent).decode
     told = rows("While a harness runs", "told")
-    assert [type(decode(line)) for line in told] == list(get_args(Happened))
+    assert [type(decode(line)) for line in told] == list(get_args(HarnessEvent))
 
 
 def test_the_policy_in_the_page_is_a_policy() -> None:
@@ -149,6 +149,6 @@ def test_the_policy_in_the_page_is_a_policy() -> None:
 
 def test_the_settings_in_the_page_are_settings() -> None:
     (settings,) = (block for block in TOML if "name" not in block)
-    promotion = settings_of(settings, "docs").promotion
+    promotion = parse_settings(settings, "docs").promotion
     assert promotion is not None
     assert promotion.window == 1_000_000

@@ -11,17 +11,17 @@ from cli.options import as_of_option, counter_option, json_option, leaf_option, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cli.auditing import Bound, Wanted
+    from cli.auditing import AuditOptions, Bound
     from cli.views.model import AuditView
 
 
 def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[Bound, ...]:
     if not values:
         return ()
-    from cli.auditing import bound
+    from cli.auditing import parse_bound
 
     try:
-        return tuple(map(bound, values))
+        return tuple(map(parse_bound, values))
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -84,10 +84,10 @@ def command(
         raise click.UsageError("name a session, or give --all for every session of the store", ctx)
     if not is_all and jobs is not None:
         raise click.UsageError("--jobs goes with --all", ctx)
-    from cli.auditing import Wanted
+    from cli.auditing import AuditOptions
     from projections.audit.prices import prices_of_file
 
-    wanted = Wanted(
+    wanted = AuditOptions(
         every_branch=every_branch,
         counter=counter,
         prices=prices_of_file(prices) if prices else None,
@@ -102,9 +102,9 @@ def command(
 
 
 def _audits(
-    ctx: click.Context, sessions: tuple[str, ...], wanted: Wanted, leaf: str | None, as_of: int | None
+    ctx: click.Context, sessions: tuple[str, ...], wanted: AuditOptions, leaf: str | None, as_of: int | None
 ) -> Iterator[AuditView]:
-    from cli.auditing import audit_of
+    from cli.auditing import audit_session
     from cli.store import looks_like_file, opened, resolve_leaf, resolve_session
     from cli.views.model import audit_view
 
@@ -113,7 +113,7 @@ def _audits(
             name = resolve_session(log, session)
             with log.snapshot() as snapshot:
                 at = resolve_leaf(snapshot, name, leaf)
-            yield audit_view(audit_of(log, name, wanted, leaf=at, as_of=as_of))
+            yield audit_view(audit_session(log, name, wanted, leaf=at, as_of=as_of))
 
 
 def _show(views: list[AuditView], *, is_full: bool, as_json: bool) -> None:
@@ -141,7 +141,7 @@ def _check(views: list[AuditView], bounds: tuple[Bound, ...]) -> int:
     return 1 if found else 0
 
 
-def _audit_all(ctx: click.Context, wanted: Wanted, jobs: int | None) -> int:
+def _audit_all(ctx: click.Context, wanted: AuditOptions, jobs: int | None) -> int:
     """Audit every session of the store; the exit code."""
     from cli.auditing import cores, show_audits
     from cli.store import opened, store_path

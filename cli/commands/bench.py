@@ -233,7 +233,7 @@ IMPORT     the file into a new store"""
 
 
 def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
-    from cli.output import console, counted, echo_note, table, thousands, unbroken
+    from cli.output import console, counted, echo_note, safe_line, table, thousands
     from cli.store import short_names
 
     out = console()
@@ -244,7 +244,7 @@ def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
         names = short_names([each["session"] for each in sessions])
         for each in sessions:
             rows.add_row(
-                unbroken(names[each["session"]]),
+                safe_line(names[each["session"]]),
                 thousands(each["events"]),
                 thousands(each["messages"]),
                 _time(each["rebuildSeconds"]),

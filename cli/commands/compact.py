@@ -8,7 +8,7 @@ import click
 
 from cli.compacting import policy_option, window_option
 from cli.options import json_option, utf8
-from cli.summarizing import Asking, asking_options
+from cli.summarizing import SummarizerOptions, summarizer_options
 
 if TYPE_CHECKING:
     from compaction.cuts import AnyCut
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("instructions", default="", callback=utf8)
 @policy_option("pi")
 @click.option("--template", metavar="NAME|FILE", default="", help="A template in place of the policy's.")
-@asking_options
+@summarizer_options
 @click.option(
     "--keep-recent", type=click.IntRange(0), metavar="TOKENS", help="Keep so much, whatever the policy keeps."
 )
@@ -55,18 +55,24 @@ def command(
     leaf: str | None,
     dry_run: bool,
     as_json: bool,
-    **asking: Unpack[Asking],
+    **asking: Unpack[SummarizerOptions],
 ) -> None:
     """Put a summary in place of a session's older messages.
 
     INSTRUCTIONS are for whoever writes the summary. Everything stays in the log, and refold undo takes a
     compaction back. Ctrl-C calls it off: the session is as it was, but for a record of the attempt.
     """
-    from cli.compacting import check_templates, policy_named, tell_misfits, template_sources, with_template
+    from cli.compacting import check_templates, policy_named, template_sources, warn_of_misfits, with_template
     from cli.options import text_of, tools_of
     from cli.output import echo_json, echo_note
     from cli.store import opened_session, resolve_leaf
-    from cli.summarizing import asker_of, cancellable, ignored_instructions, who_is_asked, with_advice
+    from cli.summarizing import (
+        advise_on_failure,
+        build_summarizer_chain,
+        cancellable,
+        choose_summarizer,
+        ignored_instructions,
+    )
     from cli.views.compaction import is_estimated, plan_json, print_done, print_nothing, print_plan
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
@@ -85,18 +91,20 @@ def command(
         tools=tools_of(tools) if tools else b"",
     )
     cut = None if keep_recent is None else _keeping(chosen, keep_recent)
-    asked = who_is_asked(ctx, asking, chosen)
-    with opened_session(ctx, session) as (log, name), with_advice(ctx), cancellable(ctx) as interrupt:
+    asked = choose_summarizer(ctx, asking, chosen)
+    with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)
         check_templates(log, name, chosen, sources, leaf=at, instead=template)
         if cut is None:
-            tell_misfits(chosen, Limits(window=window))
+            warn_of_misfits(chosen, Limits(window=window))
         compactor = Compactor(
             policy=chosen,
             asker=Asker(summarizers=[])
             if dry_run
-            else asker_of(ctx, log, asking, interrupt, chosen, session=name, instructions=instructions),
+            else build_summarizer_chain(
+                ctx, log, asking, interrupt, chosen, session=name, instructions=instructions
+            ),
             limits=Limits(window=window),
             tokens=counter_named(counter or chosen.counter, log=log),
             sources=sources,

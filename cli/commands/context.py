@@ -15,7 +15,7 @@ from cli.output import (
     echo_note,
     echo_problem,
     printable,
-    unbroken,
+    safe_line,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def print_context(out: Console, context: Context, tokens: Counter, *, is_full: b
     counts = tokens.count(context.parts)
     for part, count in zip(context.parts, counts, strict=True):
         head = Text(f"── {part.role} ", style=f"bold {_COLOURS.get(part.role, 'yellow')}")
-        head.append(f"{unbroken(part.id)} #{part.seq}  {counted(count, 'token')}", style="not bold dim")
+        head.append(f"{safe_line(part.id)} #{part.seq}  {counted(count, 'token')}", style="not bold dim")
         if part.fate != "kept":
             head.append(f"  {part.fate}", style="bold yellow")
         out.print(head, crop=False, no_wrap=True, overflow="ignore")
@@ -262,7 +262,7 @@ def _refuse_another_harness(ctx: click.Context, form: str, context: Context) -> 
 
     if form != _NATIVE and form not in rules_named(context.rules).format_names:
         problem = (
-            f"{unbroken(context.session)} is a session of {context.rules}, whose contexts are not {form}'s"
+            f"{safe_line(context.session)} is a session of {context.rules}, whose contexts are not {form}'s"
         )
         raise click.UsageError(f"{problem}: use --format {_NATIVE}", ctx)
 

@@ -46,7 +46,7 @@ def command(
 def _print(found: Diff, note: str, *, show_all: bool) -> None:
     from rich.text import Text
 
-    from cli.output import console, counted, paged, table, thousands, unbroken
+    from cli.output import console, counted, paged, safe_line, table, thousands
     from projections.descriptions import CONTINUATION
 
     colours = {
@@ -67,7 +67,7 @@ def _print(found: Diff, note: str, *, show_all: bool) -> None:
         if show_all or each.change != "kept":
             listing.add_row(
                 str(each.seq),
-                unbroken(each.event),
+                safe_line(each.event),
                 CONTINUATION if each.continues else each.role,
                 Text(each.change, style=colours[each.change]),
                 thousands(each.tokens_before),

@@ -38,7 +38,7 @@ def command(ctx: click.Context, session: str, form: str, output: str, *, force: 
 
     from cli.output import echo_bytes, echo_json, echo_text
     from cli.store import opened_session
-    from cli.whole_file import write_whole
+    from cli.whole_file import write_atomically
     from eventstore.errors import BadInputError
     from eventstore.files.exporting import export_original, export_session
 
@@ -53,7 +53,7 @@ def command(ctx: click.Context, session: str, form: str, output: str, *, force: 
             for piece in pieces:
                 echo_bytes(piece)
             return
-        size = write_whole(output, pieces)
+        size = write_atomically(output, pieces)
     if as_json:
         echo_json({"session": name, "format": form, "file": output, "bytes": size})
     else:

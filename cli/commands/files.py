@@ -26,7 +26,7 @@ def command(
     as_json: bool,
 ) -> None:
     """List the files that a session read and modified, recomputed from its tool calls up to a leaf."""
-    from cli.output import console, echo_json, paged, unbroken
+    from cli.output import console, echo_json, paged, safe_line
     from cli.store import opened_session, resolve_leaf
     from projections.files import file_operations
 
@@ -46,6 +46,6 @@ def command(
         for mark, paths in (("M", modified), ("R", read)):
             for path in paths:
                 out.print(
-                    unbroken(path) if only_read or only_modified else f"{mark} {unbroken(path)}",
+                    safe_line(path) if only_read or only_modified else f"{mark} {safe_line(path)}",
                     soft_wrap=True,
                 )

@@ -24,7 +24,7 @@ def command(
     Entries keep their ids, times and bytes, so the fork's contexts are those of the session, which stays as
     it is. A link says where the fork comes from.
     """
-    from cli.output import counted, echo_json, echo_text, unbroken
+    from cli.output import counted, echo_json, echo_text, safe_line
     from cli.store import check_new_name, opened_session, resolve_leaf
     from compaction.branching.fork import fork
 
@@ -37,6 +37,6 @@ def command(
     if as_json:
         echo_json(forked)
     else:
-        place = "the root" if forked.leaf is None else unbroken(forked.leaf)
+        place = "the root" if forked.leaf is None else safe_line(forked.leaf)
         entries = counted(forked.entries, "entry", "entries")
-        echo_text(f"{unbroken(forked.session)}  {entries}, forked from {unbroken(name)} at {place}")
+        echo_text(f"{safe_line(forked.session)}  {entries}, forked from {safe_line(name)} at {place}")

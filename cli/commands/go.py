@@ -9,7 +9,7 @@ import click
 
 from cli.compacting import window_option
 from cli.options import json_option, utf8
-from cli.summarizing import Asking, asking_options
+from cli.summarizing import SummarizerOptions, summarizer_options
 
 if TYPE_CHECKING:
     from compaction.branching.move import Gone, Navigator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     callback=utf8,
     help="Have the branch that is left summarized; instructions take the place of the template.",
 )
-@asking_options
+@summarizer_options
 @window_option
 @click.option(
     "--summary",
@@ -57,7 +57,7 @@ def command(
     label: str | None,
     dry_run: bool,
     as_json: bool,
-    **asking: Unpack[Asking],
+    **asking: Unpack[SummarizerOptions],
 ) -> None:
     """Go elsewhere in a session's tree: what is appended next stands there.
 
@@ -67,12 +67,12 @@ def command(
     """
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf
-    from cli.summarizing import asker_of, cancellable, with_advice
+    from cli.summarizing import advise_on_failure, build_summarizer_chain, cancellable
     from compaction.branching.move import go
     from eventstore.writing import SessionWriter
 
     _check_options(ctx, summary, instructions, asking)
-    with opened_session(ctx, session) as (log, name), with_advice(ctx), cancellable(ctx) as interrupt:
+    with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             leaf = resolve_leaf(snapshot, name, target)
         text = _from_standard_input() if summary == "-" else summary
@@ -84,7 +84,7 @@ def command(
         asker = (
             None
             if instructions is None
-            else asker_of(ctx, log, asking, interrupt, session=name, instructions=instructions)
+            else build_summarizer_chain(ctx, log, asking, interrupt, session=name, instructions=instructions)
         )
         gone = _navigator(asker, window).go(
             writer, leaf, summary=text, instructions=instructions or "", label=label
@@ -92,7 +92,9 @@ def command(
     _print(ctx, name, gone, as_json=as_json)
 
 
-def _check_options(ctx: click.Context, summary: str | None, instructions: str | None, asking: Asking) -> None:
+def _check_options(
+    ctx: click.Context, summary: str | None, instructions: str | None, asking: SummarizerOptions
+) -> None:
     if instructions is None and any(asking.values()):
         raise click.UsageError("--summarizer, --model and --endpoint go with --summarize", ctx)
     if instructions is not None and summary is not None:
@@ -137,7 +139,7 @@ def move_json(move: Move) -> dict[str, object]:
 
 
 def _print_plan(move: Move) -> None:
-    from cli.output import counted, echo_text, unbroken
+    from cli.output import counted, echo_text, safe_line
 
     if move.stays:
         echo_text(f"stands at {_place(move.new_leaf)} already")
@@ -147,12 +149,12 @@ def _print_plan(move: Move) -> None:
         echo_text(f"would leave {left} behind, back to {_place(move.common_ancestor)}")
         for sign, paths in (("read", move.files.read_files), ("modified", move.files.modified_files)):
             for path in paths:
-                echo_text(f"  {sign:<8}  {unbroken(path)}")
+                echo_text(f"  {sign:<8}  {safe_line(path)}")
     _print_text(move)
 
 
 def _print(ctx: click.Context, session: str, gone: Gone, *, as_json: bool) -> None:
-    from cli.output import echo_json, echo_note, echo_problem, pasted
+    from cli.output import command_line, echo_json, echo_note, echo_problem
 
     if as_json:
         done = {
@@ -173,7 +175,7 @@ def _print(ctx: click.Context, session: str, gone: Gone, *, as_json: bool) -> No
         echo_note(f"no summary: {gone.reason}")
     if gone.missing:
         lacking = ", ".join(gone.missing)
-        echo_note(f"the summary lacks sections: {lacking}; {pasted('undo', session)} takes it back")
+        echo_note(f"the summary lacks sections: {lacking}; {command_line('undo', session)} takes it back")
     if gone.outcome != "moved":
         advice = "see 'refold tree', then go again" if gone.outcome == "overtaken" else ""
         echo_problem(f"not moved: {gone.reason}", advice)
@@ -181,16 +183,16 @@ def _print(ctx: click.Context, session: str, gone: Gone, *, as_json: bool) -> No
 
 
 def _print_moved(session: str, gone: Gone) -> None:
-    from cli.output import counted, echo_text, pasted, unbroken
+    from cli.output import command_line, counted, echo_text, safe_line
 
     move = gone.move
     if move.stays:
         echo_text(f"stands at {_place(move.new_leaf)} already")
     else:
-        by, left = unbroken(gone.events[0]), counted(len(move.to_summarize), "entry", "entries")
+        by, left = safe_line(gone.events[0]), counted(len(move.to_summarize), "entry", "entries")
         summarized = " and summarized" if gone.is_summarized else ""
         echo_text(f"stands at {_place(move.new_leaf)} by {by}, {left} left behind{summarized}")
-        echo_text(f"taken back with: {pasted('undo', session, gone.events[0])}")
+        echo_text(f"taken back with: {command_line('undo', session, gone.events[0])}")
     _print_text(move)
 
 
@@ -202,6 +204,6 @@ def _print_text(move: Move) -> None:
 
 
 def _place(entry: str | None) -> str:
-    from cli.output import unbroken
+    from cli.output import safe_line
 
-    return "the root" if entry is None else unbroken(entry)
+    return "the root" if entry is None else safe_line(entry)

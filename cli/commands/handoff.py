@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Unpack
 import click
 
 from cli.options import json_option, utf8
-from cli.summarizing import Asking, asking_options
+from cli.summarizing import SummarizerOptions, summarizer_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 )
 @click.option("--system", type=click.File("rb"), help="The harness's system prompt, as it was sent before.")
 @click.option("--tools", type=click.File("rb"), help="Its tools, a JSON list, as they were sent before.")
-@asking_options
+@summarizer_options
 @json_option
 @click.pass_context
 def command(
@@ -40,7 +40,7 @@ def command(
     system: BinaryIO | None,
     tools: BinaryIO | None,
     as_json: bool,
-    **asking: Unpack[Asking],
+    **asking: Unpack[SummarizerOptions],
 ) -> None:
     """Begin a new session with a document of what this one has come to.
 
@@ -48,15 +48,15 @@ def command(
     """
     from cli.compacting import template_sources
     from cli.options import text_of, tools_of
-    from cli.output import echo_json, echo_note, echo_text, unbroken
+    from cli.output import echo_json, echo_note, echo_text, safe_line
     from cli.store import opened_session
-    from cli.summarizing import asker_of, cancellable, with_advice
+    from cli.summarizing import advise_on_failure, build_summarizer_chain, cancellable
     from compaction.branching.handoff import hand_off
     from eventstore.writing import SessionWriter
 
-    with opened_session(ctx, session) as (log, name), with_advice(ctx), cancellable(ctx) as interrupt:
+    with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
         new = SessionWriter(log, _name(log, new_name))
-        asker = asker_of(ctx, log, asking, interrupt, session=name, instructions=instructions)
+        asker = build_summarizer_chain(ctx, log, asking, interrupt, session=name, instructions=instructions)
         with _taken_meanwhile():
             done = hand_off(
                 SessionWriter(log, name),
@@ -78,7 +78,7 @@ def command(
             }
         )
     else:
-        echo_text(f"{done.document}\n\nthe new session: {unbroken(done.session)}")
+        echo_text(f"{done.document}\n\nthe new session: {safe_line(done.session)}")
     if done.missing:
         echo_note(f"the document lacks sections: {', '.join(done.missing)}")
 

@@ -75,7 +75,7 @@ def _list_found(*, as_json: bool) -> int:
     """Print which session files the harnesses on this machine keep; return the exit code: 1 where there are none."""
     import os
 
-    from cli.output import console, echo_json, echo_text, pasted, table, thousands, unbroken, when
+    from cli.output import command_line, console, echo_json, echo_text, safe_line, table, thousands, when
     from cli.terminal import CutLine
     from eventstore.files.discovery import session_folders, session_places
 
@@ -91,7 +91,7 @@ def _list_found(*, as_json: bool) -> int:
     if not found:
         echo_text("no session files found; looked in:")
         for each in searched:
-            echo_text(f"  {unbroken(_from_home(each.folder))} ({each.harness})")
+            echo_text(f"  {safe_line(_from_home(each.folder))} ({each.harness})")
         return 1
     columns = ("HARNESS", "FILES", "LAST CHANGED (UTC)", "FOLDER")
     listing = table(*columns, right=("FILES",), shrinks="FOLDER")
@@ -100,13 +100,13 @@ def _list_found(*, as_json: bool) -> int:
             folder.harness,
             thousands(folder.files),
             when(folder.newest)[:16],
-            CutLine(unbroken(_from_home(folder.folder))),
+            CutLine(safe_line(_from_home(folder.folder))),
         )
     console().print(listing, crop=False)
     echo_text("")
     importable = {each.place: each.harness for each in found if each.importable}
     for place, harness in importable.items():
-        echo_text(f"to import the sessions of {harness}: {pasted('import', place)}")
+        echo_text(f"to import the sessions of {harness}: {command_line('import', place)}")
     unread = sorted({each.harness for each in found if not each.importable})
     if unread:
         echo_text(f"refold cannot import sessions of {' or '.join(unread)} yet")
@@ -174,15 +174,15 @@ _NAMES_AND_NUMBERS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+""")
 
 def print_imported(path: str, imported: Imported) -> None:
     """Print a line for an imported file, and one for every remark; many of one kind share a line."""
-    from cli.output import counted, echo_text, unbroken
+    from cli.output import counted, echo_text, safe_line
 
     facts = [f"{imported.added:,} of {counted(imported.events, 'event')} new"]
     if imported.rewritten:
         facts.append(f"{imported.rewritten:,} changed by their harness")
     if imported.skipped:
         facts.append(f"{len(imported.skipped):,} skipped")
-    path = unbroken(path)
-    echo_text(f"{unbroken(imported.id)}  {imported.format}  {', '.join(facts)}  {path}")
+    path = safe_line(path)
+    echo_text(f"{safe_line(imported.id)}  {imported.format}  {', '.join(facts)}  {path}")
     if imported.earlier:
         what = f"another generation of session {imported.earlier!r}"
         echo_text(f"  {what}: the file was written anew, and most of it is not what that session holds")

@@ -61,11 +61,11 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
 
 
 def _line(event: Event, leaf: int, width: int) -> str:
-    from cli.output import one_line, thousands, unbroken, when
+    from cli.output import one_line, safe_line, thousands, when
     from projections.descriptions import event_name, summary_line
 
     mark = "*" if event.seq == leaf else " " if event.is_entry else "-"
-    name, what, tokens = unbroken(event.id), unbroken(event_name(event)), thousands(event.utf16 or None)
+    name, what, tokens = safe_line(event.id), safe_line(event_name(event)), thousands(event.utf16 or None)
     # A narrow terminal's line has no room for the year and the seconds, nor for long names: #N is one, too.
     if width >= _WIDE:
         line = f"{event.seq:>6}{mark} {name:<8}  {when(event.time):<19}  {what:<{_KIND}} {tokens:>7}  "

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, Unpack
 import click
 
 from cli.compacting import policy_option, window_option
-from cli.summarizing import Asking, asking_options
+from cli.summarizing import SummarizerOptions, summarizer_options
 
 DEFAULT_OUTPUT: Final = 32_000
 
@@ -19,7 +19,7 @@ DEFAULT_OUTPUT: Final = 32_000
 )
 @click.argument("session")
 @policy_option("pi")
-@asking_options
+@summarizer_options
 @window_option
 @click.option(
     "--max-output",
@@ -51,7 +51,7 @@ def command(
     tools: BinaryIO | None,
     settings_file: str | None,
     _as_json: bool,
-    **asking: Unpack[Asking],
+    **asking: Unpack[SummarizerOptions],
 ) -> None:
     """Keep a session's context small while its harness runs: a line of JSON in, a line of JSON out.
 
@@ -62,11 +62,11 @@ def command(
     "compact" and "abort" call off the summary that is being made, and so does Ctrl-C, which else ends the command.
     """
     from cli.compacting import check_templates, check_window, new_session_name, policy_named, template_sources
-    from cli.harness_protocol import BLANK, LinesAhead, answer, parse_line, settings_in
+    from cli.harness_protocol import BLANK, ReadAheadLines, load_settings, parse_line, reply_to
     from cli.options import text_of, tools_of
     from cli.output import echo_json
     from cli.store import opened_session
-    from cli.summarizing import Interrupt, asker_of
+    from cli.summarizing import Interrupt, build_summarizer_chain
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
     from compaction.maintainer import Maintainer
@@ -80,9 +80,9 @@ def command(
     if sys.stdin.buffer in (system, tools):
         raise click.UsageError("--system and --tools take files: standard input has the lines", ctx)
     chosen, interrupt = policy_named(policy), Interrupt()
-    lines = LinesAhead(sys.stdin.buffer, parse_line)
+    lines = ReadAheadLines(sys.stdin.buffer, parse_line)
     limits = Limits(window=window, output=max_output)
-    settings = settings_in(settings_file, limits) if settings_file is not None else Settings()
+    settings = load_settings(settings_file, limits) if settings_file is not None else Settings()
     remote = settings.remote_endpoint if settings.remote_enabled else None
     sent_before = PromptView(
         system=text_of(system) if system else "", tools=tools_of(tools) if tools else b""
@@ -90,7 +90,7 @@ def command(
 
     def is_called_off() -> bool:
         # Who goes first in another thread, which the maintainer asks besides, is nobody here: one thread calls it.
-        return interrupt() or lines.is_called_off()
+        return interrupt() or lines.is_cancelled()
 
     check_window(policy_with(chosen, settings), limits)
     with opened_session(ctx, session) as (log, name):
@@ -98,7 +98,9 @@ def command(
         maintainer = Maintainer(
             compactor=Compactor(
                 policy=chosen,
-                asker=asker_of(ctx, log, asking, is_called_off, chosen, session=name, remote=remote),
+                asker=build_summarizer_chain(
+                    ctx, log, asking, is_called_off, chosen, session=name, remote=remote
+                ),
                 limits=limits,
                 tokens=counter(chosen.counter, log=log),
                 sources=template_sources(),
@@ -112,7 +114,7 @@ def command(
         writer = SessionWriter(log, name)
         for line in lines:
             if line is not BLANK:
-                with interrupt.noted():
-                    advice = answer(maintainer, writer, line)
+                with interrupt.capture():
+                    advice = reply_to(maintainer, writer, line)
                 echo_json(advice)
                 sys.stdout.buffer.flush()

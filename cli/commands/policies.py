@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from cli.compacting import DEFAULT_WINDOW
-from cli.user_files import Asked, act, acting
+from cli.user_files import ActionOptions, action_options, run_action
 
 if TYPE_CHECKING:
     from compaction.part import Limits
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("policies", epilog="Example:  refold policies show oh-my-pi")
-@acting(origin_help="With new: the policy that it extends.  [default: pi]")
+@action_options(origin_help="With new: the policy that it extends.  [default: pi]")
 @click.option(
     "--window",
     type=click.IntRange(1),
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     help=f"With check: how much the model takes.  [default: {DEFAULT_WINDOW}]",
 )
 @click.pass_context
-def command(ctx: click.Context, *, window: int | None, **asked: Unpack[Asked]) -> None:
+def command(ctx: click.Context, *, window: int | None, **asked: Unpack[ActionOptions]) -> None:
     """List the policies, show one, begin one of your own, or check it.
 
     A policy of your own is a TOML file: `extends` names one that comes with refold, and what else it says
@@ -36,13 +36,13 @@ def command(ctx: click.Context, *, window: int | None, **asked: Unpack[Asked]) -
     if window is not None and asked["action"] != "check":
         raise click.UsageError(f"--window goes with '{ctx.info_name} check'", ctx)
     limits = Limits(window=window or DEFAULT_WINDOW)
-    act(ctx, asked, listing=_list, begin=_new, show=partial(_show, limits=limits))
+    run_action(ctx, asked, listing=_list, begin=_new, show=partial(_show, limits=limits))
 
 
 def _list(ctx: click.Context, *, as_json: bool) -> None:
     """Each policy, a person's own first; one that is broken is told, and the others are listed."""
     from cli.compacting import policy_named
-    from cli.output import console, echo_json, echo_problem, table, unbroken
+    from cli.output import console, echo_json, echo_problem, safe_line, table
     from cli.user_files import POLICIES
     from compaction.policy.load import preset, preset_names
     from eventstore.errors import RefoldError
@@ -69,7 +69,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
     else:
         listing = table("NAME", "FROM", "WHAT IT DOES")
         for policy, source in found:
-            listing.add_row(unbroken(policy.name), unbroken(source), unbroken(policy.description))
+            listing.add_row(safe_line(policy.name), safe_line(source), safe_line(policy.description))
         console().print(listing)
     for problem in problems:
         echo_problem(problem)
@@ -78,7 +78,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
 
 
 def _new(name: str, origin: str | None, *, as_json: bool) -> None:
-    from cli.output import echo_json, echo_text, unbroken
+    from cli.output import echo_json, echo_text, safe_line
     from cli.user_files import POLICIES, toml_text
     from compaction.policy.load import preset, preset_names
     from eventstore.errors import BadInputError, NotFoundError, shell_command
@@ -93,7 +93,7 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     if as_json:
         echo_json({"policy": name, "path": str(path)})
     else:
-        echo_text(f"edit {unbroken(str(path))}, then: {unbroken(shell_command('policies check', name))}")
+        echo_text(f"edit {safe_line(str(path))}, then: {safe_line(shell_command('policies check', name))}")
 
 
 def _commented(policy: Policy) -> str:
@@ -111,7 +111,7 @@ def _commented(policy: Policy) -> str:
 
 def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limits: Limits) -> None:
     from cli.compacting import policy_named, template_sources
-    from cli.output import echo_json, echo_note, echo_problem, echo_text, unbroken
+    from cli.output import echo_json, echo_note, echo_problem, echo_text, safe_line
     from compaction.policy.load import FaultyPolicyError
     from compaction.policy.validate import unresolved, warnings
     from compaction.validation import Fault
@@ -130,7 +130,7 @@ def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limit
     elif policy is not None and not is_check:
         echo_text(_toml(policy).rstrip())
     elif policy is not None and not problems:
-        echo_text(f"{unbroken(policy.name)} is a policy: {_in_short(policy, limits)}")
+        echo_text(f"{safe_line(policy.name)} is a policy: {_in_short(policy, limits)}")
     for problem in problems:
         echo_problem(f"{source}: {problem}")
     for misfit in misfits:

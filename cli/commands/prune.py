@@ -100,7 +100,7 @@ def _recorded(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: C
 
 
 def _print(session: str, policy: Policy, done: Rewritten, by: str, *, verb: str) -> None:
-    from cli.output import counted, echo_text, pasted
+    from cli.output import command_line, counted, echo_text
 
     for each in done.findings:
         if each.rewrite:
@@ -111,4 +111,4 @@ def _print(session: str, policy: Policy, done: Rewritten, by: str, *, verb: str)
     if not policy.rewrites:
         echo_text(f"nothing to rewrite: policy {policy.name!r} has no rewrites")
     if done.events:
-        echo_text(f"taken back with: {pasted('undo', session, done.events[0])}")
+        echo_text(f"taken back with: {command_line('undo', session, done.events[0])}")

@@ -14,7 +14,7 @@ from cli.options import json_option, utf8
 @click.pass_context
 def command(ctx: click.Context, session: str, title: str, *, as_json: bool) -> None:
     """Give a session a title; an empty one takes it away. The id stays as it is."""
-    from cli.output import echo_json, echo_text, unbroken
+    from cli.output import echo_json, echo_text, safe_line
     from cli.store import opened_session
     from eventstore.records import SessionInfo
     from eventstore.writing import SessionWriter
@@ -25,7 +25,7 @@ def command(ctx: click.Context, session: str, title: str, *, as_json: bool) -> N
         echo_json({"session": name, "id": event, "title": title.strip() or None})
     else:
         echo_text(
-            f"{unbroken(name)} is now {title.strip()!r}"
+            f"{safe_line(name)} is now {title.strip()!r}"
             if title.strip()
-            else f"{unbroken(name)} has no title"
+            else f"{safe_line(name)} has no title"
         )

@@ -49,7 +49,7 @@ def command(
     from cli.views.page.build import build_page
     from cli.views.page.html import page_bytes
     from cli.views.page.material import read_material
-    from cli.whole_file import write_whole
+    from cli.whole_file import write_atomically
     from projections.audit.prices import library_prices, prices_of_file
     from projections.tokens import counter as counter_named
 
@@ -66,7 +66,7 @@ def command(
     if target == "-":
         echo_bytes(content)
         return
-    size = write_whole(target, [content])
+    size = write_atomically(target, [content])
     if as_json:
         found = material.view.audit
         echo_json(

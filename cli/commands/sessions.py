@@ -63,7 +63,7 @@ def command(
 
 
 def _listing(rows: list[dict[str, Any]], width: int) -> Table:
-    from cli.output import one_line, table, thousands, unbroken, when
+    from cli.output import one_line, safe_line, table, thousands, when
     from cli.store import short_names
     from cli.terminal import CutLine
     from eventstore.javascript import epoch_ms
@@ -74,7 +74,7 @@ def _listing(rows: list[dict[str, Any]], width: int) -> Table:
     listing = table(*columns, right=("ENTRIES",), shrinks="TITLE", drops=("LAST", "ENTRIES"))
     for row in rows:
         listing.add_row(
-            unbroken(shown[row["id"]]),
+            safe_line(shown[row["id"]]),
             thousands(row["entries"]),
             when(epoch_ms(row["ended"]))[: 16 if width >= _WIDE else 10],
             CutLine(one_line(row["title"] or row["firstRequest"] or "", 60)),

@@ -12,7 +12,7 @@ from cli.options import json_option
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool) -> None:
     """Show what the store holds and how large it is."""
-    from cli.output import console, counted, echo_json, table, thousands, unbroken
+    from cli.output import console, counted, echo_json, safe_line, table, thousands
     from cli.store import opened
     from projections.stats import stats
 
@@ -33,5 +33,5 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     out.print()
     kinds = table("KIND", "EVENTS", "BYTES", right=("EVENTS", "BYTES"))
     for each in found.kinds:
-        kinds.add_row(unbroken(each.kind), thousands(each.events), thousands(each.bytes))
+        kinds.add_row(safe_line(each.kind), thousands(each.events), thousands(each.bytes))
     out.print(kinds)

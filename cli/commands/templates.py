@@ -6,29 +6,29 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
-from cli.user_files import Asked, act, acting
+from cli.user_files import ActionOptions, action_options, run_action
 
 if TYPE_CHECKING:
     from compaction.templates import Template
 
 
 @click.command("templates", epilog="Example:  refold templates show compaction")
-@acting(origin_help="With new: the template that it begins as.")
+@action_options(origin_help="With new: the template that it begins as.")
 @click.pass_context
-def command(ctx: click.Context, **asked: Unpack[Asked]) -> None:
+def command(ctx: click.Context, **asked: Unpack[ActionOptions]) -> None:
     """List the templates, show one, begin one of your own, or check it.
 
     A template is a Markdown file with TOML between two lines `+++`: its name, version and sections. One of
     your own is kept as NAME.md in the folder `templates` of REFOLD_CONFIG, or of the platform's folder for
     settings, where it takes the place of the one of its name that comes with refold.
     """
-    act(ctx, asked, listing=_list, begin=_new, show=_show)
+    run_action(ctx, asked, listing=_list, begin=_new, show=_show)
 
 
 def _list(ctx: click.Context, *, as_json: bool) -> None:
     """Each template; one that is broken is told, and the others are listed."""
     from cli.compacting import template_sources
-    from cli.output import console, echo_json, echo_problem, table, unbroken
+    from cli.output import console, echo_json, echo_problem, safe_line, table
     from cli.user_files import TEMPLATES
     from compaction.templates import built_in_names, find
     from eventstore.errors import RefoldError
@@ -46,7 +46,9 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
         listing = table("NAME", "VERSION", "FROM", "SECTIONS", right=("VERSION",))
         for each in found:
             sections = ", ".join(each.sections)
-            listing.add_row(unbroken(each.name), str(each.version), unbroken(each.source), unbroken(sections))
+            listing.add_row(
+                safe_line(each.name), str(each.version), safe_line(each.source), safe_line(sections)
+            )
         console().print(listing)
     for problem in problems:
         echo_problem(problem)
@@ -55,7 +57,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
 
 
 def _new(name: str, origin: str | None, *, as_json: bool) -> None:
-    from cli.output import echo_json, echo_text, unbroken
+    from cli.output import echo_json, echo_text, safe_line
     from cli.user_files import TEMPLATES
     from compaction.templates import built_in_names, built_in_text, renamed
     from eventstore.errors import NotFoundError, shell_command
@@ -67,7 +69,7 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     if as_json:
         echo_json({"template": name, "path": str(path)})
     else:
-        echo_text(f"edit {unbroken(str(path))}, then: {unbroken(shell_command('templates check', name))}")
+        echo_text(f"edit {safe_line(str(path))}, then: {safe_line(shell_command('templates check', name))}")
 
 
 def _text_of(name: str) -> str:
@@ -84,7 +86,7 @@ def _text_of(name: str) -> str:
 
 def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool) -> None:
     from cli.compacting import template_of_file, template_sources
-    from cli.output import echo_json, echo_note, echo_text, unbroken
+    from cli.output import echo_json, echo_note, echo_text, safe_line
     from cli.user_files import TEMPLATES
     from compaction.templates import find, warnings
 
@@ -96,7 +98,7 @@ def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool) -> No
         echo_json({**_json(template), **more})
     elif is_check:
         asks = f"asks for {', '.join(template.sections)}" if template.sections else "asks for no sections"
-        echo_text(unbroken(f"{template.name} is a template, version {template.version}: {asks}"))
+        echo_text(safe_line(f"{template.name} is a template, version {template.version}: {asks}"))
     else:
         echo_text(_file(template))
     for warning in found:

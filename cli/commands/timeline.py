@@ -92,7 +92,7 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
 
     from rich.text import Text
 
-    from cli.output import console, counted, paged, table, thousands, unbroken, when
+    from cli.output import console, counted, paged, safe_line, table, thousands, when
     from eventstore.javascript import epoch_ms
     from projections.descriptions import CONTINUATION
 
@@ -108,10 +108,10 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
     of_time = slice(None) if out.width >= _WIDE else slice(5, 16)
     for each in found.moments:
         if is_full or each.kind in turns or (each.delta and each.seq in largest):
-            what = CONTINUATION if each.continues else unbroken(each.role or each.kind)
+            what = CONTINUATION if each.continues else safe_line(each.role or each.kind)
             listing.add_row(
                 str(each.seq),
-                unbroken(each.id),
+                safe_line(each.id),
                 when(epoch_ms(each.time))[of_time],
                 Text(what, no_wrap=True, overflow="ellipsis"),
                 thousands(each.tokens),

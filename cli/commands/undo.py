@@ -75,15 +75,15 @@ def _size(context: Context) -> dict[str, int]:
 
 
 def _print(session: str, plan: Undo, events: tuple[str, ...], before: Context, after: Context) -> None:
-    from cli.output import counted, echo_text, pasted, unbroken
+    from cli.output import command_line, counted, echo_text, safe_line
 
     for entry in plan.entries:
         verb = "undid" if events else "would undo"
-        echo_text(f"{verb} {unbroken(entry.kind)} {unbroken(entry.id)} #{entry.seq}")
+        echo_text(f"{verb} {safe_line(entry.kind)} {safe_line(entry.id)} #{entry.seq}")
     sizes = [
         f"{counted(size['messages'], 'message')}, {counted(size['tokens'], 'token')}"
         for size in map(_size, (before, after))
     ]
     echo_text(f"context: {sizes[0]} -> {sizes[1]} by {_COUNTER}, an estimate")
     if events:
-        echo_text(f"back again with: {pasted('undo', session, events[0])}")
+        echo_text(f"back again with: {command_line('undo', session, events[0])}")

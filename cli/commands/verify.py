@@ -26,7 +26,7 @@ def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
     """
     from cli.output import counted, echo_json, echo_text, progress_bar
     from cli.store import opened, store_path
-    from cli.whole_file import write_whole
+    from cli.whole_file import write_atomically
     from eventstore.lmdb.pages import check_pages
     from eventstore.verify import encode_heads, read_heads, verify
 
@@ -42,7 +42,7 @@ def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
             compared = len(saved.heads) if saved else 0
             if heads is not None and not found.findings and (saved is None or saved.by != "backup"):
                 with log.snapshot() as snapshot:
-                    write_whole(heads, [encode_heads(snapshot.heads(), "verify")], option="--heads")
+                    write_atomically(heads, [encode_heads(snapshot.heads(), "verify")], option="--heads")
                 is_saved = True
     told = None if heads is None else {"file": heads, "compared": compared, "saved": is_saved}
     if as_json:

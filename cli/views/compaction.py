@@ -6,8 +6,8 @@ import collections
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from cli.output import counted, echo_json, echo_note, echo_problem, echo_text, pasted, unbroken
-from cli.summarizing import Asked
+from cli.output import command_line, counted, echo_json, echo_note, echo_problem, echo_text, safe_line
+from cli.summarizing import SummarizerChoice
 from compaction.compactor import Compacted, Compactor
 from compaction.cuts import AnyCut
 from compaction.plan import Estimate, Plan, estimate
@@ -47,14 +47,14 @@ def counted_by(tokens: Counter, *, estimated: bool) -> str:
 
 
 def print_plan(
-    compactor: Compactor, session: str, plan: Plan, asked: Asked, *, template: str, estimated: bool
+    compactor: Compactor, session: str, plan: Plan, asked: SummarizerChoice, *, template: str, estimated: bool
 ) -> None:
     """A plan, and who would be asked for its summary; `template` is one in place of the policy's, "" for none."""
     expected = estimate(plan, compactor.policy, session=session, tokens=compactor.tokens)
     prefix = f" and {counted(len(plan.turn_prefix), 'message')} of a split turn" if plan.turn_prefix else ""
     by = made_by(compactor.policy.name, _template(compactor, plan, template), [_named(asked)])
     echo_text(f"would summarize {counted(len(plan.to_summarize), 'message')}{prefix}, {by}")
-    begin = f" from {unbroken(plan.cut.first_kept)} on" if plan.kept else ""
+    begin = f" from {safe_line(plan.cut.first_kept)} on" if plan.kept else ""
     echo_text(f"would keep {counted(len(plan.kept), 'message')}{begin}{_shrinking(plan, expected)}")
     likely = f"about {expected.likely:,}, " if expected.likely < expected.at_most else ""
     echo_text(
@@ -92,10 +92,10 @@ def print_nothing(why: str, policy: Policy, cut: AnyCut | None) -> None:
 def made_by(policy: str, template: str, summarizers: list[str]) -> str:
     """Return what makes a summary, for people: "by policy pi, template compaction, extractive"."""
     named = [f"policy {policy}", *([f"template {template}"] if template else []), *summarizers]
-    return f"by {', '.join(map(unbroken, named))}"
+    return f"by {', '.join(map(safe_line, named))}"
 
 
-def _named(asked: Asked) -> str:
+def _named(asked: SummarizerChoice) -> str:
     return " ".join([asked.summarizer, " or ".join(asked.models)]).rstrip()
 
 
@@ -120,9 +120,9 @@ def _print_files(files: FileOperations) -> None:
     elsewhere = [(mark, path) for mark, path in marked if not path.startswith(folder)]
     for heading, found in ((folder and f"files in {folder}", inside), ("files elsewhere", elsewhere)):
         if heading and found:
-            echo_text(unbroken(heading))
+            echo_text(safe_line(heading))
         for mark, path in found:
-            echo_text(f"  {mark:<8}  {unbroken(path)}")
+            echo_text(f"  {mark:<8}  {safe_line(path)}")
 
 
 _OTHERWISE: Final = "try another --keep-recent, --policy or --summarizer"
@@ -140,7 +140,7 @@ def print_done(log: EventLog, session: str, compactor: Compactor, done: Compacte
         echo_note(trouble)
     if done.missing:
         lacking = ", ".join(done.missing)
-        echo_note(f"the summary lacks sections: {lacking}; {pasted('undo', session)} takes it back")
+        echo_note(f"the summary lacks sections: {lacking}; {command_line('undo', session)} takes it back")
     if done.outcome == "cancelled":
         echo_problem(f"not compacted: {done.reason}")
     if done.outcome == "no-gain":
@@ -152,13 +152,13 @@ def print_done(log: EventLog, session: str, compactor: Compactor, done: Compacte
 
 def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Compacted) -> None:
     assert done.plan  # noqa: S101  what was compacted was planned
-    by, plan = unbroken(done.events[0]), done.plan
+    by, plan = safe_line(done.events[0]), done.plan
     summarized = counted(len(plan.to_summarize) + len(plan.turn_prefix), "message")
     echo_text(
         f"compacted by {by}: {summarized} summarized, {len(plan.kept):,} kept, {_made_by(log, session, done)}"
     )
     echo_text(f"context: {_sizes(log, session, compactor, done)}")
-    echo_text(f"taken back with: {pasted('undo', session, done.events[0])}")
+    echo_text(f"taken back with: {command_line('undo', session, done.events[0])}")
 
 
 def _made_by(log: EventLog, session: str, done: Compacted) -> str:

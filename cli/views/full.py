@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from cli.output import counted, one_line, printable, thousands, unbroken
-from cli.views.screen import print_glance, print_line
+from cli.output import counted, one_line, printable, safe_line, thousands
+from cli.views.screen import print_line, print_overview
 from cli.views.texts import dollars, part_of, percent
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 
@@ -176,7 +176,7 @@ _BAR: Final = 40
 
 def print_full(out: Console, view: AuditView) -> None:
     """Print one session, replacement for replacement, in order of the log within each kind."""
-    print_glance(out, view.audit)
+    print_overview(out, view.audit)
     out.print()
     for kind in ("compaction", "branch_summary", "rewrite"):
         for each in view.replacements:
@@ -270,7 +270,7 @@ def _files(out: Console, files: FilesAudit) -> None:
     print_field(out, "files", f"{claim} · {log} by the log{agreement}")
     for name, paths in (("missing", files.missing), ("unfounded", files.unfounded)):
         for path in paths:
-            print_field(out, "", f"{name}: {unbroken(path)}", style="red")
+            print_field(out, "", f"{name}: {safe_line(path)}", style="red")
 
 
 INDENT: Final = 12
@@ -283,7 +283,7 @@ def print_rule(
     from rich.text import Text
 
     line = Text(f"── {heading} ", style="bold magenta")
-    line.append(f"{unbroken(event_id)} #{seq}  {day_and_time(time)}", style="not bold dim")
+    line.append(f"{safe_line(event_id)} #{seq}  {day_and_time(time)}", style="not bold dim")
     if is_undone:
         line.append("  undone", style="bold yellow")
     out.print(line, crop=False, no_wrap=True, overflow="ignore")
@@ -293,7 +293,7 @@ def print_field(out: Console, name: str, value: str, *, style: str = "") -> None
     """Print a name and a value; a long value goes on below its beginning."""
     from rich.text import Text
 
-    text = Text(unbroken(value), style=f"not dim {style}")
+    text = Text(safe_line(value), style=f"not dim {style}")
     value_lines = text.wrap(out, max(out.width - INDENT, 20), overflow="fold")
     for number, value_line in enumerate(value_lines):
         line = Text(f"   {'' if number else name:<9}", style="dim")

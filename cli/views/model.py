@@ -7,19 +7,19 @@ from typing import Final, Literal
 
 import msgspec
 
-from cli.output import counted, one_line, unbroken
+from cli.output import counted, one_line, safe_line
 from cli.views.texts import SIGNS
 from projections.audit.metrics import Metrics, worst_first
 from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, FilesAudit, RewriteAudit
 
-Replaced = CompactionAudit | BranchSummaryAudit | RewriteAudit
+AuditedReplacement = CompactionAudit | BranchSummaryAudit | RewriteAudit
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True):
+class ViewStruct(msgspec.Struct, frozen=True, kw_only=True):
     """Base of everything that is shown."""
 
 
-class ReplacementView(View, frozen=True):
+class ReplacementView(ViewStruct, frozen=True):
     """A compaction, a branch summary or a rewrite, with everything that is said of it.
 
     `name` counts by kind: "compaction 2", "branch summary 1". `losses` are what was lost by it, in a few words each;
@@ -28,7 +28,7 @@ class ReplacementView(View, frozen=True):
     as the compaction did.
     """
 
-    result: Replaced
+    result: AuditedReplacement
     kind: Literal["compaction", "branch_summary", "rewrite"]
     name: str
     grew: bool
@@ -58,7 +58,7 @@ class ReplacementView(View, frozen=True):
         return SIGNS[self.kind]
 
 
-class SessionRow(View, frozen=True, kw_only=True):
+class SessionRow(ViewStruct, frozen=True, kw_only=True):
     """A session in a line.
 
     `future_use` is the smallest share that a replacement has, `losses` and `gone` count those of all; what was
@@ -76,7 +76,7 @@ class SessionRow(View, frozen=True, kw_only=True):
     cost: float | None
 
 
-class AuditView(View, frozen=True):
+class AuditView(ViewStruct, frozen=True):
     """An audit as a terminal, a page and a gate show it; its JSON is `audit` itself.
 
     `replacements` are in order of the log, `worst` has them the worst first.
@@ -120,7 +120,7 @@ def audit_view(audit: Audit) -> AuditView:
 
 
 def _replacement(
-    result: Replaced, kind: Literal["compaction", "branch_summary", "rewrite"], number: int
+    result: AuditedReplacement, kind: Literal["compaction", "branch_summary", "rewrite"], number: int
 ) -> ReplacementView:
     grew = result.metrics.size.grew and kind != "branch_summary"
     return ReplacementView(
@@ -141,7 +141,7 @@ _TOLERANCE: Final = 0.1
 """How far a claim may be from a count: no two counters agree."""
 
 
-def _remarks(result: Replaced, *, grew: bool) -> Iterator[str]:
+def _remarks(result: AuditedReplacement, *, grew: bool) -> Iterator[str]:
     if isinstance(result, CompactionAudit) and result.messages.dropped:
         yield f"{counted(result.messages.dropped, 'message')} left the context with no summary covering them"
     if grew:
@@ -184,7 +184,7 @@ def _is_near(claimed: int, count: int) -> bool:
 
 
 def _listed(headings: list[str]) -> str:
-    return ", ".join(map(unbroken, headings))
+    return ", ".join(map(safe_line, headings))
 
 
 def _losses(metrics: Metrics) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from cli.output import counted, one_line, pasted, table, thousands, unbroken
+from cli.output import command_line, counted, one_line, safe_line, table, thousands
 from cli.store import short_names
 from cli.views.texts import dollars, part_of, percent
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 _TITLE: Final = 100
 
 
-def print_glance(out: Console, audit: Audit) -> None:
+def print_overview(out: Console, audit: Audit) -> None:
     """A session in a few lines."""
-    print_line(out, unbroken(audit.session), style="bold")
+    print_line(out, safe_line(audit.session), style="bold")
     print_line(out, one_line(audit.title, min(out.width, _TITLE)))
     counts = [
         counted(audit.entries, "entry", "entries"),
@@ -78,7 +78,7 @@ _LEGEND: Final = (
 def print_screen(out: Console, view: AuditView) -> None:
     """Print one session: at a glance, what its replacements kept and lost, and how to see more."""
     audit, worst = view.audit, view.worst
-    print_glance(out, audit)
+    print_overview(out, audit)
     if not worst:
         print_line(out, "Nothing of the context was replaced.")
         out.print()
@@ -93,7 +93,7 @@ def print_screen(out: Console, view: AuditView) -> None:
     _print_gone(out, worst)
     for what, command in (("all of each", "audit --full"), ("on a page", "report")):
         # A line end within a command would be pasted, too.
-        out.print(f"{what}: {pasted(command, audit.session)}", style="dim", soft_wrap=True)
+        out.print(f"{what}: {command_line(command, audit.session)}", style="dim", soft_wrap=True)
     out.print()
 
 
@@ -191,7 +191,7 @@ def sessions_table(rows: Iterable[SessionRow]) -> Table:
     listing = table("SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE", drops=("COMPACTED", "COST"))
     for row in worst:
         listing.add_row(
-            unbroken(short[row.session]),
+            safe_line(short[row.session]),
             thousands(row.compactions),
             Text(percent(row.future_use), style="bold red" if row.losses else ""),
             thousands(row.losses),

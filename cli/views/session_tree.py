@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from cli.output import one_line, unbroken
+from cli.output import one_line, safe_line
 from cli.views.texts import SIGNS
 from eventstore.event import Event
 from projections.context.parts import is_continuation
@@ -38,7 +38,7 @@ _COLOURS: Final = {
 }
 
 
-class Turn(msgspec.Struct, frozen=True):
+class EntryRow(msgspec.Struct, frozen=True):
     """An entry at which something turns."""
 
     level: int
@@ -46,7 +46,7 @@ class Turn(msgspec.Struct, frozen=True):
     event: Event
 
 
-class Run(msgspec.Struct):
+class CollapsedRun(msgspec.Struct):
     """Entries, one after the other, at which nothing does: the numbers of the first and the last, and their names."""
 
     level: int
@@ -55,11 +55,11 @@ class Run(msgspec.Struct):
     names: Counter[str]
 
 
-def drawn(
+def tree_rows(
     tree: Tree, event_of: Callable[[str], Event], is_main: Callable[[str], bool], *, is_full: bool = False
-) -> Iterator[Turn | Run]:
+) -> Iterator[EntryRow | CollapsedRun]:
     """The tree, root first; `is_main` tells the ids on the path to the leaf. In full, every entry is a turn."""
-    run: Run | None = None
+    run: CollapsedRun | None = None
     for node, level in _in_order(tree, is_main):
         event = event_of(node.id)
         is_turn = is_full or _is_turn(node, event)
@@ -67,9 +67,9 @@ def drawn(
             yield run
             run = None
         if is_turn:
-            yield Turn(level, node, event)
+            yield EntryRow(level, node, event)
         else:
-            run = run or Run(level, event.seq, event.seq, Counter())
+            run = run or CollapsedRun(level, event.seq, event.seq, Counter())
             run.last = event.seq
             run.names[event_name(event)] += 1
     if run:
@@ -107,8 +107,8 @@ def print_tree(out: Console, tree: Tree, snapshot: Snapshot, session: str, *, is
     def event_of(node_id: str) -> Event:
         return event(snapshot, session, snapshot.locate(session, node_id)).decode()
 
-    for each in drawn(tree, event_of, _path_to_leaf(tree).__contains__, is_full=is_full):
-        line = _turn(each, tree.leaf, out.width) if isinstance(each, Turn) else _hidden(each)
+    for each in tree_rows(tree, event_of, _path_to_leaf(tree).__contains__, is_full=is_full):
+        line = _turn(each, tree.leaf, out.width) if isinstance(each, EntryRow) else _hidden(each)
         out.print(line, crop=False, no_wrap=True, overflow="ignore")
 
 
@@ -122,15 +122,15 @@ def _path_to_leaf(tree: Tree) -> set[str]:
     return found
 
 
-def _turn(turn: Turn, leaf: str | None, width: int) -> Text:
+def _turn(turn: EntryRow, leaf: str | None, width: int) -> Text:
     from rich.text import Text
 
     node, name = turn.node, event_name(turn.event)
     sign, colour = SIGNS.get(name, "●" if name == "user" else "·"), _COLOURS.get(name, "cyan")
     line = Text("│ " * turn.level)
     line.append(f"{sign} ", style=f"bold {colour}")
-    line.append(f"{unbroken(node.id):<8} ", style="dim")
-    line.append(f"{unbroken(name)}  ", style=colour)
+    line.append(f"{safe_line(node.id):<8} ", style="dim")
+    line.append(f"{safe_line(name)}  ", style=colour)
     marks = Text()
     if node.label is not None:
         marks.append(f"  [{one_line(node.label, 40)}]", style="bold yellow")
@@ -142,8 +142,8 @@ def _turn(turn: Turn, leaf: str | None, width: int) -> Text:
     return line + marks
 
 
-def _hidden(run: Run) -> Text:
+def _hidden(run: CollapsedRun) -> Text:
     from rich.text import Text
 
-    what = ", ".join(f"{count} {unbroken(name)}" for name, count in run.names.most_common())
+    what = ", ".join(f"{count} {safe_line(name)}" for name, count in run.names.most_common())
     return Text("│ " * run.level + f"  … {what}", style="dim")

@@ -28,7 +28,7 @@ from eventstore.records import FORMAT
 from eventstore.views import Message, Thinking, Usage
 from projections.context.parts import Context, Fate, Part, view_of_part
 from projections.requests import Request, request
-from projections.requests.anthropic.validator.schema import Rule
+from projections.requests.anthropic.validator.schema import ApiRule
 from projections.requests.protocol import Violation
 from projections.rules import rules_of_format
 from projections.settings import Settings
@@ -247,7 +247,7 @@ def body_to_send(prompt: Prompt, model: str, *, summarizer: str, is_cached: bool
     except BadInputError as error:
         raise SummarizerError(summarizer, f"nothing was sent: {error}") from None
     if asked.violations:
-        is_too_long = all(violation.rule == Rule.REQUEST_SIZE for violation in asked.violations)
+        is_too_long = all(violation.rule == ApiRule.REQUEST_SIZE for violation in asked.violations)
         raise SummarizerError(summarizer, _refusal(asked.violations), is_too_long=is_too_long)
     return asked.body
 

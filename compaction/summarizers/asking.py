@@ -31,7 +31,7 @@ from eventstore.views import Usage
 from eventstore.writing import SessionWriter
 
 
-class Onlooker(Protocol):
+class ProgressListener(Protocol):
     """Is told of requests while they are made, by several threads at once."""
 
     def waiting_for(self, whom: str) -> AbstractContextManager[object]:
@@ -41,8 +41,8 @@ class Onlooker(Protocol):
         """A line about a request that failed, and what is done next."""
 
 
-class Nobody:
-    """No onlooker."""
+class NullListener:
+    """A listener that ignores everything."""
 
     def waiting_for(self, whom: str) -> AbstractContextManager[object]:
         """Return a no-op context manager."""
@@ -126,7 +126,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = RETRIES
     deadline: float = DEADLINE
     end: float = math.inf
-    onlooker: Onlooker = Nobody()
+    listener: ProgressListener = NullListener()
 
     def end_from_now(self) -> float:
         """Return the time by the clock at which what begins now has to end."""
@@ -213,10 +213,10 @@ def _answer(prompt: Prompt, asker: Asker, requests: list[dict[str, Any]], *, end
                 failures.append(said)
                 break
             again = f"asked again for {prompt.template.name} in {delay:.3g} s ({attempt} of {asker.retries})"
-            asker.onlooker.note(f"{said}; {again}")
+            asker.listener.note(f"{said}; {again}")
             _wait(delay, asker, requests)
         if has_next:
-            asker.onlooker.note(f"{failures[-1]}; the next one is asked for {prompt.template.name}")
+            asker.listener.note(f"{failures[-1]}; the next one is asked for {prompt.template.name}")
     raise AskingError(failures or [SummarizerError("none", "there is nobody to ask")], requests)
 
 
@@ -238,7 +238,7 @@ def _attempt(
     requests.append(record)
     begun = asker.seconds()
     try:
-        with asker.onlooker.waiting_for(_whom(summarizer)):
+        with asker.listener.waiting_for(_whom(summarizer)):
             answer = summarizer.summarize(
                 prompt, is_cancelled=lambda: asker.is_cancelled() or asker.seconds() >= until
             )

@@ -16,7 +16,7 @@ from eventstore.errors import NotFoundError
 from projections.context.parts import Context
 from projections.requests.anthropic.renderer import render as render_for_anthropic
 from projections.requests.anthropic.validator import validate as validate_anthropic
-from projections.requests.protocol import Options, Renderer, Repair, Violation
+from projections.requests.protocol import Renderer, Repair, RequestOptions, Violation
 
 Validator = Callable[[bytes | dict[str, Any]], list[Violation]]
 """From a body, as JSON or decoded, to what its API would refuse it for; nothing for one that it takes."""
@@ -42,7 +42,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     violations: tuple[Violation, ...]
 
 
-def request(context: Context, api: str = "anthropic", **options: Unpack[Options]) -> Request:
+def request(context: Context, api: str = "anthropic", **options: Unpack[RequestOptions]) -> Request:
     """A context as a request to an API, checked as it would be sent: same context, same bytes.
 
     What no repair can mend is a violation: a context without messages, or without a model; options that the

@@ -9,7 +9,7 @@ import msgspec
 from projections.context.parts import Context
 
 
-class Options(TypedDict, total=False):
+class RequestOptions(TypedDict, total=False):
     """The options of a request, beside the messages of its context.
 
     `model` is the context's unless another is named. System prompt and `tools` (a JSON list of their
@@ -45,7 +45,7 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 class Renderer(Protocol):
     """Makes a request of a context: same context, same bytes."""
 
-    def __call__(self, context: Context, /, **options: Unpack[Options]) -> Rendered:
+    def __call__(self, context: Context, /, **options: Unpack[RequestOptions]) -> Rendered:
         """The request. Raises BadInputError for tools that are no JSON list of objects."""
 
 

@@ -12,21 +12,21 @@ import pytest
 
 from cli.auditing import (
     METRICS,
-    Audited,
+    AuditOptions,
+    AuditResult,
     Bound,
-    Wanted,
-    audit_of,
-    audited,
-    bound,
+    audit_session,
+    audit_sessions,
     breaches,
     cores,
-    share_of,
+    metric_share,
+    parse_bound,
     show_audits,
 )
 from cli.views.model import audit_view
 from eventstore import open_store
 from eventstore.errors import CorruptionError, NotFoundError
-from projections import audit as audit_session
+from projections import audit as audit_of
 from projections.audit.losses import RECALL_KINDS
 from projections.audit.losses import recall as recall_of
 from projections.audit.prices import Price
@@ -49,7 +49,7 @@ from tests.support.talk import Story, user
 
 
 def broken(replaced: Any, *bounds: str) -> list[str]:
-    return list(breaches(audit_view(audit(replaced)), [bound(text) for text in bounds]))
+    return list(breaches(audit_view(audit(replaced)), [parse_bound(text) for text in bounds]))
 
 
 def test_a_share_under_its_bound_is_told_with_session_event_metric_value_and_bound() -> None:
@@ -90,7 +90,7 @@ def test_each_metric_is_a_share_of_its_own() -> None:
         instructions=instructions(5, *[gone("Never do it.")] * 4),
         recall=recall(paths_read=(3, 10), urls=(5, 10)),
     )
-    shares = {metric: share_of(measured, metric) for metric in METRICS}
+    shares = {metric: metric_share(measured, metric) for metric in METRICS}
     assert {metric: share for metric, share in shares.items() if share is not None} == {
         "future-use": 0.1,
         "instructions": 0.2,
@@ -111,19 +111,19 @@ def test_the_kinds_are_those_that_recall_is_measured_of(tmp_path: Path) -> None:
 
 
 def test_a_bound_is_a_metric_and_a_share() -> None:
-    assert bound("recall.paths-read=0.25") == Bound("recall.paths-read", 0.25)
+    assert parse_bound("recall.paths-read=0.25") == Bound("recall.paths-read", 0.25)
 
 
 @pytest.mark.parametrize("text", ["recal=0.8", "recall.paths=0.8", "0.8", "", "recall .symbols=1"])
 def test_another_metric_is_refused_with_those_that_there_are(text: str) -> None:
     with pytest.raises(ValueError, match="future-use, recall, instructions, re"):
-        bound(text)
+        parse_bound(text)
 
 
 @pytest.mark.parametrize("share", ["", "80", "80%", "-0.1", "1.01", "nan", "inf", "much"])
 def test_what_is_no_share_is_refused(share: str) -> None:
     with pytest.raises(ValueError, match=r"recall=0\.8"):
-        bound(f"recall={share}")
+        parse_bound(f"recall={share}")
 
 
 @pytest.fixture
@@ -136,25 +136,29 @@ def store(tmp_path: Path) -> str:
 SESSIONS = ["session-00000", "session-00001", "session-00002"]
 
 
-def of_all(store: str, wanted: Wanted, *, jobs: int) -> list[Audited]:
-    return list(audited(store, SESSIONS, wanted, jobs=jobs))
+def of_all(store: str, wanted: AuditOptions, *, jobs: int) -> list[AuditResult]:
+    return list(audit_sessions(store, SESSIONS, wanted, jobs=jobs))
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 16])
 def test_sessions_are_audited_in_the_order_given_however_many_work(store: str, jobs: int) -> None:
     names = [SESSIONS[2], SESSIONS[0], SESSIONS[1]]
-    assert [each.session for each in audited(store, names, Wanted(), jobs=jobs)] == names
+    assert [each.session for each in audit_sessions(store, names, AuditOptions(), jobs=jobs)] == names
 
 
-@pytest.mark.parametrize("wanted", [Wanted(), Wanted(is_json=True), Wanted(bounds=(bound("recall=1"),))])
-def test_other_processes_find_what_this_one_finds(store: str, wanted: Wanted) -> None:
+@pytest.mark.parametrize(
+    "wanted", [AuditOptions(), AuditOptions(is_json=True), AuditOptions(bounds=(parse_bound("recall=1"),))]
+)
+def test_other_processes_find_what_this_one_finds(store: str, wanted: AuditOptions) -> None:
     assert of_all(store, wanted, jobs=2) == of_all(store, wanted, jobs=1)
 
 
 def test_what_is_wanted_is_a_row_or_else_the_audit_as_json(store: str) -> None:
     with open_store(store) as log:
-        expected = audit_session(log, SESSIONS[0])
-    (as_row, *_), (as_json, *_) = (of_all(store, Wanted(is_json=each), jobs=1) for each in (False, True))
+        expected = audit_of(log, SESSIONS[0])
+    (as_row, *_), (as_json, *_) = (
+        of_all(store, AuditOptions(is_json=each), jobs=1) for each in (False, True)
+    )
     assert (as_row.row, as_row.encoded) == (audit_view(expected).row, None)
     assert as_json.row is None
     assert as_json.encoded is not None
@@ -163,7 +167,7 @@ def test_what_is_wanted_is_a_row_or_else_the_audit_as_json(store: str) -> None:
 
 def test_what_is_under_a_bound_is_a_problem(store: str) -> None:
     # Of the files that were read, the summary names none.
-    first = of_all(store, Wanted(bounds=(bound("recall.paths-read=0.5"),)), jobs=1)[0]
+    first = of_all(store, AuditOptions(bounds=(parse_bound("recall.paths-read=0.5"),)), jobs=1)[0]
     assert len(first.problems) == 1
     told = ("'session-00000'", "compaction 1", "c1 #4", "recall.paths-read", "0.5")
     assert [each in first.problems[0] for each in told] == [True] * 5
@@ -172,7 +176,7 @@ def test_what_is_under_a_bound_is_a_problem(store: str) -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_damaged_session_is_told_with_its_name_and_the_others_are_audited(store: str, jobs: int) -> None:
     damage(store, 2, 3)
-    found = of_all(store, Wanted(), jobs=jobs)
+    found = of_all(store, AuditOptions(), jobs=jobs)
     assert [each.row is not None for each in found] == [True, False, True]
     (problem,) = found[1].problems
     assert ("'session-00001'" in problem, "event 3" in problem) == (True, True)
@@ -181,7 +185,7 @@ def test_a_damaged_session_is_told_with_its_name_and_the_others_are_audited(stor
 def test_an_audit_that_fails_for_damaged_bytes_says_which(store: str) -> None:
     damage(store, 1, 5)
     with open_store(store) as log, pytest.raises(CorruptionError) as info:
-        audit_of(log, SESSIONS[0], Wanted())
+        audit_session(log, SESSIONS[0], AuditOptions())
     assert (info.value.session, info.value.seq) == (SESSIONS[0], 5)
 
 
@@ -193,22 +197,22 @@ def test_an_audit_that_fails_though_nothing_is_damaged_is_a_fault_to_be_seen(sto
             raise ZeroDivisionError
 
     with open_store(store) as log, pytest.raises(ZeroDivisionError):
-        audit_of(log, SESSIONS[0], Wanted(prices=Faulty()))
+        audit_session(log, SESSIONS[0], AuditOptions(prices=Faulty()))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_session_that_is_not_there_any_more_is_told(store: str, jobs: int) -> None:
-    (gone, _) = audited(store, ["gone", SESSIONS[0]], Wanted(), jobs=jobs)
+    (gone, _) = audit_sessions(store, ["gone", SESSIONS[0]], AuditOptions(), jobs=jobs)
     assert (len(gone.problems), "'gone'" in gone.problems[0]) == (1, True)
 
 
 def test_one_session_by_name_that_is_not_there_is_an_error(store: str) -> None:
     with open_store(store) as log, pytest.raises(NotFoundError):
-        audit_of(log, "gone", Wanted())
+        audit_session(log, "gone", AuditOptions())
 
 
 def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    (first, _) = audited(str(tmp_path / "none"), SESSIONS[:2], Wanted(), jobs=2)
+    (first, _) = audit_sessions(str(tmp_path / "none"), SESSIONS[:2], AuditOptions(), jobs=2)
     assert str(tmp_path / "none") in first.problems[0]
     assert not (tmp_path / "none").exists()
 
@@ -219,7 +223,7 @@ def test_auditing_appends_nothing(store: str) -> None:
             return [head.digest for head in snapshot.heads()]
 
     before = state()
-    of_all(store, Wanted(counter="o200k"), jobs=1)
+    of_all(store, AuditOptions(counter="o200k"), jobs=1)
     assert state() == before
 
 
@@ -227,7 +231,7 @@ def test_the_cores_are_those_that_this_process_may_use() -> None:
     assert 1 <= cores() <= (os.cpu_count() or 1)
 
 
-STRICT = Wanted(bounds=(bound("recall.paths-read=1"),))
+STRICT = AuditOptions(bounds=(parse_bound("recall.paths-read=1"),))
 
 
 @pytest.fixture
@@ -235,9 +239,9 @@ def sessions(tmp_path: Path) -> list[str]:
     return make_store(tmp_path / "store", 3, messages=6)
 
 
-@pytest.mark.parametrize("wanted", [Wanted(), Wanted(is_json=True)])
+@pytest.mark.parametrize("wanted", [AuditOptions(), AuditOptions(is_json=True)])
 def test_sessions_that_nothing_is_wrong_with_are_shown_and_that_is_all(
-    tmp_path: Path, sessions: list[str], wanted: Wanted, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, sessions: list[str], wanted: AuditOptions, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert show_audits(str(tmp_path / "store"), sessions, wanted, jobs=1)
     printed = capfd.readouterr()
@@ -258,7 +262,7 @@ def test_a_session_that_cannot_be_audited_is_told_and_left_out(
     tmp_path: Path, sessions: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     damage(tmp_path / "store", 2, 3)
-    assert not show_audits(str(tmp_path / "store"), sessions, Wanted(is_json=True), jobs=1)
+    assert not show_audits(str(tmp_path / "store"), sessions, AuditOptions(is_json=True), jobs=1)
     printed = capfd.readouterr()
     shown = [each["session"] for each in json.loads(printed.out)["sessions"]]
     assert shown == [sessions[0], sessions[2]]

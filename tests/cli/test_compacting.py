@@ -11,7 +11,7 @@ import click
 import pytest
 
 from cli.compacting import new_session_name, policy_named, with_template
-from cli.summarizing import SUMMARIZER, asker_of
+from cli.summarizing import SUMMARIZER, build_summarizer_chain
 from compaction.policy.load import parse, preset
 from compaction.policy.model import Policy
 from compaction.summarizers import SummarizerError, registry
@@ -63,7 +63,7 @@ class TestSummarizerName:
 
 class TestAsker:
     def test_without_a_key_it_is_extractive(self, ctx: click.Context, store: LmdbLog) -> None:
-        (summarizer,) = asker_of(ctx, store, ASKING, never).summarizers
+        (summarizer,) = build_summarizer_chain(ctx, store, ASKING, never).summarizers
         assert summarizer.name == "extractive"
 
     @pytest.mark.parametrize("key", KEYS)
@@ -71,24 +71,24 @@ class TestAsker:
         self, ctx: click.Context, store: LmdbLog, monkeypatch: pytest.MonkeyPatch, key: str
     ) -> None:
         monkeypatch.setenv(key, "no-key")
-        (summarizer,) = asker_of(ctx, store, ASKING, never).summarizers
+        (summarizer,) = build_summarizer_chain(ctx, store, ASKING, never).summarizers
         assert summarizer.name == "anthropic"
 
     def test_who_it_is_without_a_choice_is_one_line_on_stderr(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        asker = asker_of(ctx, store, ASKING, never)
-        with asker.onlooker.waiting_for("extractive"):
+        asker = build_summarizer_chain(ctx, store, ASKING, never)
+        with asker.listener.waiting_for("extractive"):
             out, errors = capsys.readouterr()
         assert (out, errors.count("\n"), "ANTHROPIC_API_KEY" in errors) == ("", 1, True)
 
     def test_nothing_is_said_of_it_before_it_is_asked_and_nothing_twice(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        asker = asker_of(ctx, store, ASKING, never)
+        asker = build_summarizer_chain(ctx, store, ASKING, never)
         assert capsys.readouterr() == ("", "")
         for _ in range(2):
-            with asker.onlooker.waiting_for("extractive"):
+            with asker.listener.waiting_for("extractive"):
                 pass
         assert capsys.readouterr().err.count("\n") == 1
 
@@ -96,15 +96,17 @@ class TestAsker:
     def test_instructions_that_nobody_follows_are_told(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str], name: str, notes: int
     ) -> None:
-        asker = asker_of(ctx, store, {**ASKING, "summarizer": name}, never, instructions="Be brief.")
-        with asker.onlooker.waiting_for(name):
+        asker = build_summarizer_chain(
+            ctx, store, {**ASKING, "summarizer": name}, never, instructions="Be brief."
+        )
+        with asker.listener.waiting_for(name):
             assert capsys.readouterr().err.count(f"refold: note: {name} ") == notes
 
     def test_a_service_that_is_asked_before_is_told_first(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        asker = asker_of(ctx, store, ASKING, never, remote="http://summaries.test/")
-        with asker.onlooker.waiting_for("http"):
+        asker = build_summarizer_chain(ctx, store, ASKING, never, remote="http://summaries.test/")
+        with asker.listener.waiting_for("http"):
             pass
         told = capsys.readouterr().err
         assert told.count("\n") == 1
@@ -113,7 +115,7 @@ class TestAsker:
     def test_a_choice_is_not_talked_about(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        asker_of(ctx, store, {**ASKING, "summarizer": "extractive"}, never)
+        build_summarizer_chain(ctx, store, {**ASKING, "summarizer": "extractive"}, never)
         assert capsys.readouterr() == ("", "")
 
     def test_a_models_name_is_a_choice_of_anthropic(
@@ -124,7 +126,7 @@ class TestAsker:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
-        asker = asker_of(ctx, store, {**ASKING, "models": ("a", "b")}, never)
+        asker = build_summarizer_chain(ctx, store, {**ASKING, "models": ("a", "b")}, never)
         assert [(each.name, each.model) for each in asker.summarizers] == [
             ("anthropic", "a"),
             ("anthropic", "b"),
@@ -135,21 +137,23 @@ class TestAsker:
         self, ctx: click.Context, store: LmdbLog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
-        asker = asker_of(ctx, store, ASKING, never, CHEAP)
+        asker = build_summarizer_chain(ctx, store, ASKING, never, CHEAP)
         assert [each.model for each in asker.summarizers] == ["cheap", "dear"]
 
     def test_a_persons_models_go_before_those_of_the_policy(
         self, ctx: click.Context, store: LmdbLog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
-        asker = asker_of(ctx, store, {**ASKING, "models": ("mine",)}, never, CHEAP)
+        asker = build_summarizer_chain(ctx, store, {**ASKING, "models": ("mine",)}, never, CHEAP)
         assert [each.model for each in asker.summarizers] == ["mine"]
 
     @pytest.mark.parametrize("name", [None, "extractive"])
     def test_models_that_a_policy_names_say_nothing_to_one_that_asks_no_model(
         self, ctx: click.Context, store: LmdbLog, name: str | None
     ) -> None:
-        (summarizer,) = asker_of(ctx, store, {**ASKING, "summarizer": name}, never, CHEAP).summarizers
+        (summarizer,) = build_summarizer_chain(
+            ctx, store, {**ASKING, "summarizer": name}, never, CHEAP
+        ).summarizers
         assert summarizer.name == "extractive"
 
     @pytest.mark.parametrize(
@@ -163,19 +167,19 @@ class TestAsker:
         self, ctx: click.Context, store: LmdbLog, asking: dict[str, object], policy: Policy
     ) -> None:
         given = {**ASKING, "endpoint": "http://127.0.0.1:1/x", **asking}
-        (summarizer,) = asker_of(ctx, store, given, never, policy).summarizers
+        (summarizer,) = build_summarizer_chain(ctx, store, given, never, policy).summarizers
         assert summarizer.name == ("anthropic" if asking else "http")
 
     def test_an_address_alone_is_refused_with_all_that_could_be_meant(
         self, ctx: click.Context, store: LmdbLog
     ) -> None:
         with pytest.raises(click.UsageError) as raised:
-            asker_of(ctx, store, {**ASKING, "endpoint": "http://x"}, never)
+            build_summarizer_chain(ctx, store, {**ASKING, "endpoint": "http://x"}, never)
         meant = ("--summarizer anthropic", "--summarizer http")
         assert [each in raised.value.message for each in meant] == [True, True]
 
     def test_it_can_be_called_off(self, ctx: click.Context, store: LmdbLog) -> None:
-        assert asker_of(ctx, store, ASKING, never).is_cancelled is never
+        assert build_summarizer_chain(ctx, store, ASKING, never).is_cancelled is never
 
     @pytest.mark.parametrize(
         "wrong",
@@ -190,13 +194,15 @@ class TestAsker:
         self, ctx: click.Context, store: LmdbLog, wrong: dict[str, object]
     ) -> None:
         with pytest.raises(click.UsageError):
-            asker_of(ctx, store, {**ASKING, **wrong}, never)
+            build_summarizer_chain(ctx, store, {**ASKING, **wrong}, never)
 
     def test_the_address_of_http_may_come_from_the_environment(
         self, ctx: click.Context, store: LmdbLog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("REFOLD_SUMMARIZER_ENDPOINT", "http://127.0.0.1:1/x")
-        (summarizer,) = asker_of(ctx, store, {**ASKING, "summarizer": "http"}, never).summarizers
+        (summarizer,) = build_summarizer_chain(
+            ctx, store, {**ASKING, "summarizer": "http"}, never
+        ).summarizers
         assert summarizer.endpoint == "http://127.0.0.1:1/x"
 
 
@@ -262,7 +268,7 @@ def test_new_sessions_have_names_of_their_own() -> None:
 class TestAPolicysSummarizer:
     def of(self, ctx: click.Context, store: LmdbLog, toml: str, **asking: object) -> list[str]:
         policy = parse(f'name = "mine"\n[prompting]\n{toml}\n', source="here")
-        asker = asker_of(ctx, store, {**ASKING, **asking}, never, policy)  # type: ignore[typeddict-item]
+        asker = build_summarizer_chain(ctx, store, {**ASKING, **asking}, never, policy)  # type: ignore[typeddict-item]
         return [summarizer.name for summarizer in asker.summarizers]
 
     def test_it_is_asked_and_nobody_is_told_whom_they_chose(

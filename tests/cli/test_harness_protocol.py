@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.harness_protocol import LinesAhead, settings_in, settings_of
+from cli.harness_protocol import ReadAheadLines, load_settings, parse_settings
 from compaction.maintainer.settings import BranchSummaries, Promotion, Settings
 from compaction.part import Limits
 from compaction.validation import FaultyInputError
@@ -53,7 +53,7 @@ def written(tmp_path: Path):
 
     def written(text: str) -> Settings:
         (tmp_path / "settings.toml").write_text(text)
-        return settings_in(str(tmp_path / "settings.toml"))
+        return load_settings(str(tmp_path / "settings.toml"))
 
     return written
 
@@ -162,7 +162,7 @@ _values = st.recursive(
 def test_whatever_a_table_says_it_is_settings_or_what_is_wrong_is_told(table):
     source = "here"
     try:
-        settings_of(table, "here")
+        parse_settings(table, "here")
     except BadInputError as error:
         source = error.source
     assert source == "here"
@@ -178,9 +178,9 @@ def test_whatever_a_table_says_it_is_settings_or_what_is_wrong_is_told(table):
 )
 def test_what_the_models_window_is_too_small_for_is_told_with_its_key(tmp_path, text, key):
     (tmp_path / "settings.toml").write_text(text)
-    assert settings_in(str(tmp_path / "settings.toml"), Limits(window=8_001))
+    assert load_settings(str(tmp_path / "settings.toml"), Limits(window=8_001))
     with pytest.raises(FaultyInputError) as raised:
-        settings_in(str(tmp_path / "settings.toml"), Limits(window=8_000))
+        load_settings(str(tmp_path / "settings.toml"), Limits(window=8_000))
     (fault,) = raised.value.faults
     assert (fault.where, fault.problem.count("8,000")) == (key, 2)
 
@@ -190,7 +190,7 @@ def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path, content):
     if content is not None:
         (tmp_path / "settings.toml").write_bytes(content)
     with pytest.raises(BadInputError) as raised:
-        settings_in(str(tmp_path / "settings.toml"))
+        load_settings(str(tmp_path / "settings.toml"))
     assert raised.value.source == str(tmp_path / "settings.toml")
 
 
@@ -198,7 +198,7 @@ class Piped(NamedTuple):
     """What is written to a pipe, and the lines that are read ahead from it."""
 
     writer: BinaryIO
-    lines: LinesAhead[Line]
+    lines: ReadAheadLines[Line]
     taken: Iterator[Line]
 
 
@@ -221,12 +221,12 @@ class Line(NamedTuple):
     number: int
 
     @property
-    def calls_off(self) -> bool:
+    def cancels(self) -> bool:
         return self.text.startswith(b"off")
 
 
-def ahead(stream: BinaryIO) -> LinesAhead[Line]:
-    return LinesAhead(stream, Line)
+def ahead(stream: BinaryIO) -> ReadAheadLines[Line]:
+    return ReadAheadLines(stream, Line)
 
 
 def test_they_come_in_order_and_the_last_needs_no_end() -> None:
@@ -246,7 +246,7 @@ def test_each_is_read_once() -> None:
         read.append(line)
         return Line(line, number)
 
-    list(LinesAhead(io.BytesIO(b"one\noff\n"), noted))
+    list(ReadAheadLines(io.BytesIO(b"one\noff\n"), noted))
     assert read == [b"one\n", b"off\n"]
 
 
@@ -254,11 +254,11 @@ def test_one_that_waits_calls_off_what_is_at_hand_and_not_itself(piped: Piped) -
     writer, lines, taken = piped
     writer.write(b"one\n")
     next(taken)
-    assert not lines.is_called_off()
+    assert not lines.is_cancelled()
     writer.write(b"two\noff\n")
-    assert comes(lines.is_called_off)
-    assert (next(taken).text, lines.is_called_off()) == (b"two\n", True)
-    assert (next(taken).text, lines.is_called_off()) == (b"off\n", False)
+    assert comes(lines.is_cancelled)
+    assert (next(taken).text, lines.is_cancelled()) == (b"two\n", True)
+    assert (next(taken).text, lines.is_cancelled()) == (b"off\n", False)
 
 
 class Broken(io.RawIOBase):

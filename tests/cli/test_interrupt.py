@@ -106,7 +106,7 @@ def test_the_attempt_is_recorded_with_its_requests(interrupted: Interrupted) -> 
 
 def test_a_first_press_is_noted_and_a_second_is_pythons_own() -> None:
     interrupt = Interrupt()
-    with interrupt.noted():
+    with interrupt.capture():
         signal.raise_signal(signal.SIGINT)
         assert interrupt()
         with pytest.raises(KeyboardInterrupt):
@@ -115,7 +115,7 @@ def test_a_first_press_is_noted_and_a_second_is_pythons_own() -> None:
 
 def test_outside_of_the_block_nothing_is_noted() -> None:
     interrupt = Interrupt()
-    with interrupt.noted():
+    with interrupt.capture():
         assert not interrupt()
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
@@ -124,9 +124,9 @@ def test_outside_of_the_block_nothing_is_noted() -> None:
 
 def test_a_press_in_one_block_is_forgotten_in_the_next() -> None:
     interrupt = Interrupt()
-    with interrupt.noted():
+    with interrupt.capture():
         signal.raise_signal(signal.SIGINT)
-    with interrupt.noted():
+    with interrupt.capture():
         assert not interrupt()
 
 

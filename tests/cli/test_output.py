@@ -23,9 +23,9 @@ from cli.output import (
     never_failing,
     one_line,
     printable,
+    safe_line,
     table,
     thousands,
-    unbroken,
     when,
     yes_or_no,
 )
@@ -132,7 +132,7 @@ def test_one_line_is_one_line_and_no_wider_than_asked_for(text: str, width: int)
 
 @given(texts)
 def test_unbroken_text_is_one_line(text: str) -> None:
-    assert "\n" not in unbroken(text)
+    assert "\n" not in safe_line(text)
 
 
 def test_numbers_have_separators_and_none_is_a_dash() -> None:

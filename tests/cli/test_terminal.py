@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from rich.table import Table
 from rich.text import Text
 
-from cli.terminal import CutLine, Listing, SafeConsole
+from cli.terminal import CutLine, FittedTable, SafeConsole
 from tests.cli.hostile import FIRST, SESSION, hostile
 from tests.cli.invocations import NAMES, invocations, line_for
 from tests.cli.running import Refold
 from tests.cli.views.printing import printed
 
 
-def shown(listing: Listing, width: int) -> list[str]:
+def shown(listing: FittedTable, width: int) -> list[str]:
     return printed(lambda out: out.print(listing, crop=False), width=width)
 
 
-def prices(more: str) -> Listing:
-    listing = Listing(("NAME", "PRICE", "FROM", "ABOUT"), right=("PRICE",), shrinks="")
+def prices(more: str) -> FittedTable:
+    listing = FittedTable(("NAME", "PRICE", "FROM", "ABOUT"), right=("PRICE",), shrinks="")
     listing.add_row("bicycle-bell", "1,250", "the north", more)
     return listing
 
@@ -46,7 +46,7 @@ def test_the_widest_prose_goes_on_in_the_next_line_and_names_and_numbers_stay_wh
 
 
 def test_where_that_does_not_do_columns_are_left_out_in_the_order_given() -> None:
-    listing = Listing(
+    listing = FittedTable(
         ("NAME", "PRICE", "KEPT", "STOCK"),
         right=("PRICE", "KEPT", "STOCK"),
         shrinks="",
@@ -62,7 +62,7 @@ def test_where_that_does_not_do_columns_are_left_out_in_the_order_given() -> Non
 
 
 def test_times_stay_whole() -> None:
-    listing = Listing(("#", "TIME", "WHAT"), right=("#",), shrinks="")
+    listing = FittedTable(("#", "TIME", "WHAT"), right=("#",), shrinks="")
     listing.add_row("1", "2025-12-08 22:41:03", "one of several words")
     assert shown(listing, 36)[1] == "1  2025-12-08 22:41:03  one of"
 
@@ -80,7 +80,7 @@ def test_names_stay_whole_where_a_terminal_has_no_room_for_them() -> None:
 
 
 def test_a_column_that_is_to_shrink_gives_way_before_a_wider_one() -> None:
-    listing = Listing(("NAME", "LOST", "WHY"), right=(), shrinks="LOST")
+    listing = FittedTable(("NAME", "LOST", "WHY"), right=(), shrinks="LOST")
     listing.add_row("a", Text("b" * 20, no_wrap=True, overflow="ellipsis"), "c" * 24)
     assert shown(listing, 45) == [
         "NAME  LOST           WHY",
@@ -89,7 +89,7 @@ def test_a_column_that_is_to_shrink_gives_way_before_a_wider_one() -> None:
 
 
 def test_ids_of_events_stay_whole_behind_their_numbers() -> None:
-    listing = Listing(("#", "EVENT", "CHANGE"), right=("#",), shrinks="")
+    listing = FittedTable(("#", "EVENT", "CHANGE"), right=("#",), shrinks="")
     listing.add_row("1", "0199aaaa-0000-7000-8000-000000000001", "summarized with others")
     assert shown(listing, 56)[1] == "1  0199aaaa-0000-7000-8000-000000000001  summarized with"
 
@@ -103,7 +103,7 @@ def test_the_lists_of_policies_and_templates_name_them_whole_on_a_narrow_termina
 
 
 def test_a_path_in_a_column_that_gives_way_keeps_its_end() -> None:
-    listing = Listing(("NAME", "LOST", "WHY"), right=(), shrinks="LOST")
+    listing = FittedTable(("NAME", "LOST", "WHY"), right=(), shrinks="LOST")
     listing.add_row("a", CutLine("/home/me/src/formats/pi_entry.py"), "c" * 24)
     assert shown(listing, 56)[1] == f"a     …/formats/pi_entry.py     {'c' * 24}"
     assert shown(listing, 100)[1] == f"a     /home/me/src/formats/pi_entry.py  {'c' * 24}"

@@ -9,28 +9,28 @@ from pathlib import Path
 
 import pytest
 
-from cli.workers import AHEAD, WorkerLostError, results
+from cli.workers import MAX_PENDING_PER_WORKER, WorkerLostError, map_in_processes
 from tests.support.labour import die, double, held_signals, many_bytes, mark, nap, who
 from tests.support.processes import output_of, start
 
 HOLD_WORKERS = """
 import sys
-from cli.workers import results
+from cli.workers import map_in_processes
 from tests.support.labour import who
 if __name__ == "__main__":
-    held = results(who, range(100), jobs=2)
+    held = map_in_processes(who, range(100), jobs=2)
     print(next(held), flush=True)
     sys.stdin.read()
 """
 
 INTERRUPTED_AT_WORK = """
 import os, signal, sys, threading
-from cli.workers import results
+from cli.workers import map_in_processes
 from tests.support.labour import nap
 if __name__ == "__main__":
     # As a terminal does it: to every process of the group.
     os.setpgid(0, 0)
-    held = results(nap, [0, 60, 60], jobs=2)
+    held = map_in_processes(nap, [0, 60, 60], jobs=2)
     next(held)
     threading.Timer(0.2, os.killpg, (0, signal.SIGINT)).start()
     try:
@@ -42,45 +42,45 @@ if __name__ == "__main__":
 
 def test_results_are_in_the_order_of_the_items_however_long_each_takes() -> None:
     times = [0.3, 0.0, 0.1, 0.0]
-    assert list(results(nap, times, jobs=2)) == times
+    assert list(map_in_processes(nap, times, jobs=2)) == times
 
 
 def test_without_items_there_are_no_results() -> None:
-    assert list(results(double, [], jobs=2)) == []
+    assert list(map_in_processes(double, [], jobs=2)) == []
 
 
 def test_the_work_is_done_by_so_many_other_processes() -> None:
-    workers = set(results(who, range(30), jobs=2))
+    workers = set(map_in_processes(who, range(30), jobs=2))
     assert len(workers) == 2
     assert os.getpid() not in workers
 
 
 def test_no_more_processes_are_started_than_there_are_items() -> None:
-    with closing(results(who, range(1), jobs=8)) as found:
+    with closing(map_in_processes(who, range(1), jobs=8)) as found:
         next(found)
         assert len(multiprocessing.active_children()) == 1
 
 
 def test_only_so_much_is_done_before_its_turn(tmp_path: Path) -> None:
-    with closing(results(mark, [tmp_path / str(number) for number in range(100)], jobs=1)) as found:
+    with closing(map_in_processes(mark, [tmp_path / str(number) for number in range(100)], jobs=1)) as found:
         next(found)
-        assert len(list(tmp_path.iterdir())) <= AHEAD < 100
+        assert len(list(tmp_path.iterdir())) <= MAX_PENDING_PER_WORKER < 100
 
 
 def test_the_processes_end_with_the_last_result() -> None:
-    assert list(results(double, range(5), jobs=2)) == [0, 2, 4, 6, 8]
+    assert list(map_in_processes(double, range(5), jobs=2)) == [0, 2, 4, 6, 8]
     assert multiprocessing.active_children() == []
 
 
 def test_the_processes_end_when_nobody_wants_more_in_the_middle_of_their_work() -> None:
-    with closing(results(nap, [0.0, 60.0, 60.0], jobs=2)) as found:
+    with closing(map_in_processes(nap, [0.0, 60.0, 60.0], jobs=2)) as found:
         next(found)
     assert multiprocessing.active_children() == []
 
 
 @pytest.mark.slow
 def test_of_a_process_that_is_killed_the_item_is_told() -> None:
-    found = results(die, ["live", "die", "live"], jobs=1)
+    found = map_in_processes(die, ["live", "die", "live"], jobs=1)
     assert next(found) == "live"
     with pytest.raises(WorkerLostError, match="'die'"):
         next(found)
@@ -90,7 +90,7 @@ def test_of_a_process_that_is_killed_the_item_is_told() -> None:
 @pytest.mark.slow
 def test_a_process_that_is_killed_in_the_middle_of_a_result_keeps_nobody_waiting() -> None:
     # More than a pipe holds: the second process waits until its result is read.
-    found = results(many_bytes, [1, 50_000_000], jobs=2)
+    found = map_in_processes(many_bytes, [1, 50_000_000], jobs=2)
     next(found)
     time.sleep(0.2)
     for process in multiprocessing.active_children():
@@ -102,7 +102,7 @@ def test_a_process_that_is_killed_in_the_middle_of_a_result_keeps_nobody_waiting
 
 def test_an_interrupt_is_no_business_of_the_processes() -> None:
     here = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    assert all(signal.SIGINT in held for held in results(held_signals, range(4), jobs=2))
+    assert all(signal.SIGINT in held for held in map_in_processes(held_signals, range(4), jobs=2))
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == here
 
 

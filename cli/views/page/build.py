@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from cli.output import counted, thousands, when
-from cli.views.model import Replaced, ReplacementView
-from cli.views.page.charts import context_chart, cost_chart, places
+from cli.views.model import AuditedReplacement, ReplacementView
+from cli.views.page.charts import chart_markers, context_chart, cost_chart
 from cli.views.page.html import summary_html
-from cli.views.page.lines import Lines, event_groups, lines_of, tree_lines
-from cli.views.page.material import Call, Exchange, Material, Shown, outcomes, spent
+from cli.views.page.lines import EventLines, event_groups, lines_of, tree_lines
+from cli.views.page.material import BilledCall, ContextChange, Material, MessageChange, outcomes, total_cost
 from cli.views.page.parts import Fact, Figure, Finding, Page, Row, Section, Segment
 from cli.views.texts import dollars, line_of, percent
 from eventstore.javascript import epoch_ms
@@ -42,7 +42,7 @@ def figures(material: Material) -> Iterator[Figure]:
     yield from _of_calls(material.calls, audit.cost.prices)
 
 
-def _of_calls(calls: Sequence[Call], prices: str) -> Iterator[Figure]:
+def _of_calls(calls: Sequence[BilledCall], prices: str) -> Iterator[Figure]:
     if not calls:
         return
     sent = sum(call.usage.prompt for call in calls)
@@ -54,10 +54,10 @@ def _of_calls(calls: Sequence[Call], prices: str) -> Iterator[Figure]:
         "from the cache", percent(read / sent if sent else None), f"{_short(written)} written to it"
     )
     yield _figure("output", _short(answered), "tokens")
-    yield _figure("cost", dollars(spent(calls)), _how_known(calls, prices))
+    yield _figure("cost", dollars(total_cost(calls)), _how_known(calls, prices))
 
 
-def _how_known(calls: Sequence[Call], prices: str) -> str:
+def _how_known(calls: Sequence[BilledCall], prices: str) -> str:
     """Return where the dollars come from, and how many calls have none."""
     sources = [
         "as recorded" if any(call.is_recorded for call in calls) else "",
@@ -92,7 +92,7 @@ def models(material: Material) -> list[str]:
 _LONGEST_FINDING: Final = 90
 
 
-def sections_of(material: Material, lines: Lines) -> list[Section]:
+def sections_of(material: Material, lines: EventLines) -> list[Section]:
     """The sections, the worst first and open; `lines` are what messages say, by their numbers."""
     seq_of: dict[str | None, int] = {event.id: event.seq for event in material.events}
     return [
@@ -103,8 +103,8 @@ def sections_of(material: Material, lines: Lines) -> list[Section]:
 
 def _section(
     each: ReplacementView,
-    exchange: Exchange,
-    lines: Lines,
+    exchange: ContextChange,
+    lines: EventLines,
     seq_of: Mapping[str | None, int],
     *,
     is_open: bool,
@@ -145,7 +145,7 @@ def _bar(size: Size, *parts: tuple[str, int]) -> list[Segment]:
     return segments
 
 
-def _row(shown: Shown, lines: Lines, losses: int) -> Row:
+def _row(shown: MessageChange, lines: EventLines, losses: int) -> Row:
     line = lines[shown.seq]
     text = line.text if shown.message is None else line_of(message_text(shown.message))
     return Row(
@@ -153,7 +153,7 @@ def _row(shown: Shown, lines: Lines, losses: int) -> Row:
     )
 
 
-def _facts_of_result(each: Replaced, seq_of: Mapping[str | None, int]) -> Iterator[Fact]:
+def _facts_of_result(each: AuditedReplacement, seq_of: Mapping[str | None, int]) -> Iterator[Fact]:
     if isinstance(each, CompactionAudit):
         yield from _of_compaction(each, seq_of)
     elif isinstance(each, BranchSummaryAudit):
@@ -222,7 +222,7 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
         figures=list(figures(material)),
         replacements=sorted(worst, key=lambda view: view.replacement.seq),
         worst=worst,
-        context=context_chart(material, places(material, lines, worst, target)),
+        context=context_chart(material, chart_markers(material, lines, worst, target)),
         cost=cost_chart(material),
         tree=list(tree_lines(material, lines, target)),
         groups=event_groups(material, lines, outcomes(material), target, whole=None if is_full else followed),

@@ -9,8 +9,8 @@ from typing import Final, Literal
 import msgspec
 
 from cli.output import counted, thousands
-from cli.views.page.lines import Lines
-from cli.views.page.material import Material, spent, spent_at
+from cli.views.page.lines import EventLines
+from cli.views.page.material import Material, cumulative_cost, total_cost
 from cli.views.page.parts import Chart, Mark, Section, Tick
 from cli.views.texts import dollars, line_of
 
@@ -33,7 +33,7 @@ class Point(msgspec.Struct, frozen=True):
     value: float
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class ChartMarker(msgspec.Struct, frozen=True, kw_only=True):
     """Something to mark at an entry, in a lane above the plot, on the curve, or on the floor."""
 
     seq: int
@@ -66,7 +66,7 @@ def chart(
     label: str,
     name: Callable[[float], str],
     second: Sequence[Point] = (),
-    places: Sequence[Place] = (),
+    places: Sequence[ChartMarker] = (),
 ) -> Chart:
     """A stepped area of one series, a second as a line, and marks; `second` and `places` are at entries of the first.
 
@@ -112,7 +112,7 @@ def chart(
     )
 
 
-def _lanes(placed: Sequence[tuple[Place, int]], entries: int) -> list[int | None]:
+def _lanes(placed: Sequence[tuple[ChartMarker, int]], entries: int) -> list[int | None]:
     """The lane of each mark above the plot, so that neighbours do not cover each other while there are lanes."""
     room = entries * _LANE / (RIGHT - LEFT)
     last = [-math.inf] * _LANES
@@ -182,18 +182,18 @@ _NAMED: Final = 3
 """How many of the things that were needed at one event are named."""
 
 
-def places(
-    material: Material, lines: Lines, views: Sequence[Section], target: Callable[[int], str]
-) -> list[Place]:
+def chart_markers(
+    material: Material, lines: EventLines, views: Sequence[Section], target: Callable[[int], str]
+) -> list[ChartMarker]:
     """Replacements, needs that were not met, forks and changes of the model, in order of the path."""
     found = [*_replaced(views, target), *_needed(views), *_forks(material), *_models(material, lines)]
     return sorted((place for place in found if place.seq in material.path), key=lambda place: place.seq)
 
 
-def _replaced(views: Sequence[Section], target: Callable[[int], str]) -> Iterator[Place]:
+def _replaced(views: Sequence[Section], target: Callable[[int], str]) -> Iterator[ChartMarker]:
     for view in (each.replacement for each in views):
         size = view.metrics.size
-        yield Place(
+        yield ChartMarker(
             seq=view.seq,
             kind=view.kind,
             sign=view.sign,
@@ -202,7 +202,7 @@ def _replaced(views: Sequence[Section], target: Callable[[int], str]) -> Iterato
         )
 
 
-def _needed(views: Sequence[Section]) -> Iterator[Place]:
+def _needed(views: Sequence[Section]) -> Iterator[ChartMarker]:
     """Events that needed what had been lost, each once."""
     values: dict[int, dict[str, None]] = {}
     for view in views:
@@ -211,7 +211,7 @@ def _needed(views: Sequence[Section]) -> Iterator[Place]:
     for seq, needed in values.items():
         named = ", ".join(list(needed)[:_NAMED])
         more = f" and {len(needed) - _NAMED} more" if len(needed) > _NAMED else ""
-        yield Place(
+        yield ChartMarker(
             seq=seq,
             kind="need",
             title=f"#{seq} needed what was lost: {named}{more}",
@@ -220,13 +220,13 @@ def _needed(views: Sequence[Section]) -> Iterator[Place]:
         )
 
 
-def _forks(material: Material) -> Iterator[Place]:
+def _forks(material: Material) -> Iterator[ChartMarker]:
     seq_of = {event.id: event.seq for event in material.events}
     for node in material.tree.nodes:
         if len(node.children) > 1:
             others = counted(len(node.children) - 1, "other branch leaves", "other branches leave")
             seq = seq_of[node.id]
-            yield Place(
+            yield ChartMarker(
                 seq=seq,
                 kind="fork",
                 title=f"#{seq}: {others} here",
@@ -235,10 +235,10 @@ def _forks(material: Material) -> Iterator[Place]:
             )
 
 
-def _models(material: Material, lines: Lines) -> Iterator[Place]:
+def _models(material: Material, lines: EventLines) -> Iterator[ChartMarker]:
     for event in material.events:
         if event.kind == "model_change":
-            yield Place(
+            yield ChartMarker(
                 seq=event.seq,
                 kind=event.kind,
                 title=f"#{event.seq}: the model is now {line_of(lines[event.seq].text, _LONGEST)}",
@@ -251,7 +251,7 @@ _CONTEXT_HEIGHT: Final = 300
 _COST_HEIGHT: Final = 130
 
 
-def context_chart(material: Material, places: Sequence[Place]) -> Chart | None:
+def context_chart(material: Material, places: Sequence[ChartMarker]) -> Chart | None:
     """The context's size after every entry, as recomputed and as measured; None for an empty path."""
     moments = material.timeline.moments
     if not moments:
@@ -268,11 +268,11 @@ def context_chart(material: Material, places: Sequence[Place]) -> Chart | None:
 
 def cost_chart(material: Material) -> Chart | None:
     """Return the chart of what was spent by each entry; None where no cost is known."""
-    total = spent(material.calls)
+    total = total_cost(material.calls)
     moments = material.timeline.moments
     if not total or not moments:
         return None
-    points = spent_at(material.calls, [moment.seq for moment in moments])
+    points = cumulative_cost(material.calls, [moment.seq for moment in moments])
     return chart(
         [Point(seq, value) for seq, value in points],
         height=_COST_HEIGHT,

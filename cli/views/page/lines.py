@@ -9,9 +9,9 @@ from typing import Final
 import msgspec
 
 from cli.output import when
-from cli.views.page.material import Material, Outcome
+from cli.views.page.material import EventOutcome, Material
 from cli.views.page.parts import EventGroup, EventView, TreeLine
-from cli.views.session_tree import Turn, drawn
+from cli.views.session_tree import EntryRow, tree_rows
 from cli.views.texts import LONGEST_TEXT, SIGNS, cut, dollars, line_of
 from eventstore.errors import shell_command
 from eventstore.event import Event
@@ -24,7 +24,7 @@ _LONGEST_NAME: Final = 40
 _LONGEST_OF_TREE: Final = 120
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class EventLine(msgspec.Struct, frozen=True, kw_only=True):
     """An event in a line: `name` is what it is called: a message's role, or else the kind."""
 
     sign: str
@@ -32,14 +32,14 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-Lines = Mapping[int, Line]
+EventLines = Mapping[int, EventLine]
 """Lines by the numbers of their events."""
 
 
-def lines_of(events: Iterable[Event]) -> dict[int, Line]:
+def lines_of(events: Iterable[Event]) -> dict[int, EventLine]:
     """The lines of events by their numbers."""
     return {
-        event.seq: Line(
+        event.seq: EventLine(
             sign="" if is_continuation(event) else SIGNS.get(event.kind, ""),
             name=line_of(event_name(event), _LONGEST_NAME),
             # The sign says already that it is a summary.
@@ -49,12 +49,12 @@ def lines_of(events: Iterable[Event]) -> dict[int, Line]:
     }
 
 
-def tree_lines(material: Material, lines: Lines, target: Callable[[int], str]) -> Iterator[TreeLine]:
+def tree_lines(material: Material, lines: EventLines, target: Callable[[int], str]) -> Iterator[TreeLine]:
     """The lines of the tree; `target` is where an event's line leads."""
     events = {event.id: event for event in material.events}
     path = material.path
-    for each in drawn(material.tree, events.__getitem__, lambda node_id: events[node_id].seq in path):
-        if isinstance(each, Turn):
+    for each in tree_rows(material.tree, events.__getitem__, lambda node_id: events[node_id].seq in path):
+        if isinstance(each, EntryRow):
             line, seq = lines[each.event.seq], each.event.seq
             yield TreeLine(
                 level=each.level,
@@ -89,8 +89,8 @@ GROUP: Final = 100
 
 def event_groups(
     material: Material,
-    lines: Lines,
-    outcomes: Mapping[int, Outcome],
+    lines: EventLines,
+    outcomes: Mapping[int, EventOutcome],
     target: Callable[[int], str],
     *,
     whole: AbstractSet[int | None] | None,
@@ -133,9 +133,9 @@ def _event_view(
     event: Event,
     view: Message | None,
     *,
-    line: Line,
+    line: EventLine,
     tokens: int | None,
-    outcome: Outcome,
+    outcome: EventOutcome,
     taken_sign: str,
     label: str,
     target: str,
@@ -151,7 +151,7 @@ def _event_view(
         tokens=tokens,
         time=time,
         clock=time[11:] or "-",
-        fate=outcome.standing,
+        fate=outcome.status,
         taken_by=outcome.by,
         taken_sign=taken_sign,
         label=label,

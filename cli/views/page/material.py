@@ -29,7 +29,7 @@ from projections.tree import Tree, tree
 from projections.usage import billed_usage
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class BilledCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that its provider counted, on whatever branch. `dollars` as recorded, or else by a table of prices.
 
     None where neither knows.
@@ -41,7 +41,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     is_recorded: bool
 
 
-def call_of(event: Event, view: Message, prices: Prices) -> Call | None:
+def billed_call(event: Event, view: Message, prices: Prices) -> BilledCall | None:
     """The call that a message answers; None for other messages."""
     usage = billed_usage(view)
     if usage is None:
@@ -50,16 +50,16 @@ def call_of(event: Event, view: Message, prices: Prices) -> Call | None:
     if dollars is None:
         price = prices.price(view.model, provider=view.provider, time=event.time, prompt=usage.prompt)
         dollars = price.of(usage) if price else None
-    return Call(seq=event.seq, usage=usage, dollars=dollars, is_recorded=usage.cost is not None)
+    return BilledCall(seq=event.seq, usage=usage, dollars=dollars, is_recorded=usage.cost is not None)
 
 
-def spent(calls: Sequence[Call]) -> float | None:
+def total_cost(calls: Sequence[BilledCall]) -> float | None:
     """Dollars of all calls whose cost is known; None where none is."""
     known = [call.dollars for call in calls if call.dollars is not None]
     return math.fsum(known) if known else None
 
 
-def spent_at(calls: Sequence[Call], entries: Sequence[int]) -> Iterator[tuple[int, float]]:
+def cumulative_cost(calls: Sequence[BilledCall], entries: Sequence[int]) -> Iterator[tuple[int, float]]:
     """After each entry of a path, by its number, what had been spent by then, calls of other branches with it."""
     done, total = 0, 0.0
     for seq in entries:
@@ -69,7 +69,7 @@ def spent_at(calls: Sequence[Call], entries: Sequence[int]) -> Iterator[tuple[in
         yield seq, total
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class MessageChange(msgspec.Struct, frozen=True, kw_only=True):
     """A message of a context, and what became of it. `message` is what stands there in place of the recorded one."""
 
     seq: int
@@ -78,18 +78,18 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     message: Message | None
 
 
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+class ContextChange(msgspec.Struct, frozen=True, kw_only=True):
     """The contexts before and after a replacement.
 
     `named` are the words of the summary that name what the removed messages named, and of which kind that is.
     """
 
-    before: tuple[Shown, ...]
-    after: tuple[Shown, ...]
+    before: tuple[MessageChange, ...]
+    after: tuple[MessageChange, ...]
     named: Mapping[str, MentionKind]
 
 
-def exchange(replacement: Replacement, *, dropped: Iterable[str], tokens: Counter) -> Exchange:
+def context_change(replacement: Replacement, *, dropped: Iterable[str], tokens: Counter) -> ContextChange:
     """The exchange that a replacement made; `dropped` are the ids of messages that no summary covers."""
     shown_after = {part.key for part in replacement.after.parts}
     kept = {part.key for part in replacement.kept}
@@ -108,7 +108,7 @@ def exchange(replacement: Replacement, *, dropped: Iterable[str], tokens: Counte
             return Change.KEPT
         return Change.REWRITTEN if part.key in rewritten else Change.NEW
 
-    return Exchange(
+    return ContextChange(
         before=tuple(
             _shown(part, count, before(part)) for part, count in _counted(replacement.before.parts, tokens)
         ),
@@ -124,9 +124,9 @@ def _counted(parts: tuple[Part, ...], tokens: Counter) -> Iterable[tuple[Part, i
     return zip(parts, tokens.count(parts), strict=True)
 
 
-def _shown(part: Part, count: int, change: Change, *, is_after: bool = False) -> Shown:
+def _shown(part: Part, count: int, change: Change, *, is_after: bool = False) -> MessageChange:
     is_other = is_after and change is Change.REWRITTEN
-    return Shown(
+    return MessageChange(
         seq=part.seq,
         tokens=count,
         change=change,
@@ -176,8 +176,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     fates: Mapping[int, Fate]
     views: Mapping[int, Message]
     tokens: Mapping[int, int]
-    exchanges: Mapping[int, Exchange]
-    calls: Sequence[Call]
+    exchanges: Mapping[int, ContextChange]
+    calls: Sequence[BilledCall]
 
 
 def read_material(
@@ -213,7 +213,7 @@ def read_material(
             calls=[
                 call
                 for event in events
-                if event.seq in views and (call := call_of(event, views[event.seq], prices))
+                if event.seq in views and (call := billed_call(event, views[event.seq], prices))
             ],
         )
 
@@ -228,18 +228,18 @@ def _tokens(events: Sequence[Event], tokens: Counter) -> dict[int, int]:
 
 def _exchanges(
     snapshot: Snapshot, cursor: Cursor, view: AuditView, tokens: Counter
-) -> Iterator[tuple[int, Exchange]]:
+) -> Iterator[tuple[int, ContextChange]]:
     dropped = {each.seq: each.dropped for each in view.audit.compactions}
     for each in view.replacements:
         event = paths.event(snapshot, cursor.session, each.seq).decode()
         replacement = replacement_of(event, snapshot, cursor)
         yield (
             each.seq,
-            exchange(replacement, dropped=dropped.get(each.seq, ()), tokens=tokens),
+            context_change(replacement, dropped=dropped.get(each.seq, ()), tokens=tokens),
         )
 
 
-class Standing(StrEnum):
+class EventStatus(StrEnum):
     """The place of an event, seen from the leaf."""
 
     KEPT = "kept"
@@ -256,39 +256,41 @@ class Standing(StrEnum):
     """Nothing that a model is sent."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class EventOutcome(msgspec.Struct, frozen=True):
     """The fate of a message, and the number of the event that made it so, None where none did."""
 
-    standing: Standing
+    status: EventStatus
     by: int | None = None
 
 
-_OF_FATE = {Fate.REWRITTEN: Standing.REWRITTEN}
-_OF_CHANGE = {Change.SUMMARIZED: Standing.SUMMARIZED, Change.GONE: Standing.GONE}
+_OF_FATE = {Fate.REWRITTEN: EventStatus.REWRITTEN}
+_OF_CHANGE = {Change.SUMMARIZED: EventStatus.SUMMARIZED, Change.GONE: EventStatus.GONE}
 
 
-def outcomes(material: Material) -> dict[int, Outcome]:
+def outcomes(material: Material) -> dict[int, EventOutcome]:
     """The outcome of every event by its number."""
     without_effect = {each.seq for each in material.view.replacements if each.is_undone}
-    taken: dict[int, Outcome] = {}
+    taken: dict[int, EventOutcome] = {}
     changed: dict[int, int] = {}
     for seq, exchange in sorted(material.exchanges.items()):
         for shown in exchange.before if seq not in without_effect else ():
             if standing := _OF_CHANGE.get(shown.change):
-                taken[shown.seq] = Outcome(standing, seq)
+                taken[shown.seq] = EventOutcome(standing, seq)
             elif shown.change is Change.REWRITTEN:
                 changed[shown.seq] = seq
-    found: dict[int, Outcome] = {}
+    found: dict[int, EventOutcome] = {}
     for event in material.events:
         if fate := material.fates.get(event.seq):
-            standing = _OF_FATE.get(fate, Standing.KEPT)
-            found[event.seq] = Outcome(
-                standing, changed.get(event.seq) if standing is not Standing.KEPT else None
+            standing = _OF_FATE.get(fate, EventStatus.KEPT)
+            found[event.seq] = EventOutcome(
+                standing, changed.get(event.seq) if standing is not EventStatus.KEPT else None
             )
         elif event.seq in taken:
             found[event.seq] = taken[event.seq]
         elif not event.role:
-            found[event.seq] = Outcome(Standing.SILENT)
+            found[event.seq] = EventOutcome(EventStatus.SILENT)
         else:
-            found[event.seq] = Outcome(Standing.SILENT if event.seq in material.path else Standing.ASIDE)
+            found[event.seq] = EventOutcome(
+                EventStatus.SILENT if event.seq in material.path else EventStatus.ASIDE
+            )
     return found

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.views.model import ReplacementView, View
+from cli.views.model import ReplacementView, ViewStruct
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-class Figure(View, frozen=True):
+class Figure(ViewStruct, frozen=True):
     """A number at the head of the page: what it is, the number, what to know of it."""
 
     name: str
@@ -18,7 +18,7 @@ class Figure(View, frozen=True):
     note: str
 
 
-class Fact(View, frozen=True):
+class Fact(ViewStruct, frozen=True):
     """A name and a value, or the number of the event that the value is; 0 for none."""
 
     name: str
@@ -26,7 +26,7 @@ class Fact(View, frozen=True):
     seq: int = 0
 
 
-class Row(View, frozen=True):
+class Row(ViewStruct, frozen=True):
     """A message in the context before or after a replacement; `fate` is one of `projections.diff.Change`.
 
     `losses` counts the things that it named first, that were needed later and lost.
@@ -40,7 +40,7 @@ class Row(View, frozen=True):
     losses: int
 
 
-class Segment(View, frozen=True):
+class Segment(ViewStruct, frozen=True):
     """A part of a bar that stands for a whole context: `start` and `width` in percent of the larger one."""
 
     name: str
@@ -49,14 +49,14 @@ class Segment(View, frozen=True):
     width: float
 
 
-class Finding(View, frozen=True):
+class Finding(ViewStruct, frozen=True):
     """A remark on a replacement in a few words; `is_bad` where something was lost by it."""
 
     text: str
     is_bad: bool
 
 
-class Section(View, frozen=True):
+class Section(ViewStruct, frozen=True):
     """A replacement as a section of the page.
 
     `before` and `after` are the messages of both contexts, the bars what these are made of. `summary` is HTML, None
@@ -75,14 +75,14 @@ class Section(View, frozen=True):
     summary: Markup | None
 
 
-class Tick(View, frozen=True):
+class Tick(ViewStruct, frozen=True):
     """A labelled place on an axis."""
 
     at: float
     label: str
 
 
-class Mark(View, frozen=True):
+class Mark(ViewStruct, frozen=True):
     """A place of a chart that leads to an event or its section; `kind` is how it looks."""
 
     kind: str
@@ -93,7 +93,7 @@ class Mark(View, frozen=True):
     y: float
 
 
-class Chart(View, frozen=True):
+class Chart(ViewStruct, frozen=True):
     """A chart over the entries of the path, in units of its view box.
 
     `area`, `line` and `second` (a second series, "" for none) are SVG paths. `points` are `seq:value` of every
@@ -116,7 +116,7 @@ class Chart(View, frozen=True):
     label: str
 
 
-class TreeLine(View, frozen=True):
+class TreeLine(ViewStruct, frozen=True):
     """A line of the tree: an entry, or a run of `hidden` entries from `seq` on in which nothing turns."""
 
     level: int
@@ -131,7 +131,7 @@ class TreeLine(View, frozen=True):
     hidden: int
 
 
-class EventView(View, frozen=True):
+class EventView(ViewStruct, frozen=True):
     """An event: `fate` is what became of it in the context at the leaf, `taken_by` the event that took it out of there.
 
     `left_out` counts the characters of `text` that are not on the page; `show` is the command that prints all.
@@ -156,7 +156,7 @@ class EventView(View, frozen=True):
     target: str
 
 
-class EventGroup(View, frozen=True):
+class EventGroup(ViewStruct, frozen=True):
     """Events that stand together in the list, so that a browser lays them out only when they are near."""
 
     first: int
@@ -165,7 +165,7 @@ class EventGroup(View, frozen=True):
     events: list[EventView]
 
 
-class Page(View, frozen=True):
+class Page(ViewStruct, frozen=True):
     """The whole page."""
 
     title: str

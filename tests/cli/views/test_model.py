@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli.views.model import Replaced, audit_view
+from cli.views.model import AuditedReplacement, audit_view
 from eventstore.records import FileOperations
 from projections.audit.session import Counts, FilesAudit, TokensBefore
 from projections.audit.summary_text import Sections
@@ -36,7 +36,7 @@ def test_compactions_and_rewrites_may_be_undone() -> None:
     assert {each.seq for each in REPLACEMENTS if each.is_undone} == {3, 8}
 
 
-def remarks(replaced: Replaced) -> tuple[str, ...]:
+def remarks(replaced: AuditedReplacement) -> tuple[str, ...]:
     (view,) = audit_view(audit(replaced)).replacements
     return view.remarks
 

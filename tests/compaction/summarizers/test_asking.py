@@ -337,11 +337,11 @@ def test_halves_of_surrogate_pairs_are_replaced_and_halves_that_come_in_two_piec
     assert asked.text == "1234567 😀 \ufffd"
 
 
-# Onlookers
+# Listeners
 
 
 class Watching:
-    """An onlooker who remembers."""
+    """An listener who remembers."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -357,28 +357,28 @@ class Watching:
 
 
 def told(*summarizers, **options) -> list[str]:
-    onlooker = Watching()
+    listener = Watching()
     with suppress(AskingError):
-        ask(prompt(), asker(*summarizers, onlooker=onlooker, **options))
-    return onlooker.told
+        ask(prompt(), asker(*summarizers, listener=listener, **options))
+    return listener.told
 
 
-def test_an_onlooker_is_told_who_is_waited_for():
+def test_a_listener_is_told_who_is_waited_for():
     assert told(Saying("Done.", name="one")) == ["one", "answered"]
 
 
-def test_an_onlooker_is_told_of_the_model_that_is_asked():
+def test_a_listener_is_told_of_the_model_that_is_asked():
     with MessagesApi() as api:
         assert told(claude(api))[0] == "anthropic claude-opus-4-5"
 
 
-def test_an_onlooker_is_told_of_the_address_that_is_asked_without_its_secrets():
+def test_a_listener_is_told_of_the_address_that_is_asked_without_its_secrets():
     address = free_address().removeprefix("http://")
     whom, *_ = told(HttpSummarizer(f"http://me:secret@{address}/sum?key=secret"), retries=0)
     assert whom == f"http http://{address}/sum"
 
 
-def test_an_onlooker_is_told_of_failures_as_they_happen_and_what_is_done_next():
+def test_a_listener_is_told_of_failures_as_they_happen_and_what_is_done_next():
     one, two = Saying(passing(7.5), lasting(), name="one"), Saying("Done.", name="two")
     first, again, second, given_up, *next_one = told(one, two)
     assert (first, second, next_one) == ("one", "one", ["two", "answered"])
@@ -389,5 +389,5 @@ def test_an_onlooker_is_told_of_failures_as_they_happen_and_what_is_done_next():
     assert "short" in given_up
 
 
-def test_of_the_last_failure_an_onlooker_is_not_told_for_it_is_raised():
+def test_of_the_last_failure_a_listener_is_not_told_for_it_is_raised():
     assert told(Saying(lasting(), name="one")) == ["one"]

@@ -13,11 +13,17 @@ from eventstore.formats.refold.blocks import COMPACTION
 from eventstore.views import Message
 from projections.context.parts import Context
 from projections.placements import substitute_text
-from projections.requests.anthropic.renderer.blocks import Block, cached, has_breakpoint, quoted, text_block
+from projections.requests.anthropic.renderer.blocks import (
+    Block,
+    encode_text,
+    has_breakpoint,
+    text_block,
+    with_breakpoint,
+)
 from projections.requests.anthropic.renderer.contents import Author, Contents
 from projections.requests.anthropic.renderer.conversation import Conversation, Turn
-from projections.requests.anthropic.renderer.native import Said, said, since_compaction
-from projections.requests.anthropic.renderer.repairs import Note, Repairs, Rule
+from projections.requests.anthropic.renderer.native import RenderedMessage, read_part, since_compaction
+from projections.requests.anthropic.renderer.repairs import Note, RepairRule, Repairs
 from projections.requests.protocol import Rendered
 
 MOST_BREAKPOINTS: Final = 4
@@ -92,7 +98,7 @@ def render(
     mend is left for a validator to find: a context without messages, or without a model. Raises BadInputError
     for tools that are no JSON list of objects.
     """
-    messages, left_out = since_compaction([said(part) for part in context.parts])
+    messages, left_out = since_compaction([read_part(part) for part in context.parts])
     repairs, author = Repairs(left_out), _author(context, model)
     turns = _turns(messages, Contents(messages, author), repairs)
     definitions = None if tools is None else _definitions(tools)
@@ -103,7 +109,7 @@ def render(
         has_system=bool(system),
         taken=caches_messages + _given(definitions or [], turns),
     )
-    fields = [b'"model":%s' % quoted(author.model, _unnoted), b'"max_tokens":%d' % max_tokens]
+    fields = [b'"model":%s' % encode_text(author.model, _unnoted), b'"max_tokens":%d' % max_tokens]
     if definitions is not None:
         fields.append(b'"tools":[%s]' % _joined(definitions, is_cached=marks.tools))
     if system is not None:
@@ -129,7 +135,7 @@ def _text(name: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _turns(messages: list[Said], contents: Contents, repairs: Repairs) -> list[Turn]:
+def _turns(messages: list[RenderedMessage], contents: Contents, repairs: Repairs) -> list[Turn]:
     conversation = Conversation(repairs)
     for number, message in enumerate(messages):
         view, event, note = message.view, message.event, repairs.of(message.event)
@@ -137,14 +143,14 @@ def _turns(messages: list[Said], contents: Contents, repairs: Repairs) -> list[T
             if blocks := contents.of_assistant(number, note):
                 conversation.assistant(event, blocks)
             else:
-                note(Rule.EMPTY_MESSAGE, _NOTHING_IN_IT)
+                note(RepairRule.EMPTY_MESSAGE, _NOTHING_IN_IT)
         elif view.role == "toolResult":
             conversation.result(message, contents.of_user(number, note))
         elif view.role in _TOLD_BY_USERS:
             if told := contents.of_user(number, note):
                 conversation.user(told)
             else:
-                note(Rule.EMPTY_MESSAGE, _NOTHING_IN_IT)
+                note(RepairRule.EMPTY_MESSAGE, _NOTHING_IN_IT)
         else:
             conversation.user(_stand_in(view, note))
     return conversation.end()
@@ -154,7 +160,7 @@ def _stand_in(message: Message, note: Note) -> list[Block]:
     """Return the blocks that stand for a message; none for a command that was kept from it, or of an unknown role."""
     text = substitute_text(message)
     if text is None:
-        note(Rule.UNKNOWN_ROLE, f"a message of role {message.role[:80]!r} is left out")
+        note(RepairRule.UNKNOWN_ROLE, f"a message of role {message.role[:80]!r} is left out")
     return [text_block(text, note)] if text else []
 
 
@@ -177,7 +183,11 @@ def _given(definitions: list[bytes], turns: list[Turn]) -> int:
 
 def _system(text: str, *, is_cached: bool) -> bytes:
     """A system prompt, as a block where there is a breakpoint behind it."""
-    return b"[%s]" % cached(text_block(text, _unnoted).json) if is_cached else quoted(text, _unnoted)
+    return (
+        b"[%s]" % with_breakpoint(text_block(text, _unnoted).json)
+        if is_cached
+        else encode_text(text, _unnoted)
+    )
 
 
 def _messages(turns: list[Turn], marks: Breakpoints) -> Iterator[bytes]:
@@ -189,12 +199,12 @@ def _messages(turns: list[Turn], marks: Breakpoints) -> Iterator[bytes]:
 def _joined(items: list[bytes], *, is_cached: bool) -> bytes:
     """JSON values in a row; `is_cached` puts a breakpoint behind the last."""
     if is_cached:
-        items = [*items[:-1], cached(items[-1])]
+        items = [*items[:-1], with_breakpoint(items[-1])]
     return b",".join(items)
 
 
-def _unnoted(rule: Rule, action: str) -> None:
+def _unnoted(rule: RepairRule, action: str) -> None:
     """Takes down nothing: what the caller gave is no part of the log."""
 
 
-__all__ = ["Rule", "render"]
+__all__ = ["RepairRule", "render"]

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from projections.requests.anthropic.renderer.repairs import Note, Rule
+from projections.requests.anthropic.renderer.repairs import Note, RepairRule
 
 _encode: Final = msgspec.json.Encoder().encode
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -27,12 +27,12 @@ def is_blank(text: str) -> bool:
     return _BLANK.fullmatch(text) is not None
 
 
-def quoted(text: str, note: Note) -> bytes:
+def encode_text(text: str, note: Note) -> bytes:
     """A text as JSON; what has no UTF-8 in it is replaced by U+FFFD."""
     try:
         return _encode(text)
     except UnicodeEncodeError:
-        note(Rule.SURROGATE, "half a surrogate pair is shown as U+FFFD")
+        note(RepairRule.SURROGATE, "half a surrogate pair is shown as U+FFFD")
         return _encode(well_formed(text))
 
 
@@ -43,7 +43,7 @@ def well_formed(text: str) -> str:
 
 def text_block(text: str, note: Note) -> Block:
     """A text."""
-    return Block("text", b'{"type":"text","text":%s}' % quoted(text, note))
+    return Block("text", b'{"type":"text","text":%s}' % encode_text(text, note))
 
 
 def plain_text(text: str) -> Block:
@@ -51,7 +51,7 @@ def plain_text(text: str) -> Block:
     return Block("text", b'{"type":"text","text":%s}' % _encode(text))
 
 
-def stripped(block: Block) -> Block:
+def strip_end(block: Block) -> Block:
     """A text block without the white space at its end."""
     return plain_text(msgspec.json.decode(block.json)["text"].rstrip())
 
@@ -93,7 +93,7 @@ def tool_result_block(call_id: str, content: list[Block], *, is_error: bool) -> 
     )
 
 
-def cached(json: bytes) -> bytes:
+def with_breakpoint(json: bytes) -> bytes:
     """The JSON of a block, tool or text with a cache breakpoint behind it."""
     return json if has_breakpoint(json) else json[:-1] + _CACHED
 

@@ -19,22 +19,28 @@ from projections.requests.anthropic.renderer.blocks import (
     text_block,
     thinking_block,
 )
-from projections.requests.anthropic.renderer.images import Picture, Place, Refusal, chosen, picture
+from projections.requests.anthropic.renderer.images import (
+    BlockPosition,
+    Picture,
+    Refusal,
+    read_image,
+    select_images,
+)
 from projections.requests.anthropic.renderer.native import (
     CALLS_EXTRA,
     CITATIONS,
-    Said,
+    RenderedMessage,
     native_block,
     unpaired,
 )
-from projections.requests.anthropic.renderer.repairs import Note, Rule
+from projections.requests.anthropic.renderer.repairs import Note, RepairRule
 from projections.requests.anthropic.renderer.tool_calls import input_json, tool_name
 
 _MAY_SHOW_IMAGES: Final = ("user", "custom", "toolResult")
 _THINKING: Final = ("thinking", "redacted_thinking")
 
 
-class Call(msgspec.Struct, frozen=True):
+class ToolUse(msgspec.Struct, frozen=True):
     """A call of a tool under its recorded id; name and input are as the API takes them.
 
     `extra` is the JSON of further fields, each behind a comma.
@@ -56,9 +62,9 @@ class Author(msgspec.Struct, frozen=True):
 class Contents:
     """The contents of the messages of one request."""
 
-    def __init__(self, messages: list[Said], author: Author) -> None:
+    def __init__(self, messages: list[RenderedMessage], author: Author) -> None:
         self._messages, self._author = messages, author
-        self._images = chosen(dict(_images(messages)))
+        self._images = select_images(dict(_images(messages)))
 
     def of_user(self, number: int, note: Note) -> list[Block]:
         """Return the blocks of a user's or an extension's message, or of the result of a call."""
@@ -77,16 +83,17 @@ class Contents:
                 blocks += _native(block, payload, shapes, note)
         if is_failed and not blocks:
             note(
-                Rule.EMPTY_ERROR, "a text stands for the error of a failed call, of which nothing is recorded"
+                RepairRule.EMPTY_ERROR,
+                "a text stands for the error of a failed call, of which nothing is recorded",
             )
             return [plain_text("[the call failed, and said nothing]")]
         return blocks
 
-    def of_assistant(self, number: int, note: Note) -> list[Block | Call]:
+    def of_assistant(self, number: int, note: Note) -> list[Block | ToolUse]:
         """Return the assistant's texts, thoughts and calls."""
         message = self._messages[number]
         is_own = Author(message.view.provider, message.view.model) == self._author
-        blocks: list[Block | Call] = []
+        blocks: list[Block | ToolUse] = []
         for place, block, payload in message.blocks:
             if isinstance(block, Text):
                 blocks += _cited(payload) or _text(block, note)
@@ -95,7 +102,7 @@ class Contents:
             elif isinstance(block, ToolCall):
                 extra = _extra(payload) if is_own else b""
                 input_ = input_json(block.arguments, note)
-                blocks.append(Call(block.id, tool_name(block.name, note), input_, extra))
+                blocks.append(ToolUse(block.id, tool_name(block.name, note), input_, extra))
             elif message.is_compacted and place == 0:
                 blocks.append(Block(COMPACTION, payload.raw))
             elif isinstance(block, Opaque) and block.type in _THINKING and not is_own:
@@ -106,18 +113,18 @@ class Contents:
             blocks = _without_final_thinking(_paired(blocks, note), note)
         return blocks
 
-    def _image(self, place: Place, note: Note) -> Block:
+    def _image(self, place: BlockPosition, note: Note) -> Block:
         image = self._images[place]
         if isinstance(image, Refusal):
             note(image.rule, f"an image is left out: {image.reason}")
             return plain_text(f"[image left out: {image.reason}]")
         actual = image.header.media_type
         if image.claimed != actual:
-            note(Rule.IMAGE_TYPE, f"an image recorded as {image.claimed[:80]!r} is sent as {actual}")
+            note(RepairRule.IMAGE_TYPE, f"an image recorded as {image.claimed[:80]!r} is sent as {actual}")
         return image_block(actual, image.data)
 
 
-def _images(messages: list[Said]) -> Iterator[tuple[Place, Picture | Refusal]]:
+def _images(messages: list[RenderedMessage]) -> Iterator[tuple[BlockPosition, Picture | Refusal]]:
     """The images that a request would hold."""
     for number, message in enumerate(messages):
         is_failed = message.view.role == "toolResult" and message.view.is_error
@@ -125,17 +132,17 @@ def _images(messages: list[Said]) -> Iterator[tuple[Place, Picture | Refusal]]:
             continue
         for place, block, payload in message.blocks:
             if isinstance(block, Image):
-                yield (number, place), picture(block.mime, payload.image)
+                yield (number, place), read_image(block.mime, payload.image)
 
 
 def _image_in_error(note: Note) -> Block:
-    note(Rule.IMAGE_IN_ERROR, "an image in a failed call's result is left out")
+    note(RepairRule.IMAGE_IN_ERROR, "an image in a failed call's result is left out")
     return plain_text("[image left out: the call failed]")
 
 
 def _text(block: Text, note: Note) -> list[Block]:
     if is_blank(block.text):
-        note(Rule.BLANK_TEXT, "a text without anything but white space is left out")
+        note(RepairRule.BLANK_TEXT, "a text without anything but white space is left out")
         return []
     return [text_block(block.text, note)]
 
@@ -175,7 +182,7 @@ class _Extra(msgspec.Struct, omit_defaults=True):
 
 def _thinking(block: Thinking, payload: Payload, note: Note, *, is_own: bool) -> list[Block]:
     if not block.signature:
-        note(Rule.UNSIGNED_THINKING, "thinking without a signature is left out")
+        note(RepairRule.UNSIGNED_THINKING, "thinking without a signature is left out")
     elif not is_own:
         _leave_foreign_thinking(note)
     else:
@@ -184,19 +191,19 @@ def _thinking(block: Thinking, payload: Payload, note: Note, *, is_own: bool) ->
                 return [redacted_thinking_block(block.signature)]
             return [thinking_block(block.text, block.signature)]
         except UnicodeEncodeError:
-            note(Rule.SURROGATE, "thinking with half a surrogate pair is left out")
+            note(RepairRule.SURROGATE, "thinking with half a surrogate pair is left out")
     return []
 
 
 def _leave_foreign_thinking(note: Note) -> None:
-    note(Rule.FOREIGN_THINKING, "thinking of another model is left out")
+    note(RepairRule.FOREIGN_THINKING, "thinking of another model is left out")
 
 
 def _native(block: RecordedBlock, payload: Payload, shapes: Shapes, note: Note) -> list[Block]:
     """A block of the API's own, where a message of this role can hold it."""
     handed_on = native_block(block, payload, shapes, note) if isinstance(block, Opaque) else None
     if handed_on is None:
-        note(Rule.BLOCK, f"{_kind(block)} is left out")
+        note(RepairRule.BLOCK, f"{_kind(block)} is left out")
         return []
     return [handed_on]
 
@@ -207,16 +214,16 @@ def _kind(block: RecordedBlock) -> str:
     return {Image: "an image", Thinking: "thinking", ToolCall: "a call"}[type(block)]
 
 
-def _paired(blocks: list[Block | Call], note: Note) -> list[Block | Call]:
+def _paired(blocks: list[Block | ToolUse], note: Note) -> list[Block | ToolUse]:
     """Blocks without server tools' calls that have no result with them, and such results without a call."""
     alone = unpaired(blocks)
     for _ in alone:
-        note(Rule.BLOCK, "half of a server tool's call and result is left out")
+        note(RepairRule.BLOCK, "half of a server tool's call and result is left out")
     return [block for place, block in enumerate(blocks) if place not in alone]
 
 
-def _without_final_thinking(blocks: list[Block | Call], note: Note) -> list[Block | Call]:
+def _without_final_thinking(blocks: list[Block | ToolUse], note: Note) -> list[Block | ToolUse]:
     while blocks and isinstance(blocks[-1], Block) and blocks[-1].type in _THINKING:
-        note(Rule.FINAL_THINKING, "thinking that nothing follows is left out")
+        note(RepairRule.FINAL_THINKING, "thinking that nothing follows is left out")
         blocks = blocks[:-1]
     return blocks

@@ -11,14 +11,14 @@ from eventstore.views import Message
 from projections.requests.anthropic.renderer.blocks import (
     Block,
     plain_text,
-    stripped,
+    strip_end,
     tool_result_block,
     tool_use_block,
     well_formed,
 )
-from projections.requests.anthropic.renderer.contents import Call
-from projections.requests.anthropic.renderer.native import Said
-from projections.requests.anthropic.renderer.repairs import Repairs, Rule
+from projections.requests.anthropic.renderer.contents import ToolUse
+from projections.requests.anthropic.renderer.native import RenderedMessage
+from projections.requests.anthropic.renderer.repairs import RepairRule, Repairs
 from projections.requests.anthropic.renderer.tool_calls import CallIds
 
 _BEGINNING: Final = "(The beginning of this conversation is not recorded.)"
@@ -70,31 +70,36 @@ class Conversation:
         if blocks:
             self._users_turn().others.extend(blocks)
 
-    def assistant(self, event: str, blocks: list[Block | Call]) -> None:
+    def assistant(self, event: str, blocks: list[Block | ToolUse]) -> None:
         """A message of the assistant's. The calls before it that are without a result get one that says so."""
         self._answer_the_waiting()
         if not self._turns and not _is_compaction(blocks[0]):
-            self._repairs.of(event)(Rule.FIRST_MESSAGE, "a user's message stands in for what came before it")
+            self._repairs.of(event)(
+                RepairRule.FIRST_MESSAGE, "a user's message stands in for what came before it"
+            )
             self.user([plain_text(_BEGINNING)])
         if not self._turns or self._turns[-1].role == "user":
             self._turns.append(Turn("assistant"))
         self._newest, self._answered = event, set()
         self._turns[-1].others.extend(
-            self._called(event, block) if isinstance(block, Call) else block for block in blocks
+            self._called(event, block) if isinstance(block, ToolUse) else block for block in blocks
         )
 
-    def result(self, message: Said, content: list[Block]) -> None:
+    def result(self, message: RenderedMessage, content: list[Block]) -> None:
         """The result of a call. One that no call of the message before it waits for is told as text."""
         view, note = message.view, self._repairs.of(message.event)
         waiting = next((each for each in self._waiting if each.recorded == view.tool_call_id), None)
         if waiting is None:
             is_second = view.tool_call_id in self._answered
-            note(Rule.DUPLICATE_RESULT if is_second else Rule.ORPHAN_RESULT, "the result is told as text")
+            note(
+                RepairRule.DUPLICATE_RESULT if is_second else RepairRule.ORPHAN_RESULT,
+                "the result is told as text",
+            )
             self.user([plain_text(_lead_in(view)), *content])
             return
         turn = self._users_turn()
         if turn.others:
-            note(Rule.RESULT_ORDER, "the result is moved before what was said since the call")
+            note(RepairRule.RESULT_ORDER, "the result is moved before what was said since the call")
         turn.results.append(tool_result_block(waiting.sent, content, is_error=view.is_error))
         self._waiting.remove(waiting)
         self._answered.add(waiting.recorded)
@@ -113,7 +118,7 @@ class Conversation:
             self._turns.append(Turn("user"))
         return self._turns[-1]
 
-    def _called(self, event: str, call: Call) -> Block:
+    def _called(self, event: str, call: ToolUse) -> Block:
         sent = self._ids.take(call.id, self._repairs.of(event))
         self._waiting.append(_Waiting(call.id, sent, call.name, event))
         return tool_use_block(sent, call.name, call.input, call.extra)
@@ -121,18 +126,18 @@ class Conversation:
     def _answer_the_waiting(self) -> None:
         for call in self._waiting:
             note = self._repairs.of(call.event)
-            note(Rule.MISSING_RESULT, f"an error stands in for the result of {call.tool} ({call.sent})")
+            note(RepairRule.MISSING_RESULT, f"an error stands in for the result of {call.tool} ({call.sent})")
             error = tool_result_block(call.sent, [plain_text(_NO_RESULT)], is_error=True)
             self._users_turn().results.append(error)
         self._waiting = []
 
     def _strip_the_end(self, blocks: list[Block]) -> None:
-        if blocks[-1].type == "text" and (shorter := stripped(blocks[-1])) != blocks[-1]:
-            self._repairs.of(self._newest)(Rule.FINAL_SPACE, "white space at the end is left out")
+        if blocks[-1].type == "text" and (shorter := strip_end(blocks[-1])) != blocks[-1]:
+            self._repairs.of(self._newest)(RepairRule.FINAL_SPACE, "white space at the end is left out")
             blocks[-1] = shorter
 
 
-def _is_compaction(block: Block | Call) -> bool:
+def _is_compaction(block: Block | ToolUse) -> bool:
     return isinstance(block, Block) and block.type == COMPACTION
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from projections.requests.anthropic.renderer.repairs import Rule
+from projections.requests.anthropic.renderer.repairs import RepairRule
 from projections.requests.image_header import ImageHeader, image_header
 
 MOST_IMAGES: Final = 100
@@ -21,7 +21,7 @@ MANY_IMAGES: Final = 20
 LONGEST_SIDE: Final = 8000
 LONGEST_SIDE_OF_MANY: Final = 2000
 
-Place = tuple[int, int]
+BlockPosition = tuple[int, int]
 """A block of a context: the number of its part, and its own in the part's message."""
 
 
@@ -40,33 +40,33 @@ class Picture(msgspec.Struct, frozen=True):
 class Refusal(msgspec.Struct, frozen=True):
     """Why an image is left out, and the rule that says so."""
 
-    rule: Rule
+    rule: RepairRule
     reason: str
 
 
-def picture(claimed: str, data: str) -> Picture | Refusal:
+def read_image(claimed: str, data: str) -> Picture | Refusal:
     """An image that a request can hold, or why none can."""
     try:
         header = image_header(binascii.a2b_base64(data.encode("ascii"), strict_mode=True))
     except (UnicodeEncodeError, binascii.Error):
         header = None
     if header is None:
-        return Refusal(Rule.IMAGE_DATA, "its data is no JPEG, PNG, GIF or WebP")
+        return Refusal(RepairRule.IMAGE_DATA, "its data is no JPEG, PNG, GIF or WebP")
     if len(data) > LONGEST_DATA:
-        return Refusal(Rule.IMAGE_SIZE, "it has more than 5 MB")
+        return Refusal(RepairRule.IMAGE_SIZE, "it has more than 5 MB")
     found = Picture(claimed, data, header)
     return _too_large(found) if found.longest_side > LONGEST_SIDE else found
 
 
-def chosen(found: Mapping[Place, Picture | Refusal]) -> dict[Place, Picture | Refusal]:
+def select_images(found: Mapping[BlockPosition, Picture | Refusal]) -> dict[BlockPosition, Picture | Refusal]:
     """Of a context's images those that one request can hold together: the newest where there are too many."""
     images = {place: each for place, each in found.items() if isinstance(each, Picture)}
-    refused = dict[Place, Refusal]()
+    refused = dict[BlockPosition, Refusal]()
     size = 0
     for number, place in enumerate(sorted(images, reverse=True)):
         size += len(images[place].data)
         if number >= MOST_IMAGES or size > MOST_DATA:
-            refused[place] = Refusal(Rule.IMAGE_COUNT, "newer images fill the request")
+            refused[place] = Refusal(RepairRule.IMAGE_COUNT, "newer images fill the request")
     if len(images) - len(refused) > MANY_IMAGES:
         large = {place: each for place, each in images.items() if each.longest_side > LONGEST_SIDE_OF_MANY}
         refused = {place: _too_large(each, " among many images") for place, each in large.items()} | refused
@@ -74,4 +74,4 @@ def chosen(found: Mapping[Place, Picture | Refusal]) -> dict[Place, Picture | Re
 
 
 def _too_large(image: Picture, why: str = "") -> Refusal:
-    return Refusal(Rule.IMAGE_SIZE, f"it has {image.header.width} x {image.header.height} pixels{why}")
+    return Refusal(RepairRule.IMAGE_SIZE, f"it has {image.header.width} x {image.header.height} pixels{why}")

@@ -20,7 +20,7 @@ from eventstore.views import Block as RecordedBlock
 from eventstore.views import Message, Opaque, Payload, Text, ToolCall
 from projections.context.parts import Part, view_of_part
 from projections.requests.anthropic.renderer.blocks import Block
-from projections.requests.anthropic.renderer.repairs import Note, Rule
+from projections.requests.anthropic.renderer.repairs import Note, RepairRule
 from projections.requests.anthropic.renderer.tool_calls import is_too_deep
 from projections.requests.protocol import Repair
 
@@ -39,7 +39,9 @@ def native_block(block: Opaque, payload: Payload, shapes: Shapes, note: Note) ->
         return None
     unmarked = without_breakpoints(block.type, payload.raw)
     if unmarked != payload.raw:
-        note(Rule.CACHE_BREAKPOINTS, f"a cache breakpoint in a block of type {block.type!r} is left out")
+        note(
+            RepairRule.CACHE_BREAKPOINTS, f"a cache breakpoint in a block of type {block.type!r} is left out"
+        )
     return Block(block.type, unmarked)
 
 
@@ -90,7 +92,7 @@ def _server_blocks(blocks: Sequence[object]) -> Iterator[tuple[int, Block]]:
             yield place, block
 
 
-class Said(msgspec.Struct, frozen=True):
+class RenderedMessage(msgspec.Struct, frozen=True):
     """A message: the event it comes from, its view, and the payload of each block where one is handed on.
 
     `is_compacted`: its first block is a compaction of the provider's own, which stands for all before it.
@@ -117,16 +119,16 @@ _EXTRA_MARKS: Final = (CITATIONS, *(b'"%s"' % name.encode() for name in CALLS_EX
 _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 
 
-def said(part: Part) -> Said:
+def read_part(part: Part) -> RenderedMessage:
     """A part of a context, read."""
     view = view_of_part(part)
     is_read_only = _READ_ONLY.issuperset(map(type, view.blocks)) and (
         view.role != "assistant" or not any(mark in part.raw for mark in _EXTRA_MARKS)
     )
-    return Said(part.id, view, [] if is_read_only else payloads_of_message(part.raw, part.format))
+    return RenderedMessage(part.id, view, [] if is_read_only else payloads_of_message(part.raw, part.format))
 
 
-def since_compaction(messages: list[Said]) -> tuple[list[Said], list[Repair]]:
+def since_compaction(messages: list[RenderedMessage]) -> tuple[list[RenderedMessage], list[Repair]]:
     """The messages from the provider's own newest compaction on: its block stands for all that came before."""
     for number in range(len(messages) - 1, -1, -1):
         first = messages[number]
@@ -136,11 +138,11 @@ def since_compaction(messages: list[Said]) -> tuple[list[Said], list[Repair]]:
             if number == place == 0:
                 return since, []
             action = f"{number} messages and {place} blocks before it are left out, for which it stands"
-            return since, [Repair(rule=Rule.COMPACTION_BLOCK, event=first.event, action=action)]
+            return since, [Repair(rule=RepairRule.COMPACTION_BLOCK, event=first.event, action=action)]
     return messages, []
 
 
-def _compaction_in(message: Said) -> int | None:
+def _compaction_in(message: RenderedMessage) -> int | None:
     """Return the place of the newest compaction block in a message."""
     if not message.payloads or message.view.role not in _MAY_BE_COMPACTED:
         return None
@@ -148,6 +150,6 @@ def _compaction_in(message: Said) -> int | None:
     return places[-1] if places else None
 
 
-def _from_block(message: Said, place: int) -> Said:
+def _from_block(message: RenderedMessage, place: int) -> RenderedMessage:
     view = msgspec.structs.replace(message.view, blocks=message.view.blocks[place:])
-    return Said(message.event, view, message.payloads[place:], is_compacted=True)
+    return RenderedMessage(message.event, view, message.payloads[place:], is_compacted=True)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from projections.requests.protocol import Repair
 
 
-class Rule(StrEnum):
+class RepairRule(StrEnum):
     """Why something was repaired."""
 
     FIRST_MESSAGE = "first-message"
@@ -65,7 +65,7 @@ class Rule(StrEnum):
     """A request has four cache breakpoints at most: its own."""
 
 
-Note = Callable[[Rule, str], None]
+Note = Callable[[RepairRule, str], None]
 """Takes down a repair of the message at hand: its rule, and what was done."""
 
 
@@ -78,7 +78,7 @@ class Repairs:
     def of(self, event: str) -> Note:
         """Return a function that takes down the repairs of an event's message."""
 
-        def note(rule: Rule, action: str) -> None:
+        def note(rule: RepairRule, action: str) -> None:
             self.made.append(Repair(rule=rule, event=event, action=action))
 
         return note

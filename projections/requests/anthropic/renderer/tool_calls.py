@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from eventstore.javascript import is_deeper, parse, stringify
-from projections.requests.anthropic.renderer.repairs import Note, Rule
+from projections.requests.anthropic.renderer.repairs import Note, RepairRule
 
 DEEPEST: Final = 100
 """Levels that every reader of JSON takes. What one takes beyond depends on its stack, and so on its caller."""
@@ -31,7 +31,7 @@ def tool_name(recorded: str, note: Note) -> str:
     """A tool's name; characters that the API does not take become `_`."""
     name = _OTHERS.sub("_", recorded)[:LONGEST_TOOL_NAME] or "unnamed"
     if name != recorded:
-        note(Rule.TOOL_NAME, f"the tool {recorded[:_SHOWN]!r} is called {name!r}")
+        note(RepairRule.TOOL_NAME, f"the tool {recorded[:_SHOWN]!r} is called {name!r}")
     return name
 
 
@@ -45,10 +45,10 @@ class CallIds:
         """The id of a call: as recorded, where the API takes it and no call before has it."""
         plain = _OTHERS.sub("_", recorded)[:LONGEST_CALL_ID] or "call"
         if plain != recorded:
-            note(Rule.CALL_ID, f"the call {recorded[:_SHOWN]!r} is called {plain!r}")
+            note(RepairRule.CALL_ID, f"the call {recorded[:_SHOWN]!r} is called {plain!r}")
         free = self._free(plain)
         if free != plain:
-            note(Rule.DUPLICATE_CALL_ID, f"another call {plain!r} is called {free!r}")
+            note(RepairRule.DUPLICATE_CALL_ID, f"another call {plain!r} is called {free!r}")
         self._taken.add(free)
         return free
 
@@ -70,7 +70,7 @@ def input_json(arguments: bytes, note: Note) -> bytes:
     Anything else stands in an object under the name `arguments`; what no JSON reader would take is mended.
     """
     if is_too_deep(arguments):
-        note(Rule.ARGUMENTS, f"arguments of more than {DEEPEST} levels are left out")
+        note(RepairRule.ARGUMENTS, f"arguments of more than {DEEPEST} levels are left out")
         return b"{}"
     try:
         is_object = isinstance(msgspec.json.decode(arguments), dict)
@@ -83,13 +83,13 @@ def _mended(arguments: bytes, note: Note) -> bytes:
     try:
         value = parse(arguments.decode("utf-8", "replace"))
     except ValueError:
-        note(Rule.ARGUMENTS, "arguments that no JSON reader takes are left out")
+        note(RepairRule.ARGUMENTS, "arguments that no JSON reader takes are left out")
         return b"{}"
-    note(Rule.SURROGATE, "arguments with text or numbers that cannot be sent are mended")
+    note(RepairRule.SURROGATE, "arguments with text or numbers that cannot be sent are mended")
     mended = _LONE_SURROGATE.sub("\\1\ufffd", stringify(value)).encode()
     return mended if isinstance(value, dict) else _wrapped(mended, note)
 
 
 def _wrapped(arguments: bytes, note: Note) -> bytes:
-    note(Rule.ARGUMENTS, "arguments that are no object stand in one")
+    note(RepairRule.ARGUMENTS, "arguments that are no object stand in one")
     return b'{"arguments":%s}' % arguments

@@ -26,10 +26,10 @@ from projections.requests.anthropic.validator.messages import (
     check_texts,
     check_thinking,
 )
-from projections.requests.anthropic.validator.schema import Rule, turns
+from projections.requests.anthropic.validator.schema import ApiRule, turns
 from projections.requests.protocol import Violation
 
-__all__ = ["Rule", "validate"]
+__all__ = ["ApiRule", "validate"]
 
 
 _LARGEST_BODY: Final = 32 * 1024 * 1024
@@ -58,13 +58,13 @@ def validate(body: bytes | dict[str, Any]) -> list[Violation]:
         encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
         decoded = msgspec.json.decode(encoded)
     except (ValueError, TypeError, RecursionError) as error:
-        return [Violation(rule=Rule.JSON, path="", problem=f"it cannot be read ({error})")]
+        return [Violation(rule=ApiRule.JSON, path="", problem=f"it cannot be read ({error})")]
     if not isinstance(decoded, dict):
-        return [Violation(rule=Rule.JSON, path="", problem="it is no object")]
+        return [Violation(rule=ApiRule.JSON, path="", problem="it is no object")]
     found = [violation for check in _OF_REQUESTS for violation in check(decoded)]
     if len(encoded) > _LARGEST_BODY:
         problem = f"it has {len(encoded):,} bytes, more than 32 MB"
-        found.append(Violation(rule=Rule.REQUEST_SIZE, path="", problem=problem))
+        found.append(Violation(rule=ApiRule.REQUEST_SIZE, path="", problem=problem))
     said, misshapen = turns(decoded.get("messages"))
     if misshapen:
         return found + misshapen

@@ -11,8 +11,8 @@ import msgspec
 from projections.requests.anthropic.validator.schema import (
     OF_BODIES,
     THINKING,
+    ApiRule,
     Located,
-    Rule,
     Turn,
     inner,
     located,
@@ -30,21 +30,21 @@ def check_fields(body: dict[str, Any]) -> Iterator[Violation]:
     """Check that the API knows every field."""
     for name in body:
         if name not in OF_BODIES:
-            yield Violation(rule=Rule.FIELDS, path=name[:80], problem="there is no such field")
+            yield Violation(rule=ApiRule.FIELDS, path=name[:80], problem="there is no such field")
     if body.get("compaction") is not None and body.get("context_management") is not None:
         problem = "there can be no context_management beside it"
-        yield Violation(rule=Rule.FIELDS, path="compaction", problem=problem)
+        yield Violation(rule=ApiRule.FIELDS, path="compaction", problem=problem)
 
 
 def check_settings(body: dict[str, Any]) -> Iterator[Violation]:
     """A model is named, and how much it may write, and whether in events."""
     model, most = body.get("model"), body.get("max_tokens")
     if not isinstance(model, str) or not model.strip():
-        yield Violation(rule=Rule.MODEL, path="model", problem="no model is named")
+        yield Violation(rule=ApiRule.MODEL, path="model", problem="no model is named")
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
-        yield Violation(rule=Rule.MAX_TOKENS, path="max_tokens", problem="it is no integer, or below 0")
+        yield Violation(rule=ApiRule.MAX_TOKENS, path="max_tokens", problem="it is no integer, or below 0")
     if not isinstance(body.get("stream", False), bool):
-        yield Violation(rule=Rule.STREAM, path="stream", problem="it is not true or false")
+        yield Violation(rule=ApiRule.STREAM, path="stream", problem="it is not true or false")
 
 
 def check_system(body: dict[str, Any]) -> Iterator[Violation]:
@@ -55,7 +55,7 @@ def check_system(body: dict[str, Any]) -> Iterator[Violation]:
     blocks = [{"type": "text", "text": system}] if isinstance(system, str) else system
     if not isinstance(blocks, list) or not all(map(_is_prompt, blocks)):
         problem = "it is no text and no list of text blocks, or some of it is blank"
-        yield Violation(rule=Rule.SYSTEM, path="system", problem=problem)
+        yield Violation(rule=ApiRule.SYSTEM, path="system", problem=problem)
 
 
 def _is_prompt(block: Any) -> bool:
@@ -66,13 +66,13 @@ def check_tools(body: dict[str, Any]) -> Iterator[Violation]:
     """Tools are defined, each once."""
     tools = body.get("tools", [])
     if not isinstance(tools, list):
-        yield Violation(rule=Rule.TOOLS, path="tools", problem="it is no list")
+        yield Violation(rule=ApiRule.TOOLS, path="tools", problem="it is no list")
         return
     names: set[str] = set()
     for number, tool in enumerate(tools):
         problem = _wrong_with(tool, names)
         if problem:
-            yield Violation(rule=Rule.TOOLS, path=f"tools[{number}]", problem=problem)
+            yield Violation(rule=ApiRule.TOOLS, path=f"tools[{number}]", problem=problem)
 
 
 def _wrong_with(tool: Any, names: set[str]) -> str:
@@ -108,7 +108,7 @@ def check_tool_choice(body: dict[str, Any]) -> Iterator[Violation]:
     elif choice["type"] == "tool" and (not choice.get("name") or choice["name"] not in names):
         problem = "no tool has this name"
     if problem:
-        yield Violation(rule=Rule.TOOL_CHOICE, path="tool_choice", problem=problem)
+        yield Violation(rule=ApiRule.TOOL_CHOICE, path="tool_choice", problem=problem)
 
 
 _MOST: Final = 4
@@ -138,19 +138,21 @@ def check_cache(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[Violati
     for mark in marks:
         if not mark.is_sound:
             problem = "a breakpoint is ephemeral, and lives for 5m or 1h"
-            yield Violation(rule=Rule.CACHE_BREAKPOINTS, path=mark.path, problem=problem)
+            yield Violation(rule=ApiRule.CACHE_BREAKPOINTS, path=mark.path, problem=problem)
     for turn in turns:
         for each in turn.blocks:
             if each.type in THINKING and each.block.get("cache_control") is not None:
                 problem = "there can be no breakpoint on thinking"
-                yield Violation(rule=Rule.CACHE_BREAKPOINTS, path=each.path, problem=problem)
+                yield Violation(rule=ApiRule.CACHE_BREAKPOINTS, path=each.path, problem=problem)
     if len(marks) > _MOST:
-        yield Violation(rule=Rule.CACHE_BREAKPOINTS, path="", problem=f"there are {len(marks)} breakpoints")
+        yield Violation(
+            rule=ApiRule.CACHE_BREAKPOINTS, path="", problem=f"there are {len(marks)} breakpoints"
+        )
     is_short = False
     for mark in marks:
         if is_short and mark.lifetime == _LONG:
             problem = "a breakpoint that lives for 1h follows one that lives for 5m"
-            yield Violation(rule=Rule.CACHE_BREAKPOINTS, path=mark.path, problem=problem)
+            yield Violation(rule=ApiRule.CACHE_BREAKPOINTS, path=mark.path, problem=problem)
         is_short = is_short or mark.lifetime != _LONG
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 from projections.requests.anthropic.validator.schema import (
     SERVER_RESULTS,
     THINKING,
+    ApiRule,
     Located,
-    Rule,
     Turn,
     inner,
 )
@@ -35,12 +35,12 @@ def check_order(turns: Sequence[Turn]) -> Iterator[Violation]:
     first = turns[0]
     if first.role != "user" and not _stands_for_what_came_before(first.blocks[0]):
         yield Violation(
-            rule=Rule.FIRST_MESSAGE, path=first.path, problem="the first message is the assistant's"
+            rule=ApiRule.FIRST_MESSAGE, path=first.path, problem="the first message is the assistant's"
         )
     for before, turn in pairwise(turns):
         if turn.role == before.role:
             problem = f"two messages of the {turn.role}'s follow each other"
-            yield Violation(rule=Rule.ALTERNATION, path=turn.path, problem=problem)
+            yield Violation(rule=ApiRule.ALTERNATION, path=turn.path, problem=problem)
 
 
 def _stands_for_what_came_before(first: Located) -> bool:
@@ -55,14 +55,16 @@ def check_names(turns: Sequence[Turn]) -> Iterator[Violation]:
             call_id = call.block["id"]
             if not _CALL_ID.fullmatch(call_id):
                 yield Violation(
-                    rule=Rule.CALL_ID, path=f"{call.path}.id", problem="no id has such characters"
+                    rule=ApiRule.CALL_ID, path=f"{call.path}.id", problem="no id has such characters"
                 )
             if not _TOOL_NAME.fullmatch(call.block["name"]):
                 path = f"{call.path}.name"
-                yield Violation(rule=Rule.TOOL_NAME, path=path, problem="no tool has such a name")
+                yield Violation(rule=ApiRule.TOOL_NAME, path=path, problem="no tool has such a name")
             if call_id in taken:
                 path = f"{call.path}.id"
-                yield Violation(rule=Rule.DUPLICATE_CALL_ID, path=path, problem="a call before has this id")
+                yield Violation(
+                    rule=ApiRule.DUPLICATE_CALL_ID, path=path, problem="a call before has this id"
+                )
             taken.add(call_id)
 
 
@@ -75,7 +77,7 @@ def check_results(turns: Sequence[Turn]) -> Iterator[Violation]:
         for call in _of_type(turn, "tool_use"):
             if call.block["id"] not in answered:
                 problem = "the next message has no result of this call"
-                yield Violation(rule=Rule.MISSING_RESULT, path=call.path, problem=problem)
+                yield Violation(rule=ApiRule.MISSING_RESULT, path=call.path, problem=problem)
 
 
 def _answers(turn: Turn, before: Turn | None) -> Iterator[Violation]:
@@ -87,14 +89,14 @@ def _answers(turn: Turn, before: Turn | None) -> Iterator[Violation]:
         call_id = result.block["tool_use_id"]
         if call_id not in called:
             problem = "the message before has no call of this id"
-            yield Violation(rule=Rule.ORPHAN_RESULT, path=result.path, problem=problem)
+            yield Violation(rule=ApiRule.ORPHAN_RESULT, path=result.path, problem=problem)
         if call_id in answered:
             problem = "the call has a result before this one"
-            yield Violation(rule=Rule.DUPLICATE_RESULT, path=result.path, problem=problem)
+            yield Violation(rule=ApiRule.DUPLICATE_RESULT, path=result.path, problem=problem)
         answered.add(call_id)
         if place and turn.blocks[place - 1].type != "tool_result":
             problem = "something else stands before a result"
-            yield Violation(rule=Rule.RESULT_ORDER, path=result.path, problem=problem)
+            yield Violation(rule=ApiRule.RESULT_ORDER, path=result.path, problem=problem)
 
 
 def check_errors(turns: Sequence[Turn]) -> Iterator[Violation]:
@@ -103,7 +105,7 @@ def check_errors(turns: Sequence[Turn]) -> Iterator[Violation]:
         for result in _of_type(turn, "tool_result"):
             if result.block.get("is_error") and not result.block.get("content"):
                 problem = "a failed call's result is empty"
-                yield Violation(rule=Rule.EMPTY_ERROR, path=result.path, problem=problem)
+                yield Violation(rule=ApiRule.EMPTY_ERROR, path=result.path, problem=problem)
 
 
 def check_server_tools(turns: Sequence[Turn]) -> Iterator[Violation]:
@@ -116,18 +118,20 @@ def check_server_tools(turns: Sequence[Turn]) -> Iterator[Violation]:
                 waiting[located.block["id"]] = located.path
             elif located.type in SERVER_RESULTS and not waiting.pop(located.block["tool_use_id"], ""):
                 problem = "no server tool's call before it has this id"
-                yield Violation(rule=Rule.SERVER_TOOL, path=located.path, problem=problem)
+                yield Violation(rule=ApiRule.SERVER_TOOL, path=located.path, problem=problem)
         for path in waiting.values():
-            yield Violation(rule=Rule.SERVER_TOOL, path=path, problem="its result is not in the same message")
+            yield Violation(
+                rule=ApiRule.SERVER_TOOL, path=path, problem="its result is not in the same message"
+            )
 
 
 def _spelling(call: Located) -> Iterator[Violation]:
     if not _SERVER_TOOL_ID.fullmatch(call.block["id"]):
         problem = "no server tool's call has such an id"
-        yield Violation(rule=Rule.SERVER_TOOL, path=f"{call.path}.id", problem=problem)
+        yield Violation(rule=ApiRule.SERVER_TOOL, path=f"{call.path}.id", problem=problem)
     if call.block["name"] not in _SERVER_TOOLS:
         problem = "no server tool has this name"
-        yield Violation(rule=Rule.SERVER_TOOL, path=f"{call.path}.name", problem=problem)
+        yield Violation(rule=ApiRule.SERVER_TOOL, path=f"{call.path}.name", problem=problem)
 
 
 def _of_type(turn: Turn | None, type_: str) -> list[Located]:
@@ -144,13 +148,15 @@ def check_texts(turns: Sequence[Turn]) -> Iterator[Violation]:
     last = turns[-1].blocks[-1]
     text = last.block.get("text", "")
     if turns[-1].role == "assistant" and last.type == "text" and text.strip() and text != text.rstrip():
-        yield Violation(rule=Rule.FINAL_SPACE, path=last.path, problem="the last message ends in white space")
+        yield Violation(
+            rule=ApiRule.FINAL_SPACE, path=last.path, problem="the last message ends in white space"
+        )
 
 
 def _blank(located: Located) -> Iterator[Violation]:
     if located.type == "text" and not located.block["text"].strip():
         yield Violation(
-            rule=Rule.BLANK_TEXT, path=located.path, problem="the text is empty or white space only"
+            rule=ApiRule.BLANK_TEXT, path=located.path, problem="the text is empty or white space only"
         )
 
 
@@ -161,10 +167,10 @@ def check_thinking(turns: Sequence[Turn]) -> Iterator[Violation]:
             seal = {"thinking": "signature", "redacted_thinking": "data"}.get(located.type)
             if seal and not located.block[seal]:
                 path = f"{located.path}.{seal}"
-                yield Violation(rule=Rule.UNSIGNED_THINKING, path=path, problem="it is empty")
+                yield Violation(rule=ApiRule.UNSIGNED_THINKING, path=path, problem="it is empty")
         if turn.blocks[-1].type in THINKING:
             problem = "a message ends in thinking"
-            yield Violation(rule=Rule.FINAL_THINKING, path=turn.blocks[-1].path, problem=problem)
+            yield Violation(rule=ApiRule.FINAL_THINKING, path=turn.blocks[-1].path, problem=problem)
 
 
 def check_compaction(turns: Sequence[Turn]) -> Iterator[Violation]:
@@ -174,7 +180,7 @@ def check_compaction(turns: Sequence[Turn]) -> Iterator[Violation]:
         for located in turn.blocks:
             if located.type == "compaction" and located.block["content"] and located is not first:
                 problem = "a compaction block does not stand first in the conversation"
-                yield Violation(rule=Rule.COMPACTION_BLOCK, path=located.path, problem=problem)
+                yield Violation(rule=ApiRule.COMPACTION_BLOCK, path=located.path, problem=problem)
 
 
 _MOST: Final = 100
@@ -190,7 +196,7 @@ def check_images(turns: Sequence[Turn]) -> Iterator[Violation]:
     images = list(_images(turns))
     if len(images) > _MOST:
         problem = f"there are {len(images)} images"
-        yield Violation(rule=Rule.IMAGE_COUNT, path="messages", problem=problem)
+        yield Violation(rule=ApiRule.IMAGE_COUNT, path="messages", problem=problem)
     pixels = _PIXELS_OF_MANY if len(images) > _MANY else _PIXELS
     for image in images:
         yield from _check_source(f"{image.path}.source", image.block["source"], pixels)
@@ -199,7 +205,7 @@ def check_images(turns: Sequence[Turn]) -> Iterator[Violation]:
             for each in inner(result):
                 if each.type != "text":
                     problem = "a failed call's result holds more than text"
-                    yield Violation(rule=Rule.IMAGE_IN_ERROR, path=each.path, problem=problem)
+                    yield Violation(rule=ApiRule.IMAGE_IN_ERROR, path=each.path, problem=problem)
 
 
 def _images(turns: Sequence[Turn]) -> Iterator[Located]:
@@ -225,23 +231,29 @@ def _check_source(path: str, source: dict[str, Any], pixels: int) -> Iterator[Vi
     if kind in ("url", "file"):
         return
     if kind != "base64" or not isinstance(data, str):
-        yield Violation(rule=Rule.IMAGE_DATA, path=path, problem="it is no base64, no URL and no file")
+        yield Violation(rule=ApiRule.IMAGE_DATA, path=path, problem="it is no base64, no URL and no file")
         return
     if media_type not in _TYPES:
         path_of_type = f"{path}.media_type"
-        yield Violation(rule=Rule.IMAGE_TYPE, path=path_of_type, problem="it is not JPEG, PNG, GIF or WebP")
+        yield Violation(
+            rule=ApiRule.IMAGE_TYPE, path=path_of_type, problem="it is not JPEG, PNG, GIF or WebP"
+        )
     if len(data) > _LONGEST:
-        yield Violation(rule=Rule.IMAGE_SIZE, path=f"{path}.data", problem=f"it has {len(data):,} characters")
+        yield Violation(
+            rule=ApiRule.IMAGE_SIZE, path=f"{path}.data", problem=f"it has {len(data):,} characters"
+        )
     header = image_header(_decoded(data))
     if header is None:
-        yield Violation(rule=Rule.IMAGE_DATA, path=f"{path}.data", problem="it is no image that can be read")
+        yield Violation(
+            rule=ApiRule.IMAGE_DATA, path=f"{path}.data", problem="it is no image that can be read"
+        )
         return
     if media_type in _TYPES and header.media_type != media_type:
         problem = f"the image is {header.media_type}"
-        yield Violation(rule=Rule.IMAGE_TYPE, path=f"{path}.media_type", problem=problem)
+        yield Violation(rule=ApiRule.IMAGE_TYPE, path=f"{path}.media_type", problem=problem)
     if max(header.width, header.height) > pixels:
         problem = f"it is {header.width} x {header.height} pixels, more than {pixels:,}"
-        yield Violation(rule=Rule.IMAGE_SIZE, path=f"{path}.data", problem=problem)
+        yield Violation(rule=ApiRule.IMAGE_SIZE, path=f"{path}.data", problem=problem)
 
 
 def _decoded(data: str) -> bytes:

@@ -11,7 +11,7 @@ import msgspec
 from projections.requests.protocol import Violation
 
 
-class Rule(StrEnum):
+class ApiRule(StrEnum):
     """A rule for which the API refuses a body."""
 
     JSON = "json"
@@ -263,24 +263,26 @@ def turns(messages: Any) -> tuple[list[Turn], list[Violation]]:
     """The messages of a body, and what is wrong with the shape of any of them."""
     if not isinstance(messages, list) or not 0 < len(messages) <= MOST_MESSAGES:
         problem = f"it is no list of 1 to {MOST_MESSAGES:,} messages"
-        return [], [Violation(rule=Rule.MESSAGES, path="messages", problem=problem)]
+        return [], [Violation(rule=ApiRule.MESSAGES, path="messages", problem=problem)]
     found = [_turn(f"messages[{number}]", message) for number, message in enumerate(messages)]
     return [turn for turn, _ in found if turn], [each for _, violations in found for each in violations]
 
 
 def _turn(path: str, message: Any) -> tuple[Turn | None, list[Violation]]:
     if not isinstance(message, dict):
-        return None, [Violation(rule=Rule.MESSAGES, path=path, problem="it is no object")]
+        return None, [Violation(rule=ApiRule.MESSAGES, path=path, problem="it is no object")]
     role = message.get("role")
     if not isinstance(role, str) or role not in _OF_ROLES:
-        return None, [Violation(rule=Rule.ROLE, path=f"{path}.role", problem="it is not user or assistant")]
+        return None, [
+            Violation(rule=ApiRule.ROLE, path=f"{path}.role", problem="it is not user or assistant")
+        ]
     content = message.get("content")
     if not isinstance(content, str | list) or not content:
         problem = "it is no text, and no list of blocks, or it is empty"
-        return None, [Violation(rule=Rule.CONTENT, path=f"{path}.content", problem=problem)]
+        return None, [Violation(rule=ApiRule.CONTENT, path=f"{path}.content", problem=problem)]
     blocks = located(f"{path}.content", content)
     violations = [
-        Violation(rule=Rule.FIELDS, path=f"{path}.{name}", problem="there is no such field")
+        Violation(rule=ApiRule.FIELDS, path=f"{path}.{name}", problem="there is no such field")
         for name in message
         if name not in OF_MESSAGES
     ]
@@ -309,7 +311,7 @@ def _shape(item: Located, allowed: frozenset[str]) -> Iterator[Violation]:
     type_ = item.block.get("type")
     if not isinstance(type_, str) or type_ not in allowed:
         problem = f"there can be no block of type {str(type_)[:80]!r}"
-        yield Violation(rule=Rule.BLOCK_TYPE, path=item.path, problem=problem)
+        yield Violation(rule=ApiRule.BLOCK_TYPE, path=item.path, problem=problem)
         return
     yield from _fields(item, type_)
     if type_ == "tool_result":
@@ -321,10 +323,12 @@ def _fields(item: Located, type_: str) -> Iterator[Violation]:
     known = KNOWN[type_]
     for name in NEEDED[type_]:
         if name not in item.block:
-            yield Violation(rule=Rule.BLOCK_SHAPE, path=item.path, problem=f"it has no {name}")
+            yield Violation(rule=ApiRule.BLOCK_SHAPE, path=item.path, problem=f"it has no {name}")
     for name, value in item.block.items():
         path = f"{item.path}.{name}"
         if name in known and not known[name](value):
-            yield Violation(rule=Rule.BLOCK_SHAPE, path=path, problem="its value is none that there can be")
+            yield Violation(
+                rule=ApiRule.BLOCK_SHAPE, path=path, problem="its value is none that there can be"
+            )
         elif name not in known and type_ in CLOSED:
-            yield Violation(rule=Rule.BLOCK_SHAPE, path=path, problem="there is no such field")
+            yield Violation(rule=ApiRule.BLOCK_SHAPE, path=path, problem="there is no such field")

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from cli.views.full import print_metrics
 from cli.views.model import audit_view
-from cli.views.screen import print_glance, print_screen
+from cli.views.screen import print_overview, print_screen
 from projections.audit.cost import Cost
 from projections.audit.session import TokensBefore
 from projections.audit.summary_text import Growth, Sections
@@ -73,7 +73,7 @@ def views_of_made_up_audits(refold: Refold) -> str:
             (print_metrics, measured.metrics()),
             (print_metrics, measured.metrics(**found)),
             (print_metrics, measured.metrics(rework=structs.replace(rework, rounds_to_new_action=None))),
-            (print_glance, measured.audit(counter="o200k", exact=True, estimate=False, cost=nothing_known)),
+            (print_overview, measured.audit(counter="o200k", exact=True, estimate=False, cost=nothing_known)),
             (print_screen, audit_view(seen)),
         )
         for line in printed(view, shown, width=200)

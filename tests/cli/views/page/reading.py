@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.views.page.lines import Lines, lines_of
+from cli.views.page.lines import EventLines, lines_of
 from cli.views.page.material import Material, read_material
 from eventstore.log import EventLog
 from projections.audit.prices import library_prices
@@ -16,7 +16,7 @@ def material_of(log: EventLog, session: str = "s", **where: Any) -> Material:
     return read_material(log, session, tokens=counter("utf16/4"), prices=library_prices(), **where)
 
 
-def lines_in(material: Material) -> Lines:
+def lines_in(material: Material) -> EventLines:
     """The lines of its events."""
     return lines_of(material.events)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.views.model import Replaced, audit_view
+from cli.views.model import AuditedReplacement, audit_view
 from cli.views.page.build import build_page, figures, findings, models, sections_of
 from cli.views.page.material import Material
 from cli.views.page.parts import Fact, Finding, Page, Row, Section, Segment
@@ -22,7 +22,7 @@ from tests.support.pi_files import bring, header, said
 from tests.support.talk import Story, assistant, user
 
 
-def found_in(replaced: Replaced) -> list[Finding]:
+def found_in(replaced: AuditedReplacement) -> list[Finding]:
     (view,) = audit_view(audit(replaced)).replacements
     return findings(view)
 

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from cli.views.model import audit_view
 from cli.views.page.build import sections_of
-from cli.views.page.charts import LEFT, RIGHT, Place, Point, chart, context_chart, cost_chart, places
+from cli.views.page.charts import (
+    LEFT,
+    RIGHT,
+    ChartMarker,
+    Point,
+    chart,
+    chart_markers,
+    context_chart,
+    cost_chart,
+)
 from cli.views.page.material import Material
 from cli.views.page.parts import Chart
 from compaction import move_to, record_compaction
@@ -23,15 +32,15 @@ from tests.support.measured import future_use, loss
 from tests.support.talk import Story, assistant, user
 
 
-def drawn(values: list[float], *places: Place, second: list[Point] | None = None) -> Chart:
+def drawn(values: list[float], *places: ChartMarker, second: list[Point] | None = None) -> Chart:
     points = [Point(seq, value) for seq, value in enumerate(values, 1)]
     return chart(
         points, height=136, label="a", name=lambda tick: f"{tick:g}", places=places, second=second or []
     )
 
 
-def place(seq: int, where: str = "above") -> Place:
-    return Place(seq=seq, kind="k", title="t", target="e-1", where=where)  # type: ignore[arg-type]
+def place(seq: int, where: str = "above") -> ChartMarker:
+    return ChartMarker(seq=seq, kind="k", title="t", target="e-1", where=where)  # type: ignore[arg-type]
 
 
 def test_an_area_steps_from_the_left_end_to_the_right_and_closes_on_the_floor() -> None:
@@ -159,9 +168,9 @@ def test_the_demo_has_both(demo: Material) -> None:
     assert len(context.points.split()) == len(cost.points.split()) == len(demo.path)
 
 
-def marked(material: Material) -> list[Place]:
+def marked(material: Material) -> list[ChartMarker]:
     lines = lines_in(material)
-    return places(material, lines, sections_of(material, lines), target)
+    return chart_markers(material, lines, sections_of(material, lines), target)
 
 
 def titles(story: Story, **where: str) -> list[str]:

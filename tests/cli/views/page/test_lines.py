@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from cli.views.page.lines import GROUP, Line, event_groups, lines_of, tree_lines
+from cli.views.page.lines import GROUP, EventLine, event_groups, lines_of, tree_lines
 from cli.views.page.material import outcomes
 from cli.views.page.parts import EventView, TreeLine
 from cli.views.texts import LONGEST_TEXT
@@ -22,17 +22,17 @@ from tests.support.talk import PiSession, Story, assistant, call, result, user
 
 def test_a_message_is_called_by_its_role(story: Story) -> None:
     (said,) = story.says(user("Hello,\nyou."))
-    assert lines_of([story[said]]) == {1: Line(sign="", name="user", text="Hello, you.")}
+    assert lines_of([story[said]]) == {1: EventLine(sign="", name="user", text="Hello, you.")}
 
 
 def test_a_kind_that_turns_the_session_has_a_sign(story: Story) -> None:
     title = story.add(SessionInfo(name="A title"))
-    assert lines_of([story[title]]) == {1: Line(sign="✎", name="session_info", text="A title")}
+    assert lines_of([story[title]]) == {1: EventLine(sign="✎", name="session_info", text="A title")}
 
 
 def test_another_kind_has_none(story: Story) -> None:
     note = story.add(Custom(custom_type="note"))
-    assert lines_of([story[note]]) == {1: Line(sign="", name="custom", text="note")}
+    assert lines_of([story[note]]) == {1: EventLine(sign="", name="custom", text="note")}
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_another_kind_has_none(story: Story) -> None:
 def test_what_goes_on_after_a_compaction_is_called_so_and_turns_nothing(
     story: Story, said: Record, text: str
 ) -> None:
-    assert lines_of([story[story.add(said)]]) == {1: Line(sign="", name="continuation", text=text)}
+    assert lines_of([story[story.add(said)]]) == {1: EventLine(sign="", name="continuation", text=text)}
 
 
 def drawn(story: Story, **where: str) -> list[TreeLine]:

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import pytest
 
-from cli.views.page.material import Call, Exchange, Outcome, Standing, call_of, outcomes, spent, spent_at
+from cli.views.page.material import (
+    BilledCall,
+    ContextChange,
+    EventOutcome,
+    EventStatus,
+    billed_call,
+    cumulative_cost,
+    outcomes,
+    total_cost,
+)
 from compaction import move_to, record_branch_summary, record_compaction, record_rewrite
 from eventstore import EventLog
 from eventstore.errors import NotFoundError
@@ -29,16 +38,16 @@ PRICES = FilePrices(
 )
 
 
-def made(store: EventLog, message: Json) -> Call | None:
+def made(store: EventLog, message: Json) -> BilledCall | None:
     story = Story(store)
     (said,) = story.says(message)
     view = view_of_event(story[said])
     assert view is not None
-    return call_of(story[said], view, PRICES)
+    return billed_call(story[said], view, PRICES)
 
 
-def made_call(seq: int, dollars: float | None) -> Call:
-    return Call(seq=seq, usage=Usage(total=1), dollars=dollars, is_recorded=True)
+def made_call(seq: int, dollars: float | None) -> BilledCall:
+    return BilledCall(seq=seq, usage=Usage(total=1), dollars=dollars, is_recorded=True)
 
 
 def test_a_recorded_cost_counts(store: EventLog) -> None:
@@ -66,16 +75,16 @@ def test_a_message_without_usage_is_no_call(store: EventLog, message: Json) -> N
 
 
 def test_what_was_spent_is_the_sum_of_what_is_known() -> None:
-    assert spent([made_call(1, 0.1), made_call(2, None), made_call(3, 0.2)]) == pytest.approx(0.3)
+    assert total_cost([made_call(1, 0.1), made_call(2, None), made_call(3, 0.2)]) == pytest.approx(0.3)
 
 
 def test_where_no_cost_is_known_nothing_is_known_of_the_sum() -> None:
-    assert spent([made_call(1, None)]) is None
+    assert total_cost([made_call(1, None)]) is None
 
 
 def test_calls_of_other_branches_count_from_the_next_entry_on() -> None:
     calls = [made_call(2, 1.0), made_call(3, 2.0), made_call(9, 4.0)]
-    assert list(spent_at(calls, [1, 2, 5])) == [(1, 0), (2, 1), (5, 3)]
+    assert list(cumulative_cost(calls, [1, 2, 5])) == [(1, 0), (2, 1), (5, 3)]
 
 
 @pytest.fixture
@@ -90,11 +99,11 @@ def repair(store: EventLog) -> Story:
     return told
 
 
-def exchange_at(repair: Story, event_id: str) -> Exchange:
+def exchange_at(repair: Story, event_id: str) -> ContextChange:
     return material_of(repair.log).exchanges[repair[event_id].seq]
 
 
-def changes(exchange: Exchange) -> tuple[list[tuple[int, Change]], list[tuple[int, Change]]]:
+def changes(exchange: ContextChange) -> tuple[list[tuple[int, Change]], list[tuple[int, Change]]]:
     return (
         [(shown.seq, shown.change) for shown in exchange.before],
         [(shown.seq, shown.change) for shown in exchange.after],
@@ -228,21 +237,21 @@ def three(store: EventLog) -> Story:
     return told
 
 
-def fates(log: EventLog, session: str = "s") -> dict[int, Outcome]:
+def fates(log: EventLog, session: str = "s") -> dict[int, EventOutcome]:
     return outcomes(material_of(log, session))
 
 
 def test_without_replacements_every_message_is_in_the_context(three: Story) -> None:
-    assert set(fates(three.log).values()) == {Outcome(Standing.KEPT)}
+    assert set(fates(three.log).values()) == {EventOutcome(EventStatus.KEPT)}
 
 
 def test_a_message_that_was_summarized_tells_by_which_event(three: Story) -> None:
     record_compaction(three.writer, summary="s", first_kept="e3")
     assert fates(three.log) == {
-        1: Outcome(Standing.SUMMARIZED, 4),
-        2: Outcome(Standing.SUMMARIZED, 4),
-        3: Outcome(Standing.KEPT),
-        4: Outcome(Standing.KEPT),
+        1: EventOutcome(EventStatus.SUMMARIZED, 4),
+        2: EventOutcome(EventStatus.SUMMARIZED, 4),
+        3: EventOutcome(EventStatus.KEPT),
+        4: EventOutcome(EventStatus.KEPT),
     }
 
 
@@ -261,18 +270,18 @@ def test_a_message_that_no_summary_covers_is_gone(store: EventLog, tmp_path) -> 
     session.compacts("c1", "u3", details={"readFiles": [], "modifiedFiles": []})
     session.says("u5", user("one more"))
     session.compacts("c2", "u5")
-    assert fates(store, session.store_in(store, tmp_path))[3] == Outcome(Standing.GONE, 7)
+    assert fates(store, session.store_in(store, tmp_path))[3] == EventOutcome(EventStatus.GONE, 7)
 
 
 def test_a_message_that_is_shown_otherwise_tells_by_which_event(three: Story) -> None:
     record_rewrite(three.writer, targets=[TextReplacement(target="e2", text="…")], reason="prune")
-    assert fates(three.log)[2] == Outcome(Standing.REWRITTEN, 4)
+    assert fates(three.log)[2] == EventOutcome(EventStatus.REWRITTEN, 4)
 
 
 def test_what_was_undone_took_nothing_out(three: Story) -> None:
     compacted = record_compaction(three.writer, summary="s", first_kept="e3")
     three.add(Undone(target_id=compacted))
-    assert fates(three.log)[1] == Outcome(Standing.KEPT)
+    assert fates(three.log)[1] == EventOutcome(EventStatus.KEPT)
 
 
 def test_messages_of_another_branch_stand_aside(three: Story) -> None:
@@ -280,12 +289,12 @@ def test_messages_of_another_branch_stand_aside(three: Story) -> None:
     three.says(user("another way"))
     found = fates(three.log)
     assert (found[1], found[2], found[3]) == (
-        Outcome(Standing.KEPT),
-        Outcome(Standing.ASIDE),
-        Outcome(Standing.ASIDE),
+        EventOutcome(EventStatus.KEPT),
+        EventOutcome(EventStatus.ASIDE),
+        EventOutcome(EventStatus.ASIDE),
     )
 
 
 def test_what_no_model_is_sent_is_silent(three: Story) -> None:
     three.add(ModelChange(provider="p", model_id="m"))
-    assert fates(three.log)[4] == Outcome(Standing.SILENT)
+    assert fates(three.log)[4] == EventOutcome(EventStatus.SILENT)

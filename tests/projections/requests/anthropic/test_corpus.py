@@ -10,23 +10,23 @@ from eventstore import open_store
 from eventstore.files.importing import import_file
 from projections.context.build import build_context
 from projections.requests import validator_named
-from projections.requests.anthropic.renderer import Rule, render
+from projections.requests.anthropic.renderer import RepairRule, render
 from tests.support.events import NOW, events
 
 validate = validator_named("anthropic")
 
 AT_THE_LEAF = {
     "pi-mono-before-compaction.v1": {
-        Rule.EMPTY_MESSAGE: 5,
-        Rule.MISSING_RESULT: 2,
-        Rule.UNSIGNED_THINKING: 1,
+        RepairRule.EMPTY_MESSAGE: 5,
+        RepairRule.MISSING_RESULT: 2,
+        RepairRule.UNSIGNED_THINKING: 1,
     },
     "pi-mono-before-compaction.v3": {
-        Rule.EMPTY_MESSAGE: 5,
-        Rule.MISSING_RESULT: 2,
-        Rule.UNSIGNED_THINKING: 1,
+        RepairRule.EMPTY_MESSAGE: 5,
+        RepairRule.MISSING_RESULT: 2,
+        RepairRule.UNSIGNED_THINKING: 1,
     },
-    "pi-mono-large-session.v1": {Rule.EMPTY_MESSAGE: 14, Rule.MISSING_RESULT: 18},
+    "pi-mono-large-session.v1": {RepairRule.EMPTY_MESSAGE: 14, RepairRule.MISSING_RESULT: 18},
 }
 """Aborted messages without content, aborted and failed calls, aborted thinking: how often in the whole context."""
 

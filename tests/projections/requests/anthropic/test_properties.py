@@ -13,7 +13,7 @@ from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context
 from projections.requests import validator_named
-from projections.requests.anthropic.renderer import Rule, render
+from projections.requests.anthropic.renderer import RepairRule, render
 from tests.support.contexts import body_of, context_of, texts_in
 from tests.support.events import NOW, events
 from tests.support.examples import examples
@@ -24,7 +24,7 @@ from tests.support.wild_talk import any_talk, compacted_talk, good_talk, told_te
 bounded = settings()
 validate = validator_named("anthropic")
 
-AT_THE_END = {Rule.MISSING_RESULT, Rule.FINAL_SPACE}
+AT_THE_END = {RepairRule.MISSING_RESULT, RepairRule.FINAL_SPACE}
 """Repairs of what a conversation ends in, which it may not be any more when it goes on."""
 
 

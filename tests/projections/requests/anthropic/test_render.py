@@ -10,7 +10,7 @@ import pytest
 from eventstore.errors import BadInputError
 from eventstore.records import ModelChange
 from projections.context.build import build_context
-from projections.requests.anthropic.renderer import Rule, render
+from projections.requests.anthropic.renderer import RepairRule, render
 from projections.settings import Model
 from tests.support.contexts import body_of, context_of
 from tests.support.talk import assistant, text, thinking, user
@@ -86,8 +86,8 @@ def test_a_context_without_messages_has_none():
 def test_repairs_name_rule_event_and_action():
     repairs = render(context_of(user("a"), user(" "))).repairs
     assert [(each.rule, each.event) for each in repairs] == [
-        (Rule.BLANK_TEXT, "e2"),
-        (Rule.EMPTY_MESSAGE, "e2"),
+        (RepairRule.BLANK_TEXT, "e2"),
+        (RepairRule.EMPTY_MESSAGE, "e2"),
     ]
     assert all(each.action for each in repairs)
 
