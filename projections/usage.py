@@ -39,11 +39,16 @@ def billed_usage(message: Message) -> Usage | None:
 
 
 class Answer(NamedTuple):
-    """An assistant's message, and the number of the entry at which its call was sent the context; 0 is the root."""
+    """An assistant's message, by the event that counts for its call.
+
+    `sent_at` is the number of the entry whose context the call was sent, 0 for the root. `records` are the numbers of
+    all events of its group.
+    """
 
     event: Event
     message: Message
     sent_at: int
+    records: tuple[int, ...]
 
 
 def answers(snapshot: Snapshot, cursor: Cursor) -> Iterator[Answer]:
@@ -66,7 +71,7 @@ def answers(snapshot: Snapshot, cursor: Cursor) -> Iterator[Answer]:
                 continue
             message = late.added(entry.id, answer)
             if not said.group and not held:
-                yield Answer(entry, message, entry.parent_seq)
+                yield Answer(entry, message, entry.parent_seq, (entry.seq,))
                 continue
             if said.group:
                 parents.setdefault(said.group, {})[entry.seq] = entry.parent_seq
@@ -76,10 +81,10 @@ def answers(snapshot: Snapshot, cursor: Cursor) -> Iterator[Answer]:
     for place, (entry, message, group) in enumerate(held):
         is_counted = paying.get(group, place) == place
         counted = message if is_counted else msgspec.structs.replace(message, usage=None)
-        sent_at = entry.parent_seq
-        while sent_at in parents.get(group, ()):
-            sent_at = parents[group][sent_at]
-        yield Answer(entry, counted, sent_at)
+        sent_at, of_group = entry.parent_seq, parents.get(group, {entry.seq: entry.parent_seq})
+        while sent_at in of_group:
+            sent_at = of_group[sent_at]
+        yield Answer(entry, counted, sent_at, tuple(of_group))
 
 
 class LateUsages:

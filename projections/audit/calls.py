@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import islice, pairwise, takewhile
+from itertools import accumulate, islice, pairwise, takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -64,7 +64,13 @@ def model_calls(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> list[Mod
     share that the messages have that begin this call, too, byte for byte. So it holds the whole call before where
     the context only grew, and none of its messages where a summary comes first. Another model has another cache.
     """
-    calls = _calls(snapshot, cursor)
+    return calls_on_path(snapshot, cursor, tokens, session_calls(snapshot, cursor))
+
+
+def calls_on_path(
+    snapshot: Snapshot, cursor: Cursor, tokens: Counter, calls: Sequence[SessionCall]
+) -> list[ModelCall]:
+    """Return those of a session's calls that are on the path to a leaf, with what each was sent."""
     previous = {call.seq: before for before, call in pairwise(calls)}
     found: list[ModelCall] = []
     last: _Sent | None = None
@@ -104,6 +110,23 @@ def model_calls(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> list[Mod
     return found
 
 
+def tokens_per_estimate(calls: Iterable[ModelCall]) -> float:
+    """Return how many tokens a provider counts for one of our estimate; 1.0 where nothing tells.
+
+    It is the median of what the calls measured beyond their previous ones, by the tokens that the context changed by:
+    half of them lie in calls with a smaller ratio. A median leaves out what the log does not have.
+    """
+    growths = (
+        (call.usage.prompt - before.usage.prompt, call.tokens - before.tokens)
+        for call in calls
+        if (before := call.previous) is not None and before.is_same_model
+    )
+    ratios = sorted((measured / tokens, abs(tokens)) for measured, tokens in growths if tokens)
+    half = sum(weight for _, weight in ratios) / 2
+    sums = accumulate(weight for _, weight in ratios)
+    return next((ratio for (ratio, _), below in zip(ratios, sums, strict=True) if below >= half), 1.0)
+
+
 def records_cache(calls: Sequence[ModelCall]) -> bool:
     """Return True if any of some calls read from a prompt cache or wrote to it."""
     return any(call.usage.cache_read or call.usage.cache_write for call in calls)
@@ -120,29 +143,35 @@ def shared_prefix_length(one: Iterable[Part], other: Iterable[Part]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0].raw == pair[1].raw, pairs))
 
 
-class _Call(msgspec.Struct, frozen=True):
+class SessionCall(msgspec.Struct, frozen=True):
+    """A call that went through on any branch; `records` are the numbers of the events of its message."""
+
     seq: int
     id: str
     sent_at: int
+    records: tuple[int, ...]
     time: int | None
     model: tuple[str, str]
     usage: Usage
 
 
-def _calls(snapshot: Snapshot, cursor: Cursor) -> list[_Call]:
-    """The calls of every branch that went through, in order of their messages."""
-    return [
-        _Call(event.seq, event.id, sent_at, event.time, (view.provider, view.model), usage)
-        for event, view, sent_at in answers(snapshot, cursor)
+def session_calls(snapshot: Snapshot, cursor: Cursor) -> list[SessionCall]:
+    """Return the calls of every branch that went through, in order of their messages, one for each event."""
+    calls = {
+        event.seq: SessionCall(
+            event.seq, event.id, sent_at, records, event.time, (view.provider, view.model), usage
+        )
+        for event, view, sent_at, records in answers(snapshot, cursor)
         if (usage := measured_usage(view)) is not None
-    ]
+    }
+    return list(calls.values())
 
 
-def _between(before: _Call, call: _Call) -> int | None:
+def _between(before: SessionCall, call: SessionCall) -> int | None:
     return None if before.time is None or call.time is None else call.time - before.time
 
 
-def _readable(before: _Call, call: _Call, overhead: int, share: Fraction) -> int:
+def _readable(before: SessionCall, call: SessionCall, overhead: int, share: Fraction) -> int:
     if before.model != call.model:
         return 0
     fixed = min(overhead, before.usage.prompt)
@@ -165,14 +194,14 @@ class _Sent(NamedTuple):
 
 
 def _contexts(
-    snapshot: Snapshot, cursor: Cursor, tokens: Counter, calls: Sequence[_Call]
-) -> Iterator[tuple[_Call, list[Part], list[int]]]:
+    snapshot: Snapshot, cursor: Cursor, tokens: Counter, calls: Sequence[SessionCall]
+) -> Iterator[tuple[SessionCall, list[Part], list[int]]]:
     """Each call of the path with the context that it was sent, and the tokens of its first n messages for each n."""
     entries = path(snapshot, cursor)
     on_path = {entry.seq for entry in entries}
-    by_place: dict[int, list[_Call]] = {}
+    by_place: dict[int, list[SessionCall]] = {}
     for call in calls:
-        if call.seq in on_path:
+        if not on_path.isdisjoint(call.records):
             by_place.setdefault(call.sent_at, []).append(call)
     sent = IncrementalSizes(snapshot, cursor, entries, tokens)
     for call in by_place.get(0, ()):

@@ -197,7 +197,7 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 def _calls(snapshot: Snapshot, cursor: Cursor, prices: Prices) -> Iterator[_Call]:
-    for event, view, _ in answers(snapshot, cursor):
+    for event, view, *_ in answers(snapshot, cursor):
         usage = billed_usage(view)
         if usage is not None:
             name = f"{view.provider}/{view.model}" if view.provider else view.model

@@ -81,7 +81,7 @@ def test_the_assistants_messages_are_those_of_every_branch_once(story):
     story.says(assistant("three"))
     with story.log.snapshot() as snapshot:
         found = list(answers(snapshot, resolve_cursor(snapshot, "s", as_of=5)))
-    assert [(event.id, message.text, sent_at) for event, message, sent_at in found] == [
+    assert [(event.id, message.text, sent_at) for event, message, sent_at, _ in found] == [
         ("e2", "one", 1),
         ("e3", "two", 2),
         ("e5", "three", 4),

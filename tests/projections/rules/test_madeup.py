@@ -132,7 +132,7 @@ class TestGroups:
     def test_the_usage_of_a_group_counts_once(self, grouped: MemoryLog) -> None:
         with grouped.snapshot() as snapshot:
             found = answers(snapshot, resolve_cursor(snapshot, "one"))
-            usages = [(entry.id, message.usage.total) for entry, message, _ in found if message.usage]
+            usages = [(entry.id, message.usage.total) for entry, message, *_ in found if message.usage]
         assert usages == [("c", 70), ("e", 90)]
 
     def test_a_call_of_a_group_was_sent_the_context_above_its_first_record(self, grouped: MemoryLog) -> None:
@@ -166,7 +166,7 @@ class TestGroups:
         )
         with log.snapshot() as snapshot:
             found = list(answers(snapshot, resolve_cursor(snapshot, "one")))
-        usages = [(each.id, message.usage.total if message.usage else None) for each, message, _ in found]
+        usages = [(each.id, message.usage.total if message.usage else None) for each, message, *_ in found]
         assert usages == [("b", None), ("c", 7), ("d", 100), ("e", None)]
 
 
@@ -505,7 +505,7 @@ class TestNotes:
         )
         with log.snapshot() as snapshot:
             cursor = resolve_cursor(snapshot, "one")
-            found = [(each.id, message.usage) for each, message, _ in answers(snapshot, cursor)]
+            found = [(each.id, message.usage) for each, message, *_ in answers(snapshot, cursor)]
             size = context_size(snapshot, cursor.at_leaf(2), counter("utf16/4"))
             items = window(snapshot, cursor.at_leaf(2), counter("utf16/4"))
         assert [(name, usage.total) for name, usage in found if usage] == [("b", 50), ("c", 80)]
@@ -522,7 +522,7 @@ class TestNotes:
         )
         with log.snapshot() as snapshot:
             cursor = resolve_cursor(snapshot, "one", as_of=2)
-            assert [message.usage for _, message, _ in answers(snapshot, cursor)] == [None]
+            assert [message.usage for _, message, *_ in answers(snapshot, cursor)] == [None]
             assert context_size(snapshot, cursor, counter("utf16/4")).measured is None
 
 

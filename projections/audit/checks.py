@@ -1,0 +1,241 @@
+"""Check the contexts of a session against what its own records say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from eventstore.event import Event
+from eventstore.formats import view_of
+from eventstore.log import EventLog, Snapshot
+from eventstore.paths import event, events, events_of_kinds
+from projections.audit.calls import (
+    ModelCall,
+    SessionCall,
+    calls_on_path,
+    session_calls,
+    tokens_per_estimate,
+)
+from projections.audit.measure import MetricStruct
+from projections.context.build import context_at, parts_of
+from projections.context.cursor import Cursor, path, resolve_cursor
+from projections.rules import rules_at, rules_of_format
+from projections.rules.base import Check
+from projections.tokens import Counter, counter
+
+PREFIXES: Final = "cached prefixes"
+STRUCTURE: Final = "after compactions"
+CLAIMS: Final = "claimed sizes"
+JUMPS: Final = "size jumps"
+_EXACT: Final = {PREFIXES: True, STRUCTURE: True, CLAIMS: False, JUMPS: False}
+"""The checks that usage and compactions allow, in order of the output: True if one that fails is an error."""
+_CLAIM_TOLERANCE: Final = 0.02
+_JUMP_TOKENS: Final = 2_500
+_JUMP_SHARE: Final = 0.04
+
+
+class CheckResult(MetricStruct, frozen=True):
+    """All checks of one name. `worst` is the one that is farthest off, None where all are as expected.
+
+    `exact`: what is expected is no estimate, so that a failure is an error in the file or in refold.
+    """
+
+    name: str
+    exact: bool
+    checked: int
+    passed: int
+    worst: Check | None
+    failures: list[Check]
+
+
+class SessionChecks(MetricStruct, frozen=True):
+    """A session and what its records say of its contexts; `harness` made them."""
+
+    session: str
+    harness: str
+    results: list[CheckResult]
+
+    @property
+    def failed(self) -> list[Check]:
+        """The checks that failed and are exact."""
+        return [check for each in self.results if each.exact for check in each.failures]
+
+
+def check_session(log: EventLog | Snapshot, session: str) -> SessionChecks:
+    """Check the contexts at all calls and compactions of a session, on every branch. Raises NotFoundError."""
+    with log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, session)
+        rules = rules_at(snapshot, event(snapshot, session, cursor.leaf) if cursor.leaf else None)
+        by_name: dict[str, list[Check]] = {}
+        for check in rules.checks(snapshot, session):
+            by_name.setdefault(check.name, []).append(check)
+        results = [_result(name, checks, is_exact=True) for name, checks in by_name.items()]
+        found = list(_general_checks(snapshot, cursor, counter("utf16/4")))
+        for name, is_exact in _EXACT.items():
+            results.append(_result(name, [each for each in found if each.name == name], is_exact=is_exact))
+        return SessionChecks(session=session, harness=rules.name, results=results)
+
+
+def _result(name: str, checks: Sequence[Check], *, is_exact: bool) -> CheckResult:
+    worst = max(
+        checks, key=lambda each: abs(each.found - each.expected) / max(each.expected, 1), default=None
+    )
+    return CheckResult(
+        name=name,
+        exact=is_exact,
+        checked=len(checks),
+        passed=sum(each.passed for each in checks),
+        worst=worst if worst and (worst.found != worst.expected or not worst.passed) else None,
+        failures=[each for each in checks if not each.passed],
+    )
+
+
+def _general_checks(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Iterator[Check]:
+    calls = session_calls(snapshot, cursor)
+    found: dict[int, ModelCall] = {}
+    compactions = [
+        each.decode() for each in events_of_kinds(snapshot, cursor.session, {"compaction"}, last=cursor.as_of)
+    ]
+    for tip in _tips(snapshot, cursor, calls):
+        on_path = calls_on_path(snapshot, cursor.at_leaf(tip), tokens, calls)
+        found.update((call.seq, call) for call in on_path if call.seq not in found)
+    sent = [found[call.seq] for call in calls if call.seq in found]
+    yield from _prefixes(sent)
+    for compaction in compactions:
+        yield from _structure(snapshot, cursor, compaction)
+        yield from _claims(snapshot, cursor, compaction, sent, tokens)
+    yield from jumps(sent)
+
+
+def _tips(snapshot: Snapshot, cursor: Cursor, calls: Sequence[SessionCall]) -> Iterator[int]:
+    """Yield entries below which every call lies, each path with one that no path before has."""
+    parents = {
+        each.seq: each.parent_seq
+        for each in events(snapshot, cursor.session, last=cursor.as_of)
+        if each.is_entry
+    }
+    seen: set[int] = set()
+
+    def walk(seq: int) -> None:
+        while seq and seq not in seen:
+            seen.add(seq)
+            seq = parents.get(seq, 0)
+
+    walk(cursor.leaf)
+    yield cursor.leaf
+    for call in reversed(calls):
+        if seen.isdisjoint(call.records):
+            walk(call.seq)
+            yield call.seq
+
+
+def _prefixes(calls: Iterable[ModelCall]) -> Iterator[Check]:
+    """Yield a check for each call that read from the cache exactly what the one before had read and written.
+
+    So the provider found the whole request of that one at the beginning of this one.
+    """
+    for call in calls:
+        before = call.previous
+        if before is None or not before.is_same_model or not before.usage.cache_write:
+            continue
+        if call.usage.cache_read == before.usage.cache_read + before.usage.cache_write:
+            yield Check(
+                name=PREFIXES,
+                event=call.id,
+                seq=call.seq,
+                expected=before.messages,
+                found=before.shared,
+                passed=before.shared == before.messages,
+            )
+
+
+def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterator[Check]:
+    """Check that the context at a compaction is its summary and what its record keeps, and nothing else.
+
+    `expected` counts those messages, `found` the ones that the context has.
+    """
+    at = cursor.at_leaf(compaction.seq)
+    view = view_of(compaction, snapshot).compaction
+    if view is None:
+        return
+    above = [entry for entry in path(snapshot, at) if entry.seq != compaction.seq]
+    if view.kept is None:
+        first = compaction.target_seq or compaction.seq
+        kept = {entry.seq: entry for entry in above if entry.seq >= first}
+    else:
+        listed = frozenset(view.kept)
+        kept = {entry.seq: entry for entry in above if entry.id in listed}
+    parts = context_at(snapshot, at).parts
+    mine = [part for part in parts if part.session == cursor.session]
+    summaries = [place for place, part in enumerate(mine) if part.seq == compaction.seq]
+    others = [part for part in mine if part.seq != compaction.seq]
+    strange = [part for part in others if not any(seq in kept for _, seq in part.events)]
+    shown = {seq for part in others for _, seq in part.events}
+    leaf = event(snapshot, cursor.session, compaction.seq)
+    is_plain = not (leaf.is_overlaid or cursor.has_observed or rules_of_format(compaction.format).arranges)
+    missing = (
+        sum(seq not in shown and bool(parts_of(entry)) for seq, entry in kept.items()) if is_plain else 0
+    )
+    first_place = len(mine) - len(summaries) if view.keeps_before else 0
+    is_in_place = summaries == list(range(first_place, first_place + len(summaries)))
+    yield Check(
+        name=STRUCTURE,
+        event=compaction.id,
+        seq=compaction.seq,
+        expected=len(mine) - len(strange) + missing,
+        found=len(mine),
+        passed=not strange and not missing and bool(summaries) and is_in_place and len(mine) == len(parts),
+    )
+
+
+def _claims(
+    snapshot: Snapshot, cursor: Cursor, compaction: Event, calls: Sequence[ModelCall], tokens: Counter
+) -> Iterator[Check]:
+    """Compare what a compaction says of the size before it with the newest call that measured that context.
+
+    What came behind the call may be in it or not: an answer, results of tools.
+    """
+    view = view_of(compaction, snapshot).compaction
+    if view is None or not view.tokens_before or not compaction.parent_seq:
+        return
+    at = cursor.at_leaf(compaction.parent_seq)
+    in_effect = event(snapshot, cursor.session, compaction.parent_seq).compaction_seq
+    above = {entry.seq for entry in path(snapshot, at, first=in_effect + 1)}
+    call = next((each for each in reversed(calls) if each.seq in above), None)
+    if call is None:
+        return
+    growth = sum(tokens.count(context_at(snapshot, at).parts)) - call.tokens
+    least = call.usage.prompt
+    most = max(call.usage.total, least + round(tokens_per_estimate(calls) * growth))
+    nearest = min(max(view.tokens_before, least), most)
+    yield Check(
+        name=CLAIMS,
+        event=compaction.id,
+        seq=compaction.seq,
+        expected=view.tokens_before,
+        found=nearest,
+        passed=abs(view.tokens_before - nearest) <= _CLAIM_TOLERANCE * nearest,
+    )
+
+
+def jumps(calls: Sequence[ModelCall]) -> Iterator[Check]:
+    """Yield a check for each call: whether what it measured beyond the one before is what the context grew by.
+
+    A call that measured more was sent content that the log does not have; one that measured less was not sent all of
+    it.
+    """
+    ratio = tokens_per_estimate(calls)
+    for call in calls:
+        before = call.previous
+        if before is None or not before.is_same_model:
+            continue
+        expected = before.usage.prompt + round(ratio * (call.tokens - before.tokens))
+        limit = max(_JUMP_TOKENS, _JUMP_SHARE * max(call.usage.prompt, before.usage.prompt))
+        yield Check(
+            name=JUMPS,
+            event=call.id,
+            seq=call.seq,
+            expected=expected,
+            found=call.usage.prompt,
+            passed=abs(call.usage.prompt - expected) <= limit,
+        )
