@@ -40,11 +40,13 @@ _clock = time.perf_counter
 @json_option
 @click.pass_context
 def command(ctx: click.Context, names: tuple[str, ...], *, as_json: bool) -> None:
-    """Measure how fast contexts are rebuilt, on your own sessions.
+    """Measure how fast contexts are rebuilt, on your own sessions and disk.
 
-    Each session is rebuilt from the closed store and from an open one, beside a fold of the same session's file by
-    Python's json, and imported into a new store. Then messages are appended, each flushed to the disk that the store
-    is on. Without a SESSION, the ten with the most events are measured. Nothing is added to the store.
+    Rebuild each session's context from the store, beside a fold of the same session's file by Python's json. Import
+    that file into a new store, beside parsing its lines. Append messages, each flushed to disk, beside lines of a
+    file. Without a SESSION, measure the ten sessions with the most events.
+
+    The store stays as it is, except that a SESSION that names a file is imported first.
     """
     from cli.output import echo_json, progress_bar
     from cli.store import looks_like_file, opened, resolve_session
@@ -89,19 +91,21 @@ def _rules(log: LmdbLog, session: str) -> Rules:
 
 @contextmanager
 def _folder_beside(store: str) -> Iterator[Path]:
-    """Make a folder on the store's disk, or where that cannot be written, among temporary files."""
+    """Make a folder beside the store, else among temporary files; remove it at the end, even of a signal."""
     from cli.output import echo_note
+    from cli.whole_file import tidy_end
 
     parent = Path(store).absolute().parent
-    try:
-        folder = tempfile.mkdtemp(prefix="refold-bench-", dir=parent)
-    except OSError:
-        folder = tempfile.mkdtemp(prefix="refold-bench-")
-        echo_note(f"{parent} cannot be written: imports and appends are measured on the disk of {folder}")
-    try:
-        yield Path(folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with tidy_end():
+        try:
+            folder = tempfile.mkdtemp(prefix="refold-bench-", dir=parent)
+        except OSError:
+            folder = tempfile.mkdtemp(prefix="refold-bench-")
+            echo_note(f"{parent} cannot be written: imports and appends are measured on the disk of {folder}")
+        try:
+            yield Path(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _exported(log: LmdbLog, session: str, file: Path, form: str) -> Path:
@@ -226,10 +230,12 @@ def _appends(folder: Path) -> dict[str, Any]:
 
 
 _LEGEND: Final = """\
-REBUILD    from the closed store to the messages of the next request
-OPEN       the same from a store that is open
-JSON FOLD  the same from the session's file, so many times slower than REBUILD
-IMPORT     the file into a new store"""
+REBUILD     from the closed store to the messages of the next request
+STORE OPEN  the same from a store that is open
+JSON FOLD   the same from the session's file, by Python's json
+SPEED       REBUILD beside JSON FOLD
+IMPORT      the session's file into a new store
+PARSING     every line of the file, by Python's json"""
 
 
 def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
@@ -239,20 +245,19 @@ def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
     out = console()
     sessions = found["sessions"]
     if sessions:
-        columns = ("EVENTS", "MESSAGES", "REBUILD", "OPEN", "JSON FOLD", "SLOWER", "IMPORT", "MB/S")
-        rows = table("SESSION", *columns, right=columns, drops=("MB/S", "OPEN", "MESSAGES"))
+        columns = ("EVENTS", "REBUILD", "STORE OPEN", "JSON FOLD", "SPEED", "IMPORT", "PARSING")
+        rows = table("SESSION", *columns, right=columns, drops=("PARSING", "STORE OPEN", "IMPORT"))
         names = short_names([each["session"] for each in sessions])
         for each in sessions:
             rows.add_row(
                 safe_line(names[each["session"]]),
                 thousands(each["events"]),
-                thousands(each["messages"]),
                 _time(each["rebuildSeconds"]),
                 _time(each["openRebuildSeconds"]),
                 _time(each["foldSeconds"]) if "foldSeconds" in each else "",
-                _times(each["foldRatio"]) if "foldRatio" in each else "",
+                _speed(each["foldRatio"]) if "foldRatio" in each else "",
                 _time(each["importSeconds"]),
-                f"{each['fileBytes'] / each['importSeconds'] / 1e6:,.1f}",
+                _time(each["parseSeconds"]),
             )
         out.print(rows)
         out.print()
@@ -260,15 +265,15 @@ def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
         out.print()
     append = found["append"]
     out.print(
-        f"append, flushed to disk: {_time(append['seconds'])} for a message of {append['bytes']:,} bytes, "
-        f"{_times(append['ratio'])} a line of a file ({_time(append['fileSeconds'])})",
+        f"One append, flushed to disk: {_time(append['seconds'])} for a message of {append['bytes']:,} bytes, "
+        f"{_times(append['ratio'])} the {_time(append['fileSeconds'])} of a line at the end of a file.",
         soft_wrap=True,
     )
     if others := [each["session"] for each in sessions if not each.get("sameMessages", True)]:
         harnesses = " and ".join(sorted({rules[session].name for session in others}))
         echo_note(
-            f"of {counted(len(others), 'session')} the fold gives another context: "
-            f"it reads files of {harnesses}, and knows neither rewrites nor undos"
+            f"the fold of {counted(len(others), 'session')} gives other messages: "
+            f"it reads the files of {harnesses}, and those hold neither rewrites nor undos"
         )
 
 
@@ -277,6 +282,10 @@ def _time(seconds: float) -> str:
     value, unit = (seconds * 1e6, "µs") if seconds < _MILLISECOND else (seconds * 1e3, "ms")
     value, unit = (seconds, "s") if seconds >= 1 else (value, unit)
     return f"{value:,.{_decimals(value)}f} {unit}"
+
+
+def _speed(ratio: float) -> str:
+    return f"{_times(ratio)} faster" if ratio >= 1 else f"{_times(1 / ratio)} slower"
 
 
 def _times(ratio: float) -> str:

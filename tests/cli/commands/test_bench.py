@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
+from cli.commands.bench import _speed
 from tests.cli import long_talk
-from tests.cli.running import Refold
+from tests.cli.running import Refold, command
 from tests.cli.tale import SESSION
 from tests.support.madeup import format as madeup
 from tests.support.madeup import rules as madeup_rules
@@ -40,6 +44,28 @@ def test_nothing_is_left_of_it_and_the_store_is_as_it_was(told: Refold) -> None:
     before = told("sessions", "--json").out, sorted(told.store.parent.iterdir())
     told("bench")
     assert (told("sessions", "--json").out, sorted(told.store.parent.iterdir())) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_nothing_is_left_of_it_where_it_is_ended(told: Refold, number: signal.Signals) -> None:
+    before = sorted(told.store.parent.iterdir())
+    with subprocess.Popen(
+        command("bench", SESSION), env=told.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        while not list(told.store.parent.glob("refold-bench-*/*")):
+            time.sleep(0.005)
+            assert running.poll() is None
+        running.send_signal(number)
+        running.communicate(timeout=60)
+    assert running.returncode == 128 + number
+    assert sorted(told.store.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("ratio", "told"), [(45, "45.0 \xd7 faster"), (1, "1.00 \xd7 faster"), (0.25, "4.00 \xd7 slower")]
+)
+def test_a_ratio_says_which_of_both_is_faster(ratio: float, told: str) -> None:
+    assert _speed(ratio) == told
 
 
 def test_in_an_empty_store_appends_are_measured(refold: Refold) -> None:
