@@ -13,7 +13,7 @@ from compaction.plan import plan_compaction
 from compaction.policy.load import preset
 from compaction.prompts import serialized, serialized_prompt
 from compaction.summarizers import Summarizer
-from compaction.summarizers.asking import Asker, never
+from compaction.summarizers.asking import SummarizerChain, never
 from compaction.summary import summarize
 from compaction.templates import built_in
 from eventstore.event import Event
@@ -121,7 +121,7 @@ def _made(
     plan = plan_compaction(snapshot, here, policy, limits=_LIMITS, tokens=tokens)
     if isinstance(plan, str):
         return None
-    summary = summarize(plan, policy.prompting, Asker(summarizers=[summarizer]), tokens=tokens)
+    summary = summarize(plan, policy.prompting, SummarizerChain(summarizers=[summarizer]), tokens=tokens)
     return Boundary(
         session=here.session,
         name=f"#{here.leaf} {name}",

@@ -21,7 +21,7 @@ from compaction.plan import Plan, plan_compaction
 from compaction.policy.load import preset
 from compaction.policy.model import MessageSource
 from compaction.rewriting import record_rewrites
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summary import summarize
 from eventstore import import_file, open_store
@@ -82,7 +82,7 @@ def _measured(
         cursor = resolve_cursor(snapshot, leaf.session, leaf=[leaf.id, *rewritten][-1])
         plan = plan_compaction(snapshot, cursor, policy, limits=Limits(window=200_000), tokens=_TOKENS)
         assert isinstance(plan, Plan)
-        asker = Asker(summarizers=[ExtractiveSummarizer()])
+        chain = SummarizerChain(summarizers=[ExtractiveSummarizer()])
         boundary = Boundary(
             session=leaf.session,
             name=source,
@@ -90,7 +90,7 @@ def _measured(
             first_kept=plan.cut.first_kept,
             parts=plan.to_summarize,
             later=entries[place + 1 :],
-            summary=summarize(plan, prompting, asker, tokens=_TOKENS).text,
+            summary=summarize(plan, prompting, chain, tokens=_TOKENS).text,
         )
         return len(plan.to_summarize), used_later(snapshot, boundary, boundary.summary)[0]
 

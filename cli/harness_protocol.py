@@ -18,8 +18,8 @@ from compaction.maintainer import Maintainer
 from compaction.maintainer.remedies import Advice
 from compaction.maintainer.settings import Settings
 from compaction.part import Limits
-from compaction.summarizers.asking import attempt_of
-from compaction.summary import Wishes
+from compaction.summarizers.asking import attempt_ids
+from compaction.summary import SummaryOptions
 from compaction.validation import Fault, FaultyInputError, Keys, check, where
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.writing import SessionWriter
@@ -222,7 +222,7 @@ def reply_to(maintainer: Maintainer, writer: SessionWriter, line: ParsedLine) ->
     try:
         advice = _advice(maintainer, writer, line.event)
     except RefoldError as error:
-        advice = Advice(error=str(error), events=attempt_of(error))
+        advice = Advice(error=str(error), events=attempt_ids(error))
     return Reply(**msgspec.structs.asdict(advice), ignored=line.ignored)
 
 
@@ -237,7 +237,7 @@ def _advice(maintainer: Maintainer, writer: SessionWriter, event: HarnessEvent) 
         case Idle(seconds=seconds):
             return maintainer.on_idle(writer, seconds)
         case Compact(instructions=instructions):
-            return _of_compaction(maintainer.compact(writer, Wishes(instructions=instructions)))
+            return _of_compaction(maintainer.compact(writer, SummaryOptions(instructions=instructions)))
         case Abort():
             return Advice(reason="nothing runs")
 

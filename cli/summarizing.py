@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from compaction.policy.model import Policy
     from compaction.summarizers import Cancellation, SummarizerError
-    from compaction.summarizers.asking import Asker
+    from compaction.summarizers.asking import SummarizerChain
     from eventstore.lmdb.store import LmdbLog
 
 EXIT_INTERRUPTED = 130
@@ -135,20 +135,20 @@ _MANY: Final = 2 * _MINUTE
 def advise_on_failure(ctx: click.Context) -> Iterator[None]:
     """A block in which a summary that nobody gives is told with what to do, and ends the command with 1."""
     from cli.output import echo_problem
-    from compaction.summarizers.asking import AskingError
+    from compaction.summarizers.asking import SummarizersFailedError
 
     try:
         yield
-    except AskingError as error:
+    except SummarizersFailedError as error:
         echo_problem(str(error), f"the session is as it was; {advice(error.failures[-1])}")
         ctx.exit(1)
 
 
 def advice(failure: SummarizerError) -> str:
     """Return what may help after the last of those that were asked has failed."""
-    from compaction.summarizers import UnfitTemplateError
+    from compaction.summarizers import UnsupportedTemplateError
 
-    if isinstance(failure, UnfitTemplateError):
+    if isinstance(failure, UnsupportedTemplateError):
         return "name another template, one with sections such as Goal and Next Steps, or another --summarizer"
     if failure.is_too_long:
         return f"give a policy with a smaller `window` under [prompting], or {_MODEL_FREE}"
@@ -265,15 +265,15 @@ def build_summarizer_chain(
     session: str = "",
     instructions: str = "",
     remote: str | None = None,
-) -> Asker:
+) -> SummarizerChain:
     """Return what asks the chosen summarizer, and say so on stderr.
 
     Before the first request, also print which summarizer is used if nobody chose one, and a warning if it ignores
     the instructions. `remote` is the address of a service to ask first, if any. Raises what `choose_summarizer`
     raises, BadInputError for http without an address, and SummarizerError for anthropic without a key.
     """
-    from compaction.summarizers.asking import Asker
-    from compaction.summarizers.registry import Choice, summarizer_named
+    from compaction.summarizers.asking import SummarizerChain
+    from compaction.summarizers.registry import SummarizerContext, make_summarizer
 
     asked = choose_summarizer(ctx, asking, policy)
     foretold = []
@@ -282,11 +282,11 @@ def build_summarizer_chain(
         foretold.append(f"{remote} is asked first; where it fails: {who}" if remote else who)
     if instructions:
         foretold += ignored_instructions(asked.summarizer)
-    return Asker(
+    return SummarizerChain(
         summarizers=[
-            summarizer_named(
+            make_summarizer(
                 asked.summarizer,
-                Choice(log=log, session=session, model=model, endpoint=asking["endpoint"]),
+                SummarizerContext(log=log, session=session, model=model, endpoint=asking["endpoint"]),
             )
             for model in asked.models or ("",)
         ],

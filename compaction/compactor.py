@@ -15,8 +15,8 @@ from compaction.part import Limits, Reason
 from compaction.plan import Plan, overtaken, plan_compaction, plan_of
 from compaction.policy.model import Policy
 from compaction.prompts import SHAPES
-from compaction.summarizers.asking import Asker, attempt_recorded
-from compaction.summary import NO_WISHES, Summary, Wishes, summarize
+from compaction.summarizers.asking import SummarizerChain, recording_failed_attempt
+from compaction.summary import DEFAULT_SUMMARY_OPTIONS, Summary, SummaryOptions, summarize
 from compaction.templates import Source, with_session
 from eventstore.checked import checked
 from eventstore.event import Event, Parent
@@ -68,7 +68,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     at: Cursor
     since: int
     reason: Reason
-    wishes: Wishes
+    options: SummaryOptions
     sources: Sequence[Source]
     is_elsewhere: bool = False
     notes: str = ""
@@ -88,7 +88,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     policy: Policy
-    asker: Asker
+    chain: SummarizerChain
     limits: Limits
     tokens: Counter
     sources: Sequence[Source] = ()
@@ -105,16 +105,16 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         writer: SessionWriter,
         *,
         reason: Reason = "manual",
-        wishes: Wishes = NO_WISHES,
+        options: SummaryOptions = DEFAULT_SUMMARY_OPTIONS,
         cut: AnyCut | None = None,
         leaf: Leaf = None,
         continues: bool = False,
     ) -> Compacted:
         """Compact a session where it stands, or at another leaf: `prepare` and `carry_out` in one.
 
-        Raises AskingError, CancelledError, NotFoundError.
+        Raises SummarizersFailedError, CancelledError, NotFoundError.
         """
-        prepared = self.prepare(writer, reason=reason, wishes=wishes, cut=cut, leaf=leaf)
+        prepared = self.prepare(writer, reason=reason, options=options, cut=cut, leaf=leaf)
         if isinstance(prepared, Compacted):
             return prepared
         with recorded_troubles(writer, self.policy.name) as troubles:
@@ -127,7 +127,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         writer: SessionWriter,
         *,
         reason: Reason = "manual",
-        wishes: Wishes = NO_WISHES,
+        options: SummaryOptions = DEFAULT_SUMMARY_OPTIONS,
         cut: AnyCut | None = None,
         leaf: Leaf = None,
         since: int | None = None,
@@ -144,7 +144,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 return Compacted(outcome="nothing", reason=plan)
             sources = with_session(self.sources, snapshot, cursor)
             notes = notes_of(newest_first(snapshot, cursor), self.policy.memory)
-            sent = PromptView(system=wishes.system, tools=wishes.tools)
+            sent = PromptView(system=options.system, tools=options.tools)
             if SHAPES[self.policy.prompting.shape].follows_harness:
                 sent = sent.or_else(harness_prompt(snapshot, cursor))
         troubles = Troubles()
@@ -166,7 +166,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             at=cursor,
             since=since,
             reason=reason,
-            wishes=msgspec.structs.replace(wishes, system=sent.system, tools=sent.tools),
+            options=msgspec.structs.replace(options, system=sent.system, tools=sent.tools),
             sources=sources,
             is_elsewhere=leaf is not None,
             notes=notes,
@@ -188,7 +188,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         A request that fails or is cancelled leaves the tree as it was, and an `attempt`. Where somebody has
         appended to the branch in the meantime, the summary stands all the same, for what it covers has not
         changed; where somebody has compacted it, or has gone on below another leaf that was asked for, there is
-        nothing to do, and an `attempt` keeps what the summary cost. Raises AskingError, CancelledError, and
+        nothing to do, and an `attempt` keeps what the summary cost. Raises SummarizersFailedError, CancelledError, and
         VersionConflictError where others append all the time.
         """
         said = prepared.said
@@ -201,10 +201,10 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 data, details = said.preserve_data, said.details
             else:
                 added = prompted(self.hooks, prepared.plan, troubles)
-                wishes = prepared.wishes.with_prompt(added.prompt, added.context)
+                options = prepared.options.with_prompt(added.prompt, added.context)
                 data = added.preserve_data
                 summary = (
-                    Summary(text=prepared.notes) if prepared.notes else self._asked(writer, prepared, wishes)
+                    Summary(text=prepared.notes) if prepared.notes else self._asked(writer, prepared, options)
                 )
             draft = Draft(
                 plan=prepared.plan,
@@ -215,7 +215,9 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 is_supplied=isinstance(said, Supplied),
                 continues=continues,
             )
-            with attempt_recorded(writer, prepared.reason, self.policy.name, answered=summary.requests):
+            with recording_failed_attempt(
+                writer, prepared.reason, self.policy.name, answered=summary.requests
+            ):
                 done = until_ours(lambda: self._append(writer, prepared, draft))
             for hooks in self.hooks if done.outcome == "compacted" else ():
                 troubles.ask(hooks, "after_compaction", done.events)
@@ -224,15 +226,15 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
     def _plan(self, snapshot: Snapshot, cursor: Cursor, cut: AnyCut | None) -> Plan | str:
         return plan_compaction(snapshot, cursor, self.policy, limits=self.limits, tokens=self.tokens, cut=cut)
 
-    def _asked(self, writer: SessionWriter, prepared: Prepared, wishes: Wishes) -> Summary:
-        with attempt_recorded(writer, prepared.reason, self.policy.name):
+    def _asked(self, writer: SessionWriter, prepared: Prepared, options: SummaryOptions) -> Summary:
+        with recording_failed_attempt(writer, prepared.reason, self.policy.name):
             return summarize(
                 prepared.plan,
                 self.policy.prompting,
-                self.asker,
+                self.chain,
                 tokens=self.tokens,
                 sources=prepared.sources,
-                wishes=wishes,
+                options=options,
             )
 
     def _append(self, writer: SessionWriter, prepared: Prepared, draft: Draft) -> Compacted:

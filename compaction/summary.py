@@ -24,7 +24,7 @@ from compaction.prompts import (
     turn_prefix_budget,
 )
 from compaction.summarizers import CancelledError
-from compaction.summarizers.asking import Asker, AskingError, Reply, ask, request_record
+from compaction.summarizers.asking import Reply, SummarizerChain, SummarizersFailedError, ask, request_record
 from compaction.summarizers.folding import Folded, Group, fold, grouped, last_fitting
 from compaction.templates import SYSTEM, Source, Template, find, with_text
 from eventstore.formats.base import PromptView
@@ -57,7 +57,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return request_record(self.requests, missing=self.missing, left_out=self.left_out)
 
 
-class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+class SummaryOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The wishes of a person and of hooks: instructions, lines of context, another template or prompt.
 
     `system` and `tools` (a JSON list of definitions) are what the harness sends before its messages: a live
@@ -71,37 +71,39 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     system: str = ""
     tools: bytes = b""
 
-    def with_prompt(self, prompt: str, context: Sequence[str]) -> Wishes:
+    def with_prompt(self, prompt: str, context: Sequence[str]) -> SummaryOptions:
         """Return these with what hooks add: another prompt ("": none), more lines of context."""
         return msgspec.structs.replace(self, prompt=prompt or self.prompt, context=(*self.context, *context))
 
 
-NO_WISHES: Final = Wishes()
+DEFAULT_SUMMARY_OPTIONS: Final = SummaryOptions()
 
 
 def summarize(
     plan: Plan,
     prompting: Prompting,
-    asker: Asker,
+    chain: SummarizerChain,
     *,
     tokens: Counter,
     sources: Sequence[Source] = (),
-    wishes: Wishes = NO_WISHES,
+    options: SummaryOptions = DEFAULT_SUMMARY_OPTIONS,
 ) -> Summary:
     """Return the summary that a plan asks for.
 
     What came before a split turn and the turn's own beginning are summarized apart and at the same time. The
     short summary is for people: where there is none to be had, the other stands without it. The asker's deadline
-    is for all of it together. Raises NotFoundError for a template before anybody is asked, and AskingError or
-    CancelledError with the records of all requests.
+    is for all of it together. Raises NotFoundError for a template before anybody is asked, and
+    SummarizersFailedError or CancelledError with the records of all requests.
     """
     is_split = bool(plan.turn_prefix and prompting.turn_prefix)
     parts = plan.to_summarize if is_split else (*plan.to_summarize, *plan.turn_prefix)
     is_over = Event()
-    asker = msgspec.structs.replace(
-        asker, is_cancelled=_either(asker.is_cancelled, is_over.is_set), end=asker.end_from_now()
+    chain = msgspec.structs.replace(
+        chain, is_cancelled=_either(chain.is_cancelled, is_over.is_set), end=chain.end_from_now()
     )
-    maker = _Maker(plan=plan, prompting=prompting, asker=asker, tokens=tokens, sources=sources, wishes=wishes)
+    maker = _Maker(
+        plan=plan, prompting=prompting, chain=chain, tokens=tokens, sources=sources, options=options
+    )
     maker.check_templates()
     jobs: list[Callable[[], Folded]] = [lambda: maker.of_history(parts)]
     jobs += [maker.of_turn_prefix] if is_split else []
@@ -142,7 +144,7 @@ def _at_once(jobs: Sequence[Callable[[], Folded]], is_over: Event) -> list[Folde
             except BaseException:
                 is_over.set()
                 raise
-    except (AskingError, CancelledError) as error:
+    except (SummarizersFailedError, CancelledError) as error:
         error.requests = [request for each in running for request in _requests(each)]
         raise
     return [each.result() for each in running]
@@ -152,7 +154,7 @@ def _requests(job: Future[Folded]) -> list[dict[str, Any]]:
     error = job.exception()
     if error is None:
         return job.result().requests
-    return error.requests if isinstance(error, AskingError | CancelledError) else []
+    return error.requests if isinstance(error, SummarizersFailedError | CancelledError) else []
 
 
 def _quoted(plan: Plan) -> str:
@@ -165,25 +167,25 @@ def _quoted(plan: Plan) -> str:
 class _Maker(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
     prompting: Prompting
-    asker: Asker
+    chain: SummarizerChain
     tokens: Counter
     sources: Sequence[Source]
-    wishes: Wishes
+    options: SummaryOptions
 
     def check_templates(self) -> None:
         """Raise NotFoundError where one is not there, BadInputError where one is broken.
 
         Also one that would be needed only after others.
         """
-        own = self.wishes.template
+        own = self.options.template
         for name in (own, *templates_of(self.prompting, instead=own).values()):
             find(name, self.sources) if name else None
 
     def template(self, *, previous: str) -> Template:
-        updates = previous and self.prompting.update and not self.wishes.template
-        name = self.wishes.template or (self.prompting.update if updates else self.prompting.template)
+        updates = previous and self.prompting.update and not self.options.template
+        name = self.options.template or (self.prompting.update if updates else self.prompting.template)
         found = find(name, self.sources)
-        return with_text(found, self.wishes.prompt, source="hook") if self.wishes.prompt else found
+        return with_text(found, self.options.prompt, source="hook") if self.options.prompt else found
 
     def of_history(self, parts: Sequence[Part]) -> Folded:
         """Return the summary of messages; of none, what stands for those before them."""
@@ -201,7 +203,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
             prompt = serialized_prompt(
                 template, parts, system=self._system, max_tokens=budget, previous=previous
             )
-            return ask(prompt, self.asker)
+            return ask(prompt, self.chain)
 
         return fold(self._groups(self.plan.turn_prefix, SERIALIZED), asked, room=self._room(budget))
 
@@ -220,10 +222,10 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
             previous=self.plan.previous_summary,
         )
         try:
-            asked = ask(prompt, self.asker)
-        except (AskingError, CancelledError) as error:
+            asked = ask(prompt, self.chain)
+        except (SummarizersFailedError, CancelledError) as error:
             requests += error.requests
-            if isinstance(error, AskingError):
+            if isinstance(error, SummarizersFailedError):
                 return ""
             error.requests = requests
             raise
@@ -231,7 +233,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         return asked.text
 
     def _asked(self, parts: Sequence[Part], previous: str) -> Reply:
-        return ask(self._prompt(parts, previous), self.asker)
+        return ask(self._prompt(parts, previous), self.chain)
 
     def _prompt(self, parts: Sequence[Part], previous: str) -> Prompt:
         template = self.template(previous=previous)
@@ -245,9 +247,9 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
                 previous=previous,
                 shown=self.plan.summary if is_shown else None,
                 updates=bool(self.prompting.update),
-                harness=PromptView(system=self.wishes.system, tools=self.wishes.tools),
-                context=self.wishes.context,
-                instructions=self.wishes.instructions,
+                harness=PromptView(system=self.options.system, tools=self.options.tools),
+                context=self.options.context,
+                instructions=self.options.instructions,
             )
         )
 

@@ -66,9 +66,9 @@ if TYPE_CHECKING:
         RedirectError,
         Summarizer,
         SummarizerError,
-        UnfitTemplateError,
+        UnsupportedTemplateError,
     )
-    from compaction.summarizers.asking import AskingError
+    from compaction.summarizers.asking import SummarizersFailedError
     from compaction.validation import FaultyInputError
     from eventstore.javascript import TooDeepError
     from eventstore.lmdb.environment import Durability
@@ -81,7 +81,6 @@ __all__ = [
     "AmbiguousError",
     "Answer",
     "AnswerTooLargeError",
-    "AskingError",
     "BadInputError",
     "CancelledError",
     "Context",
@@ -103,8 +102,9 @@ __all__ = [
     "StoreError",
     "Summarizer",
     "SummarizerError",
+    "SummarizersFailedError",
     "TooDeepError",
-    "UnfitTemplateError",
+    "UnsupportedTemplateError",
     "VersionConflictError",
     "open",
 ]
@@ -112,7 +112,7 @@ __all__ = [
 _MODULES: Final = {
     "Answer": "compaction.summarizers",
     "AnswerTooLargeError": "compaction.summarizers",
-    "AskingError": "compaction.summarizers.asking",
+    "SummarizersFailedError": "compaction.summarizers.asking",
     "CancelledError": "compaction.summarizers",
     "DeadlineError": "compaction.summarizers",
     "FaultyInputError": "compaction.validation",
@@ -124,7 +124,7 @@ _MODULES: Final = {
     "Summarizer": "compaction.summarizers",
     "SummarizerError": "compaction.summarizers",
     "TooDeepError": "eventstore.javascript",
-    "UnfitTemplateError": "compaction.summarizers",
+    "UnsupportedTemplateError": "compaction.summarizers",
 }
 """Names that are imported on first use: reading a session loads no summarizer."""
 
@@ -354,7 +354,7 @@ class Session:
         from compaction.part import Limits
         from compaction.policy.load import find, policy_of_file
         from compaction.policy.model import Policy
-        from compaction.summarizers.asking import Asker
+        from compaction.summarizers.asking import SummarizerChain
 
         window = _converted("window", window, _Window)
         if isinstance(policy, os.PathLike):
@@ -364,13 +364,18 @@ class Session:
             policy = policy_of_file(name) if name.endswith(".toml") else find(name)
         return Compactor(
             policy=policy,
-            asker=Asker(summarizers=self._summarizers(policy, summarizer)),
+            chain=SummarizerChain(summarizers=self._summarizers(policy, summarizer)),
             limits=Limits(window=window),
             tokens=counter(policy.counter, log=self._log),
         )
 
     def _summarizers(self, policy: Policy, chosen: Summarizer | str | None) -> list[Summarizer]:
-        from compaction.summarizers.registry import SUMMARIZERS, Choice, default_summarizer, summarizer_named
+        from compaction.summarizers.registry import (
+            SUMMARIZERS,
+            SummarizerContext,
+            default_summarizer,
+            make_summarizer,
+        )
 
         if chosen is not None and not isinstance(chosen, str):
             if not isinstance(getattr(chosen, "name", None), str) or not callable(
@@ -383,7 +388,7 @@ class Session:
         takes_model = name in SUMMARIZERS and SUMMARIZERS[name].takes_model
         models = policy.prompting.models if takes_model else ()
         return [
-            summarizer_named(name, Choice(log=self._log, session=self.id, model=model))
+            make_summarizer(name, SummarizerContext(log=self._log, session=self.id, model=model))
             for model in models or ("",)
         ]
 

@@ -77,14 +77,14 @@ def command(
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
     from compaction.part import Limits
-    from compaction.summarizers.asking import Asker
-    from compaction.summary import Wishes
+    from compaction.summarizers.asking import SummarizerChain
+    from compaction.summary import SummaryOptions
     from eventstore.writing import SessionWriter
     from projections.tokens import counter as counter_named
 
     chosen = policy_named(policy)
     sources, template = with_template(template_sources(), template)
-    wishes = Wishes(
+    options = SummaryOptions(
         instructions=instructions,
         template=template,
         system=text_of(system) if system else "",
@@ -100,7 +100,7 @@ def command(
             warn_of_misfits(chosen, Limits(window=window))
         compactor = Compactor(
             policy=chosen,
-            asker=Asker(summarizers=[])
+            chain=SummarizerChain(summarizers=[])
             if dry_run
             else build_summarizer_chain(
                 ctx, log, asking, interrupt, chosen, session=name, instructions=instructions
@@ -126,7 +126,7 @@ def command(
             else:
                 print_plan(compactor, name, found, asked, template=template, estimated=estimated)
             return
-        done = compactor.compact(SessionWriter(log, name), wishes=wishes, cut=cut, leaf=at)
+        done = compactor.compact(SessionWriter(log, name), options=options, cut=cut, leaf=at)
         if done.outcome == "nothing" and not as_json:
             print_nothing(done.reason, chosen, cut)
         print_done(log, name, compactor, done, as_json=as_json)

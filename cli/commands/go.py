@@ -14,7 +14,7 @@ from cli.summarizing import SummarizerOptions, summarizer_options
 if TYPE_CHECKING:
     from compaction.branching.move import Gone, Navigator
     from compaction.plan import Move
-    from compaction.summarizers.asking import Asker
+    from compaction.summarizers.asking import SummarizerChain
 
 
 @click.command("go", epilog="Example:  refold go @last '#1' --label 'once more' --dry-run")
@@ -81,12 +81,12 @@ def command(
             move = go(writer, leaf, summary=text, label=label, dry_run=True).move
             echo_json(move_json(move)) if as_json else _print_plan(move)
             return
-        asker = (
+        chain = (
             None
             if instructions is None
             else build_summarizer_chain(ctx, log, asking, interrupt, session=name, instructions=instructions)
         )
-        gone = _navigator(asker, window).go(
+        gone = _navigator(chain, window).go(
             writer, leaf, summary=text, instructions=instructions or "", label=label
         )
     _print(ctx, name, gone, as_json=as_json)
@@ -101,7 +101,7 @@ def _check_options(
         raise click.UsageError("--summary and --summarize exclude each other", ctx)
 
 
-def _navigator(asker: Asker | None, window: int) -> Navigator:
+def _navigator(chain: SummarizerChain | None, window: int) -> Navigator:
     from cli.compacting import template_sources
     from compaction.branching.move import Navigator
     from compaction.hooks import installed_hooks
@@ -111,7 +111,7 @@ def _navigator(asker: Asker | None, window: int) -> Navigator:
     return Navigator(
         limits=Limits(window=window),
         tokens=counter("utf16/4"),
-        asker=asker,
+        chain=chain,
         sources=template_sources(),
         hooks=installed_hooks(),
     )

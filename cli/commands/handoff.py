@@ -56,12 +56,12 @@ def command(
 
     with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
         new = SessionWriter(log, _name(log, new_name))
-        asker = build_summarizer_chain(ctx, log, asking, interrupt, session=name, instructions=instructions)
+        chain = build_summarizer_chain(ctx, log, asking, interrupt, session=name, instructions=instructions)
         with _taken_meanwhile():
             done = hand_off(
                 SessionWriter(log, name),
                 new,
-                asker,
+                chain,
                 system=text_of(system) if system else "",
                 tools=tools_of(tools) if tools else b"",
                 instructions=instructions,

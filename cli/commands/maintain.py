@@ -98,7 +98,7 @@ def command(
         maintainer = Maintainer(
             compactor=Compactor(
                 policy=chosen,
-                asker=build_summarizer_chain(
+                chain=build_summarizer_chain(
                     ctx, log, asking, is_called_off, chosen, session=name, remote=remote
                 ),
                 limits=limits,

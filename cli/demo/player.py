@@ -19,7 +19,7 @@ from compaction.compactor import Compactor
 from compaction.maintainer import Maintainer
 from compaction.part import Limits
 from compaction.policy.load import parse
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.event import NewEvent
 from eventstore.log import Appended, EventLog, Expected
@@ -101,11 +101,11 @@ class _Player:
         self._writer = SessionWriter(log, SESSION, clock=lambda: self._now, new_id=self._next_id)
         limits, tokens = Limits(window=200_000), counter(POLICY.counter)
         # A request's record holds its duration: none, so that every play is the same.
-        asker = Asker(summarizers=[ExtractiveSummarizer()], seconds=lambda: 0.0)
-        compactor = Compactor(policy=POLICY, asker=asker, limits=limits, tokens=tokens)
+        chain = SummarizerChain(summarizers=[ExtractiveSummarizer()], seconds=lambda: 0.0)
+        compactor = Compactor(policy=POLICY, chain=chain, limits=limits, tokens=tokens)
         self._maintainer = Maintainer(compactor=compactor, now=lambda: self._now)
         self._navigator = Navigator(limits=limits, tokens=tokens)
-        self._summarizing_navigator = Navigator(limits=limits, tokens=tokens, asker=asker)
+        self._summarizing_navigator = Navigator(limits=limits, tokens=tokens, chain=chain)
 
     def play(self, line: bytes) -> None:
         """Set the clock to a step's time, and do what it says."""

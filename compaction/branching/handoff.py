@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from compaction.prompts import live_prompt, output_budget
-from compaction.summarizers.asking import Asker, ask, attempt_recorded
+from compaction.summarizers.asking import SummarizerChain, ask, recording_failed_attempt
 from compaction.templates import Source, find, with_session
 from compaction.triggers import DEFAULT_RESERVE
 from eventstore.checked import checked
@@ -37,7 +37,7 @@ class HandedOff(msgspec.Struct, frozen=True, kw_only=True):
 def hand_off(
     writer: SessionWriter,
     new: SessionWriter,
-    asker: Asker,
+    chain: SummarizerChain,
     *,
     system: str = "",
     tools: bytes = b"",
@@ -51,7 +51,7 @@ def hand_off(
     The session itself gets no compaction, and stays as it is; the document is of the context at `leaf`. `system`
     is the harness's own system prompt and `tools` its definitions, a JSON list; what is left out is taken from
     the log, where it has them. No tool may be called. The new session begins with a link to its parent, the
-    model in use, and the document as a message that people see, too. Raises AskingError, CancelledError,
+    model in use, and the document as a message that people see, too. Raises SummarizersFailedError, CancelledError,
     BadInputError for a session without messages, VersionConflictError where the new one exists. Where it has come to
     be while the document was written, an `attempt` in the session itself keeps the document.
     """
@@ -72,8 +72,8 @@ def hand_off(
         tools=sent.tools,
         forbids_tools=True,
     )
-    with attempt_recorded(writer, HANDOFF):
-        asked = ask(prompt, asker)
+    with recording_failed_attempt(writer, HANDOFF):
+        asked = ask(prompt, chain)
     document = CustomMessage(
         custom_type=HANDOFF, content=asked.text, display=True, details={"requests": asked.requests}
     )
@@ -82,7 +82,7 @@ def hand_off(
         *_model(context.settings),
         document,
     ]
-    with attempt_recorded(writer, HANDOFF, answered=asked.requests):
+    with recording_failed_attempt(writer, HANDOFF, answered=asked.requests):
         events = new.append(*records, parent=None, expected="new")
     return HandedOff(session=new.session, document=asked.text, missing=asked.missing, events=events)
 

@@ -11,7 +11,7 @@ from compaction.branching.summarize import SAYS_NOTHING, branch_summary, says_an
 from compaction.hooks import Cancel, Hooks, Supplied, decided, recorded_troubles
 from compaction.part import Limits
 from compaction.plan import LEFT, Move
-from compaction.summarizers.asking import Asker, request_record
+from compaction.summarizers.asking import SummarizerChain, request_record
 from compaction.templates import Source
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, RefoldError
@@ -220,7 +220,7 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
 
     limits: Limits
     tokens: Counter
-    asker: Asker | None = None
+    chain: SummarizerChain | None = None
     sources: Sequence[Source] = ()
     hooks: Sequence[Hooks] = ()
     reserve: int | None = None
@@ -239,11 +239,11 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         Hooks are told whether a summary is requested, and one that they supply is used only then. Where nothing is
         left that says anything, none is asked for. A request that fails or is cancelled leaves the tree as it was,
         and an `attempt`. So does one during which others have said more on the branch, have compacted it, undone
-        something, or left it: its summary is not of what would be left. Raises what `go` does, AskingError,
+        something, or left it: its summary is not of what would be left. Raises what `go` does, SummarizersFailedError,
         CancelledError.
         """
         move = plan_move(writer.log, writer.session, target)
-        move = msgspec.structs.replace(move, summary_requested=summary is None and self.asker is not None)
+        move = msgspec.structs.replace(move, summary_requested=summary is None and self.chain is not None)
         with recorded_troubles(writer) as troubles:
             said = decided(self.hooks, "before_move", move, troubles)
             if isinstance(said, Cancel):
@@ -253,11 +253,11 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
             written = None if summary is None else Written(text=summary, of=move)
             if isinstance(said, Supplied) and says_anything(move.to_summarize):
                 written = Written(text=said.summary, is_supplied=True, details=said.details, of=move)
-            elif written is None and self.asker is not None:
+            elif written is None and self.chain is not None:
                 asked = summarize_branch(
                     writer,
                     move.to_summarize,
-                    self.asker,
+                    self.chain,
                     limits=self.limits,
                     tokens=self.tokens,
                     sources=self.sources,

@@ -11,7 +11,7 @@ import msgspec
 from compaction.file_tags import with_file_tags
 from compaction.part import Limits
 from compaction.prompts import SERIALIZED, serialized_prompt
-from compaction.summarizers.asking import Asker, Reply, ask, attempt_recorded
+from compaction.summarizers.asking import Reply, SummarizerChain, ask, recording_failed_attempt
 from compaction.summarizers.folding import grouped, last_fitting
 from compaction.templates import SYSTEM, Source, Template, find, with_session, with_text
 from compaction.triggers import Threshold
@@ -149,7 +149,7 @@ TEMPLATE: Final = "branch"
 def summarize_branch(
     writer: SessionWriter,
     left: Sequence[Event],
-    asker: Asker,
+    chain: SummarizerChain,
     *,
     limits: Limits,
     tokens: Counter,
@@ -163,7 +163,7 @@ def summarize_branch(
     the window stay free; None: as many as where nobody chose a reserve for a `Threshold`. Where not even the newest
     fits, it is told all the same, an answer with its results. None where the branch holds no message. Instructions
     of a person replace the template. A failed or cancelled request leaves the tree as it was, and an `attempt`. Raises
-    AskingError, CancelledError.
+    SummarizersFailedError, CancelledError.
     """
     with checked(writer.log) as snapshot:
         observed = observed_rewrites(snapshot, writer.session)
@@ -176,8 +176,8 @@ def summarize_branch(
     template = _instructed(found, instructions) if instructions else found
     system = find(SYSTEM, places).text
     prompt = serialized_prompt(template, told, system=system, max_tokens=MOST_OUTPUT)
-    with attempt_recorded(writer, "branch"):
-        return ask(prompt, asker)
+    with recording_failed_attempt(writer, "branch"):
+        return ask(prompt, chain)
 
 
 def _told(left: Sequence[Event], parts: Sequence[Part], sizes: Sequence[int], budget: int) -> list[Part]:

@@ -27,7 +27,7 @@ from compaction.maintainer.settings import Settings, compactor_with
 from compaction.part import Reason
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.refusals import one_line
-from compaction.summary import NO_WISHES, Wishes
+from compaction.summary import DEFAULT_SUMMARY_OPTIONS, SummaryOptions
 from compaction.window import has_open_calls
 from eventstore.checked import checked
 from eventstore.formats.base import PromptView
@@ -168,14 +168,14 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         with self.running.one(writer.session):
             return self._handled(writer, "idle", rules.on_idle(idle_seconds, self.settings))
 
-    def compact(self, writer: SessionWriter, wishes: Wishes = NO_WISHES) -> Compacted:
+    def compact(self, writer: SessionWriter, options: SummaryOptions = DEFAULT_SUMMARY_OPTIONS) -> Compacted:
         """Compact because a person asks, also where automatic compaction is off or has failed.
 
         What runs for the session in another thread is called off first, and leaves its attempt.
         """
         with self.running.first(writer.session):
             compactor = self._compactor_for(writer.session)
-            done = compactor.compact(writer, reason="manual", wishes=self._with_prompt(wishes))
+            done = compactor.compact(writer, reason="manual", options=self._with_prompt(options))
             return self._closing_the_circuit(writer, done) if done.outcome == "nothing" else done
 
     def call_off(self, writer: SessionWriter) -> None:
@@ -204,7 +204,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         return Navigator(
             limits=compactor.limits,
             tokens=compactor.tokens,
-            asker=compactor.asker if branches.enabled else None,
+            chain=compactor.chain if branches.enabled else None,
             sources=compactor.sources,
             hooks=compactor.hooks,
             reserve=branches.reserve_tokens,
@@ -217,11 +217,11 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     def _compactor_for(self, session: str) -> Compactor:
         """Return the compactor, whose requests are called off by whoever goes first."""
         compactor = self._compactor
-        is_cancelled = compactor.asker.is_cancelled
-        asker = msgspec.structs.replace(
-            compactor.asker, is_cancelled=lambda: is_cancelled() or self.running.is_called_off(session)
+        is_cancelled = compactor.chain.is_cancelled
+        chain = msgspec.structs.replace(
+            compactor.chain, is_cancelled=lambda: is_cancelled() or self.running.is_called_off(session)
         )
-        return msgspec.structs.replace(compactor, asker=asker)
+        return msgspec.structs.replace(compactor, chain=chain)
 
     def _handled(
         self,
@@ -251,9 +251,9 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         results = answer_calls(writer, asked)
         if not results:
             return self._skipped(occasion, _ANSWERED)
-        wishes = Wishes(instructions=asked.instructions)
+        options = SummaryOptions(instructions=asked.instructions)
         try:
-            advice = self._remedied(occasion, "tool", self._size(writer), wishes=wishes)
+            advice = self._remedied(occasion, "tool", self._size(writer), options=options)
         except BaseException as error:
             tell_that_nothing_came(writer, results, one_line(str(error)) or type(error).__name__)
             raise
@@ -315,7 +315,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         reason: Reason,
         size: ContextSize,
         *,
-        wishes: Wishes = NO_WISHES,
+        options: SummaryOptions = DEFAULT_SUMMARY_OPTIONS,
         leaf: Leaf = None,
         since: int = 0,
     ) -> Advice:
@@ -337,7 +337,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             settings=self.settings,
             reason=reason,
             size=size,
-            wishes=self._with_prompt(wishes),
+            options=self._with_prompt(options),
             leaf=leaf,
             since=since,
             new_session=self.new_session,
@@ -356,10 +356,10 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             in_use=occasion.model or logged,
         )
 
-    def _with_prompt(self, wishes: Wishes) -> Wishes:
-        """Wishes with what the harness sends before its messages, as far as it is given."""
-        sent = PromptView(system=wishes.system, tools=wishes.tools).or_else(self.sent_before)
-        return msgspec.structs.replace(wishes, system=sent.system, tools=sent.tools)
+    def _with_prompt(self, options: SummaryOptions) -> SummaryOptions:
+        """SummaryOptions with what the harness sends before its messages, as far as it is given."""
+        sent = PromptView(system=options.system, tools=options.tools).or_else(self.sent_before)
+        return msgspec.structs.replace(options, system=sent.system, tools=sent.tools)
 
     def _size(self, writer: SessionWriter, leaf: Leaf = None) -> ContextSize:
         with checked(writer.log) as snapshot:

@@ -17,8 +17,8 @@ from compaction.maintainer.settings import Promotion, Settings
 from compaction.part import Reason
 from compaction.plan import WENT_ON, went_on
 from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.asking import attempt_of
-from compaction.summary import Wishes
+from compaction.summarizers.asking import attempt_ids
+from compaction.summary import SummaryOptions
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.records import DecisionOutcome
 from eventstore.writing import SessionWriter, until_ours
@@ -77,7 +77,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     reason: Reason
     size: ContextSize
-    wishes: Wishes
+    options: SummaryOptions
     leaf: Leaf = None
     since: int = 0
     new_session: Callable[[], SessionWriter] | None = None
@@ -124,9 +124,9 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
             done = hand_off(
                 self.occasion.writer,
                 new_session(),
-                compactor.asker,
-                system=self.wishes.system,
-                tools=self.wishes.tools,
+                compactor.chain,
+                system=self.options.system,
+                tools=self.options.tools,
                 sources=compactor.sources,
                 reserve=compactor.policy.prompting.reserve,
                 leaf=self.leaf,
@@ -134,7 +134,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
         except CancelledError as error:
             return self._interrupted(error)
         except _NOTHING_CAME as error:
-            return after(attempt_of(error), self._compact())
+            return after(attempt_ids(error), self._compact())
         events = self._put_down(DecisionOutcome.HANDED_OFF, f"to session {done.session}")
         return Advice(
             do="nothing" if self.reason == "idle" else "continue",
@@ -150,7 +150,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
         prepared = compactor.prepare(
             self.occasion.writer,
             reason=reason,
-            wishes=self.wishes,
+            options=self.options,
             cut=compactor.policy.recovery if reason == "overflow" else None,
             leaf=self.leaf,
             since=self.since if self.leaf is not None else None,
@@ -178,7 +178,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
         except CancelledError as error:
             advice = self._interrupted(error)
         except _NOTHING_CAME as error:
-            advice = after(attempt_of(error), self._failed(str(error)))
+            advice = after(attempt_ids(error), self._failed(str(error)))
         else:
             advice = self._come_of(done)
         return after(triggered, advice)
@@ -231,7 +231,7 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True):
     def _interrupted(self, error: CancelledError) -> Advice:
         """Called off by a person, who is told so."""
         said = failure_message(self.reason, str(error))
-        return after(attempt_of(error), msgspec.structs.replace(self._called_off(str(error)), error=said))
+        return after(attempt_ids(error), msgspec.structs.replace(self._called_off(str(error)), error=said))
 
     def _called_off(self, why: str) -> Advice:
         """Called off: that is no failure."""

@@ -10,7 +10,7 @@ from compaction.compactor import Compactor
 from compaction.cuts import AnyCut, KeepRecent
 from compaction.part import Count, Limits, Positive
 from compaction.policy.model import Policy, Prompting
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import SummarizerChain
 from compaction.summarizers.http import HttpSummarizer
 from compaction.triggers import AnyTrigger, Threshold
 from compaction.validation import Fault, FaultyInputError, where
@@ -104,7 +104,7 @@ def compactor_with(compactor: Compactor, settings: Settings) -> Compactor:
     return msgspec.structs.replace(
         compactor,
         policy=policy_with(compactor.policy, settings),
-        asker=asker_with(compactor.asker, settings),
+        chain=with_remote_summarizer(compactor.chain, settings),
     )
 
 
@@ -122,12 +122,12 @@ def policy_with(policy: Policy, settings: Settings) -> Policy:
     )
 
 
-def asker_with(asker: Asker, settings: Settings) -> Asker:
+def with_remote_summarizer(chain: SummarizerChain, settings: Settings) -> SummarizerChain:
     """Return the summarizers to ask, the service at the configured endpoint first."""
     if not settings.remote_enabled or not settings.remote_endpoint:
-        return asker
+        return chain
     remote = HttpSummarizer(settings.remote_endpoint)
-    return msgspec.structs.replace(asker, summarizers=[remote, *asker.summarizers])
+    return msgspec.structs.replace(chain, summarizers=[remote, *chain.summarizers])
 
 
 def _trigger(trigger: AnyTrigger, settings: Settings) -> AnyTrigger:

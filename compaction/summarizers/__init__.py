@@ -47,7 +47,7 @@ class Summarizer(Protocol):
 
 
 @runtime_checkable
-class OfModel(Protocol):
+class HasModel(Protocol):
     """A summarizer that asks one model, whose name goes into records."""
 
     @property
@@ -56,7 +56,7 @@ class OfModel(Protocol):
 
 
 @runtime_checkable
-class AtAddress(Protocol):
+class HasEndpoint(Protocol):
     """A summarizer that sends prompts to an address, which is shown to who waits."""
 
     @property
@@ -101,7 +101,7 @@ class DeadlineError(SummarizerError):
         self.seconds = seconds
 
 
-class UnfitTemplateError(SummarizerError):
+class UnsupportedTemplateError(SummarizerError):
     """A summarizer without a model can fill none of the `sections` of a template; another template may do."""
 
     def __init__(self, summarizer: str, template: str, sections: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from compaction.summarizers.refusals import (
     seconds_to_wait,
     without_secrets,
 )
-from compaction.summarizers.transport import Line, cancellable
+from compaction.summarizers.transport import CancellableTransport, cancellable
 from eventstore.errors import BadInputError
 from eventstore.event import epoch_milliseconds
 from eventstore.javascript import stringify
@@ -76,7 +76,7 @@ class AnthropicSummarizer:
         """Return the model's answer. Raises SummarizerError, CancelledError."""
         is_cached = may_be_cached(prompt, model=self.model, now=self._now())
         body = body_to_send(prompt, self.model, summarizer=self.name, is_cached=is_cached)
-        line = Line(self.name)
+        line = CancellableTransport(self.name)
         try:
             with self._client(line) as client:
                 answer = cancellable(
@@ -89,14 +89,14 @@ class AnthropicSummarizer:
 
     def require_key(self) -> None:
         """Raise SummarizerError where there is no key, or no usable address, to send a request with."""
-        self._client(Line(self.name)).close()
+        self._client(CancellableTransport(self.name)).close()
 
     @property
     def _where(self) -> str:
         """The source of the server's address, for errors."""
         return "ANTHROPIC_BASE_URL" if self._base_url is None else "the server's address"
 
-    def _client(self, line: Line) -> anthropic.Anthropic:
+    def _client(self, line: CancellableTransport) -> anthropic.Anthropic:
         """Return a client that has a key. Raises SummarizerError."""
         import anthropic  # noqa: PLC0415  heavy
         import httpx2  # noqa: PLC0415  heavy
@@ -121,7 +121,9 @@ class AnthropicSummarizer:
             return client.with_options(api_key=_NO_KEY)
         return client
 
-    def _asked(self, client: anthropic.Anthropic, body: bytes, line: Line) -> anthropic.types.Message | None:
+    def _asked(
+        self, client: anthropic.Anthropic, body: bytes, line: CancellableTransport
+    ) -> anthropic.types.Message | None:
         """Return the answer, as far as it came; None if none began. Raises SummarizerError."""
         import anthropic  # noqa: PLC0415  heavy
         import httpx2  # noqa: PLC0415  heavy

@@ -14,11 +14,11 @@ import msgspec
 from compaction.prompts import Prompt, reminded
 from compaction.summarizers import (
     Answer,
-    AtAddress,
     Cancellation,
     CancelledError,
     DeadlineError,
-    OfModel,
+    HasEndpoint,
+    HasModel,
     Summarizer,
     SummarizerError,
 )
@@ -72,7 +72,7 @@ def request_record(
 
 
 @contextmanager
-def attempt_recorded(
+def recording_failed_attempt(
     writer: SessionWriter, reason: str, policy: str = "", *, answered: Sequence[dict[str, Any]] = ()
 ) -> Iterator[None]:
     """Append an `attempt` if the body raises because a request failed or was cancelled, then re-raise.
@@ -90,7 +90,7 @@ def attempt_recorded(
         raise
 
 
-def attempt_of(error: RefoldError) -> list[str]:
+def attempt_ids(error: RefoldError) -> list[str]:
     """Return the id of the attempt that was put down of an error, [] for none."""
     return [error.attempt] if error.attempt else []
 
@@ -112,7 +112,7 @@ def never() -> bool:
     return False
 
 
-class Asker(msgspec.Struct, frozen=True, kw_only=True):
+class SummarizerChain(msgspec.Struct, frozen=True, kw_only=True):
     """Name the summarizers to ask, in order, the clock (seconds) and the patience to do so with, and who looks on.
 
     `deadline` is the number of seconds that a summary may take, by the clock; then nobody is asked or waited for any
@@ -141,7 +141,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     requests: list[dict[str, Any]]
 
 
-class AskingError(SummarizerError):
+class SummarizersFailedError(SummarizerError):
     """No summarizer gave a summary.
 
     `failures` are the last of each, in order, `requests` the records of all that was tried. It is too long if
@@ -156,7 +156,7 @@ class AskingError(SummarizerError):
         self.failures, self.requests = tuple(failures), requests
 
 
-def ask(prompt: Prompt, asker: Asker) -> Reply:
+def ask(prompt: Prompt, chain: SummarizerChain) -> Reply:
     """Return the summary that a prompt asks for.
 
     A summarizer that fails for a passing reason is asked again, after the wait that its provider names or a
@@ -164,15 +164,15 @@ def ask(prompt: Prompt, asker: Asker) -> Reply:
     failure. Where required sections are missing, or the answer broke off for its length, one reminder says
     so; the more complete of the two is taken as it is. All of it ends at the deadline, or before it at the asker's
     `end`; each candidate gets an equal share of the time that is left, so that one that hangs leaves time for the
-    next. Raises AskingError, CancelledError.
+    next. Raises SummarizersFailedError, CancelledError.
     """
     sections = prompt.template.sections
     requests: list[dict[str, Any]] = []
-    end = asker.end_from_now()
-    answer = _answer(prompt, asker, requests, end=end)
+    end = chain.end_from_now()
+    answer = _answer(prompt, chain, requests, end=end)
     missing = missing_sections(answer.text, sections)
     if missing or answer.is_cut:
-        again = _reminded(prompt, answer, missing, asker, requests, end=end)
+        again = _reminded(prompt, answer, missing, chain, requests, end=end)
         still = missing_sections(again.text, sections)
         if (len(still), again.is_cut) <= (len(missing), answer.is_cut):
             answer, missing = again, still
@@ -183,74 +183,74 @@ def _reminded(
     prompt: Prompt,
     draft: Answer,
     missing: Sequence[str],
-    asker: Asker,
+    chain: SummarizerChain,
     requests: list[dict[str, Any]],
     *,
     end: float,
 ) -> Answer:
     """Return the answer after a reminder, the draft where that failed."""
     try:
-        return _answer(reminded(prompt, draft.text, missing, is_cut=draft.is_cut), asker, requests, end=end)
-    except AskingError:
+        return _answer(reminded(prompt, draft.text, missing, is_cut=draft.is_cut), chain, requests, end=end)
+    except SummarizersFailedError:
         return draft
 
 
-def _answer(prompt: Prompt, asker: Asker, requests: list[dict[str, Any]], *, end: float) -> Answer:
+def _answer(prompt: Prompt, chain: SummarizerChain, requests: list[dict[str, Any]], *, end: float) -> Answer:
     """Return the answer of the first summarizer that gives one before `end`, without what its template strips."""
     failures: list[SummarizerError] = []
-    for place, summarizer in enumerate(asker.summarizers):
-        has_next = place + 1 < len(asker.summarizers)
-        begun = asker.seconds()
-        until = begun + (end - begun) / (len(asker.summarizers) - place)
+    for place, summarizer in enumerate(chain.summarizers):
+        has_next = place + 1 < len(chain.summarizers)
+        begun = chain.seconds()
+        until = begun + (end - begun) / (len(chain.summarizers) - place)
         for attempt in count(1):
-            said = _attempt(prompt, summarizer, asker, attempt, requests, until=until)
+            said = _attempt(prompt, summarizer, chain, attempt, requests, until=until)
             if isinstance(said, Answer):
                 return said
             delay = said.retry_after if said.retry_after is not None else 2.0 ** (attempt - 1)
             longest = LONG_WAIT if has_next else LONGEST_WAIT
-            is_too_late = delay > longest or asker.seconds() + delay >= until
-            if not said.is_transient or attempt > asker.retries or is_too_late:
+            is_too_late = delay > longest or chain.seconds() + delay >= until
+            if not said.is_transient or attempt > chain.retries or is_too_late:
                 failures.append(said)
                 break
-            again = f"asked again for {prompt.template.name} in {delay:.3g} s ({attempt} of {asker.retries})"
-            asker.listener.note(f"{said}; {again}")
-            _wait(delay, asker, requests)
+            again = f"asked again for {prompt.template.name} in {delay:.3g} s ({attempt} of {chain.retries})"
+            chain.listener.note(f"{said}; {again}")
+            _wait(delay, chain, requests)
         if has_next:
-            asker.listener.note(f"{failures[-1]}; the next one is asked for {prompt.template.name}")
-    raise AskingError(failures or [SummarizerError("none", "there is nobody to ask")], requests)
+            chain.listener.note(f"{failures[-1]}; the next one is asked for {prompt.template.name}")
+    raise SummarizersFailedError(failures or [SummarizerError("none", "there is nobody to ask")], requests)
 
 
 def _attempt(
     prompt: Prompt,
     summarizer: Summarizer,
-    asker: Asker,
+    chain: SummarizerChain,
     attempt: int,
     requests: list[dict[str, Any]],
     *,
     until: float,
 ) -> Answer | SummarizerError:
     """Make one request: return its answer or its failure, either recorded; past `until` nothing is sent."""
-    if asker.is_cancelled():
+    if chain.is_cancelled():
         raise CancelledError(requests)
-    if asker.seconds() >= until:
-        return DeadlineError(summarizer.name, asker.deadline)
+    if chain.seconds() >= until:
+        return DeadlineError(summarizer.name, chain.deadline)
     record = _record(prompt, summarizer, attempt)
     requests.append(record)
-    begun = asker.seconds()
+    begun = chain.seconds()
     try:
-        with asker.listener.waiting_for(_whom(summarizer)):
+        with chain.listener.waiting_for(_whom(summarizer)):
             answer = summarizer.summarize(
-                prompt, is_cancelled=lambda: asker.is_cancelled() or asker.seconds() >= until
+                prompt, is_cancelled=lambda: chain.is_cancelled() or chain.seconds() >= until
             )
     except SummarizerError as error:
         return _failed(record, error)
     except CancelledError:
-        if asker.seconds() >= until and not asker.is_cancelled():
-            return _failed(record, DeadlineError(summarizer.name, asker.deadline))
+        if chain.seconds() >= until and not chain.is_cancelled():
+            return _failed(record, DeadlineError(summarizer.name, chain.deadline))
         record["error"] = "cancelled"
         raise CancelledError(requests) from None
     finally:
-        record["durationMs"] = round((asker.seconds() - begun) * 1000)
+        record["durationMs"] = round((chain.seconds() - begun) * 1000)
     answer = msgspec.structs.replace(answer, text=well_formed(answer.text))
     text = stripped(answer.text, prompt.template.strip)
     if not text:
@@ -267,15 +267,15 @@ def _failed(record: dict[str, Any], error: SummarizerError) -> SummarizerError:
     return error
 
 
-def _wait(delay: float, asker: Asker, requests: list[dict[str, Any]]) -> None:
+def _wait(delay: float, chain: SummarizerChain, requests: list[dict[str, Any]]) -> None:
     """Wait before the next attempt; where somebody may call it off, with an eye on that."""
-    if asker.is_cancelled is never:
-        asker.wait(delay)
+    if chain.is_cancelled is never:
+        chain.wait(delay)
         return
-    while delay > 0 and not asker.is_cancelled():
-        asker.wait(min(delay, _LOOK_EVERY))
+    while delay > 0 and not chain.is_cancelled():
+        chain.wait(min(delay, _LOOK_EVERY))
         delay -= _LOOK_EVERY
-    if asker.is_cancelled():
+    if chain.is_cancelled():
         raise CancelledError(requests)
 
 
@@ -308,10 +308,10 @@ def _used(usage: Usage | None) -> dict[str, Any]:
 
 def _whom(summarizer: Summarizer) -> str:
     """Return a summarizer by its name, and its model or address if it has one."""
-    address = summarizer.endpoint if isinstance(summarizer, AtAddress) else ""
+    address = summarizer.endpoint if isinstance(summarizer, HasEndpoint) else ""
     return " ".join([summarizer.name, *_model(summarizer).values(), without_secrets(address)]).rstrip()
 
 
 def _model(summarizer: Summarizer) -> dict[str, Any]:
     """Return the model that is asked, of a summarizer that says so: a request that fails has been to it, too."""
-    return {"model": summarizer.model} if isinstance(summarizer, OfModel) else {}
+    return {"model": summarizer.model} if isinstance(summarizer, HasModel) else {}

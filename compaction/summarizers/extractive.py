@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from compaction.prompts import Prompt, escaped
-from compaction.summarizers import Answer, Cancellation, UnfitTemplateError
+from compaction.summarizers import Answer, Cancellation, UnsupportedTemplateError
 from compaction.summarizers.facts import Gleaned, Line, Sort, gleaned, names_in
 from compaction.summarizers.facts.lines import one_line
 from compaction.templates import Template, built_in, headings
@@ -188,7 +188,7 @@ class ExtractiveSummarizer:
         self.most = most
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
-        """Return the summary. Raises UnfitTemplateError, CancelledError."""
+        """Return the summary. Raises UnsupportedTemplateError, CancelledError."""
         sections = self._sections(prompt.template)
         found = gleaned(prompt.parts, prompt.previous, is_cancelled=is_cancelled)
         room = min(prompt.max_tokens, self.most) * _BYTES_A_TOKEN
@@ -205,9 +205,9 @@ class ExtractiveSummarizer:
         return sections
 
     def _check(self, template: Template, sections: Sequence[str]) -> None:
-        """Raise UnfitTemplateError unless one of the sections can be filled."""
+        """Raise UnsupportedTemplateError unless one of the sections can be filled."""
         if _KNOWN.isdisjoint(section.casefold() for section in sections):
-            raise UnfitTemplateError(self.name, template.name, sections)
+            raise UnsupportedTemplateError(self.name, template.name, sections)
 
 
 def _default_sections() -> tuple[str, ...]:

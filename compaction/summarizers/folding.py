@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from compaction.summarizers import CancelledError
-from compaction.summarizers.asking import AskingError, Reply
+from compaction.summarizers.asking import Reply, SummarizersFailedError
 from projections.context.parts import Part
 
 MOST_REFUSALS: Final = 3
@@ -43,7 +43,7 @@ def fold(
     `ask` gives the summary of messages, with the summary of those before in hand, `room` the tokens of messages
     that fit beside that one. Where a provider refuses them for their length all the same, the oldest are asked
     about alone first, in steps of half the size; a single group that is still too long is left out. Raises
-    AskingError, CancelledError.
+    SummarizersFailedError, CancelledError.
     """
     requests: list[dict[str, Any]] = []
     left_out: list[Group] = []
@@ -55,10 +55,10 @@ def fold(
         run = _fitting(waiting, min(room(previous), most))
         try:
             asked = ask([part for group in run for part in group.parts], previous)
-        except (AskingError, CancelledError) as error:
+        except (SummarizersFailedError, CancelledError) as error:
             error.requests = requests = [*requests, *error.requests]
             refusals += 1
-            is_too_long = isinstance(error, AskingError) and error.is_too_long
+            is_too_long = isinstance(error, SummarizersFailedError) and error.is_too_long
             if not is_too_long or refusals > MOST_REFUSALS or len(waiting) == 1:
                 raise
             if len(run) > 1:

@@ -20,7 +20,7 @@ from compaction.summarizers.refusals import (
     secrets_of,
     without_secrets,
 )
-from compaction.summarizers.transport import Line, cancellable
+from compaction.summarizers.transport import CancellableTransport, cancellable
 from eventstore.javascript import stringify, tolerant_json
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class HttpSummarizer:
         """Return the service's answer. Raises SummarizerError, CancelledError."""
         import httpx2  # noqa: PLC0415  heavy
 
-        line = Line(self.name)
+        line = CancellableTransport(self.name)
         timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout, _CONNECTING))
         try:
             with httpx2.Client(timeout=timeout, event_hooks=line.hooks, follow_redirects=False) as client:

@@ -17,7 +17,7 @@ ENDPOINT: Final = "REFOLD_SUMMARIZER_ENDPOINT"
 _KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class SummarizerContext(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of a summarizer: the log and the session at hand, a model's name, an address.
 
     "" is none of it: no session in particular, the usual model and address.
@@ -29,19 +29,19 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: str = ""
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
+class SummarizerKind(msgspec.Struct, frozen=True, kw_only=True):
     """A kind of summarizer: its constructor, and which options and instructions it follows.
 
     `endpoint` is of what it takes the address, "" where it takes none.
     """
 
-    make: Callable[[Choice], Summarizer]
+    make: Callable[[SummarizerContext], Summarizer]
     takes_model: bool = False
     endpoint: str = ""
     follows_instructions: bool = True
 
 
-def _anthropic(choice: Choice) -> Summarizer:
+def _anthropic(choice: SummarizerContext) -> Summarizer:
     from compaction.summarizers.anthropic import DEFAULT_MODEL, AnthropicSummarizer  # noqa: PLC0415  its renderer
 
     summarizer = AnthropicSummarizer(model=choice.model or DEFAULT_MODEL, base_url=choice.endpoint or None)
@@ -51,7 +51,7 @@ def _anthropic(choice: Choice) -> Summarizer:
     return summarizer
 
 
-def _http(choice: Choice) -> Summarizer:
+def _http(choice: SummarizerContext) -> Summarizer:
     from compaction.summarizers.http import HttpSummarizer  # noqa: PLC0415  as the others
 
     endpoint = choice.endpoint or os.environ.get(ENDPOINT, "")
@@ -60,28 +60,30 @@ def _http(choice: Choice) -> Summarizer:
     return HttpSummarizer(endpoint)
 
 
-def _extractive(choice: Choice) -> Summarizer:
+def _extractive(choice: SummarizerContext) -> Summarizer:
     from compaction.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415  its extractors
 
     del choice
     return ExtractiveSummarizer()
 
 
-def _recorded(choice: Choice) -> Summarizer:
+def _recorded(choice: SummarizerContext) -> Summarizer:
     from compaction.summarizers.recorded import RecordedSummarizer  # noqa: PLC0415  as the others
 
     return RecordedSummarizer(choice.log, session=choice.session)
 
 
 SUMMARIZERS: Final = {
-    "anthropic": Kind(make=_anthropic, takes_model=True, endpoint="a server that speaks as Anthropic does"),
-    "extractive": Kind(make=_extractive, follows_instructions=False),
-    "http": Kind(make=_http, endpoint="a service of your own"),
-    "recorded": Kind(make=_recorded),
+    "anthropic": SummarizerKind(
+        make=_anthropic, takes_model=True, endpoint="a server that speaks as Anthropic does"
+    ),
+    "extractive": SummarizerKind(make=_extractive, follows_instructions=False),
+    "http": SummarizerKind(make=_http, endpoint="a service of your own"),
+    "recorded": SummarizerKind(make=_recorded),
 }
 
 
-def summarizer_named(name: str, choice: Choice) -> Summarizer:
+def make_summarizer(name: str, choice: SummarizerContext) -> Summarizer:
     """Return a summarizer, before anything is asked of it.
 
     Raises NotFoundError, BadInputError for one that lacks an address, and SummarizerError for one that lacks a key.

@@ -20,7 +20,7 @@ _LAST_WORDS: Final = 1.0
 _OPENED: Final = (".connect_tcp.complete", ".start_tls.complete")
 
 
-class Line:
+class CancellableTransport:
     """The connections of one httpx client: they can be cut while a thread waits on them, and answers are bounded.
 
     `summarizer` is the name of whose client it is, `hooks` are the client's event hooks,
@@ -67,7 +67,7 @@ class Line:
             self.cut()
 
 
-def cancellable(request: Callable[[], T], *, is_cancelled: Cancellation, line: Line) -> T:
+def cancellable(request: Callable[[], T], *, is_cancelled: Cancellation, line: CancellableTransport) -> T:
     """Run a request; once it is cancelled, cut its connections and raise CancelledError."""
     waiting: Future[T] = Future()
     thread = Thread(target=_settle, args=(waiting, request), name="refold summarizer", daemon=True)

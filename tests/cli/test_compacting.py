@@ -46,7 +46,7 @@ class TestSummarizerName:
     def test_a_line_in_the_registry_is_all_that_a_new_one_takes(
         self, ctx: click.Context, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setitem(registry.SUMMARIZERS, "mine", registry.Kind(make=lambda _: Scripted()))
+        monkeypatch.setitem(registry.SUMMARIZERS, "mine", registry.SummarizerKind(make=lambda _: Scripted()))
         assert SUMMARIZER.convert("mine", None, ctx) == "mine"
         assert [item.value for item in SUMMARIZER.shell_complete(ctx, click.Option(["--x"]), "m")] == ["mine"]
 
@@ -77,18 +77,18 @@ class TestAsker:
     def test_who_it_is_without_a_choice_is_one_line_on_stderr(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        asker = build_summarizer_chain(ctx, store, ASKING, never)
-        with asker.listener.waiting_for("extractive"):
+        chain = build_summarizer_chain(ctx, store, ASKING, never)
+        with chain.listener.waiting_for("extractive"):
             out, errors = capsys.readouterr()
         assert (out, errors.count("\n"), "ANTHROPIC_API_KEY" in errors) == ("", 1, True)
 
     def test_nothing_is_said_of_it_before_it_is_asked_and_nothing_twice(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        asker = build_summarizer_chain(ctx, store, ASKING, never)
+        chain = build_summarizer_chain(ctx, store, ASKING, never)
         assert capsys.readouterr() == ("", "")
         for _ in range(2):
-            with asker.listener.waiting_for("extractive"):
+            with chain.listener.waiting_for("extractive"):
                 pass
         assert capsys.readouterr().err.count("\n") == 1
 
@@ -96,17 +96,17 @@ class TestAsker:
     def test_instructions_that_nobody_follows_are_told(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str], name: str, notes: int
     ) -> None:
-        asker = build_summarizer_chain(
+        chain = build_summarizer_chain(
             ctx, store, {**ASKING, "summarizer": name}, never, instructions="Be brief."
         )
-        with asker.listener.waiting_for(name):
+        with chain.listener.waiting_for(name):
             assert capsys.readouterr().err.count(f"refold: note: {name} ") == notes
 
     def test_a_service_that_is_asked_before_is_told_first(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        asker = build_summarizer_chain(ctx, store, ASKING, never, remote="http://summaries.test/")
-        with asker.listener.waiting_for("http"):
+        chain = build_summarizer_chain(ctx, store, ASKING, never, remote="http://summaries.test/")
+        with chain.listener.waiting_for("http"):
             pass
         told = capsys.readouterr().err
         assert told.count("\n") == 1
@@ -126,8 +126,8 @@ class TestAsker:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
-        asker = build_summarizer_chain(ctx, store, {**ASKING, "models": ("a", "b")}, never)
-        assert [(each.name, each.model) for each in asker.summarizers] == [
+        chain = build_summarizer_chain(ctx, store, {**ASKING, "models": ("a", "b")}, never)
+        assert [(each.name, each.model) for each in chain.summarizers] == [
             ("anthropic", "a"),
             ("anthropic", "b"),
         ]
@@ -137,15 +137,15 @@ class TestAsker:
         self, ctx: click.Context, store: LmdbLog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
-        asker = build_summarizer_chain(ctx, store, ASKING, never, CHEAP)
-        assert [each.model for each in asker.summarizers] == ["cheap", "dear"]
+        chain = build_summarizer_chain(ctx, store, ASKING, never, CHEAP)
+        assert [each.model for each in chain.summarizers] == ["cheap", "dear"]
 
     def test_a_persons_models_go_before_those_of_the_policy(
         self, ctx: click.Context, store: LmdbLog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
-        asker = build_summarizer_chain(ctx, store, {**ASKING, "models": ("mine",)}, never, CHEAP)
-        assert [each.model for each in asker.summarizers] == ["mine"]
+        chain = build_summarizer_chain(ctx, store, {**ASKING, "models": ("mine",)}, never, CHEAP)
+        assert [each.model for each in chain.summarizers] == ["mine"]
 
     @pytest.mark.parametrize("name", [None, "extractive"])
     def test_models_that_a_policy_names_say_nothing_to_one_that_asks_no_model(
@@ -268,8 +268,8 @@ def test_new_sessions_have_names_of_their_own() -> None:
 class TestAPolicysSummarizer:
     def of(self, ctx: click.Context, store: LmdbLog, toml: str, **asking: object) -> list[str]:
         policy = parse(f'name = "mine"\n[prompting]\n{toml}\n', source="here")
-        asker = build_summarizer_chain(ctx, store, {**ASKING, **asking}, never, policy)  # type: ignore[typeddict-item]
-        return [summarizer.name for summarizer in asker.summarizers]
+        chain = build_summarizer_chain(ctx, store, {**ASKING, **asking}, never, policy)  # type: ignore[typeddict-item]
+        return [summarizer.name for summarizer in chain.summarizers]
 
     def test_it_is_asked_and_nobody_is_told_whom_they_chose(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]

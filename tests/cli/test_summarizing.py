@@ -9,7 +9,7 @@ from threading import Barrier
 import pytest
 
 from cli.summarizing import advice
-from compaction.summarizers import SummarizerError, UnfitTemplateError
+from compaction.summarizers import SummarizerError, UnsupportedTemplateError
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 from tests.support.local_http import Exchange, LocalServer, answers, refuses
@@ -107,7 +107,7 @@ def test_it_depends_on_how_the_last_one_failed(summarizer: str, failed: dict[str
 
 
 def test_another_template_may_help_whoever_cannot_fill_one() -> None:
-    said = advice(UnfitTemplateError("x", "own", ["Risks"]))
+    said = advice(UnsupportedTemplateError("x", "own", ["Risks"]))
     assert ("template" in said, "--summarizer extractive" in said) == (True, False)
 
 

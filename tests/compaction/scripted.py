@@ -13,7 +13,7 @@ from compaction.part import Limits
 from compaction.policy.model import Policy, Prompting
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import SummarizerChain
 from compaction.triggers import Threshold
 from eventstore.records import record_of
 from eventstore.views import Usage
@@ -45,9 +45,9 @@ def complete(prompt: Prompt) -> str:
 
 
 def compactor(summarizer: Any = None, policy: Policy = SMALL, **fields: Any) -> Compactor:
-    asker = Asker(summarizers=[summarizer or Scripted()], wait=lambda _: None)
+    chain = SummarizerChain(summarizers=[summarizer or Scripted()], wait=lambda _: None)
     return Compactor(
-        policy=policy, asker=asker, limits=Limits(window=200_000), tokens=counter(policy.counter), **fields
+        policy=policy, chain=chain, limits=Limits(window=200_000), tokens=counter(policy.counter), **fields
     )
 
 

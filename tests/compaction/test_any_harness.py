@@ -13,7 +13,7 @@ from compaction.continuations import unanswered_request
 from compaction.cuts import AnyCut, LastMessages
 from compaction.part import Limits
 from compaction.plan import ALL_KEPT, Plan
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import SummarizerChain
 from eventstore.memory import MemoryLog
 from eventstore.writing import SessionWriter
 from projections.audit.calls import model_calls
@@ -87,7 +87,7 @@ class TestSeveralMessages:
         summarize_branch(
             SessionWriter(exchanged, "one"),
             plan_move(exchanged, "one", "a").to_summarize,
-            Asker(summarizers=[scribe], wait=lambda _: None),
+            SummarizerChain(summarizers=[scribe], wait=lambda _: None),
             limits=Limits(window=200_000),
             tokens=counter("utf16/4"),
         )

@@ -8,9 +8,9 @@ import pytest
 
 from compaction.compactor import Compactor
 from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.asking import Asker, AskingError
+from compaction.summarizers.asking import SummarizerChain, SummarizersFailedError
 from compaction.summarizers.extractive import ExtractiveSummarizer
-from compaction.summary import Wishes
+from compaction.summary import SummaryOptions
 from compaction.templates import from_folder
 from eventstore.errors import NotFoundError
 from eventstore.event import NewEvent
@@ -140,7 +140,7 @@ def test_the_short_summary_is_for_display_alone(story):
 def test_instructions_of_a_person_stand_last_in_the_prompt(story):
     turns(story, 20, 10)
     scribe = Scripted()
-    compactor(scribe).compact(story.writer, wishes=Wishes(instructions="Mind the tests."))
+    compactor(scribe).compact(story.writer, options=SummaryOptions(instructions="Mind the tests."))
     assert scribe.prompts[0].text.endswith("Mind the tests.")
 
 
@@ -161,7 +161,7 @@ def test_a_failed_summary_leaves_the_context_and_a_record_of_the_attempt(story):
 
     turns(story, 20, 10)
     before = context_json(story.log, "s")
-    with pytest.raises(AskingError):
+    with pytest.raises(SummarizersFailedError):
         compactor(Scripted(fails)).compact(story.writer)
     assert (context_json(story.log, "s"), kinds(story)[-1]) == (before, "attempt")
     assert record(story, "attempt").request["requests"][0]["error"] == "no such model"
@@ -184,7 +184,7 @@ def test_a_cancelled_summary_leaves_the_context_and_a_record_of_the_attempt(stor
     called_off = compactor()
     called_off = Compactor(
         policy=called_off.policy,
-        asker=Asker(summarizers=[Scripted()], is_cancelled=lambda: True),
+        chain=SummarizerChain(summarizers=[Scripted()], is_cancelled=lambda: True),
         limits=called_off.limits,
         tokens=called_off.tokens,
     )
@@ -236,8 +236,8 @@ def test_a_live_prefix_stands_behind_what_the_log_says_the_harness_sent(story):
 def test_what_is_given_of_it_leads_over_the_log(story):
     turns(story, 20, 10)
     scribe = Scripted()
-    wishes = Wishes(system="You are another.")
-    compactor(scribe, policy(prompting=prompting(shape="live-prefix"))).compact(story.writer, wishes=wishes)
+    options = SummaryOptions(system="You are another.")
+    compactor(scribe, policy(prompting=prompting(shape="live-prefix"))).compact(story.writer, options=options)
     assert scribe.prompts[0].system == "You are another."
 
 
@@ -257,7 +257,7 @@ def test_a_failed_request_says_which_model_it_was_to(story):
         def summarize(self, *_args, **_fields):
             raise SummarizerError("refusing", "no")
 
-    with pytest.raises(AskingError):
+    with pytest.raises(SummarizersFailedError):
         compactor(Refusing()).compact(story.writer)
     (request,) = record(story, "attempt").request["requests"]
     assert (request["model"], request["error"]) == ("claude-of-the-test", "no")
@@ -285,7 +285,7 @@ def test_without_a_model_the_sections_of_the_policys_template_are_filled(story, 
 
 def test_without_a_model_a_template_with_no_known_section_compacts_nothing(story, by_mine):
     turns(story, 2_000, 10)
-    with pytest.raises(AskingError) as raised:
+    with pytest.raises(SummarizersFailedError) as raised:
         by_mine("Risks").compact(story.writer)
     assert [each.summarizer for each in raised.value.failures] == ["extractive"]
     assert kinds(story)[-1] == "attempt"

@@ -9,8 +9,8 @@ import pytest
 
 from compaction.hooks import Cancel, Hooks, Prompted, Supplied
 from compaction.summarizers import SummarizerError
-from compaction.summarizers.asking import AskingError
-from compaction.summary import Wishes
+from compaction.summarizers.asking import SummarizersFailedError
+from compaction.summary import SummaryOptions
 from eventstore.errors import CorruptionError
 from eventstore.formats.pi.export import pi_line
 from eventstore.records import ModelChange, record_of
@@ -147,7 +147,7 @@ def test_a_hook_that_raises_is_recorded_though_the_summary_fails(story):
         raise SummarizerError("scripted", "no such model")
 
     turns(story, 20, 10)
-    with pytest.raises(AskingError):
+    with pytest.raises(SummarizersFailedError):
         compactor(Scripted(fails), hooks=[Hooks(name="h", prompting=raises)]).compact(story.writer)
     assert record(story, "decision").outcome == "hook failed"
 
@@ -165,8 +165,8 @@ def test_a_hook_that_raises_is_recorded_though_another_calls_off(story):
 def test_halves_of_surrogate_pairs_in_what_hooks_and_people_say_are_replaced(story):
     turns(story, 40, 10)
     hook = Hooks(name="h", prompting=lambda _: Prompted(context=("\ud800",), preserve_data={"k": "\udc00"}))
-    wishes = Wishes(instructions="shorter \ud83d")
-    done = compactor(hooks=[hook]).compact(story.writer, wishes=wishes)
+    options = SummaryOptions(instructions="shorter \ud83d")
+    done = compactor(hooks=[hook]).compact(story.writer, options=options)
     assert (done.outcome, record(story).preserve_data) == ("compacted", {"k": "\ufffd"})
 
 

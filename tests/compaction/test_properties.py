@@ -20,7 +20,7 @@ from compaction.policy.load import preset, preset_names
 from compaction.policy.model import Prompting
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.anthropic import messages_request
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import SummarizerChain
 from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, record_of
 from eventstore.views import answered
@@ -87,8 +87,8 @@ def session_of(appended):
 
 
 def compacted(policy, writer, reason="threshold", answer=lambda _: "s", scribe=None, **where):
-    asker = Asker(summarizers=[scribe or Scripted(answer)], wait=lambda _: None)
-    compactor = Compactor(policy=policy, asker=asker, limits=LIMITS, tokens=TOKENS)
+    chain = SummarizerChain(summarizers=[scribe or Scripted(answer)], wait=lambda _: None)
+    compactor = Compactor(policy=policy, chain=chain, limits=LIMITS, tokens=TOKENS)
     done = compactor.compact(writer, reason=reason, continues=True, **where)
     event(done.outcome)
     DONE[done.outcome] += 1
@@ -301,7 +301,7 @@ def test_no_call_is_parted_from_its_results(policies, data, appended):
 def test_what_is_kept_stays_within_its_budget_or_is_the_newest_group(appended, cut):
     log, _ = session_of(appended)
     policy = msgspec.structs.replace(preset("pi"), cut=cut)
-    compactor = Compactor(policy=policy, asker=Asker(summarizers=[]), limits=LIMITS, tokens=TOKENS)
+    compactor = Compactor(policy=policy, chain=SummarizerChain(summarizers=[]), limits=LIMITS, tokens=TOKENS)
     with log.snapshot() as snapshot:
         plan = compactor.plan(snapshot, "s")
     if isinstance(plan, str):

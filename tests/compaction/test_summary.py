@@ -14,14 +14,14 @@ import pytest
 from compaction.cuts import LastMessages
 from compaction.summarizers import CancelledError, DeadlineError, SummarizerError
 from compaction.summarizers.anthropic import AnthropicSummarizer
-from compaction.summarizers.asking import AskingError
-from compaction.summary import Wishes
+from compaction.summarizers.asking import SummarizersFailedError
+from compaction.summary import SummaryOptions
 from eventstore.records import record_of
 from projections.context.build import build_context
 from projections.requests import validator_named
 from projections.requests.anthropic.renderer import render
 from tests.compaction.scripted import Scripted, compactor, complete, long, policy, prompting, turns
-from tests.compaction.summarizers.asked import Clock, asker
+from tests.compaction.summarizers.asked import Clock, chain
 from tests.support.events import events
 from tests.support.messages_api import MessagesApi, errs, says
 from tests.support.talk import assistant, call, result, user
@@ -84,7 +84,7 @@ def test_where_one_of_two_fails_the_other_is_called_off_and_both_are_recorded(st
                 pass
             raise CancelledError
 
-    with pytest.raises(AskingError):
+    with pytest.raises(SummarizersFailedError):
         compactor(OneFails()).compact(story.writer)
     requests = record(story, "attempt").request["requests"]
     assert [(each["template"], each["error"]) for each in requests] == [
@@ -269,15 +269,15 @@ def test_a_later_live_prefix_begins_with_the_summary_and_not_with_a_tag_of_it(st
 
 def test_the_harnesss_own_system_prompt_and_tools_stand_before_a_live_prefix(story, api):
     live_story(story)
-    wishes = Wishes(system="You are a harness.", tools=TOOLS)
-    compactor(claude(api), LIVE).compact(story.writer, wishes=wishes)
+    options = SummaryOptions(system="You are a harness.", tools=TOOLS)
+    compactor(claude(api), LIVE).compact(story.writer, options=options)
     body = api.requests[0].json
     assert (body["system"], body["tools"]) == ("You are a harness.", json.loads(TOOLS))
 
 
 def test_a_prompt_of_a_hook_is_recorded_by_its_own_digest(story):
     turns(story, 20, 10)
-    compactor().compact(story.writer, wishes=Wishes(prompt="Sum up."))
+    compactor().compact(story.writer, options=SummaryOptions(prompt="Sum up."))
     (request,) = record(story).request["requests"]
     assert request["template"] == "compaction"
     assert request["templateDigest"] == sha256(b"Sum up.").hexdigest()
@@ -313,14 +313,14 @@ class Unhurried(Scripted):
 def folded(story, unhurried, deadline, **fields):
     """The outcome of a compaction that takes three steps."""
     turns(story, *[2_000] * 6, 5)
-    asking = asker(unhurried, clock=unhurried.clock, deadline=deadline)
+    asking = chain(unhurried, clock=unhurried.clock, deadline=deadline)
     folding = compactor(policy=policy(prompting=prompting(window=26_000, **fields)))
-    return msgspec.structs.replace(folding, asker=asking).compact(story.writer)
+    return msgspec.structs.replace(folding, chain=asking).compact(story.writer)
 
 
 def test_all_steps_together_end_at_the_deadline(story):
     unhurried = Unhurried()
-    with pytest.raises(AskingError) as raised:
+    with pytest.raises(SummarizersFailedError) as raised:
         folded(story, unhurried, 2 * STEP)
     (last,) = raised.value.failures
     assert (type(last), last.seconds, len(unhurried.prompts)) == (DeadlineError, 2 * STEP, 2)

@@ -10,7 +10,7 @@ from compaction.compactor import Compactor
 from compaction.part import Limits
 from compaction.policy.load import preset, preset_names
 from compaction.rewriting import record_rewrites
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.files.importing import import_file
 from eventstore.writing import SessionWriter
@@ -50,8 +50,8 @@ def test_a_policy_makes_a_real_context_smaller_and_valid_and_is_undone_to_the_by
     before, bytes_before = size(store, session), context_json(store, session)
     policy, tokens = preset(name), counter("utf16/4")
     made = [record_rewrites(writer, policy.rewrites, tokens=tokens, is_compacting=True).events]
-    asker = Asker(summarizers=[ExtractiveSummarizer()])
-    compactor = Compactor(policy=policy, asker=asker, limits=Limits(window=200_000), tokens=tokens)
+    chain = SummarizerChain(summarizers=[ExtractiveSummarizer()])
+    compactor = Compactor(policy=policy, chain=chain, limits=Limits(window=200_000), tokens=tokens)
     made.append(compactor.compact(writer).events)
     assert size(store, session) < before
     assert validate(render(build_context(store, session), model="claude-x").body) == []

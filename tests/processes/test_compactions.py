@@ -26,7 +26,7 @@ from compaction.cuts import KeepRecent
 from compaction.part import Limits
 from compaction.policy.load import preset
 from compaction.summarizers import Answer
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import SummarizerChain
 from eventstore import SessionWriter, open_store
 from projections.tokens import counter
 class Slow:
@@ -36,7 +36,7 @@ class Slow:
         sys.stdin.readline()
         return Answer(text="\\n".join(f"## {section}" for section in prompt.template.sections), model="slow")
 with open_store(sys.argv[1]) as log:
-    asker = Asker(summarizers=[Slow()])
+    asker = SummarizerChain(summarizers=[Slow()])
     policy, tokens = preset("pi"), counter("utf16/4")
     compactor = Compactor(policy=policy, asker=asker, limits=Limits(window=200_000), tokens=tokens)
     done = compactor.compact(SessionWriter(log, sys.argv[2]), cut=KeepRecent(tokens=250))

@@ -9,7 +9,7 @@ import pytest
 from compaction.branching.handoff import hand_off
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.anthropic import AnthropicSummarizer
-from compaction.summarizers.asking import Asker, AskingError
+from compaction.summarizers.asking import SummarizerChain, SummarizersFailedError
 from compaction.summarizers.recorded import RecordedSummarizer
 from eventstore.errors import BadInputError, VersionConflictError
 from eventstore.event import NewEvent
@@ -30,8 +30,8 @@ def worked(story):
 
 
 def handed(story, scribe=None, new="next", **options):
-    asker = Asker(summarizers=[scribe or Scripted()], wait=lambda _: None)
-    return hand_off(story.writer, SessionWriter(story.log, new), asker, **options)
+    chain = SummarizerChain(summarizers=[scribe or Scripted()], wait=lambda _: None)
+    return hand_off(story.writer, SessionWriter(story.log, new), chain, **options)
 
 
 def test_the_new_session_begins_with_the_document(worked):
@@ -74,7 +74,7 @@ def test_a_failure_begins_no_session_and_is_recorded(worked):
     def fails(_prompt):
         raise SummarizerError("scripted", "no such model")
 
-    with pytest.raises(AskingError):
+    with pytest.raises(SummarizersFailedError):
         handed(worked, Scripted(fails))
     with worked.log.snapshot() as snapshot:
         assert [head.name for head in snapshot.heads()] == ["s"]

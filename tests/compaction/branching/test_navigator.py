@@ -14,7 +14,7 @@ from compaction.hooks import Cancel, Hooks, Supplied
 from compaction.part import Limits
 from compaction.plan import LEFT, Move
 from compaction.summarizers import SummarizerError
-from compaction.summarizers.asking import Asker, AskingError
+from compaction.summarizers.asking import SummarizerChain, SummarizersFailedError
 from compaction.summarizers.recorded import RecordedSummarizer
 from eventstore.records import (
     Custom,
@@ -41,8 +41,8 @@ def branched(story):
 
 
 def navigator(summarizer: Any = None, *hooks: Hooks) -> Navigator:
-    asker = Asker(summarizers=[summarizer], wait=lambda _: None) if summarizer else None
-    return Navigator(limits=Limits(window=200_000), tokens=counter("utf16/4"), asker=asker, hooks=hooks)
+    chain = SummarizerChain(summarizers=[summarizer], wait=lambda _: None) if summarizer else None
+    return Navigator(limits=Limits(window=200_000), tokens=counter("utf16/4"), chain=chain, hooks=hooks)
 
 
 def newest(story):
@@ -125,7 +125,7 @@ class TestSummaries:
         assert newest(branched) == Label(target_id=gone.events[0], label="tried")
 
     def test_a_request_that_fails_leaves_the_tree_as_it_was_and_an_attempt(self, branched):
-        with pytest.raises(AskingError):
+        with pytest.raises(SummarizersFailedError):
             navigator(Answering(refuse)).go(branched.writer, "e2")
         assert texts_of(build_context(branched.log, "s"))[-1] == "it is worse"
         assert newest(branched).request["reason"] == "branch"

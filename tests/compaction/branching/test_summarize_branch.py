@@ -12,7 +12,7 @@ from compaction.branching.undo import undo
 from compaction.part import Limits
 from compaction.prompts import serialized
 from compaction.summarizers import CancelledError
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import SummarizerChain
 from compaction.triggers import DEFAULT_RESERVE
 from eventstore.records import Compaction, Custom, Label, record_of
 from projections.tokens import counter
@@ -35,7 +35,7 @@ def summarized(story: Any, scribe: Any, *, tokens: int = 10_000, **options: Any)
     return summarize_branch(
         story.writer,
         plan_move(story.log, story.session, "e1").to_summarize,
-        Asker(summarizers=[scribe], wait=lambda _: None),
+        SummarizerChain(summarizers=[scribe], wait=lambda _: None),
         limits=Limits(window=DEFAULT_RESERVE + tokens),
         tokens=counter("utf16/4"),
         **options,

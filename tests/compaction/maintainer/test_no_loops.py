@@ -14,7 +14,7 @@ from compaction.hooks import Cancel, Hooks
 from compaction.maintainer import Maintainer
 from compaction.maintainer.settings import Settings
 from compaction.part import Limits
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import SummarizerChain
 from eventstore.memory import MemoryLog
 from eventstore.writing import SessionWriter
 from projections.tokens import counter
@@ -39,7 +39,7 @@ one_rewrite = policies.map(lambda policy: msgspec.structs.replace(policy, rewrit
 def maintained(policy, scribe, *hooks):
     compactor = Compactor(
         policy=policy,
-        asker=Asker(summarizers=[scribe], wait=lambda _: None),
+        chain=SummarizerChain(summarizers=[scribe], wait=lambda _: None),
         limits=Limits(window=1_000),
         tokens=counter("utf16/4"),
         hooks=hooks,

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent, TailTurn
-from compaction.maintainer.settings import Settings, asker_with, policy_with
+from compaction.maintainer.settings import Settings, policy_with, with_remote_summarizer
 from compaction.part import Limits
 from compaction.policy.load import preset, preset_names
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import SummarizerChain
 from compaction.triggers import Threshold, TriggerPart
 from tests.compaction.scripted import Scripted, policy
 
@@ -109,8 +109,8 @@ def test_a_policy_without_a_cut_stays_without():
 
 
 def asked(**settings):
-    asker = Asker(summarizers=[Scripted()])
-    return [each.name for each in asker_with(asker, Settings(**settings)).summarizers]
+    chain = SummarizerChain(summarizers=[Scripted()])
+    return [each.name for each in with_remote_summarizer(chain, Settings(**settings)).summarizers]
 
 
 def test_a_service_that_is_set_is_asked_first():

@@ -7,7 +7,7 @@ from typing import Any
 from compaction.prompts import Prompt, live_prompt, serialized_prompt
 from compaction.summarizers import Answer, Cancellation, Summarizer
 from compaction.summarizers.anthropic import AnthropicSummarizer
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import SummarizerChain
 from compaction.templates import Template, built_in
 from tests.support.contexts import context_of
 from tests.support.messages_api import MessagesApi
@@ -57,10 +57,12 @@ class Clock:
         self.waits.append(seconds)
 
 
-def asker(*summarizers: Summarizer, clock: Clock | None = None, **options: Any) -> Asker:
+def chain(*summarizers: Summarizer, clock: Clock | None = None, **options: Any) -> SummarizerChain:
     """Who asks these, in order, and waits for nothing."""
     clock = clock or Clock()
-    return Asker(summarizers=summarizers, **{"seconds": clock.seconds, "wait": clock.wait, **options})
+    return SummarizerChain(
+        summarizers=summarizers, **{"seconds": clock.seconds, "wait": clock.wait, **options}
+    )
 
 
 class Saying:

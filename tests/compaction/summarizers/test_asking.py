@@ -11,10 +11,10 @@ import pytest
 
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, CancelledError, SummarizerError
-from compaction.summarizers.asking import AskingError, ask
+from compaction.summarizers.asking import SummarizersFailedError, ask
 from compaction.summarizers.http import HttpSummarizer
 from eventstore.views import Usage
-from tests.compaction.summarizers.asked import Clock, Saying, asker, claude, prompt, template
+from tests.compaction.summarizers.asked import Clock, Saying, chain, claude, prompt, template
 from tests.support.local_http import free_address
 from tests.support.messages_api import MODEL, MessagesApi, calls_tool, complete, errs, says
 
@@ -31,7 +31,7 @@ def lasting(name="one", problem="no such model", **options):
 
 
 def failure(asking, sent: Prompt | None = None):
-    with pytest.raises(AskingError) as raised:
+    with pytest.raises(SummarizersFailedError) as raised:
         ask(sent or prompt(), asking)
     return raised.value
 
@@ -41,50 +41,50 @@ def failure(asking, sent: Prompt | None = None):
 
 def test_the_first_answer_is_taken():
     one = Saying("Done.", "Again.")
-    assert ask(prompt(), asker(one)).text == "Done."
+    assert ask(prompt(), chain(one)).text == "Done."
     assert len(one.prompts) == 1
 
 
 def test_a_failure_that_passes_is_tried_again_twice_with_growing_waits():
     clock = Clock()
-    problem = failure(asker(Saying(passing()), clock=clock))
+    problem = failure(chain(Saying(passing()), clock=clock))
     assert (len(problem.requests), clock.waits) == (3, [1.0, 2.0])
 
 
 def test_a_failure_that_passes_is_followed_by_the_answer():
-    assert ask(prompt(), asker(Saying(passing(), passing(), "Done."))).text == "Done."
+    assert ask(prompt(), chain(Saying(passing(), passing(), "Done."))).text == "Done."
 
 
 def test_the_wait_is_the_one_that_the_provider_names():
     clock = Clock()
-    ask(prompt(), asker(Saying(passing(7.5), passing(), "Done."), clock=clock))
+    ask(prompt(), chain(Saying(passing(7.5), passing(), "Done."), clock=clock))
     assert clock.waits == [7.5, 2.0]
 
 
 def test_a_long_wait_is_waited_where_there_is_nobody_else():
     clock = Clock()
-    ask(prompt(), asker(Saying(passing(100), "Done."), clock=clock))
+    ask(prompt(), chain(Saying(passing(100), "Done."), clock=clock))
     assert clock.waits == [100]
 
 
 def test_an_endless_wait_is_not_waited():
     clock = Clock()
-    problem = failure(asker(Saying(passing(121), "Done."), clock=clock))
+    problem = failure(chain(Saying(passing(121), "Done."), clock=clock))
     assert (clock.waits, len(problem.requests)) == ([], 1)
 
 
 def test_a_failure_that_stays_is_not_tried_again():
-    assert len(failure(asker(Saying(lasting()))).requests) == 1
+    assert len(failure(chain(Saying(lasting()))).requests) == 1
 
 
 def test_an_empty_answer_is_a_failure_that_passes():
-    asked = ask(prompt(), asker(Saying(" \n", "Done.")))
+    asked = ask(prompt(), chain(Saying(" \n", "Done.")))
     assert asked.text == "Done."
     assert [bool(each.get("error")) for each in asked.requests] == [True, False]
 
 
 def test_an_answer_of_nothing_but_analysis_is_empty():
-    problem = failure(asker(Saying("<analysis>hm</analysis>"), retries=0), prompt("nine-sections"))
+    problem = failure(chain(Saying("<analysis>hm</analysis>"), retries=0), prompt("nine-sections"))
     assert [bool(each["error"]) for each in problem.requests] == [True]
 
 
@@ -92,31 +92,31 @@ def test_an_answer_of_nothing_but_analysis_is_empty():
 
 
 def test_the_next_candidate_is_asked_where_the_first_has_failed():
-    assert ask(prompt(), asker(Saying(lasting()), Saying("Done."))).text == "Done."
+    assert ask(prompt(), chain(Saying(lasting()), Saying("Done."))).text == "Done."
 
 
 def test_the_next_candidate_is_asked_after_the_retries_of_the_first():
     one, two = Saying(passing(), name="one"), Saying("Done.", name="two")
-    asked = ask(prompt(), asker(one, two))
+    asked = ask(prompt(), chain(one, two))
     tried = [(each["summarizer"], each["attempt"]) for each in asked.requests]
     assert tried == [("one", 1), ("one", 2), ("one", 3), ("two", 1)]
 
 
 def test_a_long_wait_prefers_the_next_candidate():
     clock = Clock()
-    asked = ask(prompt(), asker(Saying(passing(21)), Saying("Done."), clock=clock))
+    asked = ask(prompt(), chain(Saying(passing(21)), Saying("Done."), clock=clock))
     assert (asked.text, clock.waits, len(asked.requests)) == ("Done.", [], 2)
 
 
 def test_a_short_wait_does_not():
     clock = Clock()
-    ask(prompt(), asker(Saying(passing(20), "Done."), Saying("Other."), clock=clock))
+    ask(prompt(), chain(Saying(passing(20), "Done."), Saying("Other."), clock=clock))
     assert clock.waits == [20]
 
 
 def test_where_all_fail_the_error_names_each():
     one, two = Saying(lasting("one", "no key"), name="one"), Saying(lasting("two", "no model"), name="two")
-    problem = failure(asker(one, two))
+    problem = failure(chain(one, two))
     failures = [(each.summarizer, each.problem) for each in problem.failures]
     assert failures == [("one", "no key"), ("two", "no model")]
     assert problem.summarizer == "two"
@@ -124,16 +124,16 @@ def test_where_all_fail_the_error_names_each():
 
 
 def test_a_prompt_too_long_for_one_candidate_may_fit_the_next():
-    assert ask(prompt(), asker(Saying(lasting(is_too_long=True)), Saying("Done."))).text == "Done."
+    assert ask(prompt(), chain(Saying(lasting(is_too_long=True)), Saying("Done."))).text == "Done."
 
 
 def test_a_prompt_too_long_for_one_candidate_is_told_as_that():
-    problem = failure(asker(Saying(lasting(is_too_long=True)), Saying(lasting())))
+    problem = failure(chain(Saying(lasting(is_too_long=True)), Saying(lasting())))
     assert problem.is_too_long
 
 
 def test_nobody_to_ask_is_an_error_of_one_line():
-    problem = failure(asker())
+    problem = failure(chain())
     assert (problem.summarizer, problem.requests, "\n" in str(problem)) == ("none", [], False)
 
 
@@ -141,13 +141,13 @@ def test_nobody_to_ask_is_an_error_of_one_line():
 
 
 def test_a_complete_answer_needs_no_reminder():
-    asked = ask(prompt("turn-prefix"), asker(Saying(WHOLE)))
+    asked = ask(prompt("turn-prefix"), chain(Saying(WHOLE)))
     assert (asked.text, asked.missing, len(asked.requests)) == (WHOLE, [], 1)
 
 
 def test_missing_sections_are_named_in_one_reminder():
     one = Saying(HALF, WHOLE)
-    asked = ask(prompt("turn-prefix"), asker(one))
+    asked = ask(prompt("turn-prefix"), chain(one))
     assert (asked.text, asked.missing) == (WHOLE, [])
     assert "lacks these sections:\n## Context for Suffix\n" in one.prompts[1].text
     assert f"<draft>\n{HALF}\n</draft>" in one.prompts[1].text
@@ -155,58 +155,58 @@ def test_missing_sections_are_named_in_one_reminder():
 
 def test_a_heading_of_another_level_does_not_count():
     one = Saying(WHOLE.replace("## Early", "### Early"))
-    assert ask(prompt("turn-prefix"), asker(one)).missing == ["Early Progress"]
+    assert ask(prompt("turn-prefix"), chain(one)).missing == ["Early Progress"]
 
 
 def test_there_is_one_reminder_only():
-    asked = ask(prompt("turn-prefix"), asker(Saying(HALF)))
+    asked = ask(prompt("turn-prefix"), chain(Saying(HALF)))
     assert (len(asked.requests), asked.missing) == (2, ["Context for Suffix"])
 
 
 def test_the_reminder_is_marked_in_the_record():
-    asked = ask(prompt("turn-prefix"), asker(Saying(HALF, WHOLE)))
+    asked = ask(prompt("turn-prefix"), chain(Saying(HALF, WHOLE)))
     assert [each.get("isReminder", False) for each in asked.requests] == [False, True]
 
 
 def test_the_more_complete_of_the_two_answers_is_kept():
-    asked = ask(prompt("turn-prefix"), asker(Saying(HALF, "## Early Progress\nb")))
+    asked = ask(prompt("turn-prefix"), chain(Saying(HALF, "## Early Progress\nb")))
     assert (asked.text, asked.missing) == (HALF, ["Context for Suffix"])
 
 
 def test_of_two_alike_the_newer_is_kept():
-    assert ask(prompt("turn-prefix"), asker(Saying(HALF, HALF + "!"))).text == HALF + "!"
+    assert ask(prompt("turn-prefix"), chain(Saying(HALF, HALF + "!"))).text == HALF + "!"
 
 
 def test_a_reminder_that_fails_leaves_the_partial_summary():
-    asked = ask(prompt("turn-prefix"), asker(Saying(HALF, lasting())))
+    asked = ask(prompt("turn-prefix"), chain(Saying(HALF, lasting())))
     assert (asked.text, asked.missing) == (HALF, ["Context for Suffix"])
     assert asked.requests[1]["error"] == "no such model"
 
 
 def test_an_answer_that_broke_off_for_its_length_is_asked_for_in_fewer_words():
     one = Saying(Answer(text=WHOLE, model="m", is_cut=True), WHOLE)
-    asked = ask(prompt("turn-prefix"), asker(one))
+    asked = ask(prompt("turn-prefix"), chain(one))
     assert "too long and broke off" in one.prompts[1].text
     assert [each.get("isCut", False) for each in asked.requests] == [True, False]
 
 
 def test_an_answer_that_breaks_off_twice_is_kept():
     cut = Answer(text=HALF, model="m", is_cut=True)
-    asked = ask(prompt("turn-prefix"), asker(Saying(cut)))
+    asked = ask(prompt("turn-prefix"), chain(Saying(cut)))
     assert (asked.text, asked.missing, len(asked.requests)) == (HALF, ["Context for Suffix"], 2)
 
 
 def test_of_two_with_the_same_sections_the_one_that_is_whole_is_kept():
     one = Saying(WHOLE.replace("c", ""), Answer(text="", model="m"))
     cut = Answer(text=WHOLE + "!", model="m", is_cut=True)
-    assert ask(prompt("turn-prefix"), asker(Saying(cut, WHOLE))).text == WHOLE
-    assert ask(prompt("turn-prefix"), asker(one)).missing == []
+    assert ask(prompt("turn-prefix"), chain(Saying(cut, WHOLE))).text == WHOLE
+    assert ask(prompt("turn-prefix"), chain(one)).missing == []
 
 
 def test_the_part_that_a_template_strips_is_no_part_of_the_summary_but_of_the_record():
     sections = "\n".join(f"## {each}\nx" for each in template("nine-sections").sections)
     answer = f"<analysis>hm</analysis>\n<summary>\n{sections}\n</summary>"
-    asked = ask(prompt("nine-sections"), asker(Saying(answer)))
+    asked = ask(prompt("nine-sections"), chain(Saying(answer)))
     assert (asked.text, asked.requests[0]["answer"]) == (sections, answer)
 
 
@@ -216,20 +216,20 @@ def test_the_part_that_a_template_strips_is_no_part_of_the_summary_but_of_the_re
 def test_what_is_called_off_before_is_not_asked():
     one = Saying("Done.")
     with pytest.raises(CancelledError):
-        ask(prompt(), asker(one, is_cancelled=lambda: True))
+        ask(prompt(), chain(one, is_cancelled=lambda: True))
     assert one.prompts == []
 
 
 def test_what_is_called_off_tells_what_was_tried():
     one = Saying(passing(), CancelledError())
     with pytest.raises(CancelledError) as raised:
-        ask(prompt(), asker(one))
+        ask(prompt(), chain(one))
     assert [each["error"] for each in raised.value.requests] == ["busy", "cancelled"]
 
 
 def test_a_wait_can_be_called_off():
     clock = Clock()
-    asking = asker(Saying(passing(100)), clock=clock, is_cancelled=lambda: clock.seconds() > 1)
+    asking = chain(Saying(passing(100)), clock=clock, is_cancelled=lambda: clock.seconds() > 1)
     with pytest.raises(CancelledError) as raised:
         ask(prompt(), asking)
     assert clock.seconds() < 1.2
@@ -238,7 +238,7 @@ def test_a_wait_can_be_called_off():
 
 def test_a_wait_that_nobody_calls_off_is_as_long_as_it_should():
     clock = Clock()
-    ask(prompt(), asker(Saying(passing(3), "Done."), clock=clock, is_cancelled=lambda: False))
+    ask(prompt(), chain(Saying(passing(3), "Done."), clock=clock, is_cancelled=lambda: False))
     assert clock.seconds() == pytest.approx(3)
 
 
@@ -255,7 +255,7 @@ def test_every_request_is_recorded_with_all_that_it_was_made_of():
     usage = Usage(input=1, output=2, cache_read=3, cache_write=4, total=10)
     one = Slow(Answer(text="Done.", model="m-1", usage=usage), name="one")
     sent = prompt()
-    (record,) = ask(sent, asker(one, clock=clock)).requests
+    (record,) = ask(sent, chain(one, clock=clock)).requests
     assert record == {
         "summarizer": "one",
         "template": "short",
@@ -272,13 +272,13 @@ def test_every_request_is_recorded_with_all_that_it_was_made_of():
 
 def test_a_failure_is_recorded_with_its_cost():
     usage = Usage(input=1, output=2)
-    (record,) = failure(asker(Saying(lasting(usage=usage)))).requests
+    (record,) = failure(chain(Saying(lasting(usage=usage)))).requests
     assert record["error"] == "no such model"
     assert record["usage"] == {"input": 1, "output": 2, "cacheRead": 0, "cacheWrite": 0}
 
 
 def test_records_are_plain_json():
-    problem = failure(asker(Saying(passing(), "", lasting())))
+    problem = failure(chain(Saying(passing(), "", lasting())))
     assert msgspec.json.decode(msgspec.json.encode(problem.requests)) == problem.requests
 
 
@@ -290,7 +290,7 @@ def test_a_crowded_server_is_asked_again_until_it_answers(messages_api):
     busy = errs(429, "Slow down.", "rate_limit_error", retry_after="3")
     over = errs(529, "Overloaded", "overloaded_error")
     api = messages_api(busy, over, says(complete))
-    asked = ask(prompt("turn-prefix"), asker(claude(api), clock=clock))
+    asked = ask(prompt("turn-prefix"), chain(claude(api), clock=clock))
     assert (asked.missing, clock.waits) == ([], [3.0, 2.0])
     assert [each.get("error") for each in asked.requests] == ["429: Slow down.", "529: Overloaded", None]
     assert asked.requests[2]["model"] == MODEL
@@ -298,42 +298,42 @@ def test_a_crowded_server_is_asked_again_until_it_answers(messages_api):
 
 def test_another_server_is_asked_where_the_first_wants_a_long_wait(messages_api):
     far, near = messages_api(errs(429, "Tomorrow.", retry_after="3600")), messages_api(says("Done."))
-    asked = ask(prompt(), asker(claude(far), claude(near)))
+    asked = ask(prompt(), chain(claude(far), claude(near)))
     assert (asked.text, len(far.requests), len(near.requests)) == ("Done.", 1, 1)
 
 
 def test_a_model_that_calls_a_tool_is_asked_again(messages_api):
-    asked = ask(prompt(), asker(claude(messages_api(calls_tool, says("Done.")))))
+    asked = ask(prompt(), chain(claude(messages_api(calls_tool, says("Done.")))))
     assert asked.text == "Done."
     assert asked.requests[0]["usage"]["output"] == 5
 
 
 def test_a_model_that_says_nothing_is_asked_again(messages_api):
-    asked = ask(prompt(), asker(claude(messages_api(says(""), says("Done.")))))
+    asked = ask(prompt(), chain(claude(messages_api(says(""), says("Done.")))))
     assert [bool(each.get("error")) for each in asked.requests] == [True, False]
 
 
 def test_a_model_that_leaves_out_a_section_is_reminded_of_it_by_name(messages_api):
     api = messages_api(says(HALF), says(WHOLE))
-    assert ask(prompt("turn-prefix"), asker(claude(api))).text == WHOLE
+    assert ask(prompt("turn-prefix"), chain(claude(api))).text == WHOLE
     assert "## Context for Suffix\n\nWrite the whole answer again" in api.asked[1]
 
 
 def test_a_wrong_key_is_sent_once(messages_api):
     api = messages_api(errs(401, "invalid x-api-key", "authentication_error"))
-    failure(asker(claude(api)))
+    failure(chain(claude(api)))
     assert len(api.requests) == 1
 
 
 def test_a_prompt_that_is_too_long_is_sent_once(messages_api):
     api = messages_api(errs(400, "prompt is too long: 2 tokens > 1 maximum", "invalid_request_error"))
-    problem = failure(asker(claude(api)))
+    problem = failure(chain(claude(api)))
     assert (problem.is_too_long, len(api.requests)) == (True, 1)
 
 
 def test_halves_of_surrogate_pairs_are_replaced_and_halves_that_come_in_two_pieces_joined(messages_api):
     api = messages_api(says("1234567 \ud83d\ude00 \udc00"))
-    asked = ask(prompt("short"), asker(claude(api)))
+    asked = ask(prompt("short"), chain(claude(api)))
     assert asked.text == "1234567 😀 \ufffd"
 
 
@@ -358,8 +358,8 @@ class Watching:
 
 def told(*summarizers, **options) -> list[str]:
     listener = Watching()
-    with suppress(AskingError):
-        ask(prompt(), asker(*summarizers, listener=listener, **options))
+    with suppress(SummarizersFailedError):
+        ask(prompt(), chain(*summarizers, listener=listener, **options))
     return listener.told
 
 

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from compaction.summarizers import CancelledError
-from compaction.summarizers.transport import Line, cancellable
+from compaction.summarizers.transport import CancellableTransport, cancellable
 from tests.compaction.summarizers.asked import never
 
 
@@ -38,7 +38,7 @@ def pair():
 
 
 def test_what_a_request_gives_is_given():
-    assert cancellable(lambda: 7, is_cancelled=never, line=Line()) == 7
+    assert cancellable(lambda: 7, is_cancelled=never, line=CancellableTransport()) == 7
 
 
 def test_what_a_request_raises_is_raised():
@@ -46,11 +46,11 @@ def test_what_a_request_raises_is_raised():
         raise TimeoutError("its own")
 
     with pytest.raises(TimeoutError, match="its own"):
-        cancellable(fails, is_cancelled=never, line=Line())
+        cancellable(fails, is_cancelled=never, line=CancellableTransport())
 
 
 def test_a_thread_that_reads_is_woken_when_its_line_is_cut(pair):
-    line = Line()
+    line = CancellableTransport()
     opened(line, pair[0])
     seen = []
     with pytest.raises(CancelledError):
@@ -59,7 +59,7 @@ def test_a_thread_that_reads_is_woken_when_its_line_is_cut(pair):
 
 
 def test_nothing_is_left_running(pair):
-    line = Line()
+    line = CancellableTransport()
     opened(line, pair[0])
     with pytest.raises(CancelledError):
         cancellable(lambda: pair[0].recv(1), is_cancelled=lambda: True, line=line)
@@ -67,14 +67,14 @@ def test_nothing_is_left_running(pair):
 
 
 def test_a_connection_that_opens_after_the_cut_is_cut_too(pair):
-    line = Line()
+    line = CancellableTransport()
     line.cut()
     opened(line, pair[0])
     assert pair[1].recv(1) == b""
 
 
 def test_a_connection_that_is_gone_already_is_no_trouble(pair):
-    line = Line()
+    line = CancellableTransport()
     opened(line, pair[0])
     pair[0].close()
     line.cut()
@@ -82,7 +82,7 @@ def test_a_connection_that_is_gone_already_is_no_trouble(pair):
 
 
 def test_what_else_a_request_carries_stays(pair):
-    assert opened(Line(), pair[0]).extensions["timeout"] == {}
+    assert opened(CancellableTransport(), pair[0]).extensions["timeout"] == {}
 
 
 def test_a_result_that_is_there_is_not_thrown_away():
@@ -91,4 +91,4 @@ def test_a_result_that_is_there_is_not_thrown_away():
     def is_cancelled():
         return not done.wait(2)
 
-    assert cancellable(lambda: done.set() or 7, is_cancelled=is_cancelled, line=Line()) == 7
+    assert cancellable(lambda: done.set() or 7, is_cancelled=is_cancelled, line=CancellableTransport()) == 7

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from compaction.prompts import serialized_prompt
-from compaction.summarizers import CancelledError, UnfitTemplateError
-from compaction.summarizers.asking import Asker, ask
+from compaction.summarizers import CancelledError, UnsupportedTemplateError
+from compaction.summarizers.asking import SummarizerChain, ask
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.facts import gleaned
 from compaction.templates import built_in_names, missing_sections, parse
@@ -164,7 +164,7 @@ def test_a_template_that_names_its_sections_in_its_prompt_alone_is_followed():
 
 @pytest.mark.parametrize(("front", "found"), [("", ()), ('sections = ["Risks", "Open"]', ("Risks", "Open"))])
 def test_a_template_with_no_section_that_is_known_is_refused(front, found):
-    with pytest.raises(UnfitTemplateError) as raised:
+    with pytest.raises(UnsupportedTemplateError) as raised:
         summary_by("Sum up.", front=front)
     refused = raised.value
     assert (refused.summarizer, refused.sections, refused.is_transient) == ("extractive", found, False)
@@ -197,7 +197,10 @@ def test_a_conversation_in_front_of_the_prompt_is_summarized_like_one_within_it(
 
 
 def test_the_asker_takes_the_answer_as_it_is():
-    asked = ask(prompt("nine-sections", *TALK, max_tokens=4_000), Asker(summarizers=[ExtractiveSummarizer()]))
+    asked = ask(
+        prompt("nine-sections", *TALK, max_tokens=4_000),
+        SummarizerChain(summarizers=[ExtractiveSummarizer()]),
+    )
     assert (asked.missing, len(asked.requests), asked.text) == ([], 1, summary("nine-sections"))
 
 

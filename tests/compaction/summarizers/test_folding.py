@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.asking import AskingError, Reply
+from compaction.summarizers.asking import Reply, SummarizersFailedError
 from compaction.summarizers.folding import MOST_REFUSALS, Folded, fold, grouped, last_fitting
 from projections.context.parts import Fate, Part
 
@@ -33,7 +33,7 @@ class Asking:
         self.steps.append((previous, names))
         record = {"asked": names}
         if len(parts) > self.longest or set(names) & set(self.refuses):
-            raise AskingError([SummarizerError("s", "too long", is_too_long=True)], [record])
+            raise SummarizersFailedError([SummarizerError("s", "too long", is_too_long=True)], [record])
         return Reply(text=f"({previous}{names})", missing=[], requests=[record])
 
 
@@ -148,7 +148,7 @@ def test_a_group_that_fits_nowhere_is_left_out_at_the_beginning_too():
 
 
 def test_a_group_that_is_all_there_is_cannot_be_left_out():
-    with pytest.raises(AskingError):
+    with pytest.raises(SummarizersFailedError):
         folded([1], refuses="a")
 
 
@@ -159,7 +159,7 @@ def test_refusals_are_recorded():
 
 def test_who_refuses_everything_is_asked_no_more_than_a_few_times():
     asking = Asking(longest=0)
-    with pytest.raises(AskingError) as raised:
+    with pytest.raises(SummarizersFailedError) as raised:
         folded([1] * 100, asking=asking)
     assert len(asking.steps) == MOST_REFUSALS + 1
     assert len(raised.value.requests) == MOST_REFUSALS + 1
@@ -168,10 +168,10 @@ def test_who_refuses_everything_is_asked_no_more_than_a_few_times():
 def test_another_failure_ends_it_with_the_requests_of_the_steps_before():
     def ask(_, previous):
         if previous:
-            raise AskingError([SummarizerError("s", "no")], [{"asked": "second"}])
+            raise SummarizersFailedError([SummarizerError("s", "no")], [{"asked": "second"}])
         return Reply(text="x", missing=[], requests=[{"asked": "first"}])
 
-    with pytest.raises(AskingError) as raised:
+    with pytest.raises(SummarizersFailedError) as raised:
         fold(groups(4, 4), ask, room=lambda _: 4)
     assert raised.value.requests == [{"asked": "first"}, {"asked": "second"}]
 

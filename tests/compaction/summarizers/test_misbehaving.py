@@ -16,9 +16,9 @@ from compaction.summarizers import (
     SummarizerError,
     bounded,
 )
-from compaction.summarizers.asking import AskingError, ask
+from compaction.summarizers.asking import SummarizersFailedError, ask
 from compaction.summarizers.http import HttpSummarizer
-from tests.compaction.summarizers.asked import Clock, Saying, asker, claude, never, prompt
+from tests.compaction.summarizers.asked import Clock, Saying, chain, claude, never, prompt
 from tests.support.local_http import answers
 
 KEY = "configured-key-0123456789"
@@ -47,8 +47,8 @@ def failure(summarizer):
 
 
 def asking_failure(*summarizers, **options):
-    with pytest.raises(AskingError) as raised:
-        ask(prompt(), asker(*summarizers, **options))
+    with pytest.raises(SummarizersFailedError) as raised:
+        ask(prompt(), chain(*summarizers, **options))
     return raised.value
 
 
@@ -154,7 +154,7 @@ def test_one_that_drips_leaves_time_for_the_next(server, summarizer):
     drips = Drips()
     dripping = summarizer(server(drips.reply).url)
     # By this clock, no time goes by once half of it is over.
-    asking = asker(dripping, Saying("Done."), seconds=lambda: min(drips.drops, 4), deadline=8)
+    asking = chain(dripping, Saying("Done."), seconds=lambda: min(drips.drops, 4), deadline=8)
     assert ask(prompt(), asking).text == "Done."
 
 
@@ -172,14 +172,14 @@ def test_a_deadline_counts_for_the_reminder_too():
             return super().summarize(prompt, is_cancelled=is_cancelled)
 
     slow = Slow("No headings.")
-    reply = ask(prompt("compaction"), asker(slow, clock=clock, deadline=10))
+    reply = ask(prompt("compaction"), chain(slow, clock=clock, deadline=10))
     assert (reply.text, len(slow.prompts)) == ("No headings.", 1)
 
 
 def test_one_that_is_called_off_before_the_deadline_is_called_off(server, summarizer):
     service = server(Drips().reply)
     with pytest.raises(CancelledError):
-        ask(prompt(), asker(summarizer(service.url), is_cancelled=lambda: bool(service.requests)))
+        ask(prompt(), chain(summarizer(service.url), is_cancelled=lambda: bool(service.requests)))
 
 
 # Elsewhere

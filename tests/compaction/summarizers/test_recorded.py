@@ -17,7 +17,7 @@ from eventstore.event import Parent
 from eventstore.records import Attempt, CustomMessage, Decision, record_of
 from eventstore.writing import SessionWriter
 from projections.tokens import counter
-from tests.compaction.summarizers.asked import Saying, asker, claude, never, prompt
+from tests.compaction.summarizers.asked import Saying, chain, claude, never, prompt
 from tests.support.asked import Asked
 from tests.support.events import events
 from tests.support.messages_api import calls_tool, complete, errs, says
@@ -39,7 +39,7 @@ def compactor(summarizer, policy="pi"):
     chosen = preset(policy)
     return Compactor(
         policy=chosen,
-        asker=asker(summarizer),
+        chain=chain(summarizer),
         limits=Limits(window=40_000),
         tokens=counter("utf16/4"),
     )
@@ -103,7 +103,7 @@ def test_another_prompt_has_no_answer_and_no_server_is_asked(story, messages_api
 
 def asked(text="Done.", *, is_cut=False):
     """The record of a request that was answered so."""
-    (request,) = ask(prompt(), asker(Saying(text))).requests
+    (request,) = ask(prompt(), chain(Saying(text))).requests
     return request | ({"isCut": True} if is_cut else {})
 
 
@@ -124,12 +124,12 @@ def test_answers_are_found_wherever_requests_are_recorded(store, record):
 
 def test_a_handoff_is_made_again_without_a_server(story, messages_api):
     api = messages_api(says(complete))
-    first = hand_off(story.writer, SessionWriter(story.log, "next"), asker(claude(api)))
+    first = hand_off(story.writer, SessionWriter(story.log, "next"), chain(claude(api)))
     api.close()
     again = hand_off(
         story.writer,
         SessionWriter(story.log, "again"),
-        asker(RecordedSummarizer(story.log, session="next")),
+        chain(RecordedSummarizer(story.log, session="next")),
     )
     assert again.document == first.document
 

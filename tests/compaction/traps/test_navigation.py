@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.branching.move import Navigator
 from compaction.part import Limits
-from compaction.summarizers.asking import Asker
+from compaction.summarizers.asking import SummarizerChain
 from compaction.triggers import DEFAULT_RESERVE
 from eventstore.records import record_of
 from projections.tokens import counter
@@ -14,9 +14,9 @@ from tests.support.talk import assistant, call, result, user
 
 
 def gone(story, scribe, target="e1", *, tokens=100_000):
-    asker = Asker(summarizers=[scribe], wait=lambda _: None)
+    chain = SummarizerChain(summarizers=[scribe], wait=lambda _: None)
     limits = Limits(window=DEFAULT_RESERVE + tokens)
-    navigator = Navigator(limits=limits, tokens=counter("utf16/4"), asker=asker, reserve=DEFAULT_RESERVE)
+    navigator = Navigator(limits=limits, tokens=counter("utf16/4"), chain=chain, reserve=DEFAULT_RESERVE)
     return navigator.go(story.writer, target)
 
 
