@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING, Final
 import click
 import msgspec
 
-from cli.output import console, echo_problem, json_bytes, json_list, paged, progress_bar, safe_line
+from cli.output import (
+    console,
+    echo_problem,
+    json_bytes,
+    json_list,
+    paged,
+    print_line,
+    progress_bar,
+    safe_line,
+)
 from cli.views.model import AuditView, SessionRow, audit_view
-from cli.views.screen import generations_line, print_line, sessions_table
+from cli.views.screen import generations_line, sessions_table
 from cli.workers import WorkerLostError, map_in_processes
 from eventstore import open_store
 from eventstore.errors import CorruptionError, RefoldError

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
 from typing import Final, NoReturn
@@ -68,12 +69,34 @@ NOBODY_READS: Final = 141
 
 FAULT: Final = 70
 """The exit code where refold itself is at fault: what sysexits.h has for programs."""
+_WHOLE_HYPHEN: Final = "\u2011"
+"""Stands for a hyphen at which no line ends."""
 TRACEBACK: Final = "REFOLD_TRACEBACK"
 """A variable of the environment: where it is set, a fault of refold ends in a traceback."""
 
 
+class _Formatter(click.HelpFormatter):
+    """click's, but no line of a help ends within an option's name: behind a hyphen."""
+
+    def write_text(self, text: str) -> None:
+        super().write_text(text.replace("-", _WHOLE_HYPHEN))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        whole = [(term, text.replace("-", _WHOLE_HYPHEN)) for term, text in rows]
+        super().write_dl(whole, col_max, col_spacing)
+
+    def getvalue(self) -> str:
+        return super().getvalue().replace(_WHOLE_HYPHEN, "-")
+
+
+class _Context(click.Context):
+    formatter_class = _Formatter
+
+
 class _Commands(click.Group):
     """Subcommands by their table, each loaded when it is called."""
+
+    context_class = _Context
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -93,6 +116,7 @@ class _Commands(click.Group):
             return None
         command = import_module(f"cli.commands.{COMMANDS[cmd_name][0]}").command
         assert isinstance(command, click.Command)  # noqa: S101  every module of the table has one
+        command.context_class = _Context
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -63,16 +63,25 @@ _NO_PATH: Final = re.compile(r"[\s\"'{}<>|;,]|://")
 _LONGEST_PATH: Final = 1024
 _LOOKED_AT: Final = 4096
 """Characters of a text that one line of it is made from, at least: more than a path has."""
+_LEAST_PART: Final = 2 / 3
+"""The share of a line's width that a cut between words leaves at least."""
 _LEAST_END: Final = 8
 """Characters that an end of a path has at least: fewer tell nothing."""
+
+
+_COMMAND: Final = re.compile(r"(?<=[:;] )refold (?!.*; ).*")
+"""A command at the end of a line, to be pasted."""
+_USUAL: Final = 80
+"""Columns of a terminal that does not say how many it has."""
+_JOINED: Final = "\ue000"
+"""Stands for a space at which no line may end: a character of private use, which nothing prints."""
 
 
 def console() -> Console:
     """Return the console for text: coloured and fitted on a terminal, plain and never cut elsewhere."""
     from cli.terminal import SafeConsole
 
-    width = None if sys.stdout.isatty() else _UNBOUNDED
-    return SafeConsole(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+    return SafeConsole(file=sys.stdout, width=columns(sys.stdout), highlight=False, markup=False, emoji=False)
 
 
 def error_console() -> Console:
@@ -180,28 +189,73 @@ def echo_bytes(data: bytes) -> None:
 
 
 def echo_text(text: str) -> None:
-    """A line of text on stdout; control characters are shown, not sent."""
+    """Print a message on stdout, on a terminal wrapped at words; control characters are shown, not sent."""
+    echo_verbatim(wrapped(printable(text), columns(sys.stdout)))
+
+
+def echo_verbatim(text: str) -> None:
+    """Print a text on stdout in the lines that it has; control characters are shown, not sent."""
     sys.stdout.write(printable(text) + "\n")
 
 
 def echo_transcript(text: str) -> None:
     """Text for a program, in UTF-8 and as it is; a terminal is not sent what it would obey."""
     if sys.stdout.isatty():
-        echo_text(text)
+        echo_verbatim(text)
     else:
         echo_bytes(text.encode("utf-8", "replace") + b"\n")
 
 
 def echo_problem(problem: str, hint: str = "") -> None:
-    """Print a problem, and a hint, as one line on stderr."""
-    line = f"refold: {problem}" + (f"; {hint}" if hint else "")
+    """Print a problem, and a hint, on stderr: as one line, on a terminal wrapped at words."""
+    line = " ".join(printable(f"refold: {problem}" + (f"; {hint}" if hint else "")).split())
     sys.stdout.flush()
-    sys.stderr.write(" ".join(printable(line).split()) + "\n")
+    sys.stderr.write(wrapped(line, columns(sys.stderr)) + "\n")
 
 
 def echo_note(note: str) -> None:
     """Print a note as one line on stderr."""
     echo_problem(f"note: {note}")
+
+
+def print_line(out: Console, text: str, *, style: str = "") -> None:
+    """Print a message to a console, wrapped at words where the terminal ends."""
+    out.print(wrapped(text, out.width), style=style, crop=False, no_wrap=True, overflow="ignore")
+
+
+def columns(stream: TextIO) -> int:
+    """Return how long lines may be: as wide as a terminal is, and of any length elsewhere."""
+    if not stream.isatty():
+        return _UNBOUNDED
+    named = os.environ.get("COLUMNS", "")
+    with suppress(OSError, ValueError):
+        return int(named) if named else os.get_terminal_size(stream.fileno()).columns or _USUAL
+    return _USUAL
+
+
+def wrapped(text: str, width: int, *, hanging: int = 2) -> str:
+    """Return a text with its lines wrapped at spaces; what goes on below a line is indented by `hanging` more.
+
+    A word that is longer than a line stays whole, and so does a command of refold that ends a line: it is to be pasted.
+    """
+    import textwrap
+
+    lines = []
+    for line in text.split("\n"):
+        if len(line) <= width:
+            lines.append(line)
+            continue
+        joined = _COMMAND.sub(lambda found: found[0].replace(" ", _JOINED), line)
+        indent = " " * (len(line) - len(line.lstrip()) + hanging)
+        wrapper = textwrap.TextWrapper(
+            max(width, 20),
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+            replace_whitespace=False,
+        )
+        lines += [each.rstrip().replace(_JOINED, " ") for each in wrapper.wrap(joined)]
+    return "\n".join(lines)
 
 
 def printable(text: str) -> str:
@@ -241,7 +295,9 @@ def cut_line(line: str, width: int) -> str:
     room = width - begin - (0 if is_last else 1)
     if _is_path(word) and len(word) > room >= _LEAST_END:
         return shorter[:begin] + path_end(word, room) + ("" if is_last else "…")
-    return shorter[: width - 1] + "…"
+    # Between words, if that does not leave too little.
+    end = shorter.rfind(" ", 0, width)
+    return shorter[: end if end >= width * _LEAST_PART else width - 1] + "…"
 
 
 def short_paths(line: str, names: int = 2) -> str:

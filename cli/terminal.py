@@ -38,18 +38,18 @@ class SafeConsole(Console):
 
 MIN_COLUMN_WIDTH: Final = 12
 """Columns of a terminal that prose keeps in any case."""
-_WHOLE: Final = frozenset({"EVENT", "TIME", "LAST", "WHEN", "LAST CHANGED (UTC)"})
-"""Columns of names and times, wherever they stand."""
+_OF_TIMES: Final = "(UTC)"
+"""The end of a heading above times, which stay on one line wherever they stand."""
 _GAP: Final = 2
 _UNBOUNDED: Final = 100_000
 
 
 class FittedTable(Table):
-    """A table without lines. Columns of names and times, the first one and those of numbers stay whole.
+    """A table without lines. The first column and those of numbers and times stay whole; headings wrap at words.
 
     Where a terminal is too narrow, the column `shrinks` gives way, then the widest of the others, each down to
-    `LEAST`: a text that may not be wrapped is cut there, any other goes on in the next line. Where that does not
-    do, the columns of `drops` are left out, one after the other.
+    `MIN_COLUMN_WIDTH` or its longest word: a text that may not be wrapped is cut there, any other goes on in the next line. Where
+    that does not do, the columns of `drops` are left out, one after the other.
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class FittedTable(Table):
             self.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        columns = [(column, _width(column, console, options)) for column in self.columns]
+        columns = [(column, _measured(column, console, options)) for column in self.columns]
         for name in ("", *self._drops):
-            columns = [(column, width) for column, width in columns if column.header != name]
+            columns = [(column, measured) for column, measured in columns if column.header != name]
             widths = self._fitted(columns, options.max_width)
             whole = sum(widths) + _GAP * (len(widths) - 1)
             if whole <= options.max_width:
@@ -79,25 +79,24 @@ class FittedTable(Table):
         )
         yield from _without_trailing_spaces(rendered)
 
-    def _fitted(self, columns: Sequence[tuple[Column, int]], terminal: int) -> list[int]:
-        """The widths of columns where those that may be narrower than what stands in them have given way."""
-        widths = [width for _, width in columns]
+    def _fitted(self, columns: Sequence[tuple[Column, Measurement]], terminal: int) -> list[int]:
+        """Return the widths of columns after those that may be narrower than their cells have given way."""
+        widths = [measured.maximum for _, measured in columns]
         room = terminal - _GAP * (len(widths) - 1)
         for place in self._giving_way(columns):
-            widths[place] = max(
-                widths[place] - max(sum(widths) - room, 0), min(MIN_COLUMN_WIDTH, widths[place])
-            )
+            least = min(max(MIN_COLUMN_WIDTH, columns[place][1].minimum), widths[place])
+            widths[place] = max(widths[place] - max(sum(widths) - room, 0), least)
         return widths
 
-    def _giving_way(self, columns: Sequence[tuple[Column, int]]) -> list[int]:
-        """The places of the columns that may be narrower than what stands in them, the first to give way first."""
+    def _giving_way(self, columns: Sequence[tuple[Column, Measurement]]) -> list[int]:
+        """Return the places of the columns that may be narrower than their cells, the first to give way first."""
         places = [
             place
             for place, (column, _) in enumerate(columns)
-            if place and column.justify == "left" and column.header not in _WHOLE
+            if place and column.justify == "left" and not str(column.header).endswith(_OF_TIMES)
         ]
         return sorted(
-            places, key=lambda place: (columns[place][0].header != self._shrinks, -columns[place][1])
+            places, key=lambda place: (columns[place][0].header != self._shrinks, -columns[place][1].maximum)
         )
 
 
@@ -114,9 +113,16 @@ class CutLine:
         yield Text(cut_line(self._line, options.max_width), no_wrap=True, overflow="ellipsis")
 
 
-def _width(column: Column, console: Console, options: ConsoleOptions) -> int:
-    cells = (column.header, *column.cells)
-    return max(console.measure(cell, options=options.update(max_width=_UNBOUNDED)).maximum for cell in cells)
+def _measured(column: Column, console: Console, options: ConsoleOptions) -> Measurement:
+    """Return the least width at which no word of a column is cut, and the width at which no cell is wrapped.
+
+    A heading always wraps: it takes no more width than its longest word.
+    """
+    unbounded = options.update(max_width=_UNBOUNDED)
+    heading = console.measure(column.header, options=unbounded).minimum
+    cells = [(cell, console.measure(cell, options=unbounded)) for cell in column.cells]
+    least = (1 if isinstance(cell, Text) and cell.no_wrap else found.minimum for cell, found in cells)
+    return Measurement(max([heading, *least]), max([heading, *(found.maximum for _, found in cells)]))
 
 
 def _without_trailing_spaces(rendered: RenderResult) -> Iterator[Segment]:

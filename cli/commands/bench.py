@@ -239,7 +239,7 @@ PARSING     every line of the file, by Python's json"""
 
 
 def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
-    from cli.output import console, counted, echo_note, safe_line, table, thousands
+    from cli.output import console, counted, echo_note, print_line, safe_line, table, thousands
     from cli.store import short_names
 
     out = console()
@@ -261,13 +261,13 @@ def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
             )
         out.print(rows)
         out.print()
-        out.print(_LEGEND, soft_wrap=True)
+        print_line(out, _LEGEND)
         out.print()
     append = found["append"]
-    out.print(
+    print_line(
+        out,
         f"One append, flushed to disk: {_time(append['seconds'])} for a message of {append['bytes']:,} bytes, "
         f"{_times(append['ratio'])} the {_time(append['fileSeconds'])} of a line at the end of a file.",
-        soft_wrap=True,
     )
     if others := [each["session"] for each in sessions if not each.get("sameMessages", True)]:
         harnesses = " and ".join(sorted({rules[session].name for session in others}))

@@ -13,7 +13,7 @@ def command(ctx: click.Context, shell: str, *, as_json: bool) -> None:
     """Print a script that completes refold's commands and options in a shell."""
     from click.shell_completion import get_completion_class
 
-    from cli.output import echo_json, echo_text
+    from cli.output import echo_json, echo_verbatim
 
     complete = get_completion_class(shell)
     assert complete is not None  # noqa: S101  click knows the three shells of the choice
@@ -21,4 +21,4 @@ def command(ctx: click.Context, shell: str, *, as_json: bool) -> None:
     if as_json:
         echo_json({"shell": shell, "script": script})
     else:
-        echo_text(script)
+        echo_verbatim(script)

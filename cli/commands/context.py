@@ -14,6 +14,7 @@ from cli.output import (
     echo_json_bytes,
     echo_note,
     echo_problem,
+    print_line,
     printable,
     safe_line,
 )
@@ -55,20 +56,19 @@ def print_context(out: Console, context: Context, tokens: Counter, *, is_full: b
         head.append(f"{safe_line(part.id)} #{part.seq}  {counted(count, 'token')}", style="not bold dim")
         if part.fate != "kept":
             head.append(f"  {part.fate}", style="bold yellow")
-        out.print(head, crop=False, no_wrap=True, overflow="ignore")
-        out.print(printable(_body(part, is_full=is_full)) + "\n", soft_wrap=True)
+        out.print(head, crop=False, overflow="fold")
+        print_line(out, printable(_body(part, is_full=is_full)) + "\n")
     model, level = str(context.settings.model or ""), context.settings.thinking_level
     estimate = ", an estimate" if is_estimate(tokens, context.settings.model) else ""
-    out.print(
+    print_line(
+        out,
         f"{counted(len(context.parts), 'message')}, {counted(sum(counts), 'token')} ({tokens.name}{estimate})"
         f" at {context.leaf or 'the root'} as of #{context.as_of};"
         f" model {model or 'none'}, thinking {'none' if level is UNSET else level}",
         style="bold",
-        crop=False,
-        overflow="fold",
     )
     if tokens.note:
-        out.print(tokens.note, style="yellow")
+        print_line(out, tokens.note, style="yellow")
 
 
 def _body(part: Part, *, is_full: bool) -> str:

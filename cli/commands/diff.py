@@ -46,7 +46,7 @@ def command(
 def _print(found: Diff, note: str, *, show_all: bool) -> None:
     from rich.text import Text
 
-    from cli.output import console, counted, paged, safe_line, table, thousands
+    from cli.output import console, counted, paged, print_line, safe_line, table, thousands
     from projections.descriptions import CONTINUATION
 
     colours = {
@@ -86,8 +86,8 @@ def _print(found: Diff, note: str, *, show_all: bool) -> None:
             out.print()
         out.print(summary)
         estimate = ", an estimate" if found.estimate else ""
-        out.print(f"tokens by {found.counter}{estimate}", style="dim", soft_wrap=True)
+        print_line(out, f"tokens by {found.counter}{estimate}", style="dim")
         if note:
-            out.print(note, style="yellow", soft_wrap=True)
+            print_line(out, note, style="yellow")
         same = counted(found.shared_prefix, "message at the beginning is", "messages at the beginning are")
-        out.print(f"{same} the same in both", style="dim", soft_wrap=True)
+        print_line(out, f"{same} the same in both", style="dim")

@@ -197,10 +197,10 @@ def _print_moved(session: str, gone: Gone) -> None:
 
 
 def _print_text(move: Move) -> None:
-    from cli.output import echo_text
+    from cli.output import echo_verbatim
 
     if move.editor_text is not None:
-        echo_text(f"to edit:\n{move.editor_text}")
+        echo_verbatim(f"to edit:\n{move.editor_text}")
 
 
 def _place(entry: str | None) -> str:

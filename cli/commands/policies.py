@@ -111,7 +111,7 @@ def _commented(policy: Policy) -> str:
 
 def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limits: Limits) -> None:
     from cli.compacting import policy_named, template_sources
-    from cli.output import echo_json, echo_note, echo_problem, echo_text, safe_line
+    from cli.output import echo_json, echo_note, echo_problem, echo_text, echo_verbatim, safe_line
     from compaction.policy.load import FaultyPolicyError
     from compaction.policy.validate import unresolved, warnings
     from compaction.validation import Fault
@@ -128,7 +128,7 @@ def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limit
     if as_json:
         echo_json({"policy": policy, "warnings": misfits, "problems": problems})
     elif policy is not None and not is_check:
-        echo_text(_toml(policy).rstrip())
+        echo_verbatim(_toml(policy).rstrip())
     elif policy is not None and not problems:
         echo_text(f"{safe_line(policy.name)} is a policy: {_in_short(policy, limits)}")
     for problem in problems:

@@ -50,7 +50,7 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
     EVENT is an id, a unique beginning of one, or #N for the event of that number.
     """
     from cli.commands.log import event_json
-    from cli.output import console, echo_bytes, echo_json, paged, safe_line, yes_or_no
+    from cli.output import console, echo_bytes, echo_json, paged, print_line, safe_line, yes_or_no
     from cli.store import opened_session, resolve_event
     from eventstore import paths
     from eventstore.javascript import tolerant_json
@@ -75,6 +75,6 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
     with paged(out):
         for field, value in fields.items():
             if value is not None:
-                out.print(f"{field:<9} {safe_line(str(value))}", soft_wrap=True)
+                print_line(out, f"{field:<9} {safe_line(str(value))}")
         out.print()
-        out.print(record_text(found.kind, record), soft_wrap=True)
+        print_line(out, record_text(found.kind, record))

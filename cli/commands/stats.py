@@ -12,7 +12,7 @@ from cli.options import json_option
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool) -> None:
     """Show what the store holds and how large it is."""
-    from cli.output import console, counted, echo_json, safe_line, table, thousands
+    from cli.output import console, counted, echo_json, print_line, safe_line, table, thousands
     from cli.store import opened
     from projections.stats import stats
 
@@ -25,11 +25,11 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
         echo_json({"store": log.path, **msgspec.to_builtins(size), **msgspec.to_builtins(found)})
         return
     out = console()
-    out.print(log.path, style="bold", soft_wrap=True)
+    print_line(out, log.path, style="bold")
     share = f" ({size.file_bytes / found.body_bytes:.2f} times the records)" if found.body_bytes else ""
     held = f"{counted(found.sessions, 'session')}, {counted(found.events, 'event')}"
-    out.print(f"{held}, {found.body_bytes:,} bytes of records", soft_wrap=True)
-    out.print(f"{size.file_bytes:,} bytes on disk{share}, {size.free_bytes:,} of them free", soft_wrap=True)
+    print_line(out, f"{held}, {found.body_bytes:,} bytes of records")
+    print_line(out, f"{size.file_bytes:,} bytes on disk{share}, {size.free_bytes:,} of them free")
     out.print()
     kinds = table("KIND", "EVENTS", "BYTES", right=("EVENTS", "BYTES"))
     for each in found.kinds:

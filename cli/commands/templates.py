@@ -86,7 +86,7 @@ def _text_of(name: str) -> str:
 
 def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool) -> None:
     from cli.compacting import template_of_file, template_sources
-    from cli.output import echo_json, echo_note, echo_text, safe_line
+    from cli.output import echo_json, echo_note, echo_text, echo_verbatim, safe_line
     from cli.user_files import TEMPLATES
     from compaction.templates import find, warnings
 
@@ -100,7 +100,7 @@ def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool) -> No
         asks = f"asks for {', '.join(template.sections)}" if template.sections else "asks for no sections"
         echo_text(safe_line(f"{template.name} is a template, version {template.version}: {asks}"))
     else:
-        echo_text(_file(template))
+        echo_verbatim(_file(template))
     for warning in found:
         echo_note(warning)
 

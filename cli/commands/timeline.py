@@ -92,7 +92,7 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
 
     from rich.text import Text
 
-    from cli.output import console, counted, paged, safe_line, table, thousands, when
+    from cli.output import console, counted, paged, print_line, safe_line, table, thousands, when
     from eventstore.javascript import epoch_ms
     from projections.descriptions import CONTINUATION
 
@@ -123,10 +123,10 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
             out.print(line, crop=False, no_wrap=True, overflow="ignore")
         estimate = ", an estimate" if found.estimate else ""
         legend = f"tokens ({found.counter}{estimate}) after each entry" + ("; ∑ compaction" if marks else "")
-        out.print(legend, style="dim", soft_wrap=True)
+        print_line(out, legend, style="dim")
         if note:
-            out.print(note, style="yellow", soft_wrap=True)
+            print_line(out, note, style="yellow")
         out.print()
         out.print(listing, crop=False)
         if left_out := len(found.moments) - listing.row_count:
-            out.print(f"{counted(left_out, 'more entry', 'more entries')} (--full)", style="dim")
+            print_line(out, f"{counted(left_out, 'more entry', 'more entries')} (--full)", style="dim")

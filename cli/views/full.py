@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from cli.output import counted, one_line, printable, safe_line, thousands
-from cli.views.screen import print_line, print_overview
+from cli.output import counted, one_line, print_line, printable, safe_line, thousands, wrapped
+from cli.views.screen import print_overview
 from cli.views.texts import dollars, part_of, percent
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 
@@ -286,19 +286,17 @@ def print_rule(
     line.append(f"{safe_line(event_id)} #{seq}  {day_and_time(time)}", style="not bold dim")
     if is_undone:
         line.append("  undone", style="bold yellow")
-    out.print(line, crop=False, no_wrap=True, overflow="ignore")
+    out.print(line, crop=False, overflow="fold")
 
 
 def print_field(out: Console, name: str, value: str, *, style: str = "") -> None:
     """Print a name and a value; a long value goes on below its beginning."""
     from rich.text import Text
 
-    text = Text(safe_line(value), style=f"not dim {style}")
-    value_lines = text.wrap(out, max(out.width - INDENT, 20), overflow="fold")
-    for number, value_line in enumerate(value_lines):
+    lines = wrapped(safe_line(value), max(out.width - INDENT, 20), hanging=0).split("\n")
+    for number, value_line in enumerate(lines):
         line = Text(f"   {'' if number else name:<9}", style="dim")
-        value_line.rstrip()
-        line.append_text(value_line)
+        line.append(value_line, style=f"not dim {style}")
         out.print(line, crop=False, no_wrap=True, overflow="ignore")
 
 

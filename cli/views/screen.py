@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from cli.output import command_line, counted, one_line, safe_line, table, thousands
+from cli.output import command_line, counted, one_line, print_line, safe_line, table, thousands
 from cli.store import short_names
 from cli.views.texts import dollars, part_of, percent
 
@@ -92,8 +92,7 @@ def print_screen(out: Console, view: AuditView) -> None:
     _print_losses(out, worst[0])
     _print_gone(out, worst)
     for what, command in (("all of each", "audit --full"), ("on a page", "report")):
-        # A line end within a command would be pasted, too.
-        out.print(f"{what}: {command_line(command, audit.session)}", style="dim", soft_wrap=True)
+        print_line(out, f"{what}: {command_line(command, audit.session)}", style="dim")
     out.print()
 
 
@@ -209,8 +208,3 @@ def generations_line(rows: Iterable[SessionRow]) -> list[str]:
         return []
     lines = "1 line is a later generation" if later == 1 else f"{later:,} lines are later generations"
     return [f"{lines} (ID~2, ID~3, …) of a session whose file was written anew: each is audited by itself"]
-
-
-def print_line(out: Console, text: str, *, style: str = "") -> None:
-    """A text of any length; it goes on in the next line where the terminal ends."""
-    out.print(text, style=style, crop=False, overflow="fold")

@@ -38,6 +38,10 @@ _COLOURS: Final = {
 }
 
 
+_LEAST: Final = 12
+"""Characters of an entry's text that are shown on the narrowest terminal."""
+
+
 class EntryRow(msgspec.Struct, frozen=True):
     """An entry at which something turns."""
 
@@ -138,7 +142,7 @@ def _turn(turn: EntryRow, leaf: str | None, width: int) -> Text:
         marks.append("  ← leaf", style="bold green")
     room = min(84 - 2 * turn.level, width - line.cell_len - marks.cell_len)
     # The sign in front says already that it is a summary.
-    line.append(one_line(summary_line(turn.event).removeprefix("∑ "), max(20, room)))
+    line.append(one_line(summary_line(turn.event).removeprefix("∑ "), max(_LEAST, room)))
     return line + marks
 
 

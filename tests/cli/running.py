@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import click
 from click.testing import CliRunner
 
 from cli.main import main
@@ -55,12 +56,21 @@ class Refold:
     def __init__(self, store: Path) -> None:
         self.store = store
         self.config = store.parent / "config"
+        self.columns: int | None = None
+        """Columns of the terminal that the command believes to print to in this process; None: no terminal."""
 
     def __call__(self, *arguments: str | Path, code: int | None = 0, stdin: str | bytes = b"") -> Outcome:
         """Run the command in this process, errors and exit codes and all; with None, any exit code will do."""
         given = stdin.encode() if isinstance(stdin, str) else stdin
         environment = {**dict.fromkeys(UNWANTED), **self._places}
+        if self.columns:
+            environment |= {"COLUMNS": str(self.columns), "TERM": "xterm"}
         with CliRunner().isolation(given, env=environment) as streams:
+            if self.columns:
+                # The runner's own is 80, wherever it prints to.
+                click.formatting.FORCED_WIDTH = None
+                for stream in (sys.stdout, sys.stderr):
+                    stream.isatty = lambda: True  # type: ignore[method-assign]
             try:
                 main(list(map(str, arguments)))
             except SystemExit as ended:

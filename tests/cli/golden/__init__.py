@@ -53,7 +53,7 @@ class File:
     content: str | bytes
 
 
-_CHANGING: Final = {
+CHANGING: Final = {
     r"(refold, version|genai-prices) [\w.+-]+": r"\1 VERSION",
     r"(refold-demo-)\w+": r"\1XXXX",
     # As large as the pages of this machine's memory make it, or as a page about a session happens to be.
@@ -79,16 +79,21 @@ def golden_file(name: str) -> Path:
     return FOLDER / f"{name}.txt"
 
 
-def transcript(scenes: Sequence[Scene]) -> str:
-    """Play scenes, each in the folder that its setup made; a setup is run once and copied."""
+def transcript(
+    scenes: Sequence[Scene], *, columns: int | None = None, changing: Mapping[str, str] = CHANGING
+) -> str:
+    """Play scenes, each in the folder that its setup made; a setup is run once and copied.
+
+    With `columns`, each command prints to a terminal of so many.
+    """
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         _settle(patch, home)
-        played = [line for scene in scenes for line in ("", *_play(scene, home))]
+        played = [line for scene in scenes for line in ("", *_play(scene, home, columns))]
     text = "\n".join(line.rstrip() for line in played[1:]) + "\n"
-    for changing, fixed in _CHANGING.items():
-        text = re.sub(changing, fixed, text)
+    for found, fixed in changing.items():
+        text = re.sub(found, fixed, text)
     return text.replace(str(home), "/home")
 
 
@@ -115,7 +120,7 @@ def _numbered_ids() -> Iterator[None]:
         yield
 
 
-def _play(scene: Scene, home: Path) -> Iterator[str]:
+def _play(scene: Scene, home: Path, columns: int | None) -> Iterator[str]:
     work, made = home / "work", home / scene.setup.__name__
     # By a relative path, so that no table is as wide as this machine's folder for temporary files.
     refold = Refold(Path("store"))
@@ -133,6 +138,7 @@ def _play(scene: Scene, home: Path) -> Iterator[str]:
         patch.chdir(work)
         stack.enter_context(_numbered_ids())
         server = stack.enter_context(MessagesApi(*scene.replies)) if scene.replies else None
+        refold.columns = columns
         yield f"# {scene.setup.__name__.replace('_', ' ')}"
         for step in scene.steps:
             yield from _step(step, refold, server.url if server else API)
