@@ -48,8 +48,8 @@ class FittedTable(Table):
     """A table without lines. The first column and those of numbers and times stay whole; headings wrap at words.
 
     Where a terminal is too narrow, the column `shrinks` gives way, then the widest of the others, each down to
-    `MIN_COLUMN_WIDTH` or its longest word: a text that may not be wrapped is cut there, any other goes on in the next line. Where
-    that does not do, the columns of `drops` are left out, one after the other.
+    `MIN_COLUMN_WIDTH` or its longest word: a text that may not be wrapped is cut there, any other goes on in the next
+    line. Where that does not do, the columns of `drops` are left out, one after the other.
     """
 
     def __init__(
