@@ -24,7 +24,7 @@ from compaction.prompts import (
     turn_prefix_budget,
 )
 from compaction.summarizers import CancelledError
-from compaction.summarizers.asking import Reply, SummarizerChain, SummarizersFailedError, ask, request_record
+from compaction.summarizers.asking import Reply, SummarizerChain, SummarizersFailedError, request_record
 from compaction.summarizers.folding import Folded, Group, fold, grouped, last_fitting
 from compaction.templates import SYSTEM, Source, Template, find, with_text
 from eventstore.formats.base import PromptView
@@ -203,7 +203,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
             prompt = serialized_prompt(
                 template, parts, system=self._system, max_tokens=budget, previous=previous
             )
-            return ask(prompt, self.chain)
+            return self.chain.summarize(prompt)
 
         return fold(self._groups(self.plan.turn_prefix, SERIALIZED), asked, room=self._room(budget))
 
@@ -222,7 +222,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
             previous=self.plan.previous_summary,
         )
         try:
-            asked = ask(prompt, self.chain)
+            asked = self.chain.summarize(prompt)
         except (SummarizersFailedError, CancelledError) as error:
             requests += error.requests
             if isinstance(error, SummarizersFailedError):
@@ -233,7 +233,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         return asked.text
 
     def _asked(self, parts: Sequence[Part], previous: str) -> Reply:
-        return ask(self._prompt(parts, previous), self.chain)
+        return self.chain.summarize(self._prompt(parts, previous))
 
     def _prompt(self, parts: Sequence[Part], previous: str) -> Prompt:
         template = self.template(previous=previous)

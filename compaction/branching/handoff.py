@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from compaction.prompts import live_prompt, output_budget
-from compaction.summarizers.asking import SummarizerChain, ask, recording_failed_attempt
+from compaction.summarizers.asking import SummarizerChain, recording_failed_attempt
 from compaction.templates import Source, find, with_session
 from compaction.triggers import DEFAULT_RESERVE
 from eventstore.checked import checked
@@ -73,7 +73,7 @@ def hand_off(
         forbids_tools=True,
     )
     with recording_failed_attempt(writer, HANDOFF):
-        asked = ask(prompt, chain)
+        asked = chain.summarize(prompt)
     document = CustomMessage(
         custom_type=HANDOFF, content=asked.text, display=True, details={"requests": asked.requests}
     )

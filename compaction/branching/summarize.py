@@ -11,7 +11,7 @@ import msgspec
 from compaction.file_tags import with_file_tags
 from compaction.part import Limits
 from compaction.prompts import SERIALIZED, serialized_prompt
-from compaction.summarizers.asking import Reply, SummarizerChain, ask, recording_failed_attempt
+from compaction.summarizers.asking import Reply, SummarizerChain, recording_failed_attempt
 from compaction.summarizers.folding import grouped, last_fitting
 from compaction.templates import SYSTEM, Source, Template, find, with_session, with_text
 from compaction.triggers import Threshold
@@ -177,7 +177,7 @@ def summarize_branch(
     system = find(SYSTEM, places).text
     prompt = serialized_prompt(template, told, system=system, max_tokens=MOST_OUTPUT)
     with recording_failed_attempt(writer, "branch"):
-        return ask(prompt, chain)
+        return chain.summarize(prompt)
 
 
 def _told(left: Sequence[Event], parts: Sequence[Part], sizes: Sequence[int], budget: int) -> list[Part]:

@@ -132,6 +132,27 @@ class SummarizerChain(msgspec.Struct, frozen=True, kw_only=True):
         """Return the time by the clock at which what begins now has to end."""
         return min(self.end, self.seconds() + self.deadline)
 
+    def summarize(self, prompt: Prompt) -> Reply:
+        """Ask the summarizers in order for the summary of a prompt.
+
+        Retry a transient failure after the wait that the provider asks for, else after a growing one. If that wait is
+        long and another summarizer remains, go on to it. An empty answer is a failure. If required sections are
+        missing, or the answer was cut off for its length, send one reminder and keep the more complete answer. All of
+        this ends at the deadline, or at `end` if that comes first. Each summarizer gets an equal share of the time
+        left. Raises SummarizersFailedError, CancelledError.
+        """
+        sections = prompt.template.sections
+        requests: list[dict[str, Any]] = []
+        end = self.end_from_now()
+        answer = _answer(prompt, self, requests, end=end)
+        missing = missing_sections(answer.text, sections)
+        if missing or answer.is_cut:
+            again = _reminded(prompt, answer, missing, self, requests, end=end)
+            still = missing_sections(again.text, sections)
+            if (len(still), again.is_cut) <= (len(missing), answer.is_cut):
+                answer, missing = again, still
+        return Reply(text=answer.text, missing=missing, requests=requests)
+
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """A summary, the sections that it lacks in spite of a reminder, and a record of each request."""
@@ -154,29 +175,6 @@ class SummarizersFailedError(SummarizerError):
         is_too_long = any(each.is_too_long for each in failures)
         super().__init__(last.summarizer, last.problem + before, is_too_long=is_too_long)
         self.failures, self.requests = tuple(failures), requests
-
-
-def ask(prompt: Prompt, chain: SummarizerChain) -> Reply:
-    """Return the summary that a prompt asks for.
-
-    A summarizer that fails for a passing reason is asked again, after the wait that its provider names or a
-    growing one; where that is long and there is another candidate, that one is asked. An empty answer is a
-    failure. Where required sections are missing, or the answer broke off for its length, one reminder says
-    so; the more complete of the two is taken as it is. All of it ends at the deadline, or before it at the asker's
-    `end`; each candidate gets an equal share of the time that is left, so that one that hangs leaves time for the
-    next. Raises SummarizersFailedError, CancelledError.
-    """
-    sections = prompt.template.sections
-    requests: list[dict[str, Any]] = []
-    end = chain.end_from_now()
-    answer = _answer(prompt, chain, requests, end=end)
-    missing = missing_sections(answer.text, sections)
-    if missing or answer.is_cut:
-        again = _reminded(prompt, answer, missing, chain, requests, end=end)
-        still = missing_sections(again.text, sections)
-        if (len(still), again.is_cut) <= (len(missing), answer.is_cut):
-            answer, missing = again, still
-    return Reply(text=answer.text, missing=missing, requests=requests)
 
 
 def _reminded(

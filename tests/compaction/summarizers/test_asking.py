@@ -11,7 +11,7 @@ import pytest
 
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, CancelledError, SummarizerError
-from compaction.summarizers.asking import SummarizersFailedError, ask
+from compaction.summarizers.asking import SummarizersFailedError
 from compaction.summarizers.http import HttpSummarizer
 from eventstore.views import Usage
 from tests.compaction.summarizers.asked import Clock, Saying, chain, claude, prompt, template
@@ -32,7 +32,7 @@ def lasting(name="one", problem="no such model", **options):
 
 def failure(asking, sent: Prompt | None = None):
     with pytest.raises(SummarizersFailedError) as raised:
-        ask(sent or prompt(), asking)
+        asking.summarize(sent or prompt())
     return raised.value
 
 
@@ -41,7 +41,7 @@ def failure(asking, sent: Prompt | None = None):
 
 def test_the_first_answer_is_taken():
     one = Saying("Done.", "Again.")
-    assert ask(prompt(), chain(one)).text == "Done."
+    assert chain(one).summarize(prompt()).text == "Done."
     assert len(one.prompts) == 1
 
 
@@ -52,18 +52,18 @@ def test_a_failure_that_passes_is_tried_again_twice_with_growing_waits():
 
 
 def test_a_failure_that_passes_is_followed_by_the_answer():
-    assert ask(prompt(), chain(Saying(passing(), passing(), "Done."))).text == "Done."
+    assert chain(Saying(passing(), passing(), "Done.")).summarize(prompt()).text == "Done."
 
 
 def test_the_wait_is_the_one_that_the_provider_names():
     clock = Clock()
-    ask(prompt(), chain(Saying(passing(7.5), passing(), "Done."), clock=clock))
+    chain(Saying(passing(7.5), passing(), "Done."), clock=clock).summarize(prompt())
     assert clock.waits == [7.5, 2.0]
 
 
 def test_a_long_wait_is_waited_where_there_is_nobody_else():
     clock = Clock()
-    ask(prompt(), chain(Saying(passing(100), "Done."), clock=clock))
+    chain(Saying(passing(100), "Done."), clock=clock).summarize(prompt())
     assert clock.waits == [100]
 
 
@@ -78,7 +78,7 @@ def test_a_failure_that_stays_is_not_tried_again():
 
 
 def test_an_empty_answer_is_a_failure_that_passes():
-    asked = ask(prompt(), chain(Saying(" \n", "Done.")))
+    asked = chain(Saying(" \n", "Done.")).summarize(prompt())
     assert asked.text == "Done."
     assert [bool(each.get("error")) for each in asked.requests] == [True, False]
 
@@ -92,25 +92,25 @@ def test_an_answer_of_nothing_but_analysis_is_empty():
 
 
 def test_the_next_candidate_is_asked_where_the_first_has_failed():
-    assert ask(prompt(), chain(Saying(lasting()), Saying("Done."))).text == "Done."
+    assert chain(Saying(lasting()), Saying("Done.")).summarize(prompt()).text == "Done."
 
 
 def test_the_next_candidate_is_asked_after_the_retries_of_the_first():
     one, two = Saying(passing(), name="one"), Saying("Done.", name="two")
-    asked = ask(prompt(), chain(one, two))
+    asked = chain(one, two).summarize(prompt())
     tried = [(each["summarizer"], each["attempt"]) for each in asked.requests]
     assert tried == [("one", 1), ("one", 2), ("one", 3), ("two", 1)]
 
 
 def test_a_long_wait_prefers_the_next_candidate():
     clock = Clock()
-    asked = ask(prompt(), chain(Saying(passing(21)), Saying("Done."), clock=clock))
+    asked = chain(Saying(passing(21)), Saying("Done."), clock=clock).summarize(prompt())
     assert (asked.text, clock.waits, len(asked.requests)) == ("Done.", [], 2)
 
 
 def test_a_short_wait_does_not():
     clock = Clock()
-    ask(prompt(), chain(Saying(passing(20), "Done."), Saying("Other."), clock=clock))
+    chain(Saying(passing(20), "Done."), Saying("Other."), clock=clock).summarize(prompt())
     assert clock.waits == [20]
 
 
@@ -124,7 +124,7 @@ def test_where_all_fail_the_error_names_each():
 
 
 def test_a_prompt_too_long_for_one_candidate_may_fit_the_next():
-    assert ask(prompt(), chain(Saying(lasting(is_too_long=True)), Saying("Done."))).text == "Done."
+    assert chain(Saying(lasting(is_too_long=True)), Saying("Done.")).summarize(prompt()).text == "Done."
 
 
 def test_a_prompt_too_long_for_one_candidate_is_told_as_that():
@@ -141,13 +141,13 @@ def test_nobody_to_ask_is_an_error_of_one_line():
 
 
 def test_a_complete_answer_needs_no_reminder():
-    asked = ask(prompt("turn-prefix"), chain(Saying(WHOLE)))
+    asked = chain(Saying(WHOLE)).summarize(prompt("turn-prefix"))
     assert (asked.text, asked.missing, len(asked.requests)) == (WHOLE, [], 1)
 
 
 def test_missing_sections_are_named_in_one_reminder():
     one = Saying(HALF, WHOLE)
-    asked = ask(prompt("turn-prefix"), chain(one))
+    asked = chain(one).summarize(prompt("turn-prefix"))
     assert (asked.text, asked.missing) == (WHOLE, [])
     assert "lacks these sections:\n## Context for Suffix\n" in one.prompts[1].text
     assert f"<draft>\n{HALF}\n</draft>" in one.prompts[1].text
@@ -155,58 +155,58 @@ def test_missing_sections_are_named_in_one_reminder():
 
 def test_a_heading_of_another_level_does_not_count():
     one = Saying(WHOLE.replace("## Early", "### Early"))
-    assert ask(prompt("turn-prefix"), chain(one)).missing == ["Early Progress"]
+    assert chain(one).summarize(prompt("turn-prefix")).missing == ["Early Progress"]
 
 
 def test_there_is_one_reminder_only():
-    asked = ask(prompt("turn-prefix"), chain(Saying(HALF)))
+    asked = chain(Saying(HALF)).summarize(prompt("turn-prefix"))
     assert (len(asked.requests), asked.missing) == (2, ["Context for Suffix"])
 
 
 def test_the_reminder_is_marked_in_the_record():
-    asked = ask(prompt("turn-prefix"), chain(Saying(HALF, WHOLE)))
+    asked = chain(Saying(HALF, WHOLE)).summarize(prompt("turn-prefix"))
     assert [each.get("isReminder", False) for each in asked.requests] == [False, True]
 
 
 def test_the_more_complete_of_the_two_answers_is_kept():
-    asked = ask(prompt("turn-prefix"), chain(Saying(HALF, "## Early Progress\nb")))
+    asked = chain(Saying(HALF, "## Early Progress\nb")).summarize(prompt("turn-prefix"))
     assert (asked.text, asked.missing) == (HALF, ["Context for Suffix"])
 
 
 def test_of_two_alike_the_newer_is_kept():
-    assert ask(prompt("turn-prefix"), chain(Saying(HALF, HALF + "!"))).text == HALF + "!"
+    assert chain(Saying(HALF, HALF + "!")).summarize(prompt("turn-prefix")).text == HALF + "!"
 
 
 def test_a_reminder_that_fails_leaves_the_partial_summary():
-    asked = ask(prompt("turn-prefix"), chain(Saying(HALF, lasting())))
+    asked = chain(Saying(HALF, lasting())).summarize(prompt("turn-prefix"))
     assert (asked.text, asked.missing) == (HALF, ["Context for Suffix"])
     assert asked.requests[1]["error"] == "no such model"
 
 
 def test_an_answer_that_broke_off_for_its_length_is_asked_for_in_fewer_words():
     one = Saying(Answer(text=WHOLE, model="m", is_cut=True), WHOLE)
-    asked = ask(prompt("turn-prefix"), chain(one))
+    asked = chain(one).summarize(prompt("turn-prefix"))
     assert "too long and broke off" in one.prompts[1].text
     assert [each.get("isCut", False) for each in asked.requests] == [True, False]
 
 
 def test_an_answer_that_breaks_off_twice_is_kept():
     cut = Answer(text=HALF, model="m", is_cut=True)
-    asked = ask(prompt("turn-prefix"), chain(Saying(cut)))
+    asked = chain(Saying(cut)).summarize(prompt("turn-prefix"))
     assert (asked.text, asked.missing, len(asked.requests)) == (HALF, ["Context for Suffix"], 2)
 
 
 def test_of_two_with_the_same_sections_the_one_that_is_whole_is_kept():
     one = Saying(WHOLE.replace("c", ""), Answer(text="", model="m"))
     cut = Answer(text=WHOLE + "!", model="m", is_cut=True)
-    assert ask(prompt("turn-prefix"), chain(Saying(cut, WHOLE))).text == WHOLE
-    assert ask(prompt("turn-prefix"), chain(one)).missing == []
+    assert chain(Saying(cut, WHOLE)).summarize(prompt("turn-prefix")).text == WHOLE
+    assert chain(one).summarize(prompt("turn-prefix")).missing == []
 
 
 def test_the_part_that_a_template_strips_is_no_part_of_the_summary_but_of_the_record():
     sections = "\n".join(f"## {each}\nx" for each in template("nine-sections").sections)
     answer = f"<analysis>hm</analysis>\n<summary>\n{sections}\n</summary>"
-    asked = ask(prompt("nine-sections"), chain(Saying(answer)))
+    asked = chain(Saying(answer)).summarize(prompt("nine-sections"))
     assert (asked.text, asked.requests[0]["answer"]) == (sections, answer)
 
 
@@ -216,14 +216,14 @@ def test_the_part_that_a_template_strips_is_no_part_of_the_summary_but_of_the_re
 def test_what_is_called_off_before_is_not_asked():
     one = Saying("Done.")
     with pytest.raises(CancelledError):
-        ask(prompt(), chain(one, is_cancelled=lambda: True))
+        chain(one, is_cancelled=lambda: True).summarize(prompt())
     assert one.prompts == []
 
 
 def test_what_is_called_off_tells_what_was_tried():
     one = Saying(passing(), CancelledError())
     with pytest.raises(CancelledError) as raised:
-        ask(prompt(), chain(one))
+        chain(one).summarize(prompt())
     assert [each["error"] for each in raised.value.requests] == ["busy", "cancelled"]
 
 
@@ -231,14 +231,14 @@ def test_a_wait_can_be_called_off():
     clock = Clock()
     asking = chain(Saying(passing(100)), clock=clock, is_cancelled=lambda: clock.seconds() > 1)
     with pytest.raises(CancelledError) as raised:
-        ask(prompt(), asking)
+        asking.summarize(prompt())
     assert clock.seconds() < 1.2
     assert len(raised.value.requests) == 1
 
 
 def test_a_wait_that_nobody_calls_off_is_as_long_as_it_should():
     clock = Clock()
-    ask(prompt(), chain(Saying(passing(3), "Done."), clock=clock, is_cancelled=lambda: False))
+    chain(Saying(passing(3), "Done."), clock=clock, is_cancelled=lambda: False).summarize(prompt())
     assert clock.seconds() == pytest.approx(3)
 
 
@@ -255,7 +255,7 @@ def test_every_request_is_recorded_with_all_that_it_was_made_of():
     usage = Usage(input=1, output=2, cache_read=3, cache_write=4, total=10)
     one = Slow(Answer(text="Done.", model="m-1", usage=usage), name="one")
     sent = prompt()
-    (record,) = ask(sent, chain(one, clock=clock)).requests
+    (record,) = chain(one, clock=clock).summarize(sent).requests
     assert record == {
         "summarizer": "one",
         "template": "short",
@@ -290,7 +290,7 @@ def test_a_crowded_server_is_asked_again_until_it_answers(messages_api):
     busy = errs(429, "Slow down.", "rate_limit_error", retry_after="3")
     over = errs(529, "Overloaded", "overloaded_error")
     api = messages_api(busy, over, says(complete))
-    asked = ask(prompt("turn-prefix"), chain(claude(api), clock=clock))
+    asked = chain(claude(api), clock=clock).summarize(prompt("turn-prefix"))
     assert (asked.missing, clock.waits) == ([], [3.0, 2.0])
     assert [each.get("error") for each in asked.requests] == ["429: Slow down.", "529: Overloaded", None]
     assert asked.requests[2]["model"] == MODEL
@@ -298,24 +298,24 @@ def test_a_crowded_server_is_asked_again_until_it_answers(messages_api):
 
 def test_another_server_is_asked_where_the_first_wants_a_long_wait(messages_api):
     far, near = messages_api(errs(429, "Tomorrow.", retry_after="3600")), messages_api(says("Done."))
-    asked = ask(prompt(), chain(claude(far), claude(near)))
+    asked = chain(claude(far), claude(near)).summarize(prompt())
     assert (asked.text, len(far.requests), len(near.requests)) == ("Done.", 1, 1)
 
 
 def test_a_model_that_calls_a_tool_is_asked_again(messages_api):
-    asked = ask(prompt(), chain(claude(messages_api(calls_tool, says("Done.")))))
+    asked = chain(claude(messages_api(calls_tool, says("Done.")))).summarize(prompt())
     assert asked.text == "Done."
     assert asked.requests[0]["usage"]["output"] == 5
 
 
 def test_a_model_that_says_nothing_is_asked_again(messages_api):
-    asked = ask(prompt(), chain(claude(messages_api(says(""), says("Done.")))))
+    asked = chain(claude(messages_api(says(""), says("Done.")))).summarize(prompt())
     assert [bool(each.get("error")) for each in asked.requests] == [True, False]
 
 
 def test_a_model_that_leaves_out_a_section_is_reminded_of_it_by_name(messages_api):
     api = messages_api(says(HALF), says(WHOLE))
-    assert ask(prompt("turn-prefix"), chain(claude(api))).text == WHOLE
+    assert chain(claude(api)).summarize(prompt("turn-prefix")).text == WHOLE
     assert "## Context for Suffix\n\nWrite the whole answer again" in api.asked[1]
 
 
@@ -333,7 +333,7 @@ def test_a_prompt_that_is_too_long_is_sent_once(messages_api):
 
 def test_halves_of_surrogate_pairs_are_replaced_and_halves_that_come_in_two_pieces_joined(messages_api):
     api = messages_api(says("1234567 \ud83d\ude00 \udc00"))
-    asked = ask(prompt("short"), chain(claude(api)))
+    asked = chain(claude(api)).summarize(prompt("short"))
     assert asked.text == "1234567 😀 \ufffd"
 
 
@@ -359,7 +359,7 @@ class Watching:
 def told(*summarizers, **options) -> list[str]:
     listener = Watching()
     with suppress(SummarizersFailedError):
-        ask(prompt(), chain(*summarizers, listener=listener, **options))
+        chain(*summarizers, listener=listener, **options).summarize(prompt())
     return listener.told
 
 

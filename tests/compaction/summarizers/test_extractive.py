@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from compaction.prompts import serialized_prompt
 from compaction.summarizers import CancelledError, UnsupportedTemplateError
-from compaction.summarizers.asking import SummarizerChain, ask
+from compaction.summarizers.asking import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.facts import gleaned
 from compaction.templates import built_in_names, missing_sections, parse
@@ -197,9 +197,8 @@ def test_a_conversation_in_front_of_the_prompt_is_summarized_like_one_within_it(
 
 
 def test_the_asker_takes_the_answer_as_it_is():
-    asked = ask(
-        prompt("nine-sections", *TALK, max_tokens=4_000),
-        SummarizerChain(summarizers=[ExtractiveSummarizer()]),
+    asked = SummarizerChain(summarizers=[ExtractiveSummarizer()]).summarize(
+        prompt("nine-sections", *TALK, max_tokens=4_000)
     )
     assert (asked.missing, len(asked.requests), asked.text) == ([], 1, summary("nine-sections"))
 

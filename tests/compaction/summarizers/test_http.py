@@ -8,7 +8,6 @@ import pytest
 
 from compaction.prompts import serialized
 from compaction.summarizers import Answer, CancelledError, RedirectError, SummarizerError
-from compaction.summarizers.asking import ask
 from compaction.summarizers.http import HttpSummarizer
 from tests.compaction.summarizers.asked import chain, live, never, prompt
 from tests.support.local_http import answers, free_address, hangs, refuses
@@ -100,14 +99,14 @@ def test_a_prompt_that_is_too_long_is_told_as_that_by_what_the_service_says(serv
 
 def test_halves_of_surrogate_pairs_in_an_answer_are_replaced_and_halves_that_belong_together_joined(server):
     service = server(answers({"summary": "a \ud800 b \ud83d\ude00"}))
-    asked = ask(prompt("short"), chain(HttpSummarizer(service.url)))
+    asked = chain(HttpSummarizer(service.url)).summarize(prompt("short"))
     assert asked.text == "a \ufffd b 😀"
     assert asked.requests[0]["answer"] == "a \ufffd b 😀"
 
 
 def test_a_failure_that_passes_is_followed_by_a_second_try(server):
     service = server(refuses(500), answers({"summary": "Done."}))
-    asked = ask(prompt(), chain(HttpSummarizer(service.url)))
+    asked = chain(HttpSummarizer(service.url)).summarize(prompt())
     assert asked.text == "Done."
     assert [request.get("error") for request in asked.requests] == [f"{service.url}: answered 500", None]
 

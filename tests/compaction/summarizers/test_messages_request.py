@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.anthropic import body_to_send, messages_request
-from compaction.summarizers.asking import SummarizersFailedError, ask
+from compaction.summarizers.asking import SummarizersFailedError
 from projections.requests import validator_named
 from projections.requests.anthropic.renderer import render
 from projections.settings import Model
@@ -209,14 +209,14 @@ def test_a_request_that_is_too_large_and_wrong_besides_is_not_too_long_for_a_sho
 def test_a_request_that_was_not_sent_is_an_attempt_that_failed_and_is_recorded(messages_api):
     asked = chain(claude(messages_api(says("Done."))))
     with pytest.raises(SummarizersFailedError) as raised:
-        ask(live(*TALK, max_tokens=-1), asked)
+        asked.summarize(live(*TALK, max_tokens=-1))
     (record,) = raised.value.requests
     assert (record["summarizer"], record["model"], record["attempt"]) == ("anthropic", MODEL, 1)
     assert ": max_tokens: " in record["error"]
 
 
 def test_after_a_request_that_its_api_would_refuse_the_next_summarizer_is_asked(messages_api):
-    said = ask(live(*TALK, max_tokens=-1), chain(claude(messages_api()), Saying("Done.")))
+    said = chain(claude(messages_api()), Saying("Done.")).summarize(live(*TALK, max_tokens=-1))
     assert said.text == "Done."
     assert [request["summarizer"] for request in said.requests] == ["anthropic", "saying"]
 

@@ -16,7 +16,7 @@ from compaction.summarizers import (
     SummarizerError,
     bounded,
 )
-from compaction.summarizers.asking import SummarizersFailedError, ask
+from compaction.summarizers.asking import SummarizersFailedError
 from compaction.summarizers.http import HttpSummarizer
 from tests.compaction.summarizers.asked import Clock, Saying, chain, claude, never, prompt
 from tests.support.local_http import answers
@@ -48,7 +48,7 @@ def failure(summarizer):
 
 def asking_failure(*summarizers, **options):
     with pytest.raises(SummarizersFailedError) as raised:
-        ask(prompt(), chain(*summarizers, **options))
+        chain(*summarizers, **options).summarize(prompt())
     return raised.value
 
 
@@ -155,7 +155,7 @@ def test_one_that_drips_leaves_time_for_the_next(server, summarizer):
     dripping = summarizer(server(drips.reply).url)
     # By this clock, no time goes by once half of it is over.
     asking = chain(dripping, Saying("Done."), seconds=lambda: min(drips.drops, 4), deadline=8)
-    assert ask(prompt(), asking).text == "Done."
+    assert asking.summarize(prompt()).text == "Done."
 
 
 def test_a_deadline_counts_for_all_tries_together():
@@ -172,14 +172,14 @@ def test_a_deadline_counts_for_the_reminder_too():
             return super().summarize(prompt, is_cancelled=is_cancelled)
 
     slow = Slow("No headings.")
-    reply = ask(prompt("compaction"), chain(slow, clock=clock, deadline=10))
+    reply = chain(slow, clock=clock, deadline=10).summarize(prompt("compaction"))
     assert (reply.text, len(slow.prompts)) == ("No headings.", 1)
 
 
 def test_one_that_is_called_off_before_the_deadline_is_called_off(server, summarizer):
     service = server(Drips().reply)
     with pytest.raises(CancelledError):
-        ask(prompt(), chain(summarizer(service.url), is_cancelled=lambda: bool(service.requests)))
+        chain(summarizer(service.url), is_cancelled=lambda: bool(service.requests)).summarize(prompt())
 
 
 # Elsewhere

@@ -11,7 +11,6 @@ from compaction.compactor import Compactor
 from compaction.part import Limits
 from compaction.policy.load import preset
 from compaction.summarizers import SummarizerError
-from compaction.summarizers.asking import ask
 from compaction.summarizers.recorded import RecordedSummarizer
 from eventstore.event import Parent
 from eventstore.records import Attempt, CustomMessage, Decision, record_of
@@ -103,7 +102,7 @@ def test_another_prompt_has_no_answer_and_no_server_is_asked(story, messages_api
 
 def asked(text="Done.", *, is_cut=False):
     """The record of a request that was answered so."""
-    (request,) = ask(prompt(), chain(Saying(text))).requests
+    (request,) = chain(Saying(text)).summarize(prompt()).requests
     return request | ({"isCut": True} if is_cut else {})
 
 
