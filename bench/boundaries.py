@@ -13,7 +13,7 @@ from compaction.plan import plan_compaction
 from compaction.policy.load import preset
 from compaction.prompts import serialized, serialized_prompt
 from compaction.summarizers import Summarizer
-from compaction.summarizers.asking import SummarizerChain, never
+from compaction.summarizers.chain import SummarizerChain, never
 from compaction.summary import summarize
 from compaction.templates import built_in
 from eventstore.event import Event

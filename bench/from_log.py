@@ -21,7 +21,7 @@ from compaction.plan import Plan, plan_compaction
 from compaction.policy.load import preset
 from compaction.policy.model import MessageSource
 from compaction.rewriting import record_rewrites
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summary import summarize
 from eventstore import import_file, open_store

@@ -16,7 +16,7 @@ from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
 from compaction.policy.load import preset
 from compaction.prompts import serialized_prompt
-from compaction.summarizers.asking import never
+from compaction.summarizers.chain import never
 from compaction.summarizers.extractive import MOST, ExtractiveSummarizer
 from compaction.templates import built_in
 from eventstore import open_store

@@ -18,7 +18,7 @@ from compaction.maintainer import Maintainer
 from compaction.maintainer.remedies import Advice
 from compaction.maintainer.settings import Settings
 from compaction.part import Limits
-from compaction.summarizers.asking import attempt_ids
+from compaction.summarizers.chain import attempt_ids
 from compaction.summary import SummaryOptions
 from compaction.validation import Fault, FaultyInputError, Keys, check, where
 from eventstore.errors import BadInputError, RefoldError

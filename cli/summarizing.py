@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from compaction.policy.model import Policy
     from compaction.summarizers import Cancellation, SummarizerError
-    from compaction.summarizers.asking import SummarizerChain
+    from compaction.summarizers.chain import SummarizerChain
     from eventstore.lmdb.store import LmdbLog
 
 EXIT_INTERRUPTED = 130
@@ -135,7 +135,7 @@ _MANY: Final = 2 * _MINUTE
 def advise_on_failure(ctx: click.Context) -> Iterator[None]:
     """A block in which a summary that nobody gives is told with what to do, and ends the command with 1."""
     from cli.output import echo_problem
-    from compaction.summarizers.asking import SummarizersFailedError
+    from compaction.summarizers.chain import SummarizersFailedError
 
     try:
         yield
@@ -272,7 +272,7 @@ def build_summarizer_chain(
     the instructions. `remote` is the address of a service to ask first, if any. Raises what `choose_summarizer`
     raises, BadInputError for http without an address, and SummarizerError for anthropic without a key.
     """
-    from compaction.summarizers.asking import SummarizerChain
+    from compaction.summarizers.chain import SummarizerChain
     from compaction.summarizers.registry import SummarizerContext, make_summarizer
 
     asked = choose_summarizer(ctx, asking, policy)

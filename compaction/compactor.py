@@ -15,7 +15,7 @@ from compaction.part import Limits, Reason
 from compaction.plan import Plan, overtaken, plan_compaction, plan_of
 from compaction.policy.model import Policy
 from compaction.prompts import SHAPES
-from compaction.summarizers.asking import SummarizerChain, recording_failed_attempt
+from compaction.summarizers.chain import SummarizerChain, recording_failed_attempt
 from compaction.summary import DEFAULT_SUMMARY_OPTIONS, Summary, SummaryOptions, summarize
 from compaction.templates import Source, with_session
 from eventstore.checked import checked

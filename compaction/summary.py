@@ -24,7 +24,7 @@ from compaction.prompts import (
     turn_prefix_budget,
 )
 from compaction.summarizers import CancelledError
-from compaction.summarizers.asking import Reply, SummarizerChain, SummarizersFailedError, request_record
+from compaction.summarizers.chain import Reply, SummarizerChain, SummarizersFailedError, request_record
 from compaction.summarizers.folding import Folded, Group, fold, grouped, last_fitting
 from compaction.templates import SYSTEM, Source, Template, find, with_text
 from eventstore.formats.base import PromptView

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         SummarizerError,
         UnsupportedTemplateError,
     )
-    from compaction.summarizers.asking import SummarizersFailedError
+    from compaction.summarizers.chain import SummarizersFailedError
     from compaction.validation import FaultyInputError
     from eventstore.javascript import TooDeepError
     from eventstore.lmdb.environment import Durability
@@ -112,7 +112,7 @@ __all__ = [
 _MODULES: Final = {
     "Answer": "compaction.summarizers",
     "AnswerTooLargeError": "compaction.summarizers",
-    "SummarizersFailedError": "compaction.summarizers.asking",
+    "SummarizersFailedError": "compaction.summarizers.chain",
     "CancelledError": "compaction.summarizers",
     "DeadlineError": "compaction.summarizers",
     "FaultyInputError": "compaction.validation",
@@ -354,7 +354,7 @@ class Session:
         from compaction.part import Limits
         from compaction.policy.load import find, policy_of_file
         from compaction.policy.model import Policy
-        from compaction.summarizers.asking import SummarizerChain
+        from compaction.summarizers.chain import SummarizerChain
 
         window = _converted("window", window, _Window)
         if isinstance(policy, os.PathLike):

@@ -77,7 +77,7 @@ def command(
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
     from compaction.part import Limits
-    from compaction.summarizers.asking import SummarizerChain
+    from compaction.summarizers.chain import SummarizerChain
     from compaction.summary import SummaryOptions
     from eventstore.writing import SessionWriter
     from projections.tokens import counter as counter_named

@@ -14,7 +14,7 @@ from cli.summarizing import SummarizerOptions, summarizer_options
 if TYPE_CHECKING:
     from compaction.branching.move import Gone, Navigator
     from compaction.plan import Move
-    from compaction.summarizers.asking import SummarizerChain
+    from compaction.summarizers.chain import SummarizerChain
 
 
 @click.command("go", epilog="Example:  refold go @last '#1' --label 'once more' --dry-run")

@@ -19,7 +19,7 @@ from compaction.compactor import Compactor
 from compaction.maintainer import Maintainer
 from compaction.part import Limits
 from compaction.policy.load import parse
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.event import NewEvent
 from eventstore.log import Appended, EventLog, Expected

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from compaction.prompts import live_prompt, output_budget
-from compaction.summarizers.asking import SummarizerChain, recording_failed_attempt
+from compaction.summarizers.chain import SummarizerChain, recording_failed_attempt
 from compaction.templates import Source, find, with_session
 from compaction.triggers import DEFAULT_RESERVE
 from eventstore.checked import checked

@@ -11,7 +11,7 @@ from compaction.branching.summarize import SAYS_NOTHING, branch_summary, says_an
 from compaction.hooks import Cancel, Hooks, Supplied, decided, recorded_troubles
 from compaction.part import Limits
 from compaction.plan import LEFT, Move
-from compaction.summarizers.asking import SummarizerChain, request_record
+from compaction.summarizers.chain import SummarizerChain, request_record
 from compaction.templates import Source
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, RefoldError

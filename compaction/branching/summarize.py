@@ -11,7 +11,7 @@ import msgspec
 from compaction.file_tags import with_file_tags
 from compaction.part import Limits
 from compaction.prompts import SERIALIZED, serialized_prompt
-from compaction.summarizers.asking import Reply, SummarizerChain, recording_failed_attempt
+from compaction.summarizers.chain import Reply, SummarizerChain, recording_failed_attempt
 from compaction.summarizers.folding import grouped, last_fitting
 from compaction.templates import SYSTEM, Source, Template, find, with_session, with_text
 from compaction.triggers import Threshold

@@ -17,7 +17,7 @@ from compaction.maintainer.settings import Promotion, Settings
 from compaction.part import Reason
 from compaction.plan import WENT_ON, went_on
 from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.asking import attempt_ids
+from compaction.summarizers.chain import attempt_ids
 from compaction.summary import SummaryOptions
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.records import DecisionOutcome

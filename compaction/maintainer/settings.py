@@ -10,7 +10,7 @@ from compaction.compactor import Compactor
 from compaction.cuts import AnyCut, KeepRecent
 from compaction.part import Count, Limits, Positive
 from compaction.policy.model import Policy, Prompting
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.http import HttpSummarizer
 from compaction.triggers import AnyTrigger, Threshold
 from compaction.validation import Fault, FaultyInputError, where

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from compaction.summarizers import CancelledError
-from compaction.summarizers.asking import Reply, SummarizersFailedError
+from compaction.summarizers.chain import Reply, SummarizersFailedError
 from projections.context.parts import Part
 
 MOST_REFUSALS: Final = 3

@@ -15,7 +15,7 @@ from cli.summarizing import SUMMARIZER, build_summarizer_chain
 from compaction.policy.load import parse, preset
 from compaction.policy.model import Policy
 from compaction.summarizers import SummarizerError, registry
-from compaction.summarizers.asking import never
+from compaction.summarizers.chain import never
 from compaction.validation import FaultyInputError
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.lmdb.store import LmdbLog

@@ -13,7 +13,7 @@ from compaction.part import Limits
 from compaction.policy.model import Policy, Prompting
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from compaction.triggers import Threshold
 from eventstore.records import record_of
 from eventstore.views import Usage

@@ -13,7 +13,7 @@ from compaction.continuations import unanswered_request
 from compaction.cuts import AnyCut, LastMessages
 from compaction.part import Limits
 from compaction.plan import ALL_KEPT, Plan
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from eventstore.memory import MemoryLog
 from eventstore.writing import SessionWriter
 from projections.audit.calls import model_calls

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.asking import SummarizersFailedError, attempt_ids, recording_failed_attempt
+from compaction.summarizers.chain import SummarizersFailedError, attempt_ids, recording_failed_attempt
 from eventstore.errors import NotFoundError
 from eventstore.records import Attempt, record_of
 from tests.support.events import events, version

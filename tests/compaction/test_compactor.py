@@ -8,7 +8,7 @@ import pytest
 
 from compaction.compactor import Compactor
 from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.asking import SummarizerChain, SummarizersFailedError
+from compaction.summarizers.chain import SummarizerChain, SummarizersFailedError
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summary import SummaryOptions
 from compaction.templates import from_folder

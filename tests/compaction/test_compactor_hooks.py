@@ -9,7 +9,7 @@ import pytest
 
 from compaction.hooks import Cancel, Hooks, Prompted, Supplied
 from compaction.summarizers import SummarizerError
-from compaction.summarizers.asking import SummarizersFailedError
+from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summary import SummaryOptions
 from eventstore.errors import CorruptionError
 from eventstore.formats.pi.export import pi_line

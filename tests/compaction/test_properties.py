@@ -20,7 +20,7 @@ from compaction.policy.load import preset, preset_names
 from compaction.policy.model import Prompting
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.anthropic import messages_request
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, record_of
 from eventstore.views import answered

@@ -14,7 +14,7 @@ import pytest
 from compaction.cuts import LastMessages
 from compaction.summarizers import CancelledError, DeadlineError, SummarizerError
 from compaction.summarizers.anthropic import AnthropicSummarizer
-from compaction.summarizers.asking import SummarizersFailedError
+from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summary import SummaryOptions
 from eventstore.records import record_of
 from projections.context.build import build_context

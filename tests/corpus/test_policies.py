@@ -10,7 +10,7 @@ from compaction.compactor import Compactor
 from compaction.part import Limits
 from compaction.policy.load import preset, preset_names
 from compaction.rewriting import record_rewrites
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.files.importing import import_file
 from eventstore.writing import SessionWriter

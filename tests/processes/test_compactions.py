@@ -26,7 +26,7 @@ from compaction.cuts import KeepRecent
 from compaction.part import Limits
 from compaction.policy.load import preset
 from compaction.summarizers import Answer
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from eventstore import SessionWriter, open_store
 from projections.tokens import counter
 class Slow:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from compaction.summarizers import Cancellation, CancelledError
-from compaction.summarizers.asking import never
+from compaction.summarizers.chain import never
 from compaction.summarizers.facts import talk
 from compaction.summarizers.facts.earlier import Earlier, earlier, is_summary
 from compaction.summarizers.facts.lines import (

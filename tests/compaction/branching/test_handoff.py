@@ -9,7 +9,7 @@ import pytest
 from compaction.branching.handoff import hand_off
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.anthropic import AnthropicSummarizer
-from compaction.summarizers.asking import SummarizerChain, SummarizersFailedError
+from compaction.summarizers.chain import SummarizerChain, SummarizersFailedError
 from compaction.summarizers.recorded import RecordedSummarizer
 from eventstore.errors import BadInputError, VersionConflictError
 from eventstore.event import NewEvent

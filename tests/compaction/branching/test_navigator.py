@@ -14,7 +14,7 @@ from compaction.hooks import Cancel, Hooks, Supplied
 from compaction.part import Limits
 from compaction.plan import LEFT, Move
 from compaction.summarizers import SummarizerError
-from compaction.summarizers.asking import SummarizerChain, SummarizersFailedError
+from compaction.summarizers.chain import SummarizerChain, SummarizersFailedError
 from compaction.summarizers.recorded import RecordedSummarizer
 from eventstore.records import (
     Custom,

@@ -12,7 +12,7 @@ from compaction.branching.undo import undo
 from compaction.part import Limits
 from compaction.prompts import serialized
 from compaction.summarizers import CancelledError
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from compaction.triggers import DEFAULT_RESERVE
 from eventstore.records import Compaction, Custom, Label, record_of
 from projections.tokens import counter

@@ -14,7 +14,7 @@ from compaction.hooks import Cancel, Hooks
 from compaction.maintainer import Maintainer
 from compaction.maintainer.settings import Settings
 from compaction.part import Limits
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from eventstore.memory import MemoryLog
 from eventstore.writing import SessionWriter
 from projections.tokens import counter

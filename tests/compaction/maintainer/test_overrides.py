@@ -9,7 +9,7 @@ from compaction.cuts import KeepRecent, TailTurn
 from compaction.maintainer.settings import Settings, policy_with, with_remote_summarizer
 from compaction.part import Limits
 from compaction.policy.load import preset, preset_names
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from compaction.triggers import Threshold, TriggerPart
 from tests.compaction.scripted import Scripted, policy
 

@@ -7,7 +7,7 @@ from typing import Any
 from compaction.prompts import Prompt, live_prompt, serialized_prompt
 from compaction.summarizers import Answer, Cancellation, Summarizer
 from compaction.summarizers.anthropic import AnthropicSummarizer
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from compaction.templates import Template, built_in
 from tests.support.contexts import context_of
 from tests.support.messages_api import MessagesApi

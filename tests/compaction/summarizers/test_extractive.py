@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from compaction.prompts import serialized_prompt
 from compaction.summarizers import CancelledError, UnsupportedTemplateError
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.facts import gleaned
 from compaction.templates import built_in_names, missing_sections, parse

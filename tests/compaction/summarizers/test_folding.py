@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.asking import Reply, SummarizersFailedError
+from compaction.summarizers.chain import Reply, SummarizersFailedError
 from compaction.summarizers.folding import MOST_REFUSALS, Folded, fold, grouped, last_fitting
 from projections.context.parts import Fate, Part
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.anthropic import body_to_send, messages_request
-from compaction.summarizers.asking import SummarizersFailedError
+from compaction.summarizers.chain import SummarizersFailedError
 from projections.requests import validator_named
 from projections.requests.anthropic.renderer import render
 from projections.settings import Model

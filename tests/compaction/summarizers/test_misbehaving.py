@@ -16,7 +16,7 @@ from compaction.summarizers import (
     SummarizerError,
     bounded,
 )
-from compaction.summarizers.asking import SummarizersFailedError
+from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summarizers.http import HttpSummarizer
 from tests.compaction.summarizers.asked import Clock, Saying, chain, claude, never, prompt
 from tests.support.local_http import answers

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from compaction.summarizers.asking import request_record
+from compaction.summarizers.chain import request_record
 
 FIRST = {"model": "small", "answer": "a", "usage": {"input": 90, "output": 10}}
 FAILED = {"model": "busy", "error": "429: wait"}

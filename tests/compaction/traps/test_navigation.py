@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.branching.move import Navigator
 from compaction.part import Limits
-from compaction.summarizers.asking import SummarizerChain
+from compaction.summarizers.chain import SummarizerChain
 from compaction.triggers import DEFAULT_RESERVE
 from eventstore.records import record_of
 from projections.tokens import counter

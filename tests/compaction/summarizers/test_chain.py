@@ -11,7 +11,7 @@ import pytest
 
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, CancelledError, SummarizerError
-from compaction.summarizers.asking import SummarizersFailedError
+from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summarizers.http import HttpSummarizer
 from eventstore.views import Usage
 from tests.compaction.summarizers.asked import Clock, Saying, chain, claude, prompt, template
