@@ -1,4 +1,4 @@
-"""Pure folds over the log: what a session's events amount to, at any leaf and as of any event."""
+"""Projections: contexts, audits, trees and other views, computed from a session's events."""
 
 from __future__ import annotations
 

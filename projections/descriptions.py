@@ -1,4 +1,4 @@
-"""Describe sessions and events for people: titles, names, and lines that say what an event is about."""
+"""Describe sessions and events for people: titles, names and one-line summaries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from projections.usage import FAILED
 
 
 def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
-    """Return the newest title of a session in order of the log, "" where it has none. Raises NotFoundError."""
+    """Return the newest title of a session in log order, or "" if it has none. Raises NotFoundError."""
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
         seq = head.info_seq
@@ -30,7 +30,7 @@ def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -
 
 
 def first_user_message(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
-    """Return the text of the first message of a session that a person wrote: to show for one without a title."""
+    """Return the text of the first message that a person wrote, to stand in for a missing title."""
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
         if not head.user_seq or (as_of is not None and head.user_seq > as_of):
@@ -43,20 +43,20 @@ def first_user_message(log: EventLog | Snapshot, session: str, *, as_of: int | N
 
 
 CONTINUATION: Final = "continuation"
-"""The name of a message that goes on after a compaction: it is no user's, though its role says so."""
+"""The name of a message that continues after a compaction: its role is "user", but no user wrote it."""
 _BEGINNING: Final = re.compile(r".{0,80}\S{0,400}")
-"""So much of a command, and then the rest of a word."""
+"""Characters of a command to show, up to the end of a word."""
 
 
 def event_name(event: Event) -> str:
-    """Return the name of an event for people: a message's role, anything else's kind."""
+    """Return the name of an event for people: a message's role, or the event's kind."""
     if is_continuation(event):
         return CONTINUATION
     return event.role if event.kind == "message" and event.role else event.kind
 
 
 def summary_line(event: Event) -> str:
-    """A few words that tell a person which event this is; not cut to any width."""
+    """Describe an event in a few words, not cut to any width."""
     view = view_of(event)
     return _of_message(view.messages[0], tools_of(event.format)) if view.messages else view.line
 
@@ -84,7 +84,7 @@ def _of_message(message: Message, tools: Tools) -> str:
 
 
 def _target(call: ToolCall, tools: Tools) -> str:
-    """Return the path of a call, or the beginning of its command, which ends between words: paths in it are whole."""
+    """Return the path of a call, or the beginning of its command, cut between words to keep paths whole."""
     path, command = (next(map(call.argument, names[:1]), None) for names in (tools.paths, tools.scripts))
     if isinstance(path, str) and path:
         return " ".join(path.split())

@@ -17,24 +17,24 @@ from projections.tokens import Counter, counter, is_estimate
 
 
 class Change(StrEnum):
-    """The fate of a message from one context to the other."""
+    """What happened to a message from one context to the other."""
 
     KEPT = "kept"
-    """In both, the same bytes."""
+    """In both, with the same bytes."""
     REWRITTEN = "rewritten"
     """In both, with other content."""
     SUMMARIZED = "summarized"
-    """In the first alone; a summary in the second covers it."""
+    """Only in the first; a summary in the second covers it."""
     GONE = "gone"
-    """In the first alone, and no summary in the second covers it."""
+    """Only in the first, and no summary in the second covers it."""
     NEW = "new"
-    """In the second alone."""
+    """Only in the second."""
 
 
 class MessageDiff(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One message: tokens in the first context and in the second, None where it is not in one.
+    """One message: its tokens in each context, None where the context lacks it.
 
-    `continues`: it goes on after a compaction, and no person said it.
+    `continues`: it continues the work after a compaction, and no person wrote it.
     """
 
     event: str
@@ -47,7 +47,7 @@ class MessageDiff(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Diff(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Two contexts side by side: differences in order of the log, and totals."""
+    """Two contexts side by side: their messages in log order, and totals."""
 
     session: str
     first: str | None
@@ -55,11 +55,11 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     counter: str
     exact: bool
     estimate: bool
-    """True if the counts are not by the vocabulary of the model in use at `second`."""
+    """True unless the counter uses the vocabulary of the model in use at `second`."""
     tokens_before: int
     tokens_after: int
     shared_prefix: int
-    """How many messages at the beginning of both are byte for byte the same: what a prompt cache can keep."""
+    """The number of leading messages that are identical in both: what a prompt cache can reuse."""
     changes: list[MessageDiff]
 
 
@@ -108,7 +108,7 @@ def diff(
                 tokens_before=old.get(key),
                 tokens_after=new.get(key),
             )
-            # What a context takes over from another session comes first.
+            # Messages inherited from another session come first.
             for key, part in sorted(parts.items(), key=lambda each: (each[0][0] == session, each[0]))
         ],
     )
@@ -124,9 +124,9 @@ def _shared_prefix(before: tuple[Part, ...], after: tuple[Part, ...]) -> int:
 
 
 def _summarized(snapshot: Snapshot, cursor: Cursor, before: Context, after: Context) -> set[tuple[str, int]]:
-    """Return the events that the summaries of a context stand for, also through older summaries.
+    """Return the events that the summaries of a context cover, also through older summaries.
 
-    A compaction stands for what the context had taken over from another session, too.
+    A compaction also covers messages that the context inherited from another session.
     """
     shown = {part.seq for part in after.parts if part.session == cursor.session}
     found: set[tuple[str, int]] = set()

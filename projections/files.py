@@ -1,4 +1,4 @@
-"""File operations, recomputed from the log: what was read and what was modified, up to a leaf."""
+"""Recompute file operations from the log: the files read and modified up to a leaf."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ SCHEME: Final = "://"
 def file_operations(
     log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None
 ) -> FileOperations:
-    """The files that the path to a leaf read and modified, cumulative over compactions and branch summaries.
+    """Return the files that the path to a leaf read and modified, across compactions and branch summaries.
 
-    From tool calls, also such that failed; what a branch summary stands for counts with it. Recorded
-    `details` count only where the events that they are about are not in the log. Raises NotFoundError.
+    Counts tool calls, including failed ones, and the branches that branch summaries cover. Recorded `details`
+    count only if the events that they describe are not in the log. Raises NotFoundError.
     """
     with log.snapshot() as snapshot:
         return files_at(snapshot, resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)).lists()
 
 
 def files_at(snapshot: Snapshot, cursor: Cursor) -> FileSets:
-    """The files that the path to a leaf touched; what can touch none is not decoded."""
+    """Return the files that the path to a leaf touched, skipping entries that cannot touch any."""
     entries = paths.path(snapshot, cursor.session, cursor.leaf)
     return files_of((entry.decode() for entry in entries if _may_touch(entry)), snapshot)
 
@@ -47,14 +47,14 @@ def _may_touch(entry: LazyEvent) -> bool:
 
 
 def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
-    """The files that entries touched, with the branches that summaries among them stand for."""
+    """Return the files that entries touched, including the branches that their summaries cover."""
     read: set[str] = set()
     modified: set[str] = set()
     pending, seen = list(entries), set()
     while pending:
         event = pending.pop()
         if event.seq in seen:
-            # Two branches that were left for each other in turn are in each other's summaries.
+            # Two branches that were left for each other cover each other.
             continue
         seen.add(event.seq)
         sets = FileSets()
@@ -69,7 +69,7 @@ def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
             pending += left
             sets = FileSets() if left else claimed_files(event) or FileSets()
         elif event.kind == "compaction" and not _has_messages_above(event, snapshot):
-            # The history that it summarizes is not in this log: its own word is all there is.
+            # The history that it summarizes is not in this log, so only its own claim is left.
             sets = claimed_files(event) or FileSets()
         read |= sets.read
         modified |= sets.modified
@@ -104,7 +104,10 @@ def _named(call: ToolCall, arguments: Iterable[str]) -> Iterator[str]:
 
 
 def _patched(call: ToolCall) -> Iterator[str]:
-    """The files that a patch's headers name, wherever in the arguments it stands: Codex also hands it to its shell."""
+    """Return the files named in a patch's headers, anywhere in the arguments.
+
+    Codex also passes patches to its shell.
+    """
     for text in _texts_in(call.decoded):
         names = ((named or moved).strip() for named, moved in _PATCH_HEADER.findall(text))
         yield from (name for name in names if SCHEME not in name)
@@ -121,21 +124,21 @@ def _texts_in(arguments: Any) -> Iterator[str]:
 
 
 def without_selector(name: str, tools: Tools) -> str:
-    """Return the path in a read's argument, without the selector of lines behind it."""
+    """Return the path in a read's argument without the line selector that may follow it."""
     return tools.selector.sub("", name) if tools.selector else name
 
 
 def claimed_files(event: Event) -> FileSets | None:
-    """Return the files that a summary's record claims; None where it says nothing, or an extension wrote it."""
+    """Return the files that a summary's record lists; None if it lists none or an extension wrote it."""
     summary = view_of(event).summary
     return summary.files if summary else None
 
 
 def abandoned_entries(event: Event, snapshot: Snapshot) -> list[Event]:
-    """The entries that a branch summary is about: from the leaf that was left up to the summary's own path.
+    """Return the entries that a branch summary covers, up to where its own path joins.
 
-    A record of refold names that leaf. pi's does not: there it is the entry before the summary in the log,
-    which is where the session stood. Empty where that entry lies on the summary's own path, or came later.
+    A refold record names the leaf that was left. A pi record does not: there it is the entry before the
+    summary in the log. Empty if that entry is on the summary's own path or came later.
     """
     said = view_of(event).branch
     seq = snapshot.locate(event.session, said.left) if said and said.left else event.seq - 1

@@ -1,6 +1,6 @@
-"""The ways for a compaction's summary to stand in a request, and the texts of messages that no provider knows.
+"""How a compaction's summary is presented in a request, and the text of messages that no provider knows.
 
-Adding a placement: its part here, a place in `PLACEMENTS`, its tests, its docs.
+To add a placement: define it here, list it in `PLACEMENTS`, and add tests and docs.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from eventstore.views import Message, shell_text
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """A way for a summary to stand in a request.
+    """A way to present a summary in a request.
 
-    `name` is what policies and records call it; `told` gives the text of the user's message that stands for a summary.
+    `name` is used in policies and records; `render` returns the text of the user message that carries the
+    summary.
     """
 
     name: str
@@ -27,22 +28,22 @@ _LEAD_IN: Final = "Earlier parts of this conversation were replaced by this summ
 
 
 def tagged_summary(lead_in: str, summary: str) -> str:
-    """A summary in its tags, below a sentence of its own."""
+    """Return a summary in `<summary>` tags below an introductory sentence."""
     return f"{lead_in}\n\n<summary>\n{summary}\n</summary>"
 
 
 SUMMARY: Final = Placement(name="summary", render=lambda summary: tagged_summary(_LEAD_IN, summary))
-"""pi's way: in its tags, below a sentence that says what it is."""
+"""pi's way: in tags, below a sentence that introduces it."""
 PRIOR_CONVERSATION_SUMMARY: Final = Placement(
     name="prior-conversation-summary",
     render=lambda summary: f"<prior-conversation-summary>\n{summary}\n</prior-conversation-summary>",
 )
-"""opencode's way: in tags that say that it is of an earlier conversation.
+"""opencode's way: in tags that mark an earlier conversation.
 
-There it is a system message, for which messages that alternate have no place: here it is a user's, too.
+opencode sends it as a system message; here it is a user message, because roles must alternate.
 """
 COMPACTED: Final = Placement(name="compacted", render=lambda summary: f"[Compacted]\n\n{summary}")
-"""The four-layer pipeline's way: behind a word that says what happened."""
+"""The four-layer pipeline's way: after the word "Compacted"."""
 REACTIVE_COMPACT: Final = Placement(
     name="reactive-compact", render=lambda summary: f"[Reactive compact]\n\n{summary}"
 )
@@ -54,7 +55,7 @@ PLACEMENTS: Final[dict[str, Placement]] = {
 
 
 def placement_of(name: str) -> Placement:
-    """The placement that a record names; pi's for one that it does not name, or that nobody knows here."""
+    """Return the placement that a record names; pi's if it names none or an unknown one."""
     return PLACEMENTS.get(name, SUMMARY)
 
 
@@ -62,10 +63,10 @@ _OF_A_BRANCH: Final = "Another branch of this conversation was left; this summar
 
 
 def substitute_text(message: Message) -> str | None:
-    """The user's text that stands for a message, as pi's `convertToLlm` has it; None for one that stands for itself.
+    """Return the user text that replaces a message, None if it is sent as it is.
 
-    A compaction's summary stands as its record says, a branch's in its tags below a sentence that says what it is.
-    Empty for a command that its person kept out of the context.
+    Follows pi's `convertToLlm`. A compaction's summary follows the placement in its record; a branch summary
+    stands in tags below an introductory sentence. A command that the user kept out of the context yields "".
     """
     if message.role == "compactionSummary":
         return placement_of(message.placement).render(message.text)

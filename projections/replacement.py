@@ -1,4 +1,4 @@
-"""Compare the contexts before and after an event that replaced something, message for message."""
+"""Compare the contexts before and after an event that replaced messages."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from projections.files import abandoned_entries
 class Replacement(msgspec.Struct, frozen=True, kw_only=True):
     """A compaction, a branch summary or a rewrite, and what it did to a context.
 
-    C is `before`, C′ is `after`. H, `removed`, are the messages of C that C′ does not show, or shows with
-    other content; K, `kept`, those that both show byte for byte. S, `added`, is what stands in place of H: a
-    summary and what was appended with it, or the rewritten messages. `returned` are messages of C′ that C did
-    not show and this append did not make: what an older summary stood for and is shown again. So C = H + K
-    and C′ = K + S + returned.
-    `earlier` are the entries above the event, from the root; `later` is the rest of the branch, up to the leaf
-    that one looks from.
+    `before` is C, `after` is C′. `removed` (H) are the messages of C that C′ lacks or shows with other
+    content; `kept` (K) are identical in both. `added` (S) replaces H: a summary and what was appended with
+    it, or the rewritten messages. `returned` are messages of C′ that were not in C and were not made by this
+    append: an older summary covered them. So C = H + K and C′ = K + S + returned.
+
+    `earlier` are the entries above the event, from the root; `later` is the rest of the branch, down to the
+    cursor's leaf.
     """
 
     event: Event
@@ -39,7 +39,7 @@ class Replacement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def summary(self) -> Part | None:
-        """The summary that the event carries, None for a rewrite and for a summary that shows nothing."""
+        """The summary in the event; None for a rewrite and for an empty summary."""
         return next((part for part in self.added if part.is_of(self.event.session, self.event.seq)), None)
 
 
@@ -51,9 +51,10 @@ def replacement_of(
     earlier: Sequence[Event] = (),
     later: Sequence[Event] = (),
 ) -> Replacement:
-    """The replacement that an entry made; `at` is where one stands, `earlier` and `later` what is around it there.
+    """Return the replacement that an entry made.
 
-    For a branch summary, C is the context at the leaf that was left.
+    `earlier` and `later` are the entries around it on the path to `cursor`. For a branch summary, C is the
+    context at the leaf that was left.
     """
     before = context_at(snapshot, cursor.at_leaf(start_of_change(event, snapshot)))
     after = context_at(snapshot, cursor.at_leaf(end_of_change(event, snapshot, cursor)))
@@ -61,17 +62,18 @@ def replacement_of(
 
 
 def start_of_change(event: Event, snapshot: Snapshot) -> int:
-    """The entry at which an event's C is: the one above it, or, for a branch summary, the leaf that was left."""
+    """Return the number of the entry whose context is C: the parent, or the leaf a branch summary left."""
     if event.kind == "branch_summary" and (left := abandoned_entries(event, snapshot)):
         return left[-1].seq
     return event.parent_seq
 
 
 def end_of_change(event: Event, snapshot: Snapshot, cursor: Cursor) -> int:
-    """The entry at which an event's C′ is: the event itself, or the last entry that was appended with a compaction.
+    """Return the number of the entry whose context is C′: the event, or the last entry appended with it.
 
-    Those are the entries right below it with its cause: files that are shown again, results that give way, a
-    message to go on. The model's next answer, another compaction and whatever has come since `at` are not of them.
+    Entries appended with a compaction follow it directly and share its cause: restored files, shortened
+    results, a continuation message. The model's next answer, another compaction and anything after `cursor`
+    do not count.
     """
     end = event.seq
     if event.kind != "compaction" or not event.cause:
@@ -94,7 +96,7 @@ def replacement_between(
     earlier: Sequence[Event] = (),
     later: Sequence[Event] = (),
 ) -> Replacement:
-    """The replacement between two contexts."""
+    """Return the replacement that leads from one context to another."""
     shown_before = {part.key: part.raw for part in before.parts}
     shown_after = {part.key: part.raw for part in after.parts}
     kept = tuple(part for part in after.parts if shown_before.get(part.key) == part.raw)

@@ -16,7 +16,7 @@ from projections.context.cursor import Cursor, Leaf, resolve_cursor
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A model by its provider's name and its own; a field that the record lacks is not set."""
+    """A model, by its provider's name and its own; a field that the record lacks is unset."""
 
     provider: Any = UNSET
     model_id: Any = UNSET
@@ -26,7 +26,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The settings in use at a leaf: `thinkingLevel` ("off" unless changed) and `model` (None where none is named)."""
+    """The settings at a leaf: `thinkingLevel` ("off" by default) and `model` (None if never named)."""
 
     thinking_level: Any = "off"
     model: Model | None = None
@@ -38,10 +38,10 @@ _encode: Final = msgspec.json.Encoder().encode
 def settings(
     log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None
 ) -> Settings:
-    """Model and thinking level at a leaf, by pi's rules.
+    """Return the model and thinking level at a leaf, by pi's rules.
 
-    The last one named on the whole path counts, also in the part that a compaction hides; an assistant's
-    message names the model that wrote it, even one that failed. Raises NotFoundError.
+    The last one on the whole path wins, even in the part that a compaction hides. An assistant message names
+    the model that wrote it, even if the call failed. Raises NotFoundError.
     """
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
@@ -49,12 +49,12 @@ def settings(
 
 
 def settings_at(snapshot: Snapshot, session: str, leaf: int) -> Settings:
-    """The settings at an entry by its number; 0 is the root."""
+    """Return the settings at an entry, given by its number; 0 is the root."""
     return _read(*_entries(snapshot, event(snapshot, session, leaf) if leaf else None))
 
 
 def settings_json(snapshot: Snapshot, leaf: LazyEvent | None) -> bytes:
-    """The settings at an entry (None: the root), as the JSON object that stands in a context."""
+    """Return the settings at an entry (None: the root) as the JSON object in a context."""
     model, thinking = _entries(snapshot, leaf)
     key = (model and model.digest, thinking and thinking.digest)
     return _JSON.get(key, lambda: encode_settings(_read(model, thinking)))
@@ -64,16 +64,16 @@ _JSON: Final = Memo[bytes]()
 
 
 def encode_settings(settings: Settings) -> bytes:
-    """Settings as JSON."""
+    """Encode settings as JSON."""
     try:
         return _encode(settings)
     except UnicodeEncodeError:
-        # A lone surrogate has no UTF-8: it stays the escape that it came as.
+        # A lone surrogate has no UTF-8 form, so keep the escape that it came as.
         return stringify(msgspec.to_builtins(settings)).encode()
 
 
 def _entries(snapshot: Snapshot, leaf: LazyEvent | None) -> tuple[LazyEvent | None, LazyEvent | None]:
-    """The entries that name model and thinking level, None where none does."""
+    """Return the entries that set the model and the thinking level, or None for each that is not set."""
     if leaf is None:
         return None, None
     model, thinking = leaf.model_seq, leaf.thinking_seq
@@ -99,6 +99,6 @@ def _model(settings: SettingsView) -> Model:
 
 
 def harness_prompt(snapshot: Snapshot, cursor: Cursor) -> PromptView:
-    """Return what the newest record on the path to a leaf says that holds a prompt."""
+    """Return the prompt from the newest record on the path that holds one."""
     found = list(path_of_kinds(snapshot, cursor.session, cursor.leaf, prompt_kinds()))
     return (view_of(found[-1]).prompt if found else None) or PromptView()

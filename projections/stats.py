@@ -1,4 +1,4 @@
-"""Count what a whole log holds."""
+"""Count the contents of a log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eventstore.paths import events
 
 
 class KindStats(msgspec.Struct, frozen=True, kw_only=True):
-    """The number of events of a kind, and the bytes of their records."""
+    """The number of events of a kind, and the total size of their records in bytes."""
 
     kind: str
     events: int
@@ -19,7 +19,7 @@ class KindStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A log in numbers; kinds with the most bytes first."""
+    """Totals of a log; kinds are sorted by bytes, largest first."""
 
     sessions: int
     events: int
@@ -28,7 +28,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def stats(log: EventLog | Snapshot) -> Stats:
-    """Count what a log holds. Reads every event."""
+    """Count sessions, events and bytes of a log. Reads every event."""
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     with log.snapshot() as snapshot:

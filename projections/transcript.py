@@ -1,6 +1,7 @@
-"""Messages as a person reads them, and contexts as transcripts: the form in which a summarizer is given them.
+"""Render messages as text for people, and contexts as transcripts for a summarizer.
 
-The serialization of pi and oh-my-pi: marked lines that a model reads as a record and does not continue.
+Transcripts use the serialization of pi and oh-my-pi: labelled lines that a model reads as a record rather
+than continues.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from projections.placements import substitute_text
 
 
 def message_text(message: Message) -> str:
-    """All of a message as text: thinking and calls marked, images and unknown blocks by what they are."""
+    """Return a whole message as text, with thinking, calls, images and unknown blocks labelled."""
     if message.shell is not None:
         return shell_text(message.shell)
     lines = []
@@ -36,18 +37,18 @@ def message_text(message: Message) -> str:
 
 
 LONGEST_RESULT: Final = 2000
-"""In UTF-16 units; what of a tool result is longer is cut off, and the cut says how much."""
+"""Longest tool result in UTF-16 units; longer ones are cut, and the cut says by how much."""
 
 USER_LABEL: Final = "[User]: "
 CONTINUATION: Final = "[Continuation]: "
-"""The beginning of the lines of messages that go on after a compaction."""
+"""The label of messages that continue after a compaction."""
 
 
 def transcript(context: Context) -> str:
-    """The serialized conversation of a context, blocks parted by blank lines.
+    """Return a context as a transcript, with blank lines between blocks.
 
-    Images and messages of unknown roles are left out, as pi leaves them out.
-    What goes on after a compaction has a mark of its own, `[Continuation]: `: no user said it.
+    Leaves out images and messages of unknown roles, as pi does. Messages that continue after a compaction are
+    labelled `[Continuation]: `, because no user wrote them.
     """
     return "\n\n".join(block for part in context.parts for block in _blocks_of(part))
 
@@ -75,7 +76,7 @@ def _user_text(message: Message) -> str:
 
 
 def assistant_lines(message: Message, call_text: Callable[[ToolCall], str]) -> Iterator[str]:
-    """An answer as marked lines: its thoughts, its texts, its calls."""
+    """Return an answer as labelled lines: its thoughts, texts and calls."""
     thinking = [block.text for block in message.blocks if isinstance(block, Thinking)]
     text = [block.text for block in message.blocks if isinstance(block, Text)]
     if thinking:

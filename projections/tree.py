@@ -1,4 +1,4 @@
-"""A session as the tree that it is."""
+"""The tree of a session's entries."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from projections.context.cursor import resolve_cursor
 
 
 class LabelFold:
-    """Labels after the events applied so far, by the ids they are on.
+    """The labels after the events applied so far, by target id.
 
-    pi's rules: the order of the file counts, whatever the branch; no label, or an empty one, takes the label
-    away; one that is set again goes to the end; what it is on need not exist.
+    Follows pi: log order counts, on whatever branch; a missing or empty label removes the label; setting it
+    again moves it to the end; the target need not exist.
     """
 
     def __init__(self) -> None:
         self.labels: dict[str, str] = {}
 
     def apply(self, event: Event) -> None:
-        """Take one more event into account."""
+        """Apply the next event."""
         if event.kind != "label":
             return
         label = view_of(event).label
@@ -33,7 +33,7 @@ class LabelFold:
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry in its tree: `depth` counts from 0 at a root, `children` are ids in order of their times."""
+    """An entry in its tree. `depth` is 0 at a root; `children` are ids in order of time."""
 
     id: str
     kind: str
@@ -44,7 +44,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tree(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's entries, each before its children; the leaf is None in an empty session."""
+    """A session's entries, parents before children; `leaf` is None in an empty session."""
 
     leaf: str | None
     roots: list[str]
@@ -61,7 +61,7 @@ class TreeFold:
         self._leaf: str | None = None
 
     def apply(self, event: Event) -> None:
-        """Take one more event into account."""
+        """Apply the next event."""
         if not event.is_entry:
             return
         self._labels.apply(event)
@@ -71,7 +71,10 @@ class TreeFold:
         self._leaf = event.id
 
     def view(self) -> Tree:
-        """The tree as it is now. Children stand in order of time, as pi shows them; unknown times keep their place."""
+        """Return the current tree.
+
+        Children are in order of time, as in pi; those without a time keep their place.
+        """
         nodes: list[Node] = []
         pending = [(root, 0) for root in reversed(self._children[None])]
         while pending:
@@ -93,7 +96,7 @@ class TreeFold:
 
 
 def tree(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> Tree:
-    """The tree of a session, as of an event. Raises NotFoundError."""
+    """Return the tree of a session, as of an event. Raises NotFoundError."""
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, session, as_of=as_of)
         fold = TreeFold()

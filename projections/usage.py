@@ -1,4 +1,4 @@
-"""Read what providers measured, and size contexts by it, to decide whether to make one smaller."""
+"""Read what providers measured, and compute the size of a context for compaction decisions."""
 
 from __future__ import annotations
 
@@ -18,32 +18,28 @@ from projections.context.parts import Context, view_of_part
 from projections.tokens import Counter
 
 FAILED: Final = frozenset({"aborted", "error"})
-"""Stop reasons of calls that did not go through."""
+"""Stop reasons of calls that failed or were aborted."""
 CUT_OFF: Final = "length"
-"""The stop reason of an answer that ended because it was as long as it might get."""
+"""The stop reason of an answer that reached its length limit."""
 
 
 def measured_usage(message: Message) -> Usage | None:
-    """The usage of a call that went through; None for other messages, and for calls that failed or were cut off.
+    """Return the usage of a call that completed; None for failed or truncated calls and other messages.
 
-    pi and oh-my-pi ignore the usage of aborted and failed calls, and so does this.
+    pi and oh-my-pi ignore the usage of aborted and failed calls too.
     """
     return None if message.stop_reason in FAILED else billed_usage(message)
 
 
 def billed_usage(message: Message) -> Usage | None:
-    """The usage of any call that its provider counted; one that failed or was cut off was paid for, too."""
+    """Return the usage that a provider counted, including that of failed and truncated calls."""
     if message.role != "assistant" or message.usage is None:
         return None
     return message.usage if message.usage.total > 0 else None
 
 
 class Answer(NamedTuple):
-    """An assistant's message, by the event that counts for its call.
-
-    `sent_at` is the number of the entry whose context the call was sent, 0 for the root. `records` are the numbers of
-    all events of its group.
-    """
+    """An assistant message, and the number of the entry whose context its call was sent; 0 is the root."""
 
     event: Event
     message: Message
@@ -52,10 +48,10 @@ class Answer(NamedTuple):
 
 
 def answers(snapshot: Snapshot, cursor: Cursor) -> Iterator[Answer]:
-    """Iterate over the assistant's messages of every branch, in order of the log, each call once.
+    """Yield the assistant messages of every branch in log order, each call once.
 
-    Of the records of one group, whatever stands between them, the last that says a usage has that of all of them; a
-    usage that came in a later record is the message's own. Without groups, memory follows the largest record.
+    Records of one group are one call, even if others stand between them: the last one with a usage counts. A
+    usage from a later record belongs to its message. Without groups, memory use follows the largest record.
     """
     late = LateUsages(snapshot, cursor.session, last=cursor.as_of)
     held: list[tuple[Event, Message, str]] = []
@@ -88,14 +84,14 @@ def answers(snapshot: Snapshot, cursor: Cursor) -> Iterator[Answer]:
 
 
 class LateUsages:
-    """The usages that came in records of their own, from event `first` on; read when a message without one is met."""
+    """Usages that arrived in records of their own, from event `first` on, read once a message lacks its own."""
 
     def __init__(self, snapshot: Snapshot, session: str, *, first: int = 1, last: int | None = None) -> None:
         self._notes = events_of_kinds(snapshot, session, {"note"}, first=first, last=last)
         self._found: dict[str, Usage] | None = None
 
     def added(self, event_id: str, message: Message) -> Message:
-        """Return an event's message, with the usage that came for it if it has none of its own."""
+        """Return an event's message, with its late usage if it has none of its own."""
         if message.usage is not None or message.role != "assistant":
             return message
         if self._found is None:
@@ -106,12 +102,11 @@ class LateUsages:
 
 
 class ContextSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The size that decides, in tokens, and what it is made of.
+    """The size in tokens that compaction decisions use, and how it is made up.
 
-    `measured` is what the provider counted at the newest call that went through since the compaction in effect,
-    event `measured_at` (None: there is no such call); `saved` what rewrites behind it took away of what it
-    measured; `after` the estimate of the messages behind it, as they are now. `estimate` is that of the whole
-    context, below which `tokens` never is.
+    `measured` is the provider's count for the newest call since the compaction in effect, event `measured_at`
+    (None: no such call). `saved` is what later rewrites removed from it; `after` estimates the messages
+    since. `estimate` covers the whole context, and `tokens` is never below it.
     """
 
     tokens: int
@@ -125,11 +120,11 @@ class ContextSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def context_size(
     snapshot: Snapshot, cursor: Cursor, tokens: Counter, *, less_saved: bool = True
 ) -> ContextSize:
-    """The size of the context at a leaf.
+    """Return the size of the context at a leaf.
 
-    A call from before the compaction in effect measured another context, though its message may be kept: by
-    its figure every compaction would be followed by the next. Calls that failed or were aborted have none.
-    `less_saved`: the savings of rewrites since the measured call count.
+    Calls before the compaction in effect are ignored: they measured another context, and would trigger a
+    compaction right after every compaction. So are failed and aborted calls. With `less_saved`, subtract what
+    rewrites saved since the measured call.
     """
     context = context_at(snapshot, cursor)
     counts = tokens.count(context.parts)
@@ -167,7 +162,7 @@ def _newest_measured(snapshot: Snapshot, cursor: Cursor, context: Context) -> tu
 
 
 def _saved(snapshot: Snapshot, cursor: Cursor, measured_at: int, now: int, tokens: Counter) -> int:
-    """Return what rewrites since a measured call took away of what it measured, which is `now` so many tokens."""
+    """Return the tokens that rewrites removed from a measured context, whose size is now `now`."""
     effective = in_effect_on(snapshot, cursor.session, cursor.leaf, first=measured_at + 1)
     if not any(entry.kind == "rewrite" for entry in effective):
         return 0

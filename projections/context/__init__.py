@@ -1,1 +1,1 @@
-"""Contexts: what the model was sent at any event of any branch, and what it would be sent."""
+"""Contexts: what the model was sent, or would be sent, at any event of any branch."""

@@ -1,4 +1,4 @@
-"""The context at a leaf: what the model was sent there, message for message."""
+"""Build the context at a leaf: the messages that the model was sent there."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def build_context(
     rules: str | None = None,
     verify: bool = True,
 ) -> Context:
-    """Return the context at a leaf, as its harness built it, faults and all.
+    """Return the context at a leaf exactly as its harness built it, mistakes included.
 
-    `rules` are those of the session's harness unless others are named. The cost follows the context's size, not the
-    history's. Every event that it is made of is checked; without `verify` none is, which is for looking at a damaged
-    store, not for a request or a summary. Raises NotFoundError, and CorruptionError for an event that is not as it was
-    appended.
+    Uses the rules of the session's harness unless `rules` names others. The cost grows with the context, not
+    with the history. Every event in the context is verified; pass `verify=False` only to look at a damaged
+    store, never to build a request or a summary. Raises NotFoundError, and CorruptionError if an event
+    differs from what was appended.
     """
     with checked(log) if verify else log.snapshot() as snapshot:
         return context_at(snapshot, resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of), rules=rules)
 
 
 def context_at(snapshot: Snapshot, cursor: Cursor, *, rules: str | None = None) -> Context:
-    """Return the context at a cursor. Raises NotFoundError for rules that are not there."""
+    """Return the context at a cursor. Raises NotFoundError for unknown rules."""
     leaf = _leaf(snapshot, cursor)
     harness = _rules(snapshot, leaf, rules)
     return Context(
@@ -61,7 +61,7 @@ def context_at(snapshot: Snapshot, cursor: Cursor, *, rules: str | None = None) 
 
 
 def harness_json(context: Context) -> bytes:
-    """Return a context as its harness gives it to itself, as JSON: messages and settings."""
+    """Return a context as JSON in the harness's own shape: messages and settings."""
     return rules_named(context.rules).document(
         [part.raw for part in context.parts], encode_settings(context.settings)
     )
@@ -75,7 +75,7 @@ def context_json(
     as_of: int | None = None,
     rules: str | None = None,
 ) -> bytes:
-    """Return `harness_json(build_context(…))` without the parts in between: stored bytes, sliced and joined once."""
+    """Return `harness_json(build_context(…))` by slicing and joining stored bytes, without building parts."""
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         entry = _leaf(snapshot, cursor)
@@ -95,9 +95,9 @@ def context_json(
 
 
 def parts_of(entry: Event | LazyEvent, *, changed: Sequence[bytes] = ()) -> list[Part]:
-    """Return what one entry shows by itself, were it the newest of a context.
+    """Return the parts that one entry contributes if it is the newest of a context.
 
-    A compaction shows its summary. `changed` are the entry's observed rewrites.
+    A compaction contributes its summary. `changed` are the entry's observed rewrites.
     """
     if entry.kind == "compaction":
         return _made(entry, _summary(entry), Fate.SUMMARY)
@@ -105,10 +105,10 @@ def parts_of(entry: Event | LazyEvent, *, changed: Sequence[bytes] = ()) -> list
 
 
 def parts_from(snapshot: Snapshot, cursor: Cursor, first: int, *, rewritten: bool = True) -> tuple[Part, ...]:
-    """Return what a path shows from entry `first` on, whatever a compaction hides: what one from there keeps.
+    """Return the parts of a path from entry `first` on, including those that a compaction hides.
 
-    What the compaction in effect left out of the list of what it keeps stays hidden: it is summarized already.
-    Without `rewritten`, the messages are as the log has them: no rewrite is in effect.
+    If the compaction in effect lists what it keeps, entries that it left off the list stay hidden: its
+    summary covers them. Without `rewritten`, messages appear as stored, with no rewrite applied.
     """
     leaf = _leaf(snapshot, cursor)
     if leaf is None:
@@ -137,12 +137,12 @@ def _rules(snapshot: Snapshot, leaf: LazyEvent | None, name: str | None) -> Rule
 
 @cache
 def _kinds(rules: Rules) -> frozenset[str]:
-    """Return the kinds that may show otherwise than stored in a session of these rules, refold's own among them."""
+    """Return the kinds of entries that may not appear as stored under these rules, refold's own included."""
     return rules.kinds | rules_of_format(FORMAT).kinds
 
 
 def _is_overlaid(cursor: Cursor, leaf: LazyEvent) -> bool:
-    """Return True if a rewrite, an undo or a record that its harness changed may have a say in a context."""
+    """Return True if a rewrite, an undo or a record changed by its harness may affect the context."""
     return cursor.has_observed or leaf.is_overlaid
 
 
@@ -169,7 +169,7 @@ def _parts(
 def _selected(
     snapshot: Snapshot, cursor: Cursor, leaf: LazyEvent, selected: Selection, *, rewritten: bool = True
 ) -> Iterator[Part]:
-    """Iterate over the parts of a session's own entries, as they come."""
+    """Yield the parts of a session's own entries, in order."""
     compaction, kept = selected.compaction, selected.kept
     rewrites, observed = NO_REWRITES, dict[int, list[bytes]]()
     entries: Iterable[LazyEvent]
@@ -200,7 +200,7 @@ def _selected(
 
 
 def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterator[LazyEvent]]:
-    """Return the rewrites in effect on a path, and its other entries that are, from the root."""
+    """Split a path into the rewrites in effect and the other entries in effect, from the root on."""
     rewrites: list[Sequence[TextReplacement]] = []
     others: list[LazyEvent] = []
     for entry in newest_first:
@@ -215,7 +215,7 @@ def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterat
 def _shown(
     entry: Event | LazyEvent, changed: Sequence[bytes] = (), changes: Sequence[TextReplacement] = ()
 ) -> list[Part]:
-    """Return what an entry shows, as its harness changed it last, and as rewrites show it."""
+    """Return an entry's parts after its harness's latest change and all rewrites."""
     stored = b"" if changed else entry.message
     if stored and not changes:
         return [_part(entry, stored, None, entry.format)]
@@ -229,7 +229,7 @@ def _shown(
         return []
     fate = Fate.REWRITTEN if changed or changes else None
     if changes and not changed:
-        # Contexts of one session ask for the same ones again and again.
+        # Contexts of one session ask for the same entries repeatedly.
         key = (entry.digest, *changes)
         messages = _REWRITTEN.get(key, lambda: rules.rewrite(messages, changes))
     elif changes:
@@ -245,13 +245,13 @@ _REWRITTEN: Final = Memo[Sequence[bytes]]()
 
 
 def _shown_of(entry: LazyEvent) -> Sequence[bytes]:
-    """Return the messages of an entry whose record holds none that is shown as it is stored."""
+    """Return the messages of an entry that does not store its message as shown."""
     rules = rules_of_format(entry.format)
     return rules.show(entry, entry.body) if entry.kind in rules.kinds else ()
 
 
 def _summarized(compaction: LazyEvent, observed: dict[int, list[bytes]]) -> list[Part]:
-    """Return the summary of the compaction in effect, as its harness changed it last."""
+    """Return the summary of the compaction in effect, after its harness's latest change."""
     changed = observed.get(compaction.seq)
     if changed and (messages := rules_of_format(compaction.format).summary(compaction, changed[-1])):
         return _made(compaction, messages, Fate.REWRITTEN)
@@ -267,20 +267,20 @@ _SUMMARIES: Final = Memo[Sequence[bytes]]()
 
 
 def _made(entry: Event | LazyEvent, messages: Sequence[bytes], fate: Fate | None) -> list[Part]:
-    """Return the parts of messages that the rules of an entry's format made of it."""
+    """Return the parts for messages that the rules of an entry's format made from it."""
     shape = rules_of_format(entry.format).format
     parts = [_part(entry, raw, fate, shape) for raw in messages]
     return parts if len(parts) == 1 else [_one_of(part, place) for place, part in enumerate(parts)]
 
 
 def _one_of(part: Part, place: int) -> Part:
-    """Return a part of several with the role and the estimates of its message, which are not those of its event."""
+    """Return one of several parts of an event, with role and estimates of its own message."""
     role, utf16, utf8 = role_and_estimates(part.raw, part.role, part.format)
     return msgspec.structs.replace(part, role=role, utf16=utf16, utf8=utf8, place=place)
 
 
 def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate | None, format: str) -> Part:
-    """Return the part of a message; without a fate, of one that nothing changed."""
+    """Return the part for a message; without a fate, one that nothing changed."""
     kind, role, utf16, utf8 = entry.kind, entry.role, entry.utf16, entry.utf8
     goes_on = is_continuation(entry)
     if kind == "compaction":

@@ -1,4 +1,4 @@
-"""A cursor in a session: at which leaf, as of which event."""
+"""A cursor in a session: a leaf, as of an event."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ class _Root(Enum):
 
 
 ROOT: Final = _Root.ROOT
-"""The leaf before everything: an empty context."""
+"""The position before the first entry: an empty context."""
 
 Leaf = str | None | Literal[_Root.ROOT]
-"""An entry's id, None for where the session stands, or `ROOT`."""
+"""An entry's id, None for the session's current leaf, or `ROOT`."""
 
 
 class Cursor(msgspec.Struct, frozen=True, kw_only=True):
-    """A leaf (its sequence number, 0 for the root) and the newest event that counts.
+    """A position in a session.
 
-    `has_observed`: the session holds records that their harness changed after they were stored.
+    `leaf` is the sequence number of an entry, 0 for the root. `as_of` is the number of the newest event that
+    counts. `has_observed`: the session holds records that their harness changed after they were stored.
     """
 
     session: str
@@ -38,16 +39,17 @@ class Cursor(msgspec.Struct, frozen=True, kw_only=True):
     has_observed: bool = False
 
     def at_leaf(self, leaf: int) -> Cursor:
-        """The same, standing at another entry, by its number."""
+        """Return the same cursor at another entry, given by its number."""
         return msgspec.structs.replace(self, leaf=leaf)
 
 
 def resolve_cursor(
     snapshot: Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None
 ) -> Cursor:
-    """Return the cursor of a session: by default the session's leaf, as of its newest event.
+    """Return a cursor, by default at the session's current leaf and as of its newest event.
 
-    Raises NotFoundError for a session, a leaf or a number that is not there, or was not yet.
+    Raises NotFoundError if the session, the leaf or the event number does not exist, or did not yet exist at
+    `as_of`.
     """
     head = snapshot.head(session)
     if as_of is None:
@@ -72,10 +74,10 @@ def _leaf_as_of(snapshot: Snapshot, session: str, as_of: int) -> int:
 
 
 def path(snapshot: Snapshot, cursor: Cursor, *, first: int = 1) -> list[Event]:
-    """The entries from the root to the leaf, those before number `first` left out."""
+    """Return the entries from the root to the leaf, without those before number `first`."""
     return [entry.decode() for entry in paths.path(snapshot, cursor.session, cursor.leaf, first=first)]
 
 
 def newest_first(snapshot: Snapshot, cursor: Cursor) -> Iterator[Event]:
-    """The entries from the leaf to the root, each read when it is asked for. Raises CorruptionError."""
+    """Yield the entries from the leaf to the root, reading each on demand. Raises CorruptionError."""
     return (entry.decode() for entry in paths.upward(snapshot, cursor.session, cursor.leaf))

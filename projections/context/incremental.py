@@ -1,4 +1,4 @@
-"""The contexts at the entries of one path, each made of the one above it."""
+"""Compute the contexts along a path, each from the one above it."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from projections.tokens import Counter
 
 _FOLDED_ANEW = frozenset({"compaction", "undone"})
 _CHANGES = _FOLDED_ANEW | {"rewrite"}
-"""Kinds of entries after which a context is not the one above with their own messages added."""
+"""Kinds of entries whose context is not simply the one above plus their own messages."""
 
 
 class IncrementalContexts:
     """The contexts at the entries of a path.
 
-    Asked for in order, each is what stands above with what its entry adds or shows otherwise, so that all of them
-    together cost little more than the longest. A compaction and an undo begin anew, and so does a rewrite that has
-    one message stand for several; what is not ahead on the path is folded by itself, as everything is
-    where the harness's rules arrange parts.
+    When contexts are requested in order, each is derived from the one above it, so all of them together cost
+    little more than the longest. A compaction, an undo, and a rewrite that replaces several messages by one
+    start over. Requests that go backwards, and harnesses whose rules arrange parts, build every context from
+    scratch.
     """
 
     def __init__(self, snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> None:
-        """`entries` are those of the path to where one stands, from the root on."""
+        """Start at the root; `entries` are those of the path from the root to the cursor."""
         self._snapshot, self._at, self._entries = snapshot, cursor, entries
         self._observed = (
             observed_rewrites(snapshot, cursor.session, as_of=cursor.as_of) if cursor.has_observed else {}
@@ -50,14 +50,14 @@ class IncrementalContexts:
         self._next = 0
 
     def _has_prefix(self) -> bool:
-        """Return True if the path goes on from an entry of another session."""
+        """Return True if the path continues from an entry of another session."""
         if not self._entries:
             return False
         root = event(self._snapshot, self._at.session, self._entries[0].seq)
         return self._rules.select(self._snapshot, root).prefix is not None
 
     def context_at(self, seq: int) -> Context:
-        """The context at an entry of the session, by its number; 0 is the root."""
+        """Return the context at an entry of the session, given by its number; 0 is the root."""
         if (
             not self.is_incremental
             or seq not in self._seqs
@@ -78,7 +78,7 @@ class IncrementalContexts:
         )
 
     def own_parts(self, entry: Event) -> list[Part]:
-        """Return what an entry shows where nothing but itself and its harness's changes of it have a say in it."""
+        """Return the parts of an entry after its harness's changes, ignoring all other entries."""
         return parts_of(entry, changed=self._observed.get(entry.seq, ()))
 
     def _add(self, entry: Event) -> None:
@@ -96,7 +96,7 @@ class IncrementalContexts:
 
     def _fold(self, entry: Event) -> None:
         self._parts = list(context_at(self._snapshot, self._at.at_leaf(entry.seq)).parts)
-        # No rewrite shows a summary otherwise.
+        # A rewrite never changes a summary.
         places = reversed(list(enumerate(self._parts)))
         self._places = {part.id: place for place, part in places if part.kind != "compaction"}
 
@@ -124,26 +124,26 @@ class IncrementalContexts:
 
 
 class IncrementalSizes:
-    """The context at one entry of a path after the other, and its size.
+    """The context at each entry of a path in turn, and its size.
 
-    `parts` is the context, `sizes` are the tokens of its first n messages for each n from 0 on. Where the context
-    only grows, they are the same lists, grown: so all of them together cost what one costs.
+    `parts` is the context; `sizes[n]` is the number of tokens in its first n messages. While the context only
+    grows, the same two lists grow in place, so the whole walk costs no more than its last step.
     """
 
     def __init__(self, snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event], tokens: Counter) -> None:
-        """Begin at the root; `entries` are those of the path to where one stands."""
+        """Start at the root; `entries` are those of the path from the root to the cursor."""
         self._along, self._tokens = IncrementalContexts(snapshot, cursor, entries), tokens
         self.parts: list[Part] = []
         self.sizes = [0]
         self._own: dict[int, list[tuple[Part, int]]] = {}
         if self._along.is_incremental:
             own = [part for entry in entries if has_message(entry) for part in self._along.own_parts(entry)]
-            # All at once: what a counter makes, it keeps in the log.
+            # Count all at once: the counter caches its counts in the log.
             for part, size in zip(own, tokens.count(own), strict=True):
                 self._own.setdefault(part.seq, []).append((part, size))
 
     def add(self, entry: Event) -> None:
-        """Go on to the next entry of the path."""
+        """Advance to the next entry of the path."""
         if not self._along.is_incremental or entry.kind in _CHANGES:
             self.parts = list(self._along.context_at(entry.seq).parts)
             self.sizes = list(accumulate(self._tokens.count(self.parts), initial=0))

@@ -1,4 +1,4 @@
-"""Apply rewrites to messages: one fold for contexts that are, and for those that would be."""
+"""Apply rewrites to messages, both those recorded and those only planned."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ Item = TypeVar("Item")
 
 
 class Span(NamedTuple):
-    """A text that stands for several messages, and what later rewrites show of it."""
+    """A text that replaces several messages, and the later rewrites of that text."""
 
     replacement: TextReplacement
     changes: list[TextReplacement]
 
     def messages(self, rules: Rules, time: int | None) -> Sequence[bytes]:
-        """Return what stands for the several; `time` in epoch milliseconds."""
+        """Return the replacement messages; `time` is in epoch milliseconds."""
         messages = (rules.placeholder(self.replacement.text, time),)
         return rules.rewrite(messages, self.changes) if self.changes else messages
 
 
 class Rewrites:
-    """Rewrites in effect, by the ids of the entries that they are about.
+    """The rewrites in effect, by the id of the entry that each targets.
 
-    `changes` are those of single messages, oldest first. Of spans with the same target, the newest counts.
+    `changes` holds the rewrites of single messages, oldest first. If spans share a target, the newest wins.
     """
 
     def __init__(self, targets: Iterable[TextReplacement] = ()) -> None:
-        """`targets` are those of all rewrites, oldest first."""
+        """Index `targets`, which come from all rewrites, oldest first."""
         self.changes: dict[str, list[TextReplacement]] = {}
         self._spans: dict[str, Span] = {}
         for shown in targets:
@@ -54,9 +54,9 @@ class Rewrites:
     def visible(
         self, items: Iterable[Item], id_of: Callable[[Item], str]
     ) -> Iterable[tuple[Item, Span | None]]:
-        """Yield the entries or messages that are not hidden, each with the span that stands in its place.
+        """Yield the items that are not hidden, each with the span that replaces it, or None.
 
-        A span that does not end at its target or behind it, or begins inside another, is without effect.
+        A span has no effect if it ends before its target or starts inside another span.
         """
         return self._around_spans(list(items), id_of) if self._spans else zip(items, repeat(None))
 
@@ -82,7 +82,7 @@ NO_REWRITES = Rewrites()
 def resolve_targets(
     targets: Sequence[TextReplacement], entries: Iterable[Event | LazyEvent]
 ) -> Sequence[TextReplacement]:
-    """Return targets by the entries that they are about: of a call, those of these entries that hold its result."""
+    """Resolve targets that name a tool call to the entries that hold the call's result."""
     if not any(isinstance(shown, ResultReplacement) for shown in targets):
         return targets
     holders: dict[str, list[str]] = {}
@@ -101,7 +101,7 @@ def resolve_targets(
 
 def _answered(entry: Event | LazyEvent) -> tuple[str, ...]:
     """Return the ids of the calls whose results an entry holds."""
-    # Contexts of one session ask for the same ones again and again.
+    # Contexts of one session ask for the same entries repeatedly.
     return _ANSWERED.get(
         entry.digest,
         lambda: tuple(each.tool_call_id for each in view_of(entry).messages if each.tool_call_id),
@@ -112,9 +112,9 @@ _ANSWERED: Final = Memo[tuple[str, ...]]()
 
 
 def apply_rewrites(parts: Sequence[Part], targets: Iterable[TextReplacement]) -> tuple[Part, ...]:
-    """Return the messages of a context with those targets shown otherwise, as they are after such a rewrite.
+    """Return the parts of a context as they would be after a rewrite with these targets.
 
-    A message that stands for several has no time here: it is not known which entry's it gets.
+    A message that replaces several has no time here, because its entry does not exist yet.
     """
     return tuple(_overlaid(parts, Rewrites(targets)))
 

@@ -1,4 +1,4 @@
-"""The parts of a context: its messages, and how each stands to the event that it comes from."""
+"""The parts of a context: its messages, and how each relates to the event that it comes from."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ from eventstore.views import Message, Text
 from projections.settings import Settings
 
 CONTINUE_WORD: Final = "continue"
-"""What opencode tells its model in the middle of a task: a user's message that repeats no request."""
+"""opencode's user message that tells the model to go on; it repeats no request."""
 
 
 def has_message(entry: Event | LazyEvent) -> bool:
-    """Return True if an entry is a message to the model, or becomes one. Compactions are summaries, not messages."""
+    """Return True if an entry is, or becomes, a message to the model.
+
+    A compaction is a summary, not a message.
+    """
     return entry.role != "" and entry.kind != "compaction"
 
 
 def is_continuation(event: Event | LazyEvent) -> bool:
-    """Return True for a user's message, or an extension's, that goes on after a compaction."""
+    """Return True for a user or extension message that continues the work after a compaction."""
     if event.kind != "custom_message" and (event.kind != "message" or event.role != "user"):
         return False
     return format_of(event.format).continues(event.kind, event.body)
 
 
 def is_bare_continuation(event: Event | LazyEvent) -> bool:
-    """Return True for a user's message that only says to go on: no request, and so no beginning of a turn."""
+    """Return True for a user message that only says "continue": it starts no turn."""
     if event.kind != "message" or not is_continuation(event):
         return False
     message = view_of_event(event)
@@ -44,25 +47,25 @@ def is_bare_continuation(event: Event | LazyEvent) -> bool:
 
 
 class Fate(StrEnum):
-    """The way in which an event stands in a context."""
+    """How an event appears in a context."""
 
     KEPT = "kept"
-    """Its own message, as recorded."""
+    """As its own message, as recorded."""
     REWRITTEN = "rewritten"
-    """Its message, with content that a rewrite shows otherwise."""
+    """As its message, with content replaced by a rewrite."""
     SUMMARY = "summary"
-    """A summary of what is no longer there."""
+    """As a summary of messages that are no longer in the context."""
     INJECTED = "injected"
-    """A message that the harness makes of an entry that is none, or appends to go on after a compaction."""
+    """As a message that the harness derives from an entry that is not one, or appends after a compaction."""
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """One message of a context and the event it comes from.
+    """One message of a context and the event that it comes from.
 
-    `raw` is the message's JSON in the shape of `format`. `utf16` and `utf8` are token estimates of it. `continues`: its
-    event goes on after a compaction (`is_continuation`), so that no person said it, however it is shown.
-    `session` is the one that the event is in, `place` the message's place among those of its event; `merged` are the
-    numbers of further events whose content it holds.
+    `raw` is the message's JSON in the shape of `format`; `utf16` and `utf8` are token estimates of it.
+    `continues`: the event continues the work after a compaction (`is_continuation`), so no person wrote it.
+    `session` holds the event, `place` is the message's index among those of its event, and `merged` are the
+    numbers of further events whose content the message includes.
     """
 
     session: str = ""
@@ -81,20 +84,20 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def key(self) -> tuple[str, int, int]:
-        """The key that sets the message apart from all others of its context."""
+        """A key that is unique among the messages of a context."""
         return self.session, self.seq, self.place
 
     def is_of(self, session: str, seq: int) -> bool:
-        """Return True if the message holds content of an event: its own, or one merged into it."""
+        """Return True if the message holds content of an event, its own or a merged one."""
         return self.session == session and (self.seq == seq or seq in self.merged)
 
     @property
     def events(self) -> list[tuple[str, int]]:
-        """The sessions and numbers of the events whose content the message holds (`is_of`)."""
+        """Sessions and numbers of the events whose content the message holds (see `is_of`)."""
         return [(self.session, seq) for seq in (self.seq, *self.merged)]
 
     def rewritten_as(self, raw: bytes, format: str | None = None) -> Part:
-        """Return the same entry's part with what a rewrite makes of its message."""
+        """Return this part with its message replaced by a rewrite."""
         shape = format or self.format
         role, utf16, utf8 = role_and_estimates(raw, self.role, shape)
         return msgspec.structs.replace(
@@ -102,14 +105,17 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def merged_with(self, raw: bytes, others: Sequence[Part]) -> Part:
-        """Return one part for the messages of several entries, of which `raw` is made; it stands for its own entry."""
+        """Return one part for the messages of several entries, merged into `raw`; it keeps this part's entry."""
         role, utf16, utf8 = role_and_estimates(raw, self.role, self.format)
         merged = (*self.merged, *(other.seq for other in others if other.seq != self.seq))
         return msgspec.structs.replace(self, raw=raw, role=role, utf16=utf16, utf8=utf8, merged=merged)
 
 
 def role_and_estimates(raw: bytes, role: str, format: str) -> tuple[str, int, int]:
-    """Return the role of a message that is not the event's own, and its estimates; `role` if its own is unknown."""
+    """Return the role and token estimates of a message that differs from its event's.
+
+    Falls back to `role` if the message's own role is unknown.
+    """
     view = view_of_message(raw, format)
     return (view.role if view.role in ROLES else role, *estimates(view))
 
@@ -120,7 +126,7 @@ def view_of_part(part: Part) -> Message:
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """The context at a leaf (None: the root): messages in order, model, thinking level."""
+    """The context at a leaf (None: the root): messages in order, model and thinking level."""
 
     session: str
     leaf: str | None

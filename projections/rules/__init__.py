@@ -1,6 +1,6 @@
-"""The rules by which each harness makes a request of a path.
+"""The rules by which each harness builds a request from a path.
 
-Adding a harness: a module with its `Rules`, a line here, its tests, its docs.
+To add a harness: a module with its `Rules`, a line here, tests and docs.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from eventstore.records import FORMAT, Import, record_of
 from projections.rules import pi
 from projections.rules.base import Rules
 
-# refold's own records have the shape of pi's.
+# refold's own records have the same shape as pi's.
 HARNESS_RULES: Final[dict[str, Rules]] = {
     "refold": pi.RULES,
     "pi": pi.RULES,
 }
-"""The rules by harness."""
+"""All rules, by harness."""
 
 
 def rules_named(name: str) -> Rules:
-    """Return the rules of a name. Raises NotFoundError."""
+    """Return the rules with the given name. Raises NotFoundError."""
     for rules in HARNESS_RULES.values():
         if rules.name == name:
             return rules
@@ -33,25 +33,26 @@ def rules_named(name: str) -> Rules:
 
 
 def harness_names() -> list[str]:
-    """Return the names of the harnesses that have rules, in alphabetical order."""
+    """Return the names of harnesses that have rules, sorted."""
     return sorted({rules.name for rules in HARNESS_RULES.values()})
 
 
 def format_names() -> list[str]:
-    """Return the names that a context as some harness builds it may be given, in alphabetical order."""
+    """Return the names that select a harness's own context format, sorted."""
     return sorted(frozenset[str]().union(*(rules.format_names for rules in HARNESS_RULES.values())))
 
 
 @cache
 def rules_of_format(format: str) -> Rules:
-    """Return the rules of the harness that writes a format, as "pi/3"."""
+    """Return the rules of the harness that writes a format, such as "pi/3"."""
     return HARNESS_RULES[format_of(format).name]
 
 
 def rules_at(snapshot: Snapshot, leaf: LazyEvent | None) -> Rules:
-    """Return the rules of the harness whose session a leaf is in, refold's own where it is nobody else's.
+    """Return the rules of the harness that owns the session at a leaf, or refold's own.
 
-    Where the leaf is refold's own record, the entries that a context needs anyway tell, before the import does.
+    If the leaf is refold's own record, look first at entries that the context needs anyway, then at the
+    import.
     """
     if leaf is None or leaf.format != FORMAT:
         return rules_of_format(FORMAT if leaf is None else leaf.format)

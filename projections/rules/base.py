@@ -1,6 +1,7 @@
-"""The base of a harness's rules: how it makes a request of a path.
+"""The base class for a harness's rules: how it builds a request from a path.
 
-The defaults suit a harness whose records hold a message each, and whose compactions keep a run of the path.
+The defaults suit a harness whose records hold one message each and whose compactions keep a contiguous run of
+the path.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ TOOL_DEFINITIONS: Final = "tool definitions"
 
 
 class EntryRef(NamedTuple):
-    """An entry of a session of the store."""
+    """A reference to an entry of any session in the store."""
 
     session: str
     entry: str
@@ -35,9 +36,9 @@ class EntryRef(NamedTuple):
 class Selection(msgspec.Struct, frozen=True):
     """Which entries of a path a context shows, and in what order.
 
-    The path counts from entry `first` on. `compaction` is the one in effect: its summary stands first, or behind
-    what it keeps (`keeps_before`). `kept` are the ids of the entries above it that stay, None for all from `first` on.
-    `prefix` is an entry of another session whose context stands before all that.
+    Entries before number `first` are ignored. `compaction` is the one in effect: its summary comes first, or
+    after what it keeps if `keeps_before`. `kept` are the ids of the entries above it that stay, None for all
+    from `first` on. `prefix` is an entry of another session whose context comes before everything else.
     """
 
     first: int = 1
@@ -48,7 +49,7 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 def select_kept_run(snapshot: Snapshot, leaf: LazyEvent) -> Selection:
-    """Return what a context shows where compactions keep a run of the path; reads no record."""
+    """Select what a context shows if compactions keep a contiguous run; reads no record."""
     if not leaf.compaction_seq:
         return Selection()
     compaction = event(snapshot, leaf.session, leaf.compaction_seq)
@@ -56,10 +57,10 @@ def select_kept_run(snapshot: Snapshot, leaf: LazyEvent) -> Selection:
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a record says of the contexts, beside what they are.
+    """A figure in a record, compared with what refold computes.
 
-    `event` is the record that says it, number `seq`. `expected` is its figure, `found` ours: messages, records or
-    tokens, as `name` tells.
+    `event` and `seq` identify the record. `expected` is the record's figure, `found` is refold's; `name` says
+    whether they count messages, records or tokens.
     """
 
     name: str
@@ -71,10 +72,10 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Something that the model was sent, or was no longer sent, and that no record holds.
+    """Content that the model was sent, or stopped being sent, and that no record holds.
 
-    It begins at the entry `event`, number `seq`; None and 0 for what stands before the first message. `tokens` are
-    its size, negative for content that was left out, None where nothing tells it.
+    It starts at the entry `event`, number `seq`; None and 0 before the first message. `tokens` is its size,
+    negative for removed content, None if unknown.
     """
 
     what: str
@@ -84,24 +85,28 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Rules(ABC):
-    """The rules of one harness. `select` and `arrange` work on a session's path, the others on single records."""
+    """The rules of one harness.
+
+    `select` and `arrange` work on a session's path, the other methods on single records.
+    """
 
     name: str
     format: str
-    """The format of the messages that these rules make."""
+    """The format of the messages that these rules produce."""
     kinds: frozenset[str] = frozenset()
-    """Kinds of entries that show messages other than the one stored in their record."""
+    """Kinds of entries whose messages differ from the one stored in their record."""
     arranges: bool = False
-    """True if `arrange` changes anything; where it does not, a context is spliced of stored bytes."""
+    """True if `arrange` changes anything; if not, a context can be spliced from stored bytes."""
     format_names: frozenset[str] = frozenset()
-    """The names that people may give to `--format` for a context as these rules build it, beside "native"."""
+    """Names that `--format` accepts for contexts built by these rules, besides "native"."""
     unrecorded: tuple[str, ...] = (SYSTEM_PROMPT, TOOL_DEFINITIONS)
-    """What stands in every request before its messages, and in no record unless one has a prompt (`PromptView`)."""
+    """Content at the start of every request that no record holds, except a prompt (`PromptView`)."""
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
-        """Return what a context at a leaf shows of its path: by default what the newest compaction keeps, and the rest.
+        """Select what a context at a leaf shows of its path.
 
-        That is what the compaction lists, or all from the first entry that it keeps.
+        By default that is what the newest compaction keeps, and all after it. A compaction keeps the entries
+        that it lists, or all from its first kept entry on.
         """
         selected = select_kept_run(snapshot, leaf)
         said = view_of(selected.compaction, snapshot).compaction if selected.compaction else None
@@ -116,62 +121,69 @@ class Rules(ABC):
         )
 
     def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:  # noqa: ARG002  others ask it
-        """Return the parts as the harness sends them: groups joined, parallel results together, some left out."""
+        """Return the parts as the harness sends them, for example merged, regrouped or filtered."""
         return parts
 
     @abstractmethod
     def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
-        """Return what a compaction in effect shows; `record` is its own, or what its harness made of it later."""
+        """Return the messages for the compaction in effect.
+
+        `record` is the compaction's own record, or its harness's later version of it.
+        """
 
     @abstractmethod
     def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
-        """Return the messages of an entry of `kinds`; `record` is its own, or what its harness made of it later."""
+        """Return the messages of an entry of `kinds`.
+
+        `record` is the entry's own record, or its harness's later version of it.
+        """
 
     @abstractmethod
     def rewrite(self, messages: Sequence[bytes], shown: Sequence[TextReplacement]) -> Sequence[bytes]:
-        """Return the messages of one entry with content shown otherwise; empty if nothing of it shows."""
+        """Return an entry's messages with content replaced; empty if nothing of it remains visible."""
 
     @abstractmethod
     def placeholder(self, text: str, time: int | None) -> bytes:
-        """Return a message that stands for several; `time` in epoch milliseconds."""
+        """Return one message that replaces several; `time` is in epoch milliseconds."""
 
     def window_start(self, compaction: Event, previous: Event | None) -> int:  # noqa: ARG002  others ask it
         """Return the number of the first entry that went into a compaction's summary; 0 for the root.
 
-        `previous` is the compaction that was in effect above it. By default its window begins where that one left off:
-        at its first kept entry.
+        `previous` is the compaction that was in effect above it. By default the window starts at its first
+        kept entry.
         """
         return (previous.target_seq or previous.seq) if previous else 0
 
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:  # noqa: ARG002  others ask it
-        """Yield what the harness sent at entries of a path and did not record; oldest first, by default nothing.
+        """Yield what the harness sent but did not record along a path, oldest first; by default nothing.
 
-        Leave `tokens` None where only usage can tell: what the next call measured too much is filled in. What stands
-        in every request belongs into `unrecorded`.
+        Leave `tokens` as None if only usage can tell: the excess in the next measured call fills it in.
+        Content of every request belongs in `unrecorded`.
         """
         return ()
 
     def checks(self, snapshot: Snapshot, session: str) -> Iterable[Check]:  # noqa: ARG002  others ask it
-        """Yield what the harness's own records say of the contexts of a session; by default nothing.
+        """Yield checks of figures in the harness's own records; by default nothing.
 
-        All of it is exact. What usage says, and what compactions claim, is checked for every harness.
+        These must be exact. Usage and the claims of compactions are checked for every harness.
         """
         return ()
 
     def plain_fold(self, file: bytes) -> bytes | None:  # noqa: ARG002  others read it
-        """Return the context at the leaf of a session's file, made by decoding every line of it; None by default.
+        """Return the context at the leaf of a session file by decoding every line; None if unsupported.
 
-        A harness without a store does that, so `refold bench` measures against it. It need not know rewrites and undos.
+        This is what a harness without a store does, and `refold bench` compares against it. It may ignore
+        rewrites and undos.
         """
         return None
 
     def document(self, messages: list[bytes | memoryview], settings: bytes) -> bytes:
-        """Return a context as JSON: the messages, then the settings' JSON, spliced as they are. Uses the list up."""
+        """Return a context as JSON by splicing the messages' and the settings' JSON. Consumes the list."""
         opened = b'{"messages":['
         closed = b"]," + settings[1:]
         if not messages:
             return opened + closed
-        # One join, so that the bytes of the messages are copied once.
+        # Join once, so that the bytes of the messages are copied once.
         messages[0] = opened + messages[0]
         messages[-1] = bytes(messages[-1]) + closed
         return b",".join(messages)

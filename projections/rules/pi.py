@@ -1,4 +1,4 @@
-"""The rules of pi 0.73 (`buildSessionContext`): what a path looks like to a model."""
+"""The rules of pi 0.73 (`buildSessionContext`): how it builds a context from a path."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class _Fields(msgspec.Struct, frozen=True):
 
 _decode_fields: Final = msgspec.json.Decoder(_Fields).decode
 _FALSY: Final = ("", None, False)
-"""What JSON has that is false in JavaScript; 0 equals False."""
+"""JSON values that are falsy in JavaScript; 0 equals False."""
 
 
 def _fields(record: bytes) -> _Fields:
     try:
-        # The decoder looks at no byte of what stays raw.
+        # Raw fields are not decoded.
         record.decode()
         return _decode_fields(record)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -47,7 +47,7 @@ def _fields(record: bytes) -> _Fields:
 
 
 def _message(role: str, fields: _Fields, names: Sequence[str], time: int | None) -> bytes:
-    """A message of fields of a record, as they stand there; a field that the record lacks is left out."""
+    """Return a message built from a record's fields, unchanged; missing fields are left out."""
     parts = [b'{"role":"%s"' % role.encode()]
     for name in names:
         value = getattr(fields, name)
@@ -58,12 +58,12 @@ def _message(role: str, fields: _Fields, names: Sequence[str], time: int | None)
 
 
 def show_compaction(record: bytes, time: int | None) -> bytes:
-    """The compaction in effect, as the first message; refold's records may say where it stands in a request."""
+    """Return the compaction in effect as the first message; refold's records may set its placement."""
     return _message("compactionSummary", _fields(record), ("summary", "tokensBefore", "placement"), time)
 
 
 def show_branch_summary(record: bytes, time: int | None) -> bytes | None:
-    """A branch summary; one without a summary shows nothing."""
+    """Return a branch summary as a message, or nothing if the summary is empty."""
     fields = _fields(record)
     if isinstance(fields.summary, UnsetType) or tolerant_json(bytes(fields.summary)) in _FALSY:
         return None
@@ -71,18 +71,18 @@ def show_branch_summary(record: bytes, time: int | None) -> bytes | None:
 
 
 def show_custom_message(record: bytes, time: int | None) -> bytes:
-    """A message of an extension."""
+    """Return an extension's message."""
     return _message("custom", _fields(record), ("customType", "content", "display", "details"), time)
 
 
 def show_mended(record: bytes, _time: int | None) -> bytes | None:
-    """The message of a record with damaged text."""
+    """Return the message of a record whose text was damaged."""
     message = tolerant_json(record).get("message")
     return None if message is None else _encode(message)
 
 
 def show_migrated(record: bytes, _time: int | None) -> bytes | None:
-    """The message of a record of an older version: a hook message is a custom one."""
+    """Return the message of an older record version, in which a custom message is a hook message."""
     message = tolerant_json(record).get("message")
     if isinstance(message, dict) and message.get("role") == "hookMessage":
         message["role"] = "custom"
@@ -90,9 +90,9 @@ def show_migrated(record: bytes, _time: int | None) -> bytes | None:
 
 
 def rewrite(message: bytes, shown: Sequence[TextReplacement]) -> bytes:
-    """A message whose content, or some blocks of it, show another text. What else it says stays as it was.
+    """Return a message with its content, or some blocks of it, replaced by other text.
 
-    Of a command that the person ran that is its output. A block that is not there changes nothing.
+    For a command that the user ran, the output is replaced. A block that does not exist changes nothing.
     """
     decoded = tolerant_json(message)
     if decoded.get("role") in _COMMANDS:
@@ -109,11 +109,11 @@ def rewrite(message: bytes, shown: Sequence[TextReplacement]) -> bytes:
 
 
 _COMMANDS: Final = ("bashExecution", "pythonExecution")
-"""Roles of messages that have an output in place of content."""
+"""Roles of messages that have an output instead of content."""
 
 
 def placeholder(text: str, time: int | None) -> bytes:
-    """A user's message in place of several messages."""
+    """Return one user message that replaces several messages."""
     return _encode({"role": "user", "content": text, "timestamp": time})
 
 
@@ -122,7 +122,7 @@ def _encode(value: Any) -> bytes:
 
 
 class PiRules(Rules):
-    """The rules of pi, and of refold's own records, which have the shape of pi's."""
+    """The rules of pi, and of refold's own records, which have the same shape."""
 
     name = "pi"
     format = "pi/3"
@@ -130,7 +130,7 @@ class PiRules(Rules):
     kinds = frozenset({"message", "branch_summary", "custom_message"})
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
-        """Return what a context shows of its path; pi's compactions list nothing."""
+        """Select what a context shows; pi's compactions never list what they keep."""
         return select_kept_run(snapshot, leaf)
 
     def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
@@ -163,10 +163,11 @@ class PiRules(Rules):
         )
 
     def window_start(self, compaction: Event, previous: Event | None) -> int:
-        """Return where a window begins.
+        """Return the number of the first entry in a compaction's window.
 
-        It is where the compaction above left off (pi 0.73, oh-my-pi 18, refold), or behind that compaction itself, so
-        that what it had kept went into no summary (pi before it tracked files, oh-my-pi 17: records without `details`).
+        It starts where the compaction above left off (pi 0.73, oh-my-pi 18, refold), or after that compaction
+        itself (pi before it tracked files, oh-my-pi 17: records without `details`), whose kept entries went
+        into no summary.
         """
         if previous and compaction.format != FORMAT and "details" not in tolerant_json(compaction.body):
             return previous.seq
@@ -184,7 +185,7 @@ def _way_in(file: bytes) -> list[dict[str, Any]]:
     """Return the entries from the root to the leaf of a session file, decoded by the standard library."""
     decoded = []
     for line in file.split(b"\n"):
-        # A harness passes over what it cannot read.
+        # A harness skips lines that it cannot read.
         with suppress(ValueError, RecursionError):
             decoded.append(json.loads(line))
     _header, *entries = [entry for entry in decoded if isinstance(entry, dict)]
@@ -193,7 +194,7 @@ def _way_in(file: bytes) -> list[dict[str, Any]]:
     above = entries[-1] if entries else None
     while above is not None:
         way.append(above)
-        # Taken out, so that a circle of parents comes to an end.
+        # Remove each visited entry, so that a cycle of parents ends.
         parent = above["parentId"]
         above = by_id.pop(parent, None) if isinstance(parent, str) else None
     return way[::-1]
@@ -205,7 +206,7 @@ _PLAIN_FIELDS: Final = {
     "custom_message": ("custom", ("customType", "content", "display", "details")),
     "message": ("", ()),
 }
-"""Kinds of entries in a context: the role of their message, and the fields that it takes."""
+"""Kinds of entries in a context, with their message's role and the fields that it takes."""
 
 
 def _plain_message(entry: dict[str, Any]) -> Any:
