@@ -16,8 +16,8 @@ from compaction.templates import Source
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.event import Parent
-from eventstore.files.sources import observed_rewrites
 from eventstore.formats import view_of_event
+from eventstore.imports import observed_rewrites
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import entry_id, event, path
 from eventstore.records import Attempt, Decision, DecisionOutcome, Label, LeafMoved, Record

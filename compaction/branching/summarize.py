@@ -18,7 +18,7 @@ from compaction.triggers import Threshold
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Event
-from eventstore.files.sources import observed_rewrites
+from eventstore.imports import observed_rewrites
 from eventstore.log import Snapshot
 from eventstore.paths import entry_id
 from eventstore.records import BranchSummary

@@ -7,9 +7,9 @@ from hashlib import sha256
 
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError
 from eventstore.files.glue import segment_bytes
-from eventstore.files.sources import import_parts, newest_import
 from eventstore.formats import harnesses
 from eventstore.formats.base import Export
+from eventstore.imports import import_parts, newest_import
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import Import
 

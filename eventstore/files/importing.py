@@ -21,7 +21,6 @@ from eventstore.event import Flag, NewEvent
 from eventstore.files.discovery import open_source
 from eventstore.files.glue import SegmentWriter
 from eventstore.files.matching import BEGINNING, NOTHING, Matching, Target
-from eventstore.files.sources import generation_link
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
     Contents,
@@ -34,6 +33,7 @@ from eventstore.formats.source import (
     Source,
 )
 from eventstore.frame import decode, header_of
+from eventstore.imports import generation_link
 from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import (

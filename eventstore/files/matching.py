@@ -8,7 +8,10 @@ from typing import Final
 
 from eventstore.event import NewEvent
 from eventstore.files.glue import SegmentWriter
-from eventstore.files.sources import (
+from eventstore.formats import format_of
+from eventstore.formats.source import Contents, Growth, Reader, Record, Source, SourceSession
+from eventstore.frame import body_of
+from eventstore.imports import (
     Comparing,
     Comparison,
     earlier_generation,
@@ -17,9 +20,6 @@ from eventstore.files.sources import (
     new_generation,
     newest_import,
 )
-from eventstore.formats import format_of
-from eventstore.formats.source import Contents, Growth, Reader, Record, Source, SourceSession
-from eventstore.frame import body_of
 from eventstore.log import EventLog, Head, Snapshot
 from eventstore.records import Import, Remark, Resume
 

@@ -6,9 +6,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from eventstore.event import Event
-from eventstore.files.sources import earlier_generation
 from eventstore.formats import rewrites_of, view_of, view_of_event
 from eventstore.formats.base import BranchView, CompactionView
+from eventstore.imports import earlier_generation
 from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event as event_at

@@ -13,8 +13,8 @@ import msgspec
 from eventstore.checked import checked
 from eventstore.errors import CorruptionError
 from eventstore.event import Event
-from eventstore.files.sources import observed_rewrites
 from eventstore.formats import rewrites_of
+from eventstore.imports import observed_rewrites
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, Memo, event, in_effect_on, messages_of_path, path
 from eventstore.records import FORMAT, TextReplacement

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import accumulate, chain
 
 from eventstore.event import Event
-from eventstore.files.sources import observed_rewrites
 from eventstore.formats import rewrites_of
+from eventstore.imports import observed_rewrites
 from eventstore.log import Snapshot
 from eventstore.paths import event
 from eventstore.records import TextReplacement

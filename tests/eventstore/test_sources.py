@@ -11,8 +11,8 @@ import pytest
 
 from eventstore import Appended, EventLog, NewEvent, SessionWriter
 from eventstore.files.exporting import export_session
-from eventstore.files.sources import Comparison, earlier_generation, generations, observed_rewrites
 from eventstore.formats.pi.entry import is_reserved
+from eventstore.imports import Comparison, earlier_generation, generations, observed_rewrites
 from eventstore.memory import MemoryLog
 from eventstore.records import Custom, CustomMessage, Label
 from eventstore.verify import verify

@@ -18,8 +18,8 @@ from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Flag
 from eventstore.files import importing
 from eventstore.files.importing import Imported, import_sessions
-from eventstore.files.sources import newest_import
 from eventstore.formats import harnesses, view_of
+from eventstore.imports import newest_import
 from eventstore.memory import MemoryLog
 from eventstore.records import Remark
 from eventstore.verify import verify

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, Flag, NewEvent
-from eventstore.files.sources import newest_import
 from eventstore.formats.pi.entry import KINDS
 from eventstore.formats.pi.file import NEWEST_VERSION
 from eventstore.frame import decode
+from eventstore.imports import newest_import
 from eventstore.javascript import iso_time, stringify, tolerant_json
 from eventstore.log import Head, Snapshot
 from eventstore.records import FORMAT, Link, embedded, record_of
