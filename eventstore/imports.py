@@ -1,16 +1,11 @@
-"""The generations and imports of a session, and the comparison of a file with it."""
+"""Read what imports have left in a session: its generations, their records, the records that changed since."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from enum import Enum
+from collections.abc import Iterator
 from itertools import count
 
-import msgspec
-
-from eventstore.append import is_same
 from eventstore.errors import NotFoundError
-from eventstore.event import Event, NewEvent
 from eventstore.frame import body_of, decode, pointers_of
 from eventstore.log import Head, Snapshot
 from eventstore.records import Import, Link, ObservedRewrite, embedded, record_of
@@ -97,79 +92,3 @@ def observed_rewrites(
             *_, target = pointers_of(frame)
             found.setdefault(target, []).append(embedded(record.record))
     return found
-
-
-class Agreement(Enum):
-    """The result of comparing a file's record with the stored event that has its id."""
-
-    SAME = "same"
-    """The very event."""
-    EXPORTED = "exported"
-    """The event as an export writes it."""
-    CHANGED = "changed"
-    """Something else than the session has under this id."""
-
-
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A file held against a session: records in both by their agreement; of the file's own, how many there are.
-
-    `changed` maps the ids of changed records to how often the session has seen them change before.
-    """
-
-    same: int
-    exported: frozenset[str]
-    changed: dict[str, int]
-    new: int
-
-    @property
-    def is_of_session(self) -> bool:
-        """True if the file is the session's: they share records, and more of those agree than not.
-
-        A file without any record is anybody's.
-        """
-        agreeing = self.same + len(self.exported)
-        return agreeing > len(self.changed) or not (agreeing or self.changed or self.new)
-
-
-IsExported = Callable[[Snapshot, NewEvent, Event], bool]
-"""Tells if a record is what an export makes of the stored event with its id."""
-
-
-class Comparing:
-    """Compares a file's records, one after another, with a session that may be theirs."""
-
-    def __init__(self, snapshot: Snapshot, session: str) -> None:
-        self._snapshot, self._session = snapshot, session
-        self._observed = observed_rewrites(snapshot, session)
-        self._same, self._new = 0, 0
-        self._exported, self._changed = set[str](), dict[str, int]()
-
-    def add(self, event: NewEvent, is_exported: IsExported) -> None:
-        """Compare the next record."""
-        seq = self._snapshot.locate(self._session, event.id)
-        if not seq:
-            self._new += 1
-            return
-        seen = self._observed.get(seq, [])
-        agreement = self._agreement(event, seq, seen, is_exported)
-        if agreement is Agreement.SAME:
-            self._same += 1
-        elif agreement is Agreement.EXPORTED:
-            self._exported.add(event.id)
-        else:
-            self._changed[event.id] = len(seen)
-
-    def _agreement(self, event: NewEvent, seq: int, seen: list[bytes], is_exported: IsExported) -> Agreement:
-        if seen:
-            # The newest change is what the session holds; its record is kept beside the event, not in it.
-            return Agreement.EXPORTED if event.body == seen[-1] else Agreement.CHANGED
-        stored = decode(self._snapshot.frame(self._session, seq), self._session)
-        if is_same(event, stored):
-            return Agreement.SAME
-        return Agreement.EXPORTED if is_exported(self._snapshot, event, stored) else Agreement.CHANGED
-
-    @property
-    def result(self) -> Comparison:
-        """The comparison of the records so far."""
-        exported, changed = frozenset(self._exported), dict(self._changed)
-        return Comparison(same=self._same, exported=exported, changed=changed, new=self._new)

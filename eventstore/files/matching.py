@@ -7,13 +7,12 @@ from hashlib import sha256
 from typing import Final
 
 from eventstore.event import NewEvent
+from eventstore.files.comparing import Comparing, Comparison
 from eventstore.files.glue import SegmentWriter
 from eventstore.formats import format_of
 from eventstore.formats.source import Contents, Growth, Reader, Record, Source, SourceSession
 from eventstore.frame import body_of
 from eventstore.imports import (
-    Comparing,
-    Comparison,
     earlier_generation,
     generations,
     import_parts,

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from eventstore import Appended, EventLog, NewEvent, SessionWriter
+from eventstore.files.comparing import Comparison
 from eventstore.files.exporting import export_session
 from eventstore.formats.pi.entry import is_reserved
-from eventstore.imports import Comparison, earlier_generation, generations, observed_rewrites
+from eventstore.imports import earlier_generation, generations, observed_rewrites
 from eventstore.memory import MemoryLog
 from eventstore.records import Custom, CustomMessage, Label
 from eventstore.verify import verify
