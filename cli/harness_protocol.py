@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from compaction.compactor import Compacted
+from compaction.compactor import CompactionResult
 from compaction.maintainer import Maintainer
-from compaction.maintainer.remedies import Advice
+from compaction.maintainer.remedies import Recommendation
 from compaction.maintainer.settings import Settings
 from compaction.part import Limits
 from compaction.summarizers.chain import attempt_ids
@@ -54,7 +54,7 @@ def parse_settings(given: Mapping[str, Any], source: str, limits: Limits | None 
     wrong, settings = check(named, Settings), Settings()
     if not wrong:
         settings = msgspec.convert(named, Settings)
-        wrong = settings.misfits(limits) if limits else []
+        wrong = settings.find_issues(limits) if limits else []
     told = [msgspec.structs.replace(each, where=written.get(each.where, [each.where])[-1]) for each in wrong]
     if twice or told:
         raise FaultyInputError(source, [*twice, *told])
@@ -177,7 +177,7 @@ _decoder: Final = msgspec.json.Decoder(HarnessEvent)
 _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-class Reply(Advice, frozen=True, kw_only=True, rename="camel"):
+class Reply(Recommendation, frozen=True, kw_only=True, rename="camel"):
     """An advice, and the fields of the line that were ignored."""
 
     ignored: tuple[str, ...] = ()
@@ -220,13 +220,13 @@ def reply_to(maintainer: Maintainer, writer: SessionWriter, line: ParsedLine) ->
     if line.event is None:
         return Reply(error=line.problem)
     try:
-        advice = _advice(maintainer, writer, line.event)
+        recommendation = _advice(maintainer, writer, line.event)
     except RefoldError as error:
-        advice = Advice(error=str(error), events=attempt_ids(error))
-    return Reply(**msgspec.structs.asdict(advice), ignored=line.ignored)
+        recommendation = Recommendation(error=str(error), events=attempt_ids(error))
+    return Reply(**msgspec.structs.asdict(recommendation), ignored=line.ignored)
 
 
-def _advice(maintainer: Maintainer, writer: SessionWriter, event: HarnessEvent) -> Advice:
+def _advice(maintainer: Maintainer, writer: SessionWriter, event: HarnessEvent) -> Recommendation:
     match event:
         case BeforeRequest():
             return maintainer.before_request(writer)
@@ -239,12 +239,12 @@ def _advice(maintainer: Maintainer, writer: SessionWriter, event: HarnessEvent) 
         case Compact(instructions=instructions):
             return _of_compaction(maintainer.compact(writer, SummaryOptions(instructions=instructions)))
         case Abort():
-            return Advice(reason="nothing runs")
+            return Recommendation(reason="nothing runs")
 
 
-def _of_compaction(done: Compacted) -> Advice:
+def _of_compaction(done: CompactionResult) -> Recommendation:
     is_done = done.outcome == "compacted"
-    return Advice(
+    return Recommendation(
         reason="manual" if is_done else done.reason,
         history_rewritten=is_done,
         events=[*done.decisions, *done.events],

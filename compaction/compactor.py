@@ -10,9 +10,17 @@ import msgspec
 from compaction.composing import CompactionAppend, Draft, compose_compaction
 from compaction.continuations import Continued
 from compaction.cuts import AnyCut, cut_before
-from compaction.hooks import Cancel, Hooks, Supplied, Troubles, decided, prompted, recorded_troubles
+from compaction.hooks import (
+    Cancel,
+    HookErrors,
+    Hooks,
+    SuppliedSummary,
+    ask_hooks_before,
+    collect_prompt_additions,
+    recording_hook_errors,
+)
 from compaction.part import Limits, Reason
-from compaction.plan import Plan, overtaken, plan_compaction, plan_of
+from compaction.plan import Plan, make_plan, plan_compaction, stale_reason
 from compaction.policy.model import Policy
 from compaction.prompts import SHAPES
 from compaction.summarizers.chain import SummarizerChain, recording_failed_attempt
@@ -25,7 +33,7 @@ from eventstore.formats.base import PromptView
 from eventstore.log import Snapshot
 from eventstore.paths import entry_id
 from eventstore.records import Attempt, Decision, DecisionOutcome
-from eventstore.writing import SessionWriter, until_ours
+from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.cursor import Cursor, Leaf, newest_first, resolve_cursor
 from projections.settings import harness_prompt
 from projections.tokens import Counter
@@ -33,7 +41,7 @@ from projections.tokens import Counter
 Outcome = Literal["compacted", "nothing", "cancelled", "no-gain"]
 
 
-class Compacted(msgspec.Struct, frozen=True, kw_only=True):
+class CompactionResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a compaction.
 
     `outcome`: it was done, there was nothing to do, a hook called it off, or the context would have got no
@@ -56,7 +64,7 @@ class Compacted(msgspec.Struct, frozen=True, kw_only=True):
     troubles: list[str] = []
 
 
-class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
     """A compaction that lacks its summary only, all of it from one look at the session.
 
     `at` is the leaf whose path is compacted, `is_elsewhere`: another than where the session stood was asked
@@ -72,11 +80,11 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     sources: Sequence[Source]
     is_elsewhere: bool = False
     notes: str = ""
-    said: Cancel | Supplied | None = None
+    said: Cancel | SuppliedSummary | None = None
     troubles: list[str] = []
 
     @property
-    def called_off(self) -> str | None:
+    def cancel_reason(self) -> str | None:
         """Why a hook calls it off, None where none does."""
         return self.said.reason if isinstance(self.said, Cancel) else None
 
@@ -109,17 +117,17 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         cut: AnyCut | None = None,
         leaf: Leaf = None,
         continues: bool = False,
-    ) -> Compacted:
-        """Compact a session where it stands, or at another leaf: `prepare` and `carry_out` in one.
+    ) -> CompactionResult:
+        """Compact a session where it stands, or at another leaf: `prepare` and `execute` in one.
 
         Raises SummarizersFailedError, CancelledError, NotFoundError.
         """
         prepared = self.prepare(writer, reason=reason, options=options, cut=cut, leaf=leaf)
-        if isinstance(prepared, Compacted):
+        if isinstance(prepared, CompactionResult):
             return prepared
-        with recorded_troubles(writer, self.policy.name) as troubles:
+        with recording_hook_errors(writer, self.policy.name) as troubles:
             troubles.extend(prepared.troubles)
-            done = self.carry_out(writer, prepared, continues=continues)
+            done = self.execute(writer, prepared, continues=continues)
         return msgspec.structs.replace(done, troubles=[*prepared.troubles, *done.troubles])
 
     def prepare(
@@ -131,7 +139,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         cut: AnyCut | None = None,
         leaf: Leaf = None,
         since: int | None = None,
-    ) -> Prepared | Compacted:
+    ) -> PreparedCompaction | CompactionResult:
         """Return what there is to do, and what hooks say to it; where there is nothing, why. Nothing is appended.
 
         `since` is the version of the session by which another `leaf` was chosen; None: as it is now. Raises
@@ -141,19 +149,19 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             cursor = resolve_cursor(snapshot, writer.session, leaf=leaf)
             plan = self._plan(snapshot, cursor, cut)
             if isinstance(plan, str):
-                return Compacted(outcome="nothing", reason=plan)
+                return CompactionResult(outcome="nothing", reason=plan)
             sources = with_session(self.sources, snapshot, cursor)
             notes = notes_of(newest_first(snapshot, cursor), self.policy.memory)
             sent = PromptView(system=options.system, tools=options.tools)
             if SHAPES[self.policy.prompting.shape].follows_harness:
                 sent = sent.or_else(harness_prompt(snapshot, cursor))
-        troubles = Troubles()
+        troubles = HookErrors()
         since = plan.version if since is None else since
-        said = decided(self.hooks, "before_compaction", plan, troubles)
-        if isinstance(said, Supplied) and said.first_kept is not None:
+        said = ask_hooks_before(self.hooks, "before_compaction", plan, troubles)
+        if isinstance(said, SuppliedSummary) and said.first_kept is not None:
             chosen = cut_before(plan.window, said.first_kept) or plan.cut
             with checked(writer.log) as snapshot:
-                plan = plan_of(
+                plan = make_plan(
                     snapshot,
                     cursor,
                     plan.window,
@@ -161,7 +169,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                     source=self.policy.prompting.source,
                     tokens=self.tokens,
                 )
-        return Prepared(
+        return PreparedCompaction(
             plan=plan,
             at=cursor,
             since=since,
@@ -174,13 +182,13 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             troubles=troubles,
         )
 
-    def carry_out(
+    def execute(
         self,
         writer: SessionWriter,
-        prepared: Prepared,
+        prepared: PreparedCompaction,
         *,
         continues: bool = False,
-    ) -> Compacted:
+    ) -> CompactionResult:
         """Have a compaction's summary made and append it; `continues`: with the policy's continuation.
 
         Everything is appended at once, and can be undone as one: the compaction, images that give way, what
@@ -194,13 +202,13 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         said = prepared.said
         if isinstance(said, Cancel):
             return self._cancelled(writer, said, prepared)
-        with recorded_troubles(writer, self.policy.name) as troubles:
+        with recording_hook_errors(writer, self.policy.name) as troubles:
             details: dict[str, Any] = {}
-            if isinstance(said, Supplied):
+            if isinstance(said, SuppliedSummary):
                 summary = Summary(text=said.summary, short=said.short_summary)
                 data, details = said.preserve_data, said.details
             else:
-                added = prompted(self.hooks, prepared.plan, troubles)
+                added = collect_prompt_additions(self.hooks, prepared.plan, troubles)
                 options = prepared.options.with_prompt(added.prompt, added.context)
                 data = added.preserve_data
                 summary = (
@@ -212,13 +220,13 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 reason=prepared.reason,
                 preserve_data=data,
                 extension_details=details,
-                is_supplied=isinstance(said, Supplied),
+                is_supplied=isinstance(said, SuppliedSummary),
                 continues=continues,
             )
             with recording_failed_attempt(
                 writer, prepared.reason, self.policy.name, answered=summary.requests
             ):
-                done = until_ours(lambda: self._append(writer, prepared, draft))
+                done = retry_on_conflict(lambda: self._append(writer, prepared, draft))
             for hooks in self.hooks if done.outcome == "compacted" else ():
                 troubles.ask(hooks, "after_compaction", done.events)
         return msgspec.structs.replace(done, troubles=troubles)
@@ -226,7 +234,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
     def _plan(self, snapshot: Snapshot, cursor: Cursor, cut: AnyCut | None) -> Plan | str:
         return plan_compaction(snapshot, cursor, self.policy, limits=self.limits, tokens=self.tokens, cut=cut)
 
-    def _asked(self, writer: SessionWriter, prepared: Prepared, options: SummaryOptions) -> Summary:
+    def _asked(self, writer: SessionWriter, prepared: PreparedCompaction, options: SummaryOptions) -> Summary:
         with recording_failed_attempt(writer, prepared.reason, self.policy.name):
             return summarize(
                 prepared.plan,
@@ -237,14 +245,14 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 options=options,
             )
 
-    def _append(self, writer: SessionWriter, prepared: Prepared, draft: Draft) -> Compacted:
+    def _append(self, writer: SessionWriter, prepared: PreparedCompaction, draft: Draft) -> CompactionResult:
         """One append of all that changes, or none. Raises VersionConflictError where somebody was faster."""
         at, is_elsewhere = prepared.at, prepared.is_elsewhere
         with checked(writer.log) as snapshot:
             version = snapshot.head(writer.session).version
-            problem = overtaken(snapshot, at, since=prepared.since, is_elsewhere=is_elsewhere)
+            problem = stale_reason(snapshot, at, since=prepared.since, is_elsewhere=is_elsewhere)
             if problem:
-                return self._overtaken(writer, draft, problem)
+                return self._stale(writer, draft, problem)
             here = at if is_elsewhere else resolve_cursor(snapshot, writer.session)
             parent = entry_id(snapshot, writer.session, at.leaf) if is_elsewhere else Parent.LEAF
             composed = compose_compaction(
@@ -261,7 +269,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             return self._no_gain(writer, draft, composed)
         ids = writer.fresh_ids(len(composed.records))
         writer.append(*composed.records, parent=parent, cause=ids[0], expected=version, ids=ids)
-        return Compacted(
+        return CompactionResult(
             outcome="compacted",
             events=ids,
             plan=draft.plan,
@@ -284,31 +292,35 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             remedy = f"what is kept has {kept:,} by itself: keep less, or act later"
         return f"the context still has {after:,} tokens, and {over}; {remedy}"
 
-    def _cancelled(self, writer: SessionWriter, said: Cancel, prepared: Prepared) -> Compacted:
-        decisions = self._put_down(writer, DecisionOutcome.CANCELLED, said.reason, reason=prepared.reason)
-        return Compacted(outcome="cancelled", reason=said.reason, decisions=decisions, plan=prepared.plan)
+    def _cancelled(
+        self, writer: SessionWriter, said: Cancel, prepared: PreparedCompaction
+    ) -> CompactionResult:
+        decisions = self._log_decision(writer, DecisionOutcome.CANCELLED, said.reason, reason=prepared.reason)
+        return CompactionResult(
+            outcome="cancelled", reason=said.reason, decisions=decisions, plan=prepared.plan
+        )
 
-    def _overtaken(self, writer: SessionWriter, draft: Draft, problem: str) -> Compacted:
+    def _stale(self, writer: SessionWriter, draft: Draft, problem: str) -> CompactionResult:
         """Do nothing, but keep the record of a summary that was paid for all the same."""
         kept: list[str] = []
         if draft.summary.request:
             request = {"reason": draft.reason, "policy": self.policy.name, **draft.summary.request}
             kept = writer.append(Attempt(request=request, error=problem))
-        return Compacted(outcome="nothing", reason=problem, decisions=kept, plan=draft.plan)
+        return CompactionResult(outcome="nothing", reason=problem, decisions=kept, plan=draft.plan)
 
-    def _no_gain(self, writer: SessionWriter, draft: Draft, composed: CompactionAppend) -> Compacted:
+    def _no_gain(self, writer: SessionWriter, draft: Draft, composed: CompactionAppend) -> CompactionResult:
         """Keep a context that would get no smaller, and record why."""
         before, after = composed.tokens_before, composed.tokens_after
         why = f"the context would have {after} tokens in place of {before}"
         numbers = {"tokensBefore": before, "tokensAfter": after, "firstKept": draft.plan.cut.first_kept}
-        decisions = self._put_down(
+        decisions = self._log_decision(
             writer, DecisionOutcome.NO_GAIN, why, **numbers, reason=draft.reason, **draft.summary.request
         )
-        return Compacted(
+        return CompactionResult(
             outcome="no-gain", reason=why, decisions=decisions, plan=draft.plan, tokens_after=after
         )
 
-    def _put_down(
+    def _log_decision(
         self, writer: SessionWriter, outcome: DecisionOutcome, why: str, **numbers: object
     ) -> list[str]:
         return writer.append(
@@ -331,4 +343,4 @@ def notes_of(newest_first: Iterable[Event], memory: str) -> str:
     return ""
 
 
-__all__ = ["Compacted", "Compactor", "Outcome", "Prepared", "Reason"]
+__all__ = ["CompactionResult", "Compactor", "Outcome", "PreparedCompaction", "Reason"]

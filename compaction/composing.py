@@ -11,7 +11,7 @@ import msgspec
 from compaction.continuations import CONTINUATIONS, NONE, Continued, Situation
 from compaction.file_tags import with_file_tags
 from compaction.part import Limits, Reason
-from compaction.plan import Plan, shrunk
+from compaction.plan import Plan, shrink_outputs
 from compaction.policy.model import Policy
 from compaction.restoring import fewer, restored
 from compaction.rewrites import Evict, sized
@@ -96,7 +96,7 @@ def compose_compaction(
     is_open = has_open_calls(before)
     continued = follows.following(Situation(before=before, kept=kept, entries=entries, is_open=is_open))
     overlays = [
-        *_rewrite("offload", shrunk(cursor.session, plan, tokens)),
+        *_rewrite("offload", shrink_outputs(cursor.session, plan, tokens)),
         *_rewrite("evict", _evicted(cursor.session, own, kept, continued, tokens)),
     ]
     shown_again: list[CustomMessage] = []

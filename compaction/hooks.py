@@ -24,7 +24,7 @@ class Cancel(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Supplied(msgspec.Struct, frozen=True, kw_only=True):
+class SuppliedSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The whole result, in place of asking a summarizer.
 
     `first_kept` is the entry from which on a compaction keeps, in place of the plan's: a message of the plan's window
@@ -40,7 +40,7 @@ class Supplied(msgspec.Struct, frozen=True, kw_only=True):
     details: dict[str, Any] = {}
 
 
-class Prompted(msgspec.Struct, frozen=True, kw_only=True):
+class PromptAdditions(msgspec.Struct, frozen=True, kw_only=True):
     """Another prompt ("": the template's), lines of context, data to keep with the record."""
 
     prompt: str = ""
@@ -57,22 +57,22 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    before_compaction: Callable[[Plan], Cancel | Supplied | None] | None = None
-    prompting: Callable[[Plan], Prompted | None] | None = None
+    before_compaction: Callable[[Plan], Cancel | SuppliedSummary | None] | None = None
+    prompting: Callable[[Plan], PromptAdditions | None] | None = None
     after_compaction: Callable[[list[str]], None] | None = None
-    before_move: Callable[[Move], Cancel | Supplied | None] | None = None
+    before_move: Callable[[Move], Cancel | SuppliedSummary | None] | None = None
     after_move: Callable[[list[str]], None] | None = None
 
 
 _ANSWERS: Final[dict[str, tuple[type[msgspec.Struct], ...]]] = {
-    "before_compaction": (Cancel, Supplied),
-    "prompting": (Prompted,),
-    "before_move": (Cancel, Supplied),
+    "before_compaction": (Cancel, SuppliedSummary),
+    "prompting": (PromptAdditions,),
+    "before_move": (Cancel, SuppliedSummary),
 }
 """The types that hooks may return, by function; the functions that are not here return nothing."""
 
 
-class Troubles(list[str]):
+class HookErrors(list[str]):
     """Errors of hooks, one line each; nothing that they do leaves half an append."""
 
     def ask(self, hooks: Hooks, name: str, *arguments: Any) -> Any:
@@ -88,9 +88,9 @@ class Troubles(list[str]):
 
 
 @contextmanager
-def recorded_troubles(writer: SessionWriter, policy: str = "") -> Iterator[Troubles]:
+def recording_hook_errors(writer: SessionWriter, policy: str = "") -> Iterator[HookErrors]:
     """Collect the errors of hooks in a block, and record them at its end, also if it raises."""
-    troubles = Troubles()
+    troubles = HookErrors()
     try:
         yield troubles
     finally:
@@ -98,17 +98,17 @@ def recorded_troubles(writer: SessionWriter, policy: str = "") -> Iterator[Troub
             writer.append(Decision(outcome=DecisionOutcome.HOOK_FAILED, reason=trouble, policy=policy))
 
 
-def decided(
-    hooks: Sequence[Hooks], name: str, about: Plan | Move, troubles: Troubles
-) -> Cancel | Supplied | None:
+def ask_hooks_before(
+    hooks: Sequence[Hooks], name: str, about: Plan | Move, troubles: HookErrors
+) -> Cancel | SuppliedSummary | None:
     """Ask hooks before something is done, and return what the first says that cancels, or supplies what can be used.
 
     A summary that nobody requested is passed over. So, as a trouble, is one that keeps from where nothing can be kept
     from.
     """
     for each in hooks:
-        said: Cancel | Supplied | None = troubles.ask(each, name, about)
-        if isinstance(said, Supplied):
+        said: Cancel | SuppliedSummary | None = troubles.ask(each, name, about)
+        if isinstance(said, SuppliedSummary):
             if isinstance(about, Move) and not about.summary_requested:
                 continue
             if isinstance(about, Plan) and (problem := _misplaced(said, about)):
@@ -119,20 +119,20 @@ def decided(
     return None
 
 
-def _misplaced(said: Supplied, plan: Plan) -> str:
+def _misplaced(said: SuppliedSummary, plan: Plan) -> str:
     """Return why a compaction cannot keep from the entry that a hook names, "" if it can."""
     if said.first_kept is None or cut_before(plan.window, said.first_kept):
         return ""
     return f"first_kept {said.first_kept!r} parts the window nowhere: give the id of an item that may_start"
 
 
-def prompted(hooks: Sequence[Hooks], plan: Plan, troubles: Troubles) -> Prompted:
+def collect_prompt_additions(hooks: Sequence[Hooks], plan: Plan, troubles: HookErrors) -> PromptAdditions:
     """Return what all hooks add to a prompt; of several other prompts and of data by one name, the last counts."""
-    added = Prompted()
+    added = PromptAdditions()
     for each in hooks:
-        more: Prompted | None = troubles.ask(each, "prompting", plan)
+        more: PromptAdditions | None = troubles.ask(each, "prompting", plan)
         if more is not None:
-            added = Prompted(
+            added = PromptAdditions(
                 prompt=more.prompt or added.prompt,
                 context=(*added.context, *more.context),
                 preserve_data=added.preserve_data | more.preserve_data,

@@ -100,10 +100,10 @@ def plan_compaction(
     chosen = part.cut(found, limits)
     if chosen is None:
         return _why_all_kept(found, part)
-    return plan_of(snapshot, cursor, found, chosen, source=policy.prompting.source, tokens=tokens)
+    return make_plan(snapshot, cursor, found, chosen, source=policy.prompting.source, tokens=tokens)
 
 
-def plan_of(
+def make_plan(
     snapshot: Snapshot,
     cursor: Cursor,
     found: Window,
@@ -165,7 +165,7 @@ _PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)
 """Characters that shrunk results may show, tried in order until they fit."""
 
 
-def shrunk(session: str, plan: Plan, tokens: Counter) -> list[TextReplacement]:
+def shrink_outputs(session: str, plan: Plan, tokens: Counter) -> list[TextReplacement]:
     """Return what to show of the largest outputs of what is kept, so that it fits its budget if it can."""
     budget = plan.cut.shrinks_to
     if budget is None:
@@ -203,7 +203,7 @@ def estimate(plan: Plan, policy: Policy, *, session: str, tokens: Counter) -> Es
 
     Files that a policy shows again count for the bound only. A context that would get no smaller stays as it is.
     """
-    shrinks = shrunk(session, plan, tokens)
+    shrinks = shrink_outputs(session, plan, tokens)
     seen = sized(session, plan.kept, tokens)
     kept = sum(each.tokens for each in shown_after(seen, shrinks, tokens).messages)
     tags = tokens.of_text(with_file_tags("", plan.files))
@@ -232,7 +232,7 @@ LEFT: Final = "somebody has left the branch meanwhile"
 WENT_ON: Final = "somebody has gone on from there meanwhile"
 
 
-def overtaken(snapshot: Snapshot, cursor: Cursor, *, since: int, is_elsewhere: bool) -> str:
+def stale_reason(snapshot: Snapshot, cursor: Cursor, *, since: int, is_elsewhere: bool) -> str:
     """Return why a summary of the path to a leaf has nothing to stand for any more, "" where it has.
 
     `since` is the session's version by which the leaf was chosen. `is_elsewhere`: another leaf than the session's
@@ -249,7 +249,7 @@ def overtaken(snapshot: Snapshot, cursor: Cursor, *, since: int, is_elsewhere: b
     return "" if entries[cursor.leaf].compaction_seq == entries[here.leaf].compaction_seq else COMPACTED
 
 
-def went_on(snapshot: Snapshot, cursor: Cursor, since: int) -> bool:
+def has_new_messages(snapshot: Snapshot, cursor: Cursor, since: int) -> bool:
     """Return True if a message or a compaction has come below a leaf since a version of the session."""
     return next(_come_below(snapshot, cursor, since), None) is not None
 

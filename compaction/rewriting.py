@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from compaction.plan import went_on
+from compaction.plan import has_new_messages
 from compaction.rewrites import AnyRewrite, SizedContext, shown_after, sized
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError
@@ -14,7 +14,7 @@ from eventstore.event import Parent
 from eventstore.log import Snapshot
 from eventstore.paths import entry_id, event
 from eventstore.records import Link, Rewrite, TextReplacement, record_of
-from eventstore.writing import SessionWriter, until_ours
+from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.build import context_at
 from projections.context.cursor import Leaf, resolve_cursor
 from projections.context.overlay import apply_rewrites
@@ -22,7 +22,7 @@ from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class RewriteFinding(msgspec.Struct, frozen=True, kw_only=True):
     """The finding of one part: a rewrite that shows `messages` otherwise or no more, or `why` there is none."""
 
     part: str
@@ -31,11 +31,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
+class RewriteResult(msgspec.Struct, frozen=True, kw_only=True):
     """The findings of all parts, in order, and the ids of the entries that were appended."""
 
     events: list[str] = []
-    findings: list[Finding] = []
+    findings: list[RewriteFinding] = []
 
     @property
     def records(self) -> list[Rewrite]:
@@ -52,7 +52,7 @@ def plan_rewrites(
     now: int | None = None,
     is_compacting: bool = False,
     leaf: Leaf = None,
-) -> Rewritten:
+) -> RewriteResult:
     """Return what rewrites would do to the context at a leaf of a session, each upon what the one before leaves.
 
     `now` in epoch milliseconds says how long nothing has happened; None: a moment. Those that would save
@@ -68,14 +68,14 @@ def plan_rewrites(
         is_compacting=is_compacting,
         is_subagent=_is_subagent(snapshot, session),
     )
-    found: list[Finding] = []
+    found: list[RewriteFinding] = []
     for part in parts:
         shown = part.plan(seen)
         left = shown_after(seen, shown, tokens)
         found.append(_finding(part, shown, seen, left))
         if found[-1].rewrite:
             seen = left
-    return Rewritten(findings=found)
+    return RewriteResult(findings=found)
 
 
 def record_rewrites(
@@ -87,19 +87,19 @@ def record_rewrites(
     is_compacting: bool = False,
     leaf: Leaf = None,
     since: int = 0,
-) -> Rewritten:
+) -> RewriteResult:
     """Append what rewrites do where a session stands or at another leaf, in one append, and give what was appended.
 
     Where somebody appended in the meantime they are planned anew, until they are appended or there are none. There
     are none at another leaf either, if somebody has gone on below it since a version of the session.
     """
 
-    def look_and_append() -> Rewritten:
+    def look_and_append() -> RewriteResult:
         with checked(writer.log) as snapshot:
             version = snapshot.head(writer.session).version
             cursor = resolve_cursor(snapshot, writer.session, leaf=leaf)
-            if leaf is not None and went_on(snapshot, cursor, since):
-                return Rewritten()
+            if leaf is not None and has_new_messages(snapshot, cursor, since):
+                return RewriteResult()
             parent = Parent.LEAF if leaf is None else entry_id(snapshot, writer.session, cursor.leaf)
             planned = plan_rewrites(
                 snapshot,
@@ -117,7 +117,7 @@ def record_rewrites(
         events = writer.append(*records, parent=parent, cause=ids[0], expected=version, ids=ids)
         return msgspec.structs.replace(planned, events=events)
 
-    return until_ours(look_and_append)
+    return retry_on_conflict(look_and_append)
 
 
 def record_rewrite(writer: SessionWriter, *, targets: Sequence[TextReplacement], reason: str) -> str:
@@ -146,16 +146,16 @@ def record_rewrite(writer: SessionWriter, *, targets: Sequence[TextReplacement],
 
 def _finding(
     part: AnyRewrite, shown: list[TextReplacement], before: SizedContext, left: SizedContext
-) -> Finding:
+) -> RewriteFinding:
     name = str(part.__struct_config__.tag)
     if not shown:
-        return Finding(part=name, why=part.why_nothing(before))
+        return RewriteFinding(part=name, why=part.why_nothing(before))
     saved = sum(each.tokens for each in before.messages) - sum(each.tokens for each in left.messages)
     if saved <= 0:
-        return Finding(part=name, why="what would be shown instead is no shorter")
+        return RewriteFinding(part=name, why="what would be shown instead is no shorter")
     # One message stands for all of a span.
     hidden = len(before.messages) - len(left.messages)
-    return Finding(
+    return RewriteFinding(
         part=name,
         rewrite=Rewrite(reason=name, targets=shown, tokens_saved=saved),
         messages=len({each.target for each in shown}) + hidden,

@@ -15,7 +15,7 @@ from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Expected
 from eventstore.records import BOOKKEEPING, MessageRecord, Record
 
-MOST_TRIES: Final = 100
+MAX_APPEND_TRIES: Final = 100
 """Tries of something while others append."""
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ def message_record(message: Mapping[str, Any]) -> MessageRecord:
     return MessageRecord(message=msgspec.Raw(raw))
 
 
-def until_ours(look_and_append: Callable[[], T]) -> T:
+def retry_on_conflict(look_and_append: Callable[[], T]) -> T:
     """Read, then append; do both again where somebody appended in between.
 
     Of writers in conflict one always gets through, and a look that finds nothing to do any more ends it, too. Who
@@ -110,7 +110,7 @@ def until_ours(look_and_append: Callable[[], T]) -> T:
             return look_and_append()
         except VersionConflictError as error:
             tries += 1
-            if tries == MOST_TRIES:
+            if tries == MAX_APPEND_TRIES:
                 raise VersionConflictError(
                     error.session, error.expected, error.actual, tries=tries
                 ) from error

@@ -52,9 +52,9 @@ from projections.tokens import counter
 if TYPE_CHECKING:
     from anthropic.types import Message, MessageParam
 
-    from compaction.branching.move import Moved, OvertakenError
-    from compaction.compactor import Compacted, Compactor
-    from compaction.maintainer.remedies import Advice
+    from compaction.branching.move import AppendedMove, StaleSummaryError
+    from compaction.compactor import CompactionResult, Compactor
+    from compaction.maintainer.remedies import Recommendation
     from compaction.policy.load import FaultyPolicyError
     from compaction.policy.model import Policy
     from compaction.prompts import Prompt
@@ -92,12 +92,12 @@ __all__ = [
     "ForeignSessionError",
     "NotFoundError",
     "OpenedOtherwiseError",
-    "OvertakenError",
     "Policy",
     "Prompt",
     "RedirectError",
     "RefoldError",
     "Session",
+    "StaleSummaryError",
     "Store",
     "StoreError",
     "Summarizer",
@@ -117,7 +117,7 @@ _MODULES: Final = {
     "DeadlineError": "compaction.summarizers",
     "FaultyInputError": "compaction.validation",
     "FaultyPolicyError": "compaction.policy.load",
-    "OvertakenError": "compaction.branching.move",
+    "StaleSummaryError": "compaction.branching.move",
     "Policy": "compaction.policy.model",
     "Prompt": "compaction.prompts",
     "RedirectError": "compaction.summarizers",
@@ -295,7 +295,7 @@ class Session:
         *,
         window: int = DEFAULT_WINDOW,
         summarizer: Summarizer | str | None = None,
-    ) -> Compacted:
+    ) -> CompactionResult:
         """Put a summary in place of older messages; `outcome` says whether it was done, `reason` why not.
 
         `policy` is the name of one that comes with refold, the path of a TOML file, or a `Policy`. `window` is the
@@ -312,7 +312,7 @@ class Session:
         *,
         window: int = DEFAULT_WINDOW,
         summarizer: Summarizer | str | None = None,
-    ) -> Advice:
+    ) -> Recommendation:
         """Compact if the context has outgrown the policy's threshold: call it before each request.
 
         Takes what `compact` takes. Rewrites of the policy come first, then a summary. A summary that fails is told
@@ -323,7 +323,7 @@ class Session:
         compactor = self._compactor(policy, window, summarizer)
         return Maintainer(compactor=compactor, now=epoch_milliseconds).before_request(self._writer)
 
-    def move(self, to: Leaf) -> Moved:
+    def move(self, to: Leaf) -> AppendedMove:
         """Go to another entry, or to `ROOT`; what is appended next goes below it.
 
         For a user's message the session stands above it then, and `move.editor_text` is its text. Raises

@@ -16,7 +16,7 @@ from compaction import rewrites
 from compaction.continuations import CONTINUATIONS
 from compaction.cuts import AnyCut
 from compaction.maintainer.answers import DONE
-from compaction.maintainer.remedies import Do
+from compaction.maintainer.remedies import NextStep
 from compaction.maintainer.settings import BranchSummaries, Promotion, Settings
 from compaction.policy.load import parse, preset, preset_names
 from compaction.policy.model import Policy, Prompting, Restoring
@@ -120,7 +120,7 @@ def test_what_rewrites_show_is_in_the_page() -> None:
         ("Summaries", "shape", SHAPES),
         ("Placement", "placement", PLACEMENTS),
         ("Continuation", "continuation", CONTINUATIONS),
-        ("While a harness runs", "`do`", get_args(Do)),
+        ("While a harness runs", "`do`", get_args(NextStep)),
     ],
 )
 def test_every_choice_is_a_row_of_its_table(section: str, heading: str, choices: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ from cli.options import json_option, utf8
 from cli.summarizing import SummarizerOptions, summarizer_options
 
 if TYPE_CHECKING:
-    from compaction.branching.move import Gone, Navigator
+    from compaction.branching.move import MoveResult, Navigator
     from compaction.plan import Move
     from compaction.summarizers.chain import SummarizerChain
 
@@ -153,7 +153,7 @@ def _print_plan(move: Move) -> None:
     _print_text(move)
 
 
-def _print(ctx: click.Context, session: str, gone: Gone, *, as_json: bool) -> None:
+def _print(ctx: click.Context, session: str, gone: MoveResult, *, as_json: bool) -> None:
     from cli.output import command_line, echo_json, echo_note, echo_problem
 
     if as_json:
@@ -182,7 +182,7 @@ def _print(ctx: click.Context, session: str, gone: Gone, *, as_json: bool) -> No
         ctx.exit(1)
 
 
-def _print_moved(session: str, gone: Gone) -> None:
+def _print_moved(session: str, gone: MoveResult) -> None:
     from cli.output import command_line, counted, echo_text, safe_line
 
     move = gone.move

@@ -88,7 +88,7 @@ def command(
         system=text_of(system) if system else "", tools=tools_of(tools) if tools else b""
     )
 
-    def is_called_off() -> bool:
+    def is_cancelled() -> bool:
         # Who goes first in another thread, which the maintainer asks besides, is nobody here: one thread calls it.
         return interrupt() or lines.is_cancelled()
 
@@ -99,7 +99,7 @@ def command(
             compactor=Compactor(
                 policy=chosen,
                 chain=build_summarizer_chain(
-                    ctx, log, asking, is_called_off, chosen, session=name, remote=remote
+                    ctx, log, asking, is_cancelled, chosen, session=name, remote=remote
                 ),
                 limits=limits,
                 tokens=counter(chosen.counter, log=log),
@@ -115,6 +115,6 @@ def command(
         for line in lines:
             if line is not BLANK:
                 with interrupt.capture():
-                    advice = reply_to(maintainer, writer, line)
-                echo_json(advice)
+                    recommendation = reply_to(maintainer, writer, line)
+                echo_json(recommendation)
                 sys.stdout.buffer.flush()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from compaction.policy.model import Policy
     from compaction.rewrites import AnyRewrite
-    from compaction.rewriting import Rewritten
+    from compaction.rewriting import RewriteResult
     from eventstore.lmdb.store import LmdbLog
     from projections.tokens import Counter
 
@@ -81,7 +81,7 @@ def _chosen(ctx: click.Context, policy: Policy, names: tuple[str, ...]) -> list[
     return [part for part in policy.rewrites if not names or part_name(part) in names]
 
 
-def _planned(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> Rewritten:
+def _planned(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> RewriteResult:
     """Return what would be appended, without ids."""
     from compaction.rewriting import plan_rewrites
     from eventstore.event import epoch_milliseconds
@@ -90,7 +90,7 @@ def _planned(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Co
         return plan_rewrites(snapshot, session, parts, tokens=tokens, now=epoch_milliseconds())
 
 
-def _recorded(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> Rewritten:
+def _recorded(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> RewriteResult:
     """Append the rewrites and return them."""
     from compaction.rewriting import record_rewrites
     from eventstore.event import epoch_milliseconds
@@ -99,7 +99,7 @@ def _recorded(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: C
     return record_rewrites(SessionWriter(log, session), parts, tokens=tokens, now=epoch_milliseconds())
 
 
-def _print(session: str, policy: Policy, done: Rewritten, by: str, *, verb: str) -> None:
+def _print(session: str, policy: Policy, done: RewriteResult, by: str, *, verb: str) -> None:
     from cli.output import command_line, counted, echo_text
 
     for each in done.findings:

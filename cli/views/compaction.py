@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from cli.output import command_line, counted, echo_json, echo_note, echo_problem, echo_text, safe_line
 from cli.summarizing import SummarizerChoice
-from compaction.compactor import Compacted, Compactor
+from compaction.compactor import CompactionResult, Compactor
 from compaction.cuts import AnyCut
 from compaction.plan import Estimate, Plan, estimate
 from compaction.policy.model import Policy
@@ -128,7 +128,9 @@ def _print_files(files: FileOperations) -> None:
 _OTHERWISE: Final = "try another --keep-recent, --policy or --summarizer"
 
 
-def print_done(log: EventLog, session: str, compactor: Compactor, done: Compacted, *, as_json: bool) -> None:
+def print_done(
+    log: EventLog, session: str, compactor: Compactor, done: CompactionResult, *, as_json: bool
+) -> None:
     """Print the outcome of a compaction that had something to do; in JSON also of others."""
     if as_json:
         echo_json(_json(log, session, compactor, done))
@@ -150,7 +152,7 @@ def print_done(log: EventLog, session: str, compactor: Compactor, done: Compacte
         )
 
 
-def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Compacted) -> None:
+def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: CompactionResult) -> None:
     assert done.plan  # noqa: S101  what was compacted was planned
     by, plan = safe_line(done.events[0]), done.plan
     summarized = counted(len(plan.to_summarize) + len(plan.turn_prefix), "message")
@@ -161,7 +163,7 @@ def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Co
     echo_text(f"taken back with: {command_line('undo', session, done.events[0])}")
 
 
-def _made_by(log: EventLog, session: str, done: Compacted) -> str:
+def _made_by(log: EventLog, session: str, done: CompactionResult) -> str:
     """Policy, template and who answered, by the compaction's own record; less where nobody was asked."""
     from eventstore.formats import view_of
     from eventstore.paths import event
@@ -178,13 +180,13 @@ def _who(request: RequestView) -> str:
     return " ".join(dict.fromkeys([request.summarizer, request.model or ""])).rstrip()
 
 
-def _sizes(log: EventLog, session: str, compactor: Compactor, done: Compacted) -> str:
+def _sizes(log: EventLog, session: str, compactor: Compactor, done: CompactionResult) -> str:
     assert done.plan  # noqa: S101  what has sizes was planned
     by = counted_by(compactor.tokens, estimated=is_estimated(log, session, compactor.tokens))
     return f"{done.plan.tokens_before:,} -> {done.tokens_after:,} tokens {by}"
 
 
-def _json(log: EventLog, session: str, compactor: Compactor, done: Compacted) -> dict[str, Any]:
+def _json(log: EventLog, session: str, compactor: Compactor, done: CompactionResult) -> dict[str, Any]:
     return {
         "session": session,
         "outcome": done.outcome,

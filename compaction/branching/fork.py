@@ -20,7 +20,7 @@ from eventstore.records import Link
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
 
 
-class Forked(msgspec.Struct, frozen=True, kw_only=True):
+class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
     """A new session, and where it comes from: the entry `leaf` of `parent`, None for its root.
 
     `entries` counts the nodes of its tree.
@@ -41,7 +41,7 @@ def fork(
     whole: bool = False,
     clock: Callable[[], int] = epoch_milliseconds,
     new_id: Callable[[], str] = random_id,
-) -> Forked:
+) -> ForkResult:
     """Make a new session of the path to a leaf, or of the `whole` tree. The old one stays as it is.
 
     Entries keep ids, parents, times, causes and bytes, so every context on them is the same. Labels on them,
@@ -72,7 +72,7 @@ def fork(
         # Somebody took the name after we had looked.
         raise _taken(chosen) from None
     entries = sum(is_entry(event.kind) for event in events)
-    return Forked(session=chosen, parent=session, leaf=origin, entries=entries)
+    return ForkResult(session=chosen, parent=session, leaf=origin, entries=entries)
 
 
 def _is_there(snapshot: Snapshot, name: str) -> bool:

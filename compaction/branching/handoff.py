@@ -25,7 +25,7 @@ HANDOFF: Final = "handoff"
 """The template's name, and the type of the message that holds the document."""
 
 
-class HandedOff(msgspec.Struct, frozen=True, kw_only=True):
+class HandoffResult(msgspec.Struct, frozen=True, kw_only=True):
     """The new session, what its document says, and the ids of its first events."""
 
     session: str
@@ -45,7 +45,7 @@ def hand_off(
     sources: Sequence[Source] = (),
     reserve: int = DEFAULT_RESERVE,
     leaf: Leaf = None,
-) -> HandedOff:
+) -> HandoffResult:
     """Have a document written by the real messages and a template, and begin a new session with it.
 
     The session itself gets no compaction, and stays as it is; the document is of the context at `leaf`. `system`
@@ -84,7 +84,7 @@ def hand_off(
     ]
     with recording_failed_attempt(writer, HANDOFF, answered=asked.requests):
         events = new.append(*records, parent=None, expected="new")
-    return HandedOff(session=new.session, document=asked.text, missing=asked.missing, events=events)
+    return HandoffResult(session=new.session, document=asked.text, missing=asked.missing, events=events)
 
 
 def _check_is_new(new: SessionWriter) -> None:

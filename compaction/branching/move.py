@@ -7,8 +7,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from compaction.branching.summarize import SAYS_NOTHING, branch_summary, says_anything, summarize_branch
-from compaction.hooks import Cancel, Hooks, Supplied, decided, recorded_troubles
+from compaction.branching.summarize import NO_CONTENT_KINDS, branch_summary, has_content, summarize_branch
+from compaction.hooks import Cancel, Hooks, SuppliedSummary, ask_hooks_before, recording_hook_errors
 from compaction.part import Limits
 from compaction.plan import LEFT, Move
 from compaction.summarizers.chain import SummarizerChain, request_record
@@ -21,7 +21,7 @@ from eventstore.imports import observed_rewrites
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import entry_id, event, path
 from eventstore.records import Attempt, Decision, DecisionOutcome, Label, LeafMoved, Record
-from eventstore.writing import SessionWriter, until_ours
+from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.context.parts import has_message
 from projections.files import files_of
@@ -30,7 +30,7 @@ from projections.tokens import Counter
 GREW: Final = "the branch has grown meanwhile"
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class BranchSummaryText(msgspec.Struct, frozen=True, kw_only=True):
     """A summary of a branch that somebody wrote.
 
     `request` is how it was asked for, `is_supplied`: a hook wrote it, and gave `details` with it. `of` is the move
@@ -44,11 +44,11 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     of: Move | None = None
 
 
-class OvertakenError(RefoldError):
+class StaleSummaryError(RefoldError):
     """A summary tells of other messages than those that would be left by now."""
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
+class AppendedMove(msgspec.Struct, frozen=True, kw_only=True):
     """A move that was carried out, and the ids of what was appended: the move or the summary, then the label."""
 
     move: Move
@@ -99,7 +99,7 @@ def _landing(snapshot: Snapshot, there: Cursor) -> tuple[int, str | None]:
 
 def _place(snapshot: Snapshot, session: str, seq: int) -> int:
     """Return the entry, by its number, that one stands at who stands at this one."""
-    while seq and (entry := event(snapshot, session, seq)).kind in SAYS_NOTHING:
+    while seq and (entry := event(snapshot, session, seq)).kind in NO_CONTENT_KINDS:
         seq = entry.parent_seq
     return seq
 
@@ -108,19 +108,19 @@ def go(
     writer: SessionWriter,
     target: Leaf,
     *,
-    summary: str | Written | None = None,
+    summary: str | BranchSummaryText | None = None,
     label: str | None = None,
     dry_run: bool = False,
-) -> Moved:
+) -> AppendedMove:
     """Go to an entry, or to `ROOT`, in one append: what `plan_move` says, all of it or nothing.
 
     With a summary of the branch that is left, it is attached at the new leaf; else a move is. A label is
     for the summary, or without one for the target, as pi sets it. Where the session stands there already,
     no move is appended; in a dry run nothing is. Raises NotFoundError, also for a summary where there is
-    nothing to summarize, BadInputError for an empty summary or a label of the root, OvertakenError where a summary
+    nothing to summarize, BadInputError for an empty summary or a label of the root, StaleSummaryError where a summary
     tells of another branch, VersionConflictError where somebody appended in the meantime.
     """
-    written = Written(text=summary) if isinstance(summary, str) else summary
+    written = BranchSummaryText(text=summary) if isinstance(summary, str) else summary
     with checked(writer.log) as snapshot:
         version = snapshot.head(writer.session).version
         move = plan_move(snapshot, writer.session, target)
@@ -131,7 +131,7 @@ def go(
         raise BadInputError(f"label {label!r}", "the root is no entry that could have one", "leave it out")
     count = (step is not None) + (label is not None)
     if dry_run or not count:
-        return Moved(move=move, events=())
+        return AppendedMove(move=move, events=())
     ids = writer.fresh_ids(count)
     records = [] if step is None else [step]
     if label is not None:
@@ -140,14 +140,14 @@ def go(
     parent = Parent.LEAF if step is None else move.new_leaf
     cause = ids[0] if count > 1 else ""
     writer.append(*records, parent=parent, cause=cause, expected=version, ids=ids)
-    return Moved(move=move, events=tuple(ids))
+    return AppendedMove(move=move, events=tuple(ids))
 
 
 def _check_same(before: Move, now: Move) -> None:
-    """Raise OvertakenError where what a move leaves has more to tell of, or something else, than it had."""
+    """Raise StaleSummaryError where what a move leaves has more to tell of, or something else, than it had."""
     told, left = (list(_told_of(each)) for each in (before, now))
     if left != told:
-        raise OvertakenError(GREW if left[: len(told)] == told else LEFT)
+        raise StaleSummaryError(GREW if left[: len(told)] == told else LEFT)
 
 
 def _told_of(move: Move) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _told_of(move: Move) -> Iterator[str]:
     )
 
 
-def _step(snapshot: Snapshot, move: Move, written: Written | None) -> Record | None:
+def _step(snapshot: Snapshot, move: Move, written: BranchSummaryText | None) -> Record | None:
     """Return the entry that a move is, None where the session stays where it is."""
     if written is not None:
         return branch_summary(
@@ -192,7 +192,7 @@ def move_to(writer: SessionWriter, target: Leaf, *, expected: int | None = None)
 NOTHING_TO_SUMMARIZE: Final = "what is left holds no message to summarize"
 
 
-class Gone(msgspec.Struct, frozen=True, kw_only=True):
+class MoveResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a move.
 
     `outcome`: it was made, a hook called it off, or others have changed what it leaves while a summary of that was
@@ -233,7 +233,7 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         summary: str | None = None,
         instructions: str = "",
         label: str | None = None,
-    ) -> Gone:
+    ) -> MoveResult:
         """Go to an entry, or to `ROOT`, with the summary that is given, that a hook supplies, or that is asked for.
 
         Hooks are told whether a summary is requested, and one that they supply is used only then. Where nothing is
@@ -244,15 +244,17 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         """
         move = plan_move(writer.log, writer.session, target)
         move = msgspec.structs.replace(move, summary_requested=summary is None and self.chain is not None)
-        with recorded_troubles(writer) as troubles:
-            said = decided(self.hooks, "before_move", move, troubles)
+        with recording_hook_errors(writer) as troubles:
+            said = ask_hooks_before(self.hooks, "before_move", move, troubles)
             if isinstance(said, Cancel):
                 writer.append(Decision(outcome=DecisionOutcome.CANCELLED, reason=said.reason))
-                return Gone(outcome="cancelled", move=move, reason=said.reason, troubles=troubles)
+                return MoveResult(outcome="cancelled", move=move, reason=said.reason, troubles=troubles)
             asked, reason = None, ""
-            written = None if summary is None else Written(text=summary, of=move)
-            if isinstance(said, Supplied) and says_anything(move.to_summarize):
-                written = Written(text=said.summary, is_supplied=True, details=said.details, of=move)
+            written = None if summary is None else BranchSummaryText(text=summary, of=move)
+            if isinstance(said, SuppliedSummary) and has_content(move.to_summarize):
+                written = BranchSummaryText(
+                    text=said.summary, is_supplied=True, details=said.details, of=move
+                )
             elif written is None and self.chain is not None:
                 asked = summarize_branch(
                     writer,
@@ -268,17 +270,17 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
                     reason = NOTHING_TO_SUMMARIZE
                 else:
                     request = request_record(asked.requests, missing=asked.missing)
-                    written = Written(text=asked.text, request=request, of=move)
+                    written = BranchSummaryText(text=asked.text, request=request, of=move)
             try:
-                moved = until_ours(lambda: go(writer, target, summary=written, label=label))
-            except OvertakenError as error:
+                moved = retry_on_conflict(lambda: go(writer, target, summary=written, label=label))
+            except StaleSummaryError as error:
                 if asked is not None:
                     request = {"reason": "branch", "requests": asked.requests}
                     writer.append(Attempt(request=request, error=str(error)))
-                return Gone(outcome="overtaken", move=move, reason=str(error), troubles=troubles)
+                return MoveResult(outcome="overtaken", move=move, reason=str(error), troubles=troubles)
             for hooks in self.hooks:
                 troubles.ask(hooks, "after_move", list(moved.events))
-        return Gone(
+        return MoveResult(
             outcome="moved",
             move=moved.move,
             reason=reason,

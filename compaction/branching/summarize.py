@@ -32,7 +32,7 @@ from projections.tokens import Counter
 PREAMBLE: Final = "Tried on another branch before the return to this point:"
 """The beginning of every branch summary's text, as in pi: the model is told what it reads."""
 
-SAYS_NOTHING: Final = frozenset({"leaf_moved", "label", "session_info"})
+NO_CONTENT_KINDS: Final = frozenset({"leaf_moved", "label", "session_info"})
 """Kinds of entries that tell a model nothing, and do not change what it is told."""
 
 _NOT_ASKED: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -60,9 +60,9 @@ def record_branch_summary(writer: SessionWriter, *, summary: str, target: Leaf) 
     return writer.append(record, parent=parent, expected=version)[0]
 
 
-def says_anything(left: Sequence[Event]) -> bool:
+def has_content(left: Sequence[Event]) -> bool:
     """Return True if there is anything to tell of entries that are left."""
-    return any(entry.kind not in SAYS_NOTHING for entry in left)
+    return any(entry.kind not in NO_CONTENT_KINDS for entry in left)
 
 
 def branch_summary(
@@ -81,7 +81,7 @@ def branch_summary(
     asked for; `is_supplied`: a hook wrote it, and gave `details` with it. Raises NotFoundError where the entries
     say nothing, BadInputError for an empty summary.
     """
-    if not says_anything(left):
+    if not has_content(left):
         raise NotFoundError(
             "entries to summarize before", parent or "root", "the target is on this very branch"
         )

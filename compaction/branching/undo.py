@@ -15,7 +15,7 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, append_with, entry_id, event, events_of_kinds, in_effect_on, path
 from eventstore.preview import Prospect
 from eventstore.records import FORMAT, Label, Undone
-from eventstore.writing import SessionWriter, until_ours
+from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.build import context_at
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import Context
@@ -45,14 +45,14 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
     labels: tuple[Label, ...]
 
 
-class Undid(msgspec.Struct, frozen=True, kw_only=True):
+class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
     """An undo that was carried out, and the ids of what was appended: the `undone` entry, then labels."""
 
     undo: Undo
     events: tuple[str, ...]
 
 
-def undo(writer: SessionWriter, target: str | None = None) -> Undid:
+def undo(writer: SessionWriter, target: str | None = None) -> UndoResult:
     """Put an append out of effect, in one append: what `plan_undo` says.
 
     Where somebody appended in the meantime it is planned anew, and is of the same append: one that somebody else has
@@ -61,7 +61,7 @@ def undo(writer: SessionWriter, target: str | None = None) -> Undid:
     """
     chosen = target
 
-    def look_and_append() -> Undid:
+    def look_and_append() -> UndoResult:
         nonlocal chosen
         with writer.log.snapshot() as snapshot:
             version = snapshot.head(writer.session).version
@@ -71,9 +71,9 @@ def undo(writer: SessionWriter, target: str | None = None) -> Undid:
         ids = writer.fresh_ids(len(records))
         cause = ids[0] if plan.labels else ""
         writer.append(*records, parent=plan.parent, cause=cause, expected=version, ids=ids)
-        return Undid(undo=plan, events=tuple(ids))
+        return UndoResult(undo=plan, events=tuple(ids))
 
-    return until_ours(look_and_append)
+    return retry_on_conflict(look_and_append)
 
 
 def plan_undo(log: EventLog | Snapshot, session: str, target: str | None = None) -> Undo:

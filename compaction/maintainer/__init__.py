@@ -11,18 +11,18 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from compaction.branching.move import Navigator
-from compaction.compactor import Compacted, Compactor
+from compaction.compactor import CompactionResult, Compactor
 from compaction.maintainer import rules
 from compaction.maintainer.answers import (
-    Asked,
+    CompactToolCalls,
     answer_calls,
-    compact_calls,
     failed_before_compaction,
-    newest,
-    tell_that_nothing_came,
+    find_compact_calls,
+    report_no_compaction,
+    session_end,
 )
-from compaction.maintainer.decisions import Hook, Occasion, past
-from compaction.maintainer.remedies import Advice, Remedies, after
+from compaction.maintainer.decisions import HookCall, HookName, failure_history
+from compaction.maintainer.remedies import Actions, Recommendation, with_earlier_events
 from compaction.maintainer.settings import Settings, compactor_with
 from compaction.part import Reason
 from compaction.rewriting import record_rewrites
@@ -38,7 +38,7 @@ from projections.context.cursor import Leaf, resolve_cursor
 from projections.usage import ContextSize, context_size
 
 
-class Running:
+class ActiveCalls:
     """The calls that run, of which there is one at a time for each session.
 
     Who goes first calls off what runs, and waits until that has ended: at once where it waits for a summarizer
@@ -66,7 +66,7 @@ class Running:
                 waits.close()
                 yield
 
-    def is_called_off(self, session: str) -> bool:
+    def is_cancelled(self, session: str) -> bool:
         """Return True if somebody waits who goes first."""
         calls = self._sessions.get(session)
         return calls is not None and calls.go_first > 0
@@ -115,20 +115,22 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
     new_session: Callable[[], SessionWriter] | None = None
     settings: Settings = Settings()
     sent_before: PromptView = PromptView()
-    running: Running = msgspec.field(default_factory=Running)
+    running: ActiveCalls = msgspec.field(default_factory=ActiveCalls)
 
     def __post_init__(self) -> None:
         self.settings.check(self.compactor.limits)
 
-    def before_request(self, writer: SessionWriter) -> Advice:
+    def before_request(self, writer: SessionWriter) -> Recommendation:
         """Prepare for a request: make the rewrites that a policy makes every time, then look at the threshold."""
         rewrites = self.settings.is_automatic and self.compactor.policy.before_requests
         with self.running.one(writer.session):
             events = self._rewrite(writer) if rewrites else []
             case = rules.before_request(self.settings)
-            return after(events, self._handled(writer, "before_request", case), rewritten=bool(events))
+            return with_earlier_events(
+                events, self._handle(writer, "before_request", case), rewritten=bool(events)
+            )
 
-    def after_turn(self, writer: SessionWriter, *, model: str | None = None) -> Advice:
+    def after_turn(self, writer: SessionWriter, *, model: str | None = None) -> Recommendation:
         """Follow up an answer: recover one that was cut off for its length, else look at the threshold.
 
         An answer that failed or was aborted is no turn. Where the answer calls the `compact` tool, the call gets its
@@ -137,14 +139,14 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         """
         with self.running.one(writer.session):
             with checked(writer.log) as snapshot:
-                last = newest(snapshot, writer.session)
-                asked = compact_calls(build_context(snapshot, writer.session).parts)
+                last = session_end(snapshot, writer.session)
+                asked = find_compact_calls(build_context(snapshot, writer.session).parts)
             case = rules.after_turn(
                 stop=last.stop, is_of_model=last.is_of(model), asked=asked, settings=self.settings
             )
-            return self._handled(writer, "after_turn", case, asked=asked, model=model)
+            return self._handle(writer, "after_turn", case, asked=asked, model=model)
 
-    def on_error(self, writer: SessionWriter, error: str, *, model: str | None = None) -> Advice:
+    def on_error(self, writer: SessionWriter, error: str, *, model: str | None = None) -> Recommendation:
         """Follow up a refused request: recover one that was too long; others are not for this.
 
         `model` is the one in use now, as for `after_turn`: that another's request was too long says nothing of it.
@@ -153,7 +155,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         """
         with self.running.one(writer.session):
             with writer.log.snapshot() as snapshot:
-                last = newest(snapshot, writer.session)
+                last = session_end(snapshot, writer.session)
                 is_stale = failed_before_compaction(snapshot, writer.session)
             case = rules.on_error(
                 error,
@@ -161,14 +163,16 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
                 is_of_model=not last.is_left_out or last.is_of(model),
                 settings=self.settings,
             )
-            return self._handled(writer, "error", case, model=model)
+            return self._handle(writer, "error", case, model=model)
 
-    def on_idle(self, writer: SessionWriter, idle_seconds: float) -> Advice:
+    def on_idle(self, writer: SessionWriter, idle_seconds: float) -> Recommendation:
         """Use idle time: make a large context smaller, or hand it off; nothing goes on by itself."""
         with self.running.one(writer.session):
-            return self._handled(writer, "idle", rules.on_idle(idle_seconds, self.settings))
+            return self._handle(writer, "idle", rules.on_idle(idle_seconds, self.settings))
 
-    def compact(self, writer: SessionWriter, options: SummaryOptions = DEFAULT_SUMMARY_OPTIONS) -> Compacted:
+    def compact(
+        self, writer: SessionWriter, options: SummaryOptions = DEFAULT_SUMMARY_OPTIONS
+    ) -> CompactionResult:
         """Compact because a person asks, also where automatic compaction is off or has failed.
 
         What runs for the session in another thread is called off first, and leaves its attempt.
@@ -176,17 +180,17 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         with self.running.first(writer.session):
             compactor = self._compactor_for(writer.session)
             done = compactor.compact(writer, reason="manual", options=self._with_prompt(options))
-            return self._closing_the_circuit(writer, done) if done.outcome == "nothing" else done
+            return self._close_circuit(writer, done) if done.outcome == "nothing" else done
 
-    def call_off(self, writer: SessionWriter) -> None:
+    def cancel(self, writer: SessionWriter) -> None:
         """Call off what runs for a session in another thread, and wait until it has ended."""
         with self.running.first(writer.session):
             pass
 
-    def _closing_the_circuit(self, writer: SessionWriter, done: Compacted) -> Compacted:
+    def _close_circuit(self, writer: SessionWriter, done: CompactionResult) -> CompactionResult:
         """Record that a person asked and there was nothing to do, if that ends a row of failures."""
         with writer.log.snapshot() as snapshot:
-            so_far = past(snapshot, writer.session, resolve_cursor(snapshot, writer.session).leaf)
+            so_far = failure_history(snapshot, writer.session, resolve_cursor(snapshot, writer.session).leaf)
         if not so_far.failures and not so_far.left_too_large:
             return done
         decision = Decision(
@@ -219,120 +223,128 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         compactor = self._compactor
         is_cancelled = compactor.chain.is_cancelled
         chain = msgspec.structs.replace(
-            compactor.chain, is_cancelled=lambda: is_cancelled() or self.running.is_called_off(session)
+            compactor.chain, is_cancelled=lambda: is_cancelled() or self.running.is_cancelled(session)
         )
         return msgspec.structs.replace(compactor, chain=chain)
 
-    def _handled(
+    def _handle(
         self,
         writer: SessionWriter,
-        hook: Hook,
+        hook: HookName,
         case: Reason | rules.Skip,
         *,
-        asked: Asked | None = None,
+        asked: CompactToolCalls | None = None,
         model: str | None = None,
-    ) -> Advice:
-        occasion = Occasion(writer=writer, hook=hook, policy=self.compactor.policy.name, model=model)
+    ) -> Recommendation:
+        hook_call = HookCall(writer=writer, hook=hook, policy=self.compactor.policy.name, model=model)
         if isinstance(case, rules.Skip):
-            return self._skipped(occasion, case.reason)
+            return self._skip(hook_call, case.reason)
         if case == "tool" and asked is not None:
-            return self._as_asked(occasion, asked)
+            return self._compact_for_tool(hook_call, asked)
         if rules.is_recovery(case):
-            return self._recovered(occasion, case)
-        return self._made_smaller(occasion, case)
+            return self._recover(hook_call, case)
+        return self._shrink(hook_call, case)
 
-    def _as_asked(self, occasion: Occasion, asked: Asked) -> Advice:
+    def _compact_for_tool(self, hook_call: HookCall, asked: CompactToolCalls) -> Recommendation:
         """Compact as the model asked by calling a tool, once its calls have their results.
 
         They are an append of their own, so that who takes the compaction back takes no result with it. Where nothing
         comes of it, whatever the cause, they are told so.
         """
-        writer = occasion.writer
+        writer = hook_call.writer
         results = answer_calls(writer, asked)
         if not results:
-            return self._skipped(occasion, _ANSWERED)
+            return self._skip(hook_call, _ANSWERED)
         options = SummaryOptions(instructions=asked.instructions)
         try:
-            advice = self._remedied(occasion, "tool", self._size(writer), options=options)
+            recommendation = self._choose_and_run(hook_call, "tool", self._size(writer), options=options)
         except BaseException as error:
-            tell_that_nothing_came(writer, results, one_line(str(error)) or type(error).__name__)
+            report_no_compaction(writer, results, one_line(str(error)) or type(error).__name__)
             raise
         told: list[str] = []
-        if not advice.history_rewritten:
-            told = tell_that_nothing_came(writer, results, advice.error or advice.reason)
-        return msgspec.structs.replace(advice, do="nothing", events=[*results, *advice.events, *told])
+        if not recommendation.history_rewritten:
+            told = report_no_compaction(writer, results, recommendation.error or recommendation.reason)
+        return msgspec.structs.replace(
+            recommendation, do="nothing", events=[*results, *recommendation.events, *told]
+        )
 
-    def _made_smaller(self, occasion: Occasion, reason: Reason) -> Advice:
+    def _shrink(self, hook_call: HookCall, reason: Reason) -> Recommendation:
         """Rewrites first; then, if they were not enough, what else there is."""
-        writer = occasion.writer
+        writer = hook_call.writer
         size = self._size(writer)
         if not self._is_too_large(reason, size.tokens):
-            return self._skipped(occasion, rules.SMALL_ENOUGH.reason, size)
+            return self._skip(hook_call, rules.SMALL_ENOUGH.reason, size)
         rewritten = self._rewrite(writer, is_compacting=True)
         size = self._size(writer) if rewritten else size
         if not self._is_too_large(reason, size.tokens):
-            advice = Advice(reason=REWRITES_WERE_ENOUGH, tokens=size.tokens)
+            recommendation = Recommendation(reason=REWRITES_WERE_ENOUGH, tokens=size.tokens)
         else:
-            advice = self._told_if_too_large(reason, self._remedied(occasion, reason, size))
-        return after(rewritten, advice, rewritten=bool(rewritten))
+            recommendation = self._warn_if_too_large(reason, self._choose_and_run(hook_call, reason, size))
+        return with_earlier_events(rewritten, recommendation, rewritten=bool(rewritten))
 
-    def _told_if_too_large(self, reason: Reason, advice: Advice) -> Advice:
+    def _warn_if_too_large(self, reason: Reason, recommendation: Recommendation) -> Recommendation:
         """Add a warning to advice that leaves a context too large, and an error where the model does not take it."""
-        window, tokens = self.compactor.limits.window, advice.tokens
-        if advice.do != "nothing" or advice.session or advice.error or not tokens:
-            return advice
+        window, tokens = self.compactor.limits.window, recommendation.tokens
+        if recommendation.do != "nothing" or recommendation.session or recommendation.error or not tokens:
+            return recommendation
         if tokens <= window and not self._is_too_large(reason, tokens):
-            return advice
-        warning = advice.warning or f"the context still has {tokens:,} tokens: {advice.reason}"
+            return recommendation
+        warning = (
+            recommendation.warning or f"the context still has {tokens:,} tokens: {recommendation.reason}"
+        )
         if tokens <= window:
-            return msgspec.structs.replace(advice, warning=warning)
-        problem = f"the context has {tokens:,} tokens, and the model takes {window:,}: {advice.reason}"
-        return msgspec.structs.replace(advice, warning=warning, error=advice.warning or problem)
+            return msgspec.structs.replace(recommendation, warning=warning)
+        problem = (
+            f"the context has {tokens:,} tokens, and the model takes {window:,}: {recommendation.reason}"
+        )
+        return msgspec.structs.replace(
+            recommendation, warning=warning, error=recommendation.warning or problem
+        )
 
-    def _recovered(self, occasion: Occasion, reason: Reason) -> Advice:
+    def _recover(self, hook_call: HookCall, reason: Reason) -> Recommendation:
         """Take the failed answer out of the context and make room: by a larger model, by rewrites, or otherwise.
 
         Where nothing gives it room, the session stays as it is, but for rewrites.
         """
-        writer, rewritten = occasion.writer, list[str]()
+        writer, rewritten = hook_call.writer, list[str]()
         with writer.log.snapshot() as snapshot:
             since = snapshot.head(writer.session).version
-            leaf = rules.leaf_without_failures(newest(snapshot, writer.session))
+            leaf = rules.leaf_without_failures(session_end(snapshot, writer.session))
         size = self._size(writer, leaf)
-        if not self._is_promoted(occasion, size):
+        if not self._is_promoted(hook_call, size):
             rewritten = self._rewrite(writer, is_compacting=True, leaf=leaf, since=since)
         if rewritten:
             leaf, size = None, self._size(writer)
         if rewritten and not self._is_too_large(reason, size.tokens):
-            advice = Advice(do="retry", reason=REWRITES_WERE_ENOUGH, tokens=size.tokens)
+            recommendation = Recommendation(do="retry", reason=REWRITES_WERE_ENOUGH, tokens=size.tokens)
         else:
-            advice = self._remedied(occasion, reason, size, leaf=leaf, since=since)
-        return after(rewritten, advice, rewritten=bool(rewritten))
+            recommendation = self._choose_and_run(hook_call, reason, size, leaf=leaf, since=since)
+        return with_earlier_events(rewritten, recommendation, rewritten=bool(rewritten))
 
-    def _remedied(
+    def _choose_and_run(
         self,
-        occasion: Occasion,
+        hook_call: HookCall,
         reason: Reason,
         size: ContextSize,
         *,
         options: SummaryOptions = DEFAULT_SUMMARY_OPTIONS,
         leaf: Leaf = None,
         since: int = 0,
-    ) -> Advice:
-        writer = occasion.writer
+    ) -> Recommendation:
+        writer = hook_call.writer
         with checked(writer.log) as snapshot:
             cursor = resolve_cursor(snapshot, writer.session, leaf=leaf)
-            so_far = past(snapshot, writer.session, cursor.leaf)
+            so_far = failure_history(snapshot, writer.session, cursor.leaf)
             is_open = has_open_calls(context_at(snapshot, cursor).parts)
-        remedy = rules.remedy(
+        remedy = rules.choose_action(
             reason,
-            has_larger_model=self._is_promoted(occasion, size),
-            past=so_far,
+            has_larger_model=self._is_promoted(hook_call, size),
+            history=so_far,
             settings=self.settings,
             can_hand_off=self.new_session is not None and not is_open,
         )
-        return Remedies(
-            occasion=occasion,
+        return Actions(
+            hook_call=hook_call,
             compactor=self._compactor_for(writer.session),
             settings=self.settings,
             reason=reason,
@@ -344,16 +356,16 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             left_too_large=so_far.left_too_large,
         ).take(remedy)
 
-    def _is_promoted(self, occasion: Occasion, size: ContextSize) -> bool:
+    def _is_promoted(self, hook_call: HookCall, size: ContextSize) -> bool:
         """Return True if there is a larger model than the one in use, by the harness or else by the log."""
-        writer = occasion.writer
+        writer = hook_call.writer
         with writer.log.snapshot() as snapshot:
-            logged = newest(snapshot, writer.session).model
+            logged = session_end(snapshot, writer.session).model
         return rules.is_promoted(
             self.settings.promotion,
             tokens=size.tokens,
             trigger=self._compactor.policy.trigger,
-            in_use=occasion.model or logged,
+            in_use=hook_call.model or logged,
         )
 
     def _with_prompt(self, options: SummaryOptions) -> SummaryOptions:
@@ -391,6 +403,6 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             since=since,
         ).events
 
-    def _skipped(self, occasion: Occasion, why: str, size: ContextSize | None = None) -> Advice:
-        events = occasion.put_down_once(DecisionOutcome.SKIPPED, why)
-        return Advice(reason=why, events=events, tokens=size.tokens if size else None)
+    def _skip(self, hook_call: HookCall, why: str, size: ContextSize | None = None) -> Recommendation:
+        events = hook_call.log_decision_once(DecisionOutcome.SKIPPED, why)
+        return Recommendation(reason=why, events=events, tokens=size.tokens if size else None)

@@ -18,7 +18,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import event, events
 from eventstore.records import MessageRecord, TextReplacement
 from eventstore.views import Message, ToolCall
-from eventstore.writing import SessionWriter, until_ours
+from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.build import build_context
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import Part, has_message, view_of_part
@@ -32,7 +32,7 @@ _ENDS: Final = frozenset({"compaction", "undone"})
 """Kinds of entries that are no messages, and change which messages there are."""
 
 
-class Newest(msgspec.Struct, frozen=True, kw_only=True):
+class SessionEnd(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a session, without entries that say nothing to a model.
 
     `entry` is the newest message, compaction or undo, None where there is none; `answer` is its message if it is an
@@ -78,7 +78,7 @@ def is_same_model(one: str, other: str) -> bool:
     return one in (other, other.partition("/")[2]) or other == one.partition("/")[2]
 
 
-def newest(snapshot: Snapshot, session: str) -> Newest:
+def session_end(snapshot: Snapshot, session: str) -> SessionEnd:
     """Return what a session ends with. Raises NotFoundError."""
     leaf = snapshot.head(session).leaf
     entry = _telling(snapshot, session, leaf)
@@ -87,7 +87,7 @@ def newest(snapshot: Snapshot, session: str) -> Newest:
         before = _entry(snapshot, session, told.parent_seq)
         told = _telling(snapshot, session, told.parent_seq)
     model = settings_at(snapshot, session, leaf).model
-    return Newest(
+    return SessionEnd(
         entry=entry,
         answer=_answer(entry),
         before=before,
@@ -132,7 +132,7 @@ DONE: Final = "[Compacted. History summarized.]"
 _CORRECTION: Final = "correction"
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class CompactToolCalls(msgspec.Struct, frozen=True, kw_only=True):
     """Unanswered calls of the tool in one answer; `is_last`: all other calls beside them have their results."""
 
     calls: tuple[ToolCall, ...]
@@ -144,7 +144,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(str(said) for call in self.calls if (said := call.argument("instructions")))
 
 
-def compact_calls(parts: Sequence[Part]) -> Asked | None:
+def find_compact_calls(parts: Sequence[Part]) -> CompactToolCalls | None:
     """Return the calls by which the newest answer of a context asks for a compaction, None where it does not.
 
     Nor does it where more than results has come since: the person has gone on.
@@ -161,11 +161,11 @@ def compact_calls(parts: Sequence[Part]) -> Asked | None:
         asked = tuple(call for call in waiting if call.name == TOOL)
         if message.stop_reason in FAILED or not asked:
             return None
-        return Asked(calls=asked, is_last=len(asked) == len(waiting))
+        return CompactToolCalls(calls=asked, is_last=len(asked) == len(waiting))
     return None
 
 
-def answer_calls(writer: SessionWriter, asked: Asked) -> list[str]:
+def answer_calls(writer: SessionWriter, asked: CompactToolCalls) -> list[str]:
     """Append that it is done as the result of each call; the ids.
 
     None where somebody has given them by now, or has left the branch.
@@ -174,15 +174,15 @@ def answer_calls(writer: SessionWriter, asked: Asked) -> list[str]:
     def look_and_append() -> list[str]:
         with checked(writer.log) as snapshot:
             version = snapshot.head(writer.session).version
-            now = compact_calls(build_context(snapshot, writer.session).parts)
+            now = find_compact_calls(build_context(snapshot, writer.session).parts)
         if now is None or now.calls != asked.calls:
             return []
         return writer.append(*map(_result, asked.calls), expected=version)
 
-    return until_ours(look_and_append)
+    return retry_on_conflict(look_and_append)
 
 
-def tell_that_nothing_came(writer: SessionWriter, results: Sequence[str], problem: str) -> list[str]:
+def report_no_compaction(writer: SessionWriter, results: Sequence[str], problem: str) -> list[str]:
     """Show results of calls otherwise, namely why nothing was done; the id of the rewrite.
 
     The log keeps what they said at first. None where the context has them no more, or others never stop
@@ -190,7 +190,7 @@ def tell_that_nothing_came(writer: SessionWriter, results: Sequence[str], proble
     """
     told = [TextReplacement(target=result, text=f"[Not compacted: {problem}]") for result in results]
     try:
-        return [until_ours(lambda: record_rewrite(writer, targets=told, reason=_CORRECTION))]
+        return [retry_on_conflict(lambda: record_rewrite(writer, targets=told, reason=_CORRECTION))]
     except (NotFoundError, VersionConflictError):
         return []
 

@@ -13,7 +13,7 @@ from eventstore.paths import LazyEvent, event, events
 from eventstore.records import Attempt, Decision, DecisionOutcome, record_of
 from eventstore.writing import SessionWriter
 
-Hook = Literal["before_request", "after_turn", "error", "idle"]
+HookName = Literal["before_request", "after_turn", "error", "idle"]
 """At which of a harness's calls something was decided."""
 _FAILURES: Final = frozenset({DecisionOutcome.FAILED, DecisionOutcome.NO_GAIN})
 _ASIDE: Final = frozenset(
@@ -26,7 +26,7 @@ IN_A_ROW: Final = "inARow"
 """The number of a decision that says how many compactions in a row have left the context too large."""
 
 
-class Past(msgspec.Struct, frozen=True, kw_only=True):
+class FailureHistory(msgspec.Struct, frozen=True, kw_only=True):
     """The outcomes of automatic compactions since one succeeded or a person asked for one.
 
     `failures` in a row; whether the log says that the circuit `is_open`; whether a compaction of the very
@@ -40,14 +40,14 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     left_too_large: int = 0
 
 
-class Occasion(msgspec.Struct, frozen=True, kw_only=True):
+class HookCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call of a harness: the session that it is about, at which hook, by which policy.
 
     `model` is the one in use by what the harness says, None where it says nothing.
     """
 
     writer: SessionWriter
-    hook: Hook
+    hook: HookName
     policy: str
     model: str | None = None
 
@@ -57,17 +57,17 @@ class Occasion(msgspec.Struct, frozen=True, kw_only=True):
             outcome=outcome, reason=reason, policy=self.policy, numbers={**numbers, "hook": self.hook}
         )
 
-    def put_down(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> list[str]:
+    def log_decision(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> list[str]:
         """Put a decision down; the ids of what was appended."""
         return self.writer.append(self.decision(outcome, reason, **numbers))
 
-    def put_down_once(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> list[str]:
+    def log_decision_once(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> list[str]:
         """The same, unless just that was put down last at this hook."""
         with self.writer.log.snapshot() as snapshot:
             last = next(self._comparable(snapshot, outcome), None)
         if last is not None and (last.outcome, last.reason) == (outcome, reason):
             return []
-        return self.put_down(outcome, reason, **numbers)
+        return self.log_decision(outcome, reason, **numbers)
 
     def _comparable(self, snapshot: Snapshot, outcome: DecisionOutcome) -> Iterator[Decision]:
         for _, decision in decisions(snapshot, self.writer.session):
@@ -115,7 +115,7 @@ def _decided(event: LazyEvent) -> Decision | None:
     return record if isinstance(record, Decision) else None
 
 
-def past(snapshot: Snapshot, session: str, leaf: int) -> Past:
+def failure_history(snapshot: Snapshot, session: str, leaf: int) -> FailureHistory:
     """Return the outcomes of automatic compactions since one succeeded or a person asked, at a leaf.
 
     That is of those on the branch where the session stands. What was called off is no failure.
@@ -129,21 +129,23 @@ def past(snapshot: Snapshot, session: str, leaf: int) -> Past:
         if is_theirs and decision.outcome == DecisionOutcome.STILL_TOO_LARGE:
             in_a_row = decision.numbers.get(IN_A_ROW)
             too_large = in_a_row if isinstance(in_a_row, int) else 1
-    return Past(failures=failures, is_open=is_open, gained_nothing=gained_nothing, left_too_large=too_large)
+    return FailureHistory(
+        failures=failures, is_open=is_open, gained_nothing=gained_nothing, left_too_large=too_large
+    )
 
 
-def given_up(past: Past, most: int) -> str:
+def reason_to_give_up(history: FailureHistory, most: int) -> str:
     """Return why no compaction is tried, "" where one is; `most` failures in a row open the circuit."""
-    if past.failures >= most:
-        return open_for(past.failures)
-    return GAINED_NOTHING if past.gained_nothing else ""
+    if history.failures >= most:
+        return open_circuit_message(history.failures)
+    return GAINED_NOTHING if history.gained_nothing else ""
 
 
-def opens(past: Past, most: int) -> bool:
+def must_open_circuit(history: FailureHistory, most: int) -> bool:
     """Return True if the circuit opens now, which nobody has put down yet."""
-    return past.failures >= most and not past.is_open
+    return history.failures >= most and not history.is_open
 
 
-def open_for(failures: int) -> str:
+def open_circuit_message(failures: int) -> str:
     """Return what is said of an open circuit."""
     return f"{failures} compactions in a row have failed: compact by hand to go on"

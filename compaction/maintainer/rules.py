@@ -7,8 +7,8 @@ from typing import Final, Literal
 import msgspec
 
 from compaction.continuations import Continuation
-from compaction.maintainer.answers import Asked, Newest, is_same_model
-from compaction.maintainer.decisions import Hook, Past, given_up
+from compaction.maintainer.answers import CompactToolCalls, SessionEnd, is_same_model
+from compaction.maintainer.decisions import FailureHistory, HookName, reason_to_give_up
 from compaction.maintainer.settings import Promotion, Settings
 from compaction.part import Limits, Reason
 from compaction.summarizers.refusals import one_line, says_too_long
@@ -16,7 +16,7 @@ from compaction.triggers import AnyTrigger
 from projections.context.cursor import ROOT, Leaf
 from projections.usage import CUT_OFF, FAILED
 
-Remedy = Literal["switch-model", "hand-off", "compact"]
+Action = Literal["switch-model", "hand-off", "compact"]
 _PROMOTED: Final[frozenset[Reason]] = frozenset({"overflow", "incomplete", "threshold", "idle"})
 _HANDED_OFF: Final[frozenset[Reason]] = frozenset({"incomplete", "threshold", "idle"})
 _RECOVERIES_FAILED: Final[dict[Reason, str]] = {
@@ -48,7 +48,9 @@ def before_request(settings: Settings) -> Reason | Skip:
     return "threshold" if settings.is_automatic else OFF
 
 
-def after_turn(*, stop: str, is_of_model: bool, asked: Asked | None, settings: Settings) -> Reason | Skip:
+def after_turn(
+    *, stop: str, is_of_model: bool, asked: CompactToolCalls | None, settings: Settings
+) -> Reason | Skip:
     """Return the case of an answer that ended for the reason `stop`, "" without one.
 
     One that failed or was aborted is no turn. One that was cut off for its length is recovered, if it is of the
@@ -96,15 +98,15 @@ def is_too_large(
     return trigger.fires(tokens, limits)
 
 
-class GivenUp(msgspec.Struct, frozen=True):
+class GiveUp(msgspec.Struct, frozen=True):
     """A decision to try nothing that is known to fail."""
 
     why: str
 
 
-def remedy(
-    reason: Reason, *, has_larger_model: bool, past: Past, settings: Settings, can_hand_off: bool
-) -> Remedy | GivenUp:
+def choose_action(
+    reason: Reason, *, has_larger_model: bool, history: FailureHistory, settings: Settings, can_hand_off: bool
+) -> Action | GiveUp:
     """Choose a larger model, if there is one with room; then a handoff, if that is the strategy; else a compaction.
 
     Neither is tried where the circuit is open, or where compactions chase each other: as many in a row as may fail have
@@ -114,12 +116,12 @@ def remedy(
     """
     if has_larger_model and reason in _PROMOTED:
         return "switch-model"
-    why = given_up(past, settings.most_failures)
+    why = reason_to_give_up(history, settings.most_failures)
     if why:
-        return GivenUp(why)
-    if reason in _CHASES and past.left_too_large >= settings.most_failures:
-        return GivenUp(
-            f"{past.left_too_large} compactions in a row have left the context too large: {_STOPPED}"
+        return GiveUp(why)
+    if reason in _CHASES and history.left_too_large >= settings.most_failures:
+        return GiveUp(
+            f"{history.left_too_large} compactions in a row have left the context too large: {_STOPPED}"
         )
     if settings.strategy == "handoff" and reason in _HANDED_OFF and can_hand_off:
         return "hand-off"
@@ -133,7 +135,7 @@ def is_promoted(promotion: Promotion | None, *, tokens: int, trigger: AnyTrigger
     return not is_same_model(promotion.model, in_use)
 
 
-def continues(reason: Reason, hook: Hook, continuation: Continuation, settings: Settings) -> bool:
+def continues(reason: Reason, hook: HookName, continuation: Continuation, settings: Settings) -> bool:
     """Return True if a policy's continuation follows a compaction, of which some do by themselves."""
     return settings.auto_continue and continuation.is_due(reason, is_after_turn=hook == "after_turn")
 
@@ -148,7 +150,7 @@ def failure_message(reason: Reason, problem: str) -> str:
     return _RECOVERIES_FAILED.get(reason, _OTHERWISE_FAILED) + problem
 
 
-def leaf_without_failures(last: Newest) -> Leaf:
+def leaf_without_failures(last: SessionEnd) -> Leaf:
     """Return the leaf of a session without failed answers at its end; None: the leaf as it is."""
     if not last.has_failed:
         return None

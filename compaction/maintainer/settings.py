@@ -79,7 +79,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """True if anything is compacted that nobody asked for."""
         return self.enabled and self.strategy != "off"
 
-    def misfits(self, limits: Limits) -> list[Fault]:
+    def find_issues(self, limits: Limits) -> list[Fault]:
         """Return what of it a model cannot have."""
         given = {
             ("reserve_tokens",): self.reserve_tokens,
@@ -95,8 +95,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def check(self, limits: Limits) -> None:
         """Raise FaultyInputError where a model cannot have what is set."""
-        if misfits := self.misfits(limits):
-            raise FaultyInputError("settings", misfits)
+        if find_issues := self.find_issues(limits):
+            raise FaultyInputError("settings", find_issues)
 
 
 def compactor_with(compactor: Compactor, settings: Settings) -> Compactor:

@@ -99,7 +99,7 @@ ASKS: Final = frozenset(
 """Words by which a question begins, with or without its mark."""
 ASKS_SUBJECT: Final = frozenset("do had has have may shall should".split())
 """Words by which a question begins if a subject follows."""
-SAYS_NOTHING: Final = frozenset(
+NO_CONTENT_KINDS: Final = frozenset(
     "actually again ahead all an and be both carry continue do does done else finish first for go going it"
     " keep let let's lets me more need needs next no now of ok on one please proceed start stop sure that the"
     " them then these thing things this to try until us wait want we with yes you".split()
@@ -276,7 +276,7 @@ def _words(text: str) -> list[str]:
 
 
 def _says_nothing(words: Sequence[str]) -> bool:
-    return all(word in SAYS_NOTHING or len(word) == 1 for word in words)
+    return all(word in NO_CONTENT_KINDS or len(word) == 1 for word in words)
 
 
 def _asks(plain: str) -> bool:

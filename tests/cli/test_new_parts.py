@@ -178,9 +178,9 @@ class Extended:
             *("maintain", SESSION, "--policy", policy, "--window", "1020", *options),
             stdin=b'{"on":"after_turn"}\n',
         )
-        (advice,) = told.json_lines
-        assert advice["error"] is None
-        events = [self.runs("show", SESSION, event, "--json").json for event in advice["events"]]
+        (recommendation,) = told.json_lines
+        assert recommendation["error"] is None
+        events = [self.runs("show", SESSION, event, "--json").json for event in recommendation["events"]]
         return [event["record"] for event in events if event["kind"] != "decision"]
 
     def says(self) -> list[str]:

@@ -181,15 +181,15 @@ def test_a_template_that_is_not_there_is_told_before_anybody_is_asked_and_leaves
 def test_a_cancelled_summary_leaves_the_context_and_a_record_of_the_attempt(story):
     turns(story, 20, 10)
     before = context_json(story.log, "s")
-    called_off = compactor()
-    called_off = Compactor(
-        policy=called_off.policy,
+    cancel_reason = compactor()
+    cancel_reason = Compactor(
+        policy=cancel_reason.policy,
         chain=SummarizerChain(summarizers=[Scripted()], is_cancelled=lambda: True),
-        limits=called_off.limits,
-        tokens=called_off.tokens,
+        limits=cancel_reason.limits,
+        tokens=cancel_reason.tokens,
     )
     with pytest.raises(CancelledError):
-        called_off.compact(story.writer)
+        cancel_reason.compact(story.writer)
     assert (context_json(story.log, "s"), kinds(story)[-1]) == (before, "attempt")
 
 

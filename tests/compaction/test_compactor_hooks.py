@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from compaction.hooks import Cancel, Hooks, Prompted, Supplied
+from compaction.hooks import Cancel, Hooks, PromptAdditions, SuppliedSummary
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summary import SummaryOptions
@@ -41,7 +41,9 @@ def test_a_hook_may_call_a_compaction_off(story):
 def test_a_hook_may_supply_the_summary_and_no_model_is_asked(story):
     turns(story, 20, 10)
     scribe = Scripted()
-    hooks = Hooks(name="h", before_compaction=lambda _: Supplied(summary="mine", preserve_data={"k": 1}))
+    hooks = Hooks(
+        name="h", before_compaction=lambda _: SuppliedSummary(summary="mine", preserve_data={"k": 1})
+    )
     compactor(scribe, hooks=[hooks]).compact(story.writer)
     made = record(story)
     assert (made.summary, made.from_extension, made.preserve_data, scribe.prompts) == (
@@ -54,7 +56,7 @@ def test_a_hook_may_supply_the_summary_and_no_model_is_asked(story):
 
 def supplied(story, **fields):
     """The outcome where a hook supplies a summary with these fields."""
-    hooks = Hooks(name="h", before_compaction=lambda _: Supplied(summary="mine", **fields))
+    hooks = Hooks(name="h", before_compaction=lambda _: SuppliedSummary(summary="mine", **fields))
     return compactor(hooks=[hooks]).compact(story.writer)
 
 
@@ -89,7 +91,7 @@ def test_a_plan_that_keeps_what_a_hook_names_is_made_of_checked_reads(story):
     def damages(_plan):
         stored = story.log._state.events["s"]
         stored[-1] = msgspec.structs.replace(stored[-1], body=stored[-1].body.replace(b"xx", b"xy", 1))
-        return Supplied(summary="mine", first_kept=third)
+        return SuppliedSummary(summary="mine", first_kept=third)
 
     damaged = compactor(hooks=[Hooks(name="h", before_compaction=damages)])
     with pytest.raises(CorruptionError) as raised:
@@ -119,7 +121,7 @@ def test_what_a_hook_keeps_with_its_summary_is_in_the_record_and_in_pis_details(
 def test_a_hook_may_replace_the_prompt_and_add_context(story):
     turns(story, 20, 10)
     scribe = Scripted()
-    hooks = Hooks(name="h", prompting=lambda _: Prompted(prompt="Sum up.", context=("from memory",)))
+    hooks = Hooks(name="h", prompting=lambda _: PromptAdditions(prompt="Sum up.", context=("from memory",)))
     compactor(scribe, hooks=[hooks]).compact(story.writer)
     expected = "<additional-context>\nfrom memory\n</additional-context>\n\nSum up."
     assert scribe.prompts[0].text.endswith(expected)
@@ -164,7 +166,9 @@ def test_a_hook_that_raises_is_recorded_though_another_calls_off(story):
 
 def test_halves_of_surrogate_pairs_in_what_hooks_and_people_say_are_replaced(story):
     turns(story, 40, 10)
-    hook = Hooks(name="h", prompting=lambda _: Prompted(context=("\ud800",), preserve_data={"k": "\udc00"}))
+    hook = Hooks(
+        name="h", prompting=lambda _: PromptAdditions(context=("\ud800",), preserve_data={"k": "\udc00"})
+    )
     options = SummaryOptions(instructions="shorter \ud83d")
     done = compactor(hooks=[hook]).compact(story.writer, options=options)
     assert (done.outcome, record(story).preserve_data) == ("compacted", {"k": "\ufffd"})
@@ -173,9 +177,9 @@ def test_halves_of_surrogate_pairs_in_what_hooks_and_people_say_are_replaced(sto
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (Prompted(preserve_data={"k": object()}), "object"),
-        (Prompted(prompt=3), "prompt"),
-        (Prompted(context="one line"), "context"),
+        (PromptAdditions(preserve_data={"k": object()}), "object"),
+        (PromptAdditions(prompt=3), "prompt"),
+        (PromptAdditions(context="one line"), "context"),
         ("do it", "str"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.cuts import LastMessages
-from compaction.hooks import Hooks, Supplied
+from compaction.hooks import Hooks, SuppliedSummary
 from compaction.plan import COMPACTED
 from compaction.policy.model import Restoring
 from eventstore.errors import VersionConflictError
@@ -72,7 +72,7 @@ def test_a_summary_that_cost_nothing_and_comes_too_late_leaves_no_attempt(story)
 
     def overtaken(_plan):
         compactor(Scripted(lambda _: "theirs")).compact(story.writer)
-        return Supplied(summary="mine")
+        return SuppliedSummary(summary="mine")
 
     done = compactor(hooks=[Hooks(name="h", before_compaction=overtaken)]).compact(story.writer)
     assert (done.outcome, "attempt" in kinds(story)) == ("nothing", False)
@@ -198,7 +198,7 @@ def test_what_was_prepared_is_carried_out_with_its_own_cut_though_more_was_said_
     compacts = compactor(Scripted(lambda _: "so far"))
     prepared = compacts.prepare(story.writer)
     story.says(user(long(30)))
-    done = compacts.carry_out(story.writer, prepared)
+    done = compacts.execute(story.writer, prepared)
     assert (done.plan, texts_of(build_context(story.log, "s"))) == (
         prepared.plan,
         ["so far", long(10), long(10), long(30)],
@@ -211,7 +211,7 @@ def test_what_was_prepared_for_a_leaf_is_not_carried_out_once_somebody_has_gone_
     since = len(events(story.log, "s"))
     story.says(user("late"))
     prepared = compacts.prepare(story.writer, leaf=last, since=since)
-    assert compacts.carry_out(story.writer, prepared).outcome == "nothing"
+    assert compacts.execute(story.writer, prepared).outcome == "nothing"
     assert texts_of(build_context(story.log, "s"))[-1] == "late"
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from compaction.hooks import (
     Cancel,
+    HookErrors,
     Hooks,
-    Prompted,
-    Supplied,
-    Troubles,
-    decided,
+    PromptAdditions,
+    SuppliedSummary,
+    ask_hooks_before,
+    collect_prompt_additions,
     installed_hooks,
-    prompted,
 )
 
 PLAN = object()
@@ -40,7 +40,7 @@ def installed(tmp_path, monkeypatch):
 
 
 def told(hooks):
-    troubles = Troubles()
+    troubles = HookErrors()
     troubles.ask(hooks, "before_compaction", None)
     return troubles
 
@@ -66,31 +66,33 @@ def test_an_entry_point_that_gives_no_hooks_is_told_of(installed):
 def test_the_first_that_cancels_or_supplies_leads():
     hooks = [
         Hooks(name="a", before_compaction=lambda _: None),
-        Hooks(name="b", before_compaction=lambda _: Supplied(summary="mine")),
+        Hooks(name="b", before_compaction=lambda _: SuppliedSummary(summary="mine")),
         Hooks(name="c", before_compaction=lambda _: Cancel("no")),
     ]
-    assert decided(hooks, "before_compaction", PLAN, Troubles()) == Supplied(summary="mine")
+    assert ask_hooks_before(hooks, "before_compaction", PLAN, HookErrors()) == SuppliedSummary(summary="mine")
 
 
 def test_all_add_to_the_prompt():
     hooks = [
-        Hooks(name="a", prompting=lambda _: Prompted(prompt="A", context=("1",), preserve_data={"a": 1})),
-        Hooks(name="b", prompting=lambda _: Prompted(context=("2",), preserve_data={"b": 2})),
+        Hooks(
+            name="a", prompting=lambda _: PromptAdditions(prompt="A", context=("1",), preserve_data={"a": 1})
+        ),
+        Hooks(name="b", prompting=lambda _: PromptAdditions(context=("2",), preserve_data={"b": 2})),
     ]
-    added = prompted(hooks, PLAN, Troubles())
-    assert added == Prompted(prompt="A", context=("1", "2"), preserve_data={"a": 1, "b": 2})
+    added = collect_prompt_additions(hooks, PLAN, HookErrors())
+    assert added == PromptAdditions(prompt="A", context=("1", "2"), preserve_data={"a": 1, "b": 2})
 
 
 def test_an_answer_of_another_kind_is_told_and_not_used():
-    troubles = Troubles()
-    hooks = [Hooks(name="a", before_compaction=lambda _: Prompted(prompt="A"))]
-    assert decided(hooks, "before_compaction", PLAN, troubles) is None
+    troubles = HookErrors()
+    hooks = [Hooks(name="a", before_compaction=lambda _: PromptAdditions(prompt="A"))]
+    assert ask_hooks_before(hooks, "before_compaction", PLAN, troubles) is None
     (trouble,) = troubles
     assert trouble.startswith("hook a, before_compaction: TypeError: ")
     assert re.findall("Prompted|Cancel|Supplied", trouble) == ["Prompted", "Cancel", "Supplied"]
 
 
 def test_what_a_hook_gives_that_is_only_told_is_nothing_to_anybody():
-    troubles = Troubles()
+    troubles = HookErrors()
     assert troubles.ask(Hooks(name="a", after_compaction=lambda ids: ids), "after_compaction", []) is None
     assert troubles == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.plan import COMPACTED, LEFT, WENT_ON, overtaken, went_on
+from compaction.plan import COMPACTED, LEFT, WENT_ON, has_new_messages, stale_reason
 from eventstore.records import Compaction, CustomMessage, Label, Undone
 from projections.context.cursor import resolve_cursor
 from tests.support.events import version
@@ -24,7 +24,7 @@ def begun(story):
 def problem(begun, *, is_elsewhere=False):
     story, at, since = begun
     with story.log.snapshot() as snapshot:
-        return overtaken(snapshot, at, since=since, is_elsewhere=is_elsewhere)
+        return stale_reason(snapshot, at, since=since, is_elsewhere=is_elsewhere)
 
 
 def test_a_branch_that_grew_leaves_the_summary_what_it_stands_for(begun):
@@ -69,4 +69,7 @@ def test_who_went_on_from_another_leaf_after_it_was_chosen_counts(begun):
     story, at, since = begun
     story.says(user("four"))
     with story.log.snapshot() as snapshot:
-        assert (went_on(snapshot, at, since), went_on(snapshot, at, since + 1)) == (True, False)
+        assert (has_new_messages(snapshot, at, since), has_new_messages(snapshot, at, since + 1)) == (
+            True,
+            False,
+        )

@@ -117,20 +117,20 @@ def test_ctrl_c_does_not_wait_for_a_summarizer_that_is_asked_alone(story):
 
 def test_ctrl_c_calls_off_both_of_two(story):
     split(story)
-    called_off = []
+    cancel_reason = []
 
     class Patient(Scripted):
         def summarize(self, prompt, *, is_cancelled):
             until = time.monotonic() + 10
             while not is_cancelled() and time.monotonic() < until:
                 time.sleep(0.01)
-            called_off.append(prompt.template.name)
+            cancel_reason.append(prompt.template.name)
             raise CancelledError
 
     interrupted(0.2)
     with pytest.raises(KeyboardInterrupt):
         compactor(Patient()).compact(story.writer)
-    assert sorted(called_off) == ["compaction", "turn-prefix"]
+    assert sorted(cancel_reason) == ["compaction", "turn-prefix"]
 
 
 def test_the_short_summary_is_asked_for_after_them_and_not_called_off(story):

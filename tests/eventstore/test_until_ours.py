@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from eventstore.errors import NotFoundError, VersionConflictError
-from eventstore.writing import SessionWriter, until_ours
+from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.build import build_context
 from tests.support.talk import Story, texts_of, user
 
@@ -28,7 +28,7 @@ def test_what_was_appended_first_is_looked_at_before_the_next_try(story):
             others.message(user(str(version)))
         return story.writer.message(user("mine"), expected=version)
 
-    until_ours(one_more)
+    retry_on_conflict(one_more)
     assert texts_of(build_context(story.log, "s")) == ["0", "1", "2", "3", "mine"]
 
 
@@ -41,7 +41,7 @@ def test_where_there_is_nothing_to_do_any_more_that_is_the_end():
             raise found
         return "nothing"
 
-    assert until_ours(look) == "nothing"
+    assert retry_on_conflict(look) == "nothing"
 
 
 def test_other_errors_end_it():
@@ -49,7 +49,7 @@ def test_other_errors_end_it():
         raise NotFoundError("session", "s", "name another")
 
     with pytest.raises(NotFoundError):
-        until_ours(raises)
+        retry_on_conflict(raises)
 
 
 def test_it_gives_up_where_others_append_between_all_of_100_looks():
@@ -60,7 +60,7 @@ def test_it_gives_up_where_others_append_between_all_of_100_looks():
         raise VersionConflictError("s", version, version + 1)
 
     with pytest.raises(VersionConflictError) as raised:
-        until_ours(never_ours)
+        retry_on_conflict(never_ours)
     assert (raised.value.tries, raised.value.actual, next(versions)) == (100, 101, 101)
 
 
@@ -73,4 +73,4 @@ def test_the_hundredth_look_may_be_ours():
             raise VersionConflictError("s", look, look + 1)
         return look
 
-    assert until_ours(late) == 100
+    assert retry_on_conflict(late) == 100

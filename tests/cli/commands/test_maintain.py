@@ -113,7 +113,7 @@ def test_it_warns_where_a_compaction_leaves_the_context_too_large(tight: Refold,
     assert (compacted["do"], compacted["historyRewritten"], compacted["error"]) == ("nothing", True, None)
     assert (nothing["do"], nothing["historyRewritten"], nothing["error"]) == ("nothing", False, None)
     assert compacted["tokens"] == nothing["tokens"] > 300
-    assert all(advice["warning"] for advice in (compacted, nothing))
+    assert all(recommendation["warning"] for recommendation in (compacted, nothing))
 
 
 def test_a_harness_talks_to_it_through_a_whole_session(tight: Refold) -> None:
@@ -129,14 +129,18 @@ def test_a_harness_talks_to_it_through_a_whole_session(tight: Refold) -> None:
 
 
 def test_what_it_says_it_appended_is_in_the_log(tight: Refold) -> None:
-    (advice,) = answers(tight, '{"on":"after_turn"}', options=TIGHT)
+    (recommendation,) = answers(tight, '{"on":"after_turn"}', options=TIGHT)
     stored = {event["id"]: event["kind"] for event in log(tight)}
-    assert [stored[event] for event in advice["events"]] == ["decision", "compaction", "custom_message"]
+    assert [stored[event] for event in recommendation["events"]] == [
+        "decision",
+        "compaction",
+        "custom_message",
+    ]
 
 
 def test_where_nothing_is_to_do_it_says_why(talked: Refold) -> None:
-    (advice,) = answers(talked, '{"on":"before_request"}')
-    assert advice == {
+    (recommendation,) = answers(talked, '{"on":"before_request"}')
+    assert recommendation == {
         **NOTHING,
         "reason": SMALL_ENOUGH,
         "tokens": 1107,
@@ -145,45 +149,55 @@ def test_where_nothing_is_to_do_it_says_why(talked: Refold) -> None:
 
 
 def test_a_refusal_for_the_contexts_length_is_recovered(tight: Refold) -> None:
-    (advice,) = answers(
+    (recommendation,) = answers(
         tight, '{"on":"error","error":"prompt is too long: 1107 tokens > 1000"}', options=TIGHT
     )
-    assert (advice["do"], advice["historyRewritten"], advice["error"]) == ("retry", True, None)
+    assert (recommendation["do"], recommendation["historyRewritten"], recommendation["error"]) == (
+        "retry",
+        True,
+        None,
+    )
 
 
 def test_another_refusal_is_no_case_for_it(talked: Refold) -> None:
-    (advice,) = answers(talked, '{"on":"error","error":"overloaded"}')
+    (recommendation,) = answers(talked, '{"on":"error","error":"overloaded"}')
     said = {"reason": NOT_OF_LENGTH, "events": [log(talked)[-1]["id"]]}
-    assert advice == {**NOTHING, **said}
+    assert recommendation == {**NOTHING, **said}
 
 
 def test_a_refusal_by_another_model_than_the_one_that_failed_is_no_case_for_it(tight: Refold) -> None:
     failed = {"role": "assistant", "content": [], "provider": "p", "model": "m", "stopReason": "error"}
     tight("append", SESSION, stdin=line({"type": "message", "message": failed}))
     refused = '{"on":"error","error":"prompt is too long","model":"other"}'
-    (advice,) = answers(tight, refused, options=TIGHT)
-    assert (advice["do"], advice["reason"]) == ("nothing", OF_ANOTHER_MODEL)
+    (recommendation,) = answers(tight, refused, options=TIGHT)
+    assert (recommendation["do"], recommendation["reason"]) == ("nothing", OF_ANOTHER_MODEL)
 
 
 def test_settings_come_from_a_file(tight: Refold, tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text(
         "auto_continue = false\nidle_enabled = true\nidle_threshold_tokens = 1_000\n"
     )
-    (advice,) = answers(tight, '{"on":"idle","seconds":300}', options=(*TIGHT, "--settings", "settings.toml"))
-    assert (advice["do"], advice["reason"], advice["historyRewritten"]) == ("nothing", "idle", True)
+    (recommendation,) = answers(
+        tight, '{"on":"idle","seconds":300}', options=(*TIGHT, "--settings", "settings.toml")
+    )
+    assert (recommendation["do"], recommendation["reason"], recommendation["historyRewritten"]) == (
+        "nothing",
+        "idle",
+        True,
+    )
 
 
 def test_a_larger_model_goes_before_a_compaction(tight: Refold, tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text('[promotion]\nmodel = "larger"\nwindow = 1_000_000\n')
-    (advice,) = answers(tight, '{"on":"after_turn"}', options=(*TIGHT, "--settings", "settings.toml"))
-    assert (advice["do"], advice["model"]) == ("switch-model", "larger")
+    (recommendation,) = answers(tight, '{"on":"after_turn"}', options=(*TIGHT, "--settings", "settings.toml"))
+    assert (recommendation["do"], recommendation["model"]) == ("switch-model", "larger")
 
 
 def test_with_handoff_as_strategy_it_goes_on_in_a_new_session(tight: Refold, tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text('strategy = "handoff"\n')
-    (advice,) = answers(tight, '{"on":"after_turn"}', options=(*TIGHT, "--settings", "settings.toml"))
-    assert advice["do"] == "continue"
-    assert [event["kind"] for event in tight("log", advice["session"], "--json").json_lines] == [
+    (recommendation,) = answers(tight, '{"on":"after_turn"}', options=(*TIGHT, "--settings", "settings.toml"))
+    assert recommendation["do"] == "continue"
+    assert [event["kind"] for event in tight("log", recommendation["session"], "--json").json_lines] == [
         "link",
         "model_change",
         "custom_message",
@@ -229,13 +243,13 @@ class TestBadLines:
         assert [bool(each["error"]) for each in told] == [False, True, False, True, True] * 20
 
     def test_the_last_line_needs_no_end(self, talked: Refold) -> None:
-        (advice,) = talked(*EXTRACTING, stdin='{"on":"after_turn"}').json_lines
-        assert advice["error"] is None
+        (recommendation,) = talked(*EXTRACTING, stdin='{"on":"after_turn"}').json_lines
+        assert recommendation["error"] is None
 
     def test_a_line_of_megabytes_is_read(self, tight: Refold) -> None:
         error = "prompt is too long " + "x" * 5_000_000
-        (advice,) = answers(tight, json.dumps({"on": "error", "error": error}), options=TIGHT)
-        assert advice["do"] == "retry"
+        (recommendation,) = answers(tight, json.dumps({"on": "error", "error": error}), options=TIGHT)
+        assert recommendation["do"] == "retry"
 
     def test_what_goes_wrong_is_answered_too(self, talked: Refold, service: Any) -> None:
         api: MessagesApi = service(lambda exchange: exchange.answer(400, b"no"))
@@ -359,12 +373,12 @@ class TestFieldsThatAreNotKnown:
     """Harnesses send more than is asked for; what nobody looks at is told, so that a misspelt one is seen."""
 
     def test_they_are_ignored_and_named(self, talked: Refold) -> None:
-        (advice,) = answers(talked, '{"on":"after_turn","modle":"m","turn":{"number":7}}')
-        assert (advice["error"], advice["ignored"]) == (None, ["modle", "turn"])
+        (recommendation,) = answers(talked, '{"on":"after_turn","modle":"m","turn":{"number":7}}')
+        assert (recommendation["error"], recommendation["ignored"]) == (None, ["modle", "turn"])
 
     def test_those_of_another_kind_of_line_are_ignored_too(self, talked: Refold) -> None:
-        (advice,) = answers(talked, '{"seconds":9,"on":"before_request"}')
-        assert advice["ignored"] == ["seconds"]
+        (recommendation,) = answers(talked, '{"seconds":9,"on":"before_request"}')
+        assert recommendation["ignored"] == ["seconds"]
 
     def test_they_are_named_also_where_something_goes_wrong(self, talked: Refold, service: Any) -> None:
         api: MessagesApi = service(lambda exchange: exchange.answer(400, b"no"))
@@ -452,8 +466,8 @@ class TestCallingOff:
             assert told.hears()["reason"] == "threshold"
 
     def test_where_nothing_runs_there_is_nothing_to_call_off(self, talked: Refold) -> None:
-        (advice,) = answers(talked, '{"on":"abort"}')
-        assert advice == {**NOTHING, "reason": NOTHING_RUNS}
+        (recommendation,) = answers(talked, '{"on":"abort"}')
+        assert recommendation == {**NOTHING, "reason": NOTHING_RUNS}
 
 
 class TestInterrupts:

@@ -10,7 +10,7 @@ import pytest
 from compaction import record_compaction
 from compaction.branching.move import GREW, NOTHING_TO_SUMMARIZE, Navigator, go
 from compaction.branching.undo import undo
-from compaction.hooks import Cancel, Hooks, Supplied
+from compaction.hooks import Cancel, Hooks, SuppliedSummary
 from compaction.part import Limits
 from compaction.plan import LEFT, Move
 from compaction.summarizers import SummarizerError
@@ -203,14 +203,14 @@ class TestHooks:
 
     def test_one_may_supply_the_summary(self, branched):
         scribe = Scripted()
-        hooks = Hooks(name="h", before_move=lambda _: Supplied(summary="as a hook tells it"))
+        hooks = Hooks(name="h", before_move=lambda _: SuppliedSummary(summary="as a hook tells it"))
         navigator(scribe, hooks).go(branched.writer, "e2")
         assert scribe.prompts == []
         assert "as a hook tells it" in newest(branched).summary
         assert newest(branched).from_extension
 
     def test_what_one_keeps_with_its_summary_is_in_the_record(self, branched):
-        hooks = Hooks(name="h", before_move=lambda _: Supplied(summary="s", details={"k": 1}))
+        hooks = Hooks(name="h", before_move=lambda _: SuppliedSummary(summary="s", details={"k": 1}))
         navigator(Scripted(), hooks).go(branched.writer, "e2")
         assert newest(branched).extension_details == {"k": 1}
 
@@ -225,25 +225,25 @@ class TestHooks:
         assert told == [requested]
 
     def test_a_summary_that_nobody_requested_is_not_used(self, branched):
-        hooks = Hooks(name="h", before_move=lambda _: Supplied(summary="as a hook tells it"))
+        hooks = Hooks(name="h", before_move=lambda _: SuppliedSummary(summary="as a hook tells it"))
         gone = navigator(None, hooks).go(branched.writer, "e2")
         assert (gone.is_summarized, kinds(branched)[-1]) == (False, "leaf_moved")
 
     def test_a_summary_that_a_person_typed_stays(self, branched):
-        hooks = Hooks(name="h", before_move=lambda _: Supplied(summary="as a hook tells it"))
+        hooks = Hooks(name="h", before_move=lambda _: SuppliedSummary(summary="as a hook tells it"))
         navigator(Scripted(), hooks).go(branched.writer, "e2", summary="as I tell it")
         told = newest(branched)
         assert (told.summary.split("\n\n")[1], told.from_extension) == ("as I tell it", False)
 
     def test_one_may_call_a_move_off_behind_one_whose_summary_nobody_requested(self, branched):
         hooks = [
-            Hooks(name="eager", before_move=lambda _: Supplied(summary="as a hook tells it")),
+            Hooks(name="eager", before_move=lambda _: SuppliedSummary(summary="as a hook tells it")),
             Hooks(name="careful", before_move=lambda _: Cancel("not now")),
         ]
         assert navigator(None, *hooks).go(branched.writer, "e2").outcome == "cancelled"
 
     def test_one_that_supplies_a_summary_of_nothing_is_not_heard(self, branched):
-        hooks = Hooks(name="h", before_move=lambda _: Supplied(summary="of nothing"))
+        hooks = Hooks(name="h", before_move=lambda _: SuppliedSummary(summary="of nothing"))
         assert navigator(None, hooks).go(branched.writer, "e4").events == []
 
     def test_the_first_that_says_something_leads(self, branched):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.maintainer.answers import newest
+from compaction.maintainer.answers import session_end
 from eventstore.records import Custom, Label, ModelChange
 from tests.support.talk import assistant, user
 
 
 def ends_with(story):
     with story.log.snapshot() as snapshot:
-        return newest(snapshot, "s")
+        return session_end(snapshot, "s")
 
 
 def test_labels_and_titles_are_no_end(story):

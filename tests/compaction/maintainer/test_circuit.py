@@ -7,7 +7,13 @@ from contextlib import suppress
 import pytest
 
 from compaction.branching.move import move_to
-from compaction.maintainer.decisions import GAINED_NOTHING, Past, given_up, open_for, opens
+from compaction.maintainer.decisions import (
+    GAINED_NOTHING,
+    FailureHistory,
+    must_open_circuit,
+    open_circuit_message,
+    reason_to_give_up,
+)
 from compaction.maintainer.rules import failure_message
 from compaction.maintainer.settings import Settings
 from compaction.summarizers import CancelledError, SummarizerError
@@ -28,34 +34,38 @@ from tests.support.talk import user
 @pytest.mark.parametrize(
     ("past", "why"),
     [
-        (Past(), ""),
-        (Past(failures=2), ""),
-        (Past(failures=3), open_for(3)),
-        (Past(failures=4), open_for(4)),
-        (Past(failures=1, gained_nothing=True), GAINED_NOTHING),
+        (FailureHistory(), ""),
+        (FailureHistory(failures=2), ""),
+        (FailureHistory(failures=3), open_circuit_message(3)),
+        (FailureHistory(failures=4), open_circuit_message(4)),
+        (FailureHistory(failures=1, gained_nothing=True), GAINED_NOTHING),
     ],
 )
 def test_what_came_of_those_before_says_whether_a_compaction_is_tried(past, why):
-    assert given_up(past, 3) == why
+    assert reason_to_give_up(past, 3) == why
 
 
 def test_an_open_circuit_tells_how_many_failures_opened_it():
-    assert told.numbers(open_for(4)) == [4]
+    assert told.numbers(open_circuit_message(4)) == [4]
 
 
 @pytest.mark.parametrize(
     ("past", "expected"),
-    [(Past(failures=2), False), (Past(failures=3), True), (Past(failures=4, is_open=True), False)],
+    [
+        (FailureHistory(failures=2), False),
+        (FailureHistory(failures=3), True),
+        (FailureHistory(failures=4, is_open=True), False),
+    ],
 )
 def test_a_circuit_opens_once(past, expected):
-    assert opens(past, 3) == expected
+    assert must_open_circuit(past, 3) == expected
 
 
 def test_the_first_failure_is_put_down_and_told(story):
     turns(story, 20, 10)
-    advice = maintainer(Scripted(fails)).after_turn(story.writer)
-    assert advice.error == failure_message("threshold", str(NO_MODEL))
-    assert decisions(story)[-1] == ("failed", advice.error)
+    recommendation = maintainer(Scripted(fails)).after_turn(story.writer)
+    assert recommendation.error == failure_message("threshold", str(NO_MODEL))
+    assert decisions(story)[-1] == ("failed", recommendation.error)
 
 
 def test_three_failures_in_a_row_open_the_circuit(story):
@@ -64,7 +74,10 @@ def test_three_failures_in_a_row_open_the_circuit(story):
     for _ in range(2):
         maintainer(scribe).after_turn(story.writer)
     assert scribe.prompts == []
-    assert decisions(story)[-2:] == [("circuit open", open_for(3)), ("skipped", open_for(3))]
+    assert decisions(story)[-2:] == [
+        ("circuit open", open_circuit_message(3)),
+        ("skipped", open_circuit_message(3)),
+    ]
 
 
 def test_an_open_circuit_is_put_down_once_whatever_is_called(story):
@@ -93,13 +106,13 @@ def test_how_many_failures_open_it_is_a_setting(story):
 
 
 def test_what_a_person_calls_off_is_no_failure(story):
-    def called_off(_prompt):
+    def cancel_reason(_prompt):
         raise CancelledError
 
     turns(story, 20, 10)
     for _ in range(4):
-        advice = maintainer(Scripted(called_off)).after_turn(story.writer)
-    assert advice.error == failure_message("threshold", str(CancelledError()))
+        recommendation = maintainer(Scripted(cancel_reason)).after_turn(story.writer)
+    assert recommendation.error == failure_message("threshold", str(CancelledError()))
     assert {outcome for outcome, _ in decisions(story)} == {"triggered", "cancelled"}
     assert maintainer().after_turn(story.writer).history_rewritten
 
@@ -138,9 +151,9 @@ def test_a_context_that_the_model_cannot_take_is_told_at_every_call_where_nothin
     failed_three_times(story)
     story.says(user(long(200_000)))
     for _ in range(2):
-        advice = maintainer().before_request(story.writer)
-        assert told.numbers(advice.error) == [advice.tokens, 200_000, 3]
-        assert advice.error.endswith(open_for(3))
+        recommendation = maintainer().before_request(story.writer)
+        assert told.numbers(recommendation.error) == [recommendation.tokens, 200_000, 3]
+        assert recommendation.error.endswith(open_circuit_message(3))
 
 
 def test_an_open_circuit_stops_handoffs_too(story):
@@ -179,8 +192,8 @@ def test_a_compaction_of_another_branch_does_not_close_it(story):
     story.add(Compaction(summary="so far", first_kept_entry_id="", tokens_before=1), parent="e1")
     move_to(story.writer, "e4")
     scribe = Scripted()
-    advice = maintainer(scribe).after_turn(story.writer)
-    assert advice.reason == open_for(3)
+    recommendation = maintainer(scribe).after_turn(story.writer)
+    assert recommendation.reason == open_circuit_message(3)
     assert scribe.prompts == []
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from compaction.branching.undo import undo
 from compaction.cuts import LastMessages
-from compaction.maintainer.answers import DONE, answer_calls, compact_calls
+from compaction.maintainer.answers import DONE, answer_calls, find_compact_calls
 from compaction.maintainer.rules import failure_message
 from compaction.maintainer.settings import Settings
 from compaction.policy.model import Restoring
@@ -40,8 +40,8 @@ def test_a_model_may_ask_for_a_compaction_and_its_call_finds_its_result(story):
     turns(story, 20, 10)
     story.says(assistant(call("compact", "c9", instructions="mind the tests")))
     scribe = Scripted(lambda _: "so far")
-    advice = maintainer(scribe).after_turn(story.writer)
-    assert (advice.do, advice.history_rewritten) == ("nothing", True)
+    recommendation = maintainer(scribe).after_turn(story.writer)
+    assert (recommendation.do, recommendation.history_rewritten) == ("nothing", True)
     assert texts_of(build_context(story.log, "s"))[-2:] == ["compact", "[Compacted. History summarized.]"]
     assert any("mind the tests" in prompt.text for prompt in scribe.prompts)
 
@@ -49,8 +49,8 @@ def test_a_model_may_ask_for_a_compaction_and_its_call_finds_its_result(story):
 def test_a_compaction_that_a_model_asks_for_waits_for_the_calls_beside_it(story):
     turns(story, 20, 10)
     story.says(BOTH)
-    advice = maintainer(cut=NOTHING_KEPT).after_turn(story.writer)
-    assert (advice.do, kinds(story)) == ("nothing", [])
+    recommendation = maintainer(cut=NOTHING_KEPT).after_turn(story.writer)
+    assert (recommendation.do, kinds(story)) == ("nothing", [])
 
 
 def test_a_compaction_that_a_model_asks_for_among_other_calls_leaves_no_orphan(story):
@@ -78,17 +78,17 @@ def test_a_compaction_that_a_model_asked_for_is_made_once(story):
 
 def test_a_model_that_asks_where_there_is_nothing_to_do_is_told_so(story):
     story.says(user("hi"), assistant(call("compact")))
-    advice = maintainer().after_turn(story.writer)
-    assert told.numbers(advice.reason) == [20]
-    assert texts_of(build_context(story.log, "s"))[-1] == f"[Not compacted: {advice.reason}]"
+    recommendation = maintainer().after_turn(story.writer)
+    assert told.numbers(recommendation.reason) == [20]
+    assert texts_of(build_context(story.log, "s"))[-1] == f"[Not compacted: {recommendation.reason}]"
 
 
 def test_a_model_that_asks_in_vain_is_told_why(story):
     turns(story, 20, 10)
     story.says(assistant(call("compact")))
-    advice = maintainer(Scripted(fails)).after_turn(story.writer)
+    recommendation = maintainer(Scripted(fails)).after_turn(story.writer)
     said = failure_message("tool", str(NO_MODEL))
-    assert (advice.do, advice.error) == ("nothing", said)
+    assert (recommendation.do, recommendation.error) == ("nothing", said)
     assert texts_of(build_context(story.log, "s"))[-1] == f"[Not compacted: {said}]"
 
 
@@ -119,8 +119,8 @@ def test_files_that_are_shown_again_stand_behind_the_result(story):
 def test_where_nothing_comes_of_it_the_result_is_told_otherwise_and_the_log_keeps_what_it_said(story, answer):
     turns(story, 20, 10)
     story.says(assistant(call("compact")))
-    advice = maintainer(Scripted(answer)).after_turn(story.writer)
-    answer = f"[Not compacted: {advice.error or advice.reason}]"
+    recommendation = maintainer(Scripted(answer)).after_turn(story.writer)
+    answer = f"[Not compacted: {recommendation.error or recommendation.reason}]"
     assert texts_of(build_context(story.log, "s"))[-2:] == ["compact", answer]
     (given,) = [event for event in events(story.log, "s") if event.role == "toolResult"]
     assert DONE.encode() in given.body
@@ -142,14 +142,14 @@ def test_all_that_was_appended_for_a_call_is_told(story, answer):
     turns(story, 20, 10)
     story.says(assistant(call("compact")))
     before = len(events(story.log, "s"))
-    advice = maintainer(Scripted(answer)).after_turn(story.writer)
-    assert advice.events == [event.id for event in events(story.log, "s")][before:]
+    recommendation = maintainer(Scripted(answer)).after_turn(story.writer)
+    assert recommendation.events == [event.id for event in events(story.log, "s")][before:]
 
 
 def test_calls_that_somebody_has_answered_meanwhile_get_no_second_result(story):
     turns(story, 20, 10)
     story.says(assistant(call("compact")))
-    asked = compact_calls(build_context(story.log, "s").parts)
+    asked = find_compact_calls(build_context(story.log, "s").parts)
     assert asked is not None
     assert len(answer_calls(story.writer, asked)) == 1
     assert answer_calls(story.writer, asked) == []
@@ -187,8 +187,8 @@ def test_where_two_are_told_of_the_same_call_it_gets_one_compaction_and_one_resu
         maintainer().after_turn(story.writer)
         return "so far"
 
-    advice = maintainer(Scripted(too_late)).after_turn(story.writer)
-    assert (advice.history_rewritten, kinds(story).count("compaction")) == (True, 1)
+    recommendation = maintainer(Scripted(too_late)).after_turn(story.writer)
+    assert (recommendation.history_rewritten, kinds(story).count("compaction")) == (True, 1)
     assert texts_of(build_context(story.log, "s"))[-2:] == ["compact", "[Compacted. History summarized.]"]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from compaction.hooks import Cancel, Hooks
 from compaction.maintainer import Maintainer
-from compaction.maintainer.decisions import Past, past
+from compaction.maintainer.decisions import FailureHistory, failure_history
 from compaction.maintainer.decisions import decisions as decisions_of
 from compaction.maintainer.rules import IDLE_OFF, NOT_OF_LENGTH, OFF, SMALL_ENOUGH, failure_message
 from compaction.maintainer.settings import Settings
@@ -75,8 +75,8 @@ def test_what_a_hook_calls_off_is_no_failure(story):
 
 def test_who_waits_for_a_recovery_is_told_that_a_hook_called_it_off(story):
     turns(story, 20, 10)
-    advice = hooked(lambda _: Cancel("not now")).on_error(story.writer, "prompt is too long")
-    assert advice.error == failure_message("overflow", "not now")
+    recommendation = hooked(lambda _: Cancel("not now")).on_error(story.writer, "prompt is too long")
+    assert recommendation.error == failure_message("overflow", "not now")
 
 
 def test_a_hook_that_raises_and_one_that_calls_off_are_put_down_once_each(story):
@@ -117,10 +117,10 @@ def test_the_past_counts_failures_since_the_newest_compaction(story):
     failed_three_times(story)
     with story.log.snapshot() as snapshot:
         leaf = snapshot.head("s").leaf
-        assert past(snapshot, "s", leaf) == Past(failures=3, is_open=True)
+        assert failure_history(snapshot, "s", leaf) == FailureHistory(failures=3, is_open=True)
     maintainer().compact(story.writer)
     with story.log.snapshot() as snapshot:
-        assert past(snapshot, "s", leaf) == Past()
+        assert failure_history(snapshot, "s", leaf) == FailureHistory()
 
 
 @pytest.mark.parametrize(("more", "expected"), [(False, True), (True, False)])
@@ -130,7 +130,9 @@ def test_the_past_says_whether_this_very_context_gained_nothing(story, more, exp
     if more:
         story.says(user("more"))
     with story.log.snapshot() as snapshot:
-        assert past(snapshot, "s", snapshot.head("s").leaf) == Past(failures=1, gained_nothing=expected)
+        assert failure_history(snapshot, "s", snapshot.head("s").leaf) == FailureHistory(
+            failures=1, gained_nothing=expected
+        )
 
 
 class Reading:

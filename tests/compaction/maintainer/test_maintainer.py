@@ -24,20 +24,20 @@ from tests.support.talk import assistant, call, result, texts_of, user
 
 def test_a_small_context_needs_nothing(story):
     turns(story, 5)
-    advice = maintainer().after_turn(story.writer)
-    assert (advice.do, advice.history_rewritten, kinds(story)) == ("nothing", False, [])
+    recommendation = maintainer().after_turn(story.writer)
+    assert (recommendation.do, recommendation.history_rewritten, kinds(story)) == ("nothing", False, [])
 
 
 def test_a_context_over_the_threshold_is_compacted_after_the_turn(story):
     turns(story, 20, 10)
-    advice = maintainer().after_turn(story.writer)
-    assert (advice.history_rewritten, kinds(story)) == (True, ["compaction"])
+    recommendation = maintainer().after_turn(story.writer)
+    assert (recommendation.history_rewritten, kinds(story)) == (True, ["compaction"])
 
 
 def test_after_a_compaction_the_agent_goes_on_if_the_policy_says_so(story):
     turns(story, 20, 10)
-    advice = maintainer(continuation="auto-continue").after_turn(story.writer)
-    assert (advice.do, len(texts_of(build_context(story.log, "s")))) == ("continue", 4)
+    recommendation = maintainer(continuation="auto-continue").after_turn(story.writer)
+    assert (recommendation.do, len(texts_of(build_context(story.log, "s")))) == ("continue", 4)
 
 
 @pytest.mark.parametrize("continuation", ["auto-continue", "replay"])
@@ -45,8 +45,12 @@ def test_after_a_compaction_the_agent_goes_on_if_the_policy_says_so(story):
 def test_nothing_goes_on_by_itself_while_a_call_is_open(story, hook, continuation):
     turns(story, 20, 10)
     story.says(assistant(call("bash", "c1"), stop="toolUse"))
-    advice = getattr(maintainer(continuation=continuation), hook)(story.writer)
-    assert (advice.do, advice.history_rewritten, kinds(story)) == ("nothing", True, ["compaction"])
+    recommendation = getattr(maintainer(continuation=continuation), hook)(story.writer)
+    assert (recommendation.do, recommendation.history_rewritten, kinds(story)) == (
+        "nothing",
+        True,
+        ["compaction"],
+    )
 
 
 def test_a_person_who_compacts_while_a_call_is_open_gets_nothing_between_it_and_its_result(story):
@@ -71,8 +75,8 @@ def test_before_a_request_nothing_is_appended_to_go_on_with(story):
 
 def test_rewrites_are_tried_before_a_model_is_asked(story):
     calls(story, 30, 30)
-    advice = maintainer(rewrites=(Mask(keep_observations=0),)).after_turn(story.writer)
-    assert (advice.history_rewritten, kinds(story)) == (True, ["rewrite"])
+    recommendation = maintainer(rewrites=(Mask(keep_observations=0),)).after_turn(story.writer)
+    assert (recommendation.history_rewritten, kinds(story)) == (True, ["rewrite"])
 
 
 def test_rewrites_that_are_not_enough_are_followed_by_a_compaction(story):
@@ -84,10 +88,10 @@ def test_rewrites_that_are_not_enough_are_followed_by_a_compaction(story):
 
 def test_rewrites_of_every_request_do_not_wait_for_the_threshold(story):
     calls(story, *[31] * 4)
-    advice = maintainer(
+    recommendation = maintainer(
         rewrites=(Micro(keep=3),), before_requests=True, trigger=compactor().policy.trigger
     ).before_request(story.writer)
-    assert advice.history_rewritten
+    assert recommendation.history_rewritten
     assert kinds(story)[0] == "rewrite"
 
 
@@ -95,8 +99,8 @@ def test_rewrites_of_every_request_do_not_wait_for_the_threshold(story):
 def test_an_answer_that_did_not_go_through_is_no_turn(story, stop):
     turns(story, 20, 10)
     story.says(user("next"), assistant("half", stop=stop))
-    advice = maintainer(continuation="auto-continue").after_turn(story.writer)
-    assert (advice.do, kinds(story)) == ("nothing", [])
+    recommendation = maintainer(continuation="auto-continue").after_turn(story.writer)
+    assert (recommendation.do, kinds(story)) == ("nothing", [])
 
 
 @pytest.mark.parametrize("off", [Settings(enabled=False), Settings(strategy="off")])
@@ -129,8 +133,10 @@ def test_idle_compaction_is_off_unless_it_is_asked_for(story):
 def test_an_idle_session_is_made_smaller_by_rewrites_first(story):
     calls(story, 30, 30)
     idle = Settings(idle_enabled=True, idle_threshold_tokens=50)
-    advice = maintainer(settings=idle, rewrites=(Mask(keep_observations=0),)).on_idle(story.writer, 300)
-    assert (advice.history_rewritten, kinds(story)) == (True, ["rewrite"])
+    recommendation = maintainer(settings=idle, rewrites=(Mask(keep_observations=0),)).on_idle(
+        story.writer, 300
+    )
+    assert (recommendation.history_rewritten, kinds(story)) == (True, ["rewrite"])
 
 
 def test_every_decision_says_how_large_the_context_was_and_where_the_threshold_is(story):

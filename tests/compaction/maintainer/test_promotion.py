@@ -14,8 +14,8 @@ from tests.support.talk import assistant, texts_of, user
 
 def test_a_larger_model_goes_before_a_compaction(story):
     turns(story, 1_500)
-    advice = maintainer(settings=LARGER, trigger=Threshold(percent=1)).after_turn(story.writer)
-    assert (advice.do, advice.model, kinds(story)) == ("switch-model", "vast", [])
+    recommendation = maintainer(settings=LARGER, trigger=Threshold(percent=1)).after_turn(story.writer)
+    assert (recommendation.do, recommendation.model, kinds(story)) == ("switch-model", "vast", [])
 
 
 def test_a_larger_model_without_room_changes_nothing(story):
@@ -34,17 +34,17 @@ def test_the_larger_model_in_use_is_compacted(story):
 def test_a_larger_model_goes_on_without_the_failed_answer(story):
     turns(story, 1_500)
     story.says(user("next"), assistant("", stop="error"))
-    advice = maintainer(settings=LARGER, trigger=Threshold(percent=1)).on_error(
+    recommendation = maintainer(settings=LARGER, trigger=Threshold(percent=1)).on_error(
         story.writer, "prompt is too long"
     )
-    assert (advice.do, texts_of(build_context(story.log, "s"))[-1]) == ("switch-model", "next")
+    assert (recommendation.do, texts_of(build_context(story.log, "s"))[-1]) == ("switch-model", "next")
 
 
 def test_an_idle_session_may_go_on_with_a_larger_model(story):
     turns(story, 1_500)
     idle = Settings(idle_enabled=True, idle_threshold_tokens=50, promotion=LARGER.promotion)
-    advice = maintainer(settings=idle, trigger=Threshold(percent=1)).on_idle(story.writer, 300)
-    assert (advice.do, kinds(story)) == ("switch-model", [])
+    recommendation = maintainer(settings=idle, trigger=Threshold(percent=1)).on_idle(story.writer, 300)
+    assert (recommendation.do, kinds(story)) == ("switch-model", [])
 
 
 def test_a_promotion_is_put_down(story):

@@ -27,8 +27,10 @@ OLDER = on_error("prompt is too long", is_stale=True, is_of_model=True, settings
 def test_after_an_overflow_the_failed_answer_leaves_the_context_and_the_request_is_sent_again(story):
     turns(story, 20, 10)
     story.says(user("next"), assistant("", stop="error"))
-    advice = maintainer().on_error(story.writer, "400: prompt is too long: 300000 tokens > 200000 maximum")
-    assert (advice.do, advice.history_rewritten) == ("retry", True)
+    recommendation = maintainer().on_error(
+        story.writer, "400: prompt is too long: 300000 tokens > 200000 maximum"
+    )
+    assert (recommendation.do, recommendation.history_rewritten) == ("retry", True)
     assert texts_of(build_context(story.log, "s"))[-1] == "next"
 
 
@@ -40,14 +42,14 @@ def test_an_answer_that_went_well_stays_after_an_overflow(story):
 
 def test_another_error_is_not_for_this(story):
     turns(story, 20, 10)
-    advice = maintainer().on_error(story.writer, "429 rate limit: too many tokens per minute")
-    assert (advice.do, kinds(story)) == ("nothing", [])
+    recommendation = maintainer().on_error(story.writer, "429 rate limit: too many tokens per minute")
+    assert (recommendation.do, kinds(story)) == ("nothing", [])
 
 
 def test_an_overflow_that_nothing_helps_says_so(story):
     story.says(user(long(90)))
-    advice = maintainer().on_error(story.writer, "prompt is too long")
-    assert advice.error == failure_message("overflow", ALL_TOGETHER)
+    recommendation = maintainer().on_error(story.writer, "prompt is too long")
+    assert recommendation.error == failure_message("overflow", ALL_TOGETHER)
 
 
 def test_an_error_whose_answer_is_older_than_the_compaction_is_passed_over_and_told(story):
@@ -55,16 +57,16 @@ def test_an_error_whose_answer_is_older_than_the_compaction_is_passed_over_and_t
     story.says(assistant("", stop="error"))
     story.add(Compaction(summary="so far", first_kept_entry_id="e3", tokens_before=1))
     before = context_json(story.log, "s")
-    advice = maintainer().on_error(story.writer, "prompt is too long: 9 > 8")
-    assert (advice.do, context_json(story.log, "s")) == ("nothing", before)
-    assert advice.reason == f"{OLDER}: 9 > 8"
+    recommendation = maintainer().on_error(story.writer, "prompt is too long: 9 > 8")
+    assert (recommendation.do, context_json(story.log, "s")) == ("nothing", before)
+    assert recommendation.reason == f"{OLDER}: 9 > 8"
 
 
 def test_an_error_behind_a_compaction_of_which_the_log_has_no_answer_is_of_now(story):
     turns(story, 20, 10)
     assert maintainer().before_request(story.writer).reason == "threshold"
-    advice = maintainer().on_error(story.writer, "prompt is too long")
-    assert advice.error == failure_message("overflow", NOTHING_SAID)
+    recommendation = maintainer().on_error(story.writer, "prompt is too long")
+    assert recommendation.error == failure_message("overflow", NOTHING_SAID)
 
 
 def test_an_error_behind_a_compaction_of_which_the_log_has_no_answer_may_be_for_a_larger_model(story):
@@ -77,8 +79,8 @@ def test_an_error_behind_a_compaction_of_which_the_log_has_no_answer_may_be_for_
 def test_an_error_of_another_model_says_nothing_of_this_one(story):
     turns(story, 20, 10)
     story.says(assistant("", stop="error"))
-    advice = maintainer().on_error(story.writer, "prompt is too long", model="another")
-    assert (advice.do, advice.reason) == ("nothing", OF_ANOTHER_MODEL.reason)
+    recommendation = maintainer().on_error(story.writer, "prompt is too long", model="another")
+    assert (recommendation.do, recommendation.reason) == ("nothing", OF_ANOTHER_MODEL.reason)
 
 
 @pytest.mark.parametrize("model", [None, "m", "p/m"])
@@ -98,8 +100,8 @@ def test_an_error_from_before_another_model_was_chosen_says_nothing_of_it(story)
 def test_an_answer_that_was_cut_off_is_recovered_after_the_turn(story):
     turns(story, 20, 10)
     story.says(user("next"), assistant("half an", stop="length"))
-    advice = maintainer().after_turn(story.writer)
-    assert (advice.do, texts_of(build_context(story.log, "s"))[-1]) == ("retry", "next")
+    recommendation = maintainer().after_turn(story.writer)
+    assert (recommendation.do, texts_of(build_context(story.log, "s"))[-1]) == ("retry", "next")
 
 
 @pytest.mark.parametrize(("model", "do"), [("m", "retry"), ("another", "nothing")])
@@ -127,8 +129,8 @@ def test_a_recovery_that_fails_leaves_the_tree_as_it_was(story):
     turns(story, 20, 10)
     story.says(user("next"), assistant("", stop="error"))
     before = context_json(story.log, "s")
-    advice = maintainer(Scripted(fails)).on_error(story.writer, "prompt is too long")
-    assert (context_json(story.log, "s"), advice.history_rewritten) == (before, False)
+    recommendation = maintainer(Scripted(fails)).on_error(story.writer, "prompt is too long")
+    assert (context_json(story.log, "s"), recommendation.history_rewritten) == (before, False)
 
 
 def test_a_recovery_is_one_append_below_what_was_there_before_the_failed_answers(story):
@@ -169,8 +171,12 @@ def test_a_recovery_that_somebody_else_has_made_is_a_retry(story):
         maintainer().on_error(story.writer, "prompt is too long")
         return "so far"
 
-    advice = maintainer(Scripted(too_late)).on_error(story.writer, "prompt is too long")
-    assert (advice.do, advice.history_rewritten, advice.error) == ("retry", True, None)
+    recommendation = maintainer(Scripted(too_late)).on_error(story.writer, "prompt is too long")
+    assert (recommendation.do, recommendation.history_rewritten, recommendation.error) == (
+        "retry",
+        True,
+        None,
+    )
     assert kinds(story).count("compaction") == 1
     assert "failed" not in [outcome for outcome, _ in decisions(story)]
 
@@ -214,16 +220,16 @@ def test_what_is_said_while_a_larger_model_is_chosen_is_not_lost(story, interrup
     turns(story, 20, 10)
     story.says(user("next"), assistant("", stop="error"))
     promoting = maintainer(settings=LARGER, trigger=Threshold(percent=1))
-    advice = promoting.on_error(interrupt(story).writer, "prompt is too long")
-    assert (advice.do, texts_of(build_context(story.log, "s"))[-1]) == ("switch-model", "me first")
+    recommendation = promoting.on_error(interrupt(story).writer, "prompt is too long")
+    assert (recommendation.do, texts_of(build_context(story.log, "s"))[-1]) == ("switch-model", "me first")
 
 
 def test_a_note_of_an_extension_behind_a_failed_answer_does_not_keep_it_in_the_context(story):
     turns(story, 20, 10)
     story.says(user("next"), assistant("half", stop="error"))
     story.add(Custom(custom_type="x"))
-    advice = maintainer().on_error(story.writer, "prompt is too long")
-    assert (advice.do, texts_of(build_context(story.log, "s"))[-1]) == ("retry", "next")
+    recommendation = maintainer().on_error(story.writer, "prompt is too long")
+    assert (recommendation.do, texts_of(build_context(story.log, "s"))[-1]) == ("retry", "next")
 
 
 def test_a_note_of_an_extension_behind_an_answer_that_was_cut_off_does_not_hide_it(story):
@@ -238,8 +244,8 @@ def test_an_error_that_is_told_twice_is_recovered_once_though_a_word_to_go_on_fo
     story.says(assistant("", stop="error"))
     goes_on = maintainer(continuation="replay")
     assert goes_on.on_error(story.writer, "prompt is too long").do == "retry"
-    advice = goes_on.on_error(story.writer, "prompt is too long")
-    assert (advice.do, advice.reason) == ("nothing", OLDER)
+    recommendation = goes_on.on_error(story.writer, "prompt is too long")
+    assert (recommendation.do, recommendation.reason) == ("nothing", OLDER)
     assert kinds(story) == ["compaction"]
 
 
@@ -247,8 +253,8 @@ def test_a_refusal_behind_a_word_to_go_on_is_of_now(story):
     turns(story, 20, 10)
     goes_on = maintainer(continuation="auto-continue")
     assert goes_on.after_turn(story.writer).do == "continue"
-    advice = goes_on.on_error(story.writer, "prompt is too long")
-    assert advice.error == failure_message("overflow", NOTHING_SAID)
+    recommendation = goes_on.on_error(story.writer, "prompt is too long")
+    assert recommendation.error == failure_message("overflow", NOTHING_SAID)
 
 
 def test_a_recovery_that_a_message_from_elsewhere_overtakes_is_a_retry_and_no_failure(story):
@@ -259,8 +265,13 @@ def test_a_recovery_that_a_message_from_elsewhere_overtakes_is_a_retry_and_no_fa
         story.says(user("late"))
         return "so far"
 
-    advice = maintainer(Scripted(late)).on_error(story.writer, "prompt is too long")
-    assert (advice.do, advice.reason, advice.history_rewritten, advice.error) == (
+    recommendation = maintainer(Scripted(late)).on_error(story.writer, "prompt is too long")
+    assert (
+        recommendation.do,
+        recommendation.reason,
+        recommendation.history_rewritten,
+        recommendation.error,
+    ) == (
         "retry",
         WENT_ON,
         False,
@@ -276,8 +287,8 @@ def test_a_recovery_of_a_branch_that_somebody_leaves_is_a_retry_and_no_failure(s
         story.add(CustomMessage(custom_type="x", content="elsewhere"), parent=first)
         return "so far"
 
-    advice = maintainer(Scripted(leaves)).on_error(story.writer, "prompt is too long")
-    assert (advice.do, advice.reason) == ("retry", LEFT)
+    recommendation = maintainer(Scripted(leaves)).on_error(story.writer, "prompt is too long")
+    assert (recommendation.do, recommendation.reason) == ("retry", LEFT)
     assert "failed" not in [outcome for outcome, _ in decisions(story)]
 
 
@@ -294,8 +305,8 @@ RECOVERIES = {
 def test_a_request_that_a_recovery_did_not_keep_is_in_what_is_sent_again(story, stop):
     turns(story, 20, 10)
     story.says(user("next"), assistant("", stop=stop))
-    advice = RECOVERIES[stop](maintainer(**KEEPS_NOTHING), story.writer)
-    assert (advice.do, texts_of(build_context(story.log, "s"))) == ("retry", ["so far", "next"])
+    recommendation = RECOVERIES[stop](maintainer(**KEEPS_NOTHING), story.writer)
+    assert (recommendation.do, texts_of(build_context(story.log, "s"))) == ("retry", ["so far", "next"])
 
 
 def test_of_a_request_with_an_image_that_was_too_long_the_text_is_sent_again(story):
@@ -319,16 +330,16 @@ MASKS = {"cut": None, "rewrites": (Mask(keep_observations=0),)}
 def test_rewrites_recover_where_they_are_enough(story):
     calls(story, *[30] * 4)
     story.says(user("next"), assistant("", stop="error"))
-    advice = maintainer(**MASKS).on_error(story.writer, "prompt is too long")
-    assert (advice.do, advice.history_rewritten, kinds(story)) == ("retry", True, ["rewrite"])
+    recommendation = maintainer(**MASKS).on_error(story.writer, "prompt is too long")
+    assert (recommendation.do, recommendation.history_rewritten, kinds(story)) == ("retry", True, ["rewrite"])
     assert texts_of(build_context(story.log, "s"))[-1] == "next"
 
 
 def test_an_answer_that_was_cut_off_is_recovered_by_rewrites_too(story):
     calls(story, *[30] * 4)
     story.says(user("next"), assistant("half an", stop="length"))
-    advice = maintainer(**MASKS).after_turn(story.writer)
-    assert (advice.do, kinds(story), texts_of(build_context(story.log, "s"))[-1]) == (
+    recommendation = maintainer(**MASKS).after_turn(story.writer)
+    assert (recommendation.do, kinds(story), texts_of(build_context(story.log, "s"))[-1]) == (
         "retry",
         ["rewrite"],
         "next",
@@ -339,8 +350,8 @@ def test_rewrites_that_do_not_recover_are_followed_by_a_compaction(story):
     calls(story, 30)
     turns(story, 30, 10)
     story.says(user("next"), assistant("", stop="error"))
-    advice = maintainer(rewrites=MASKS["rewrites"]).on_error(story.writer, "prompt is too long")
-    assert (advice.do, kinds(story)) == ("retry", ["rewrite", "compaction"])
+    recommendation = maintainer(rewrites=MASKS["rewrites"]).on_error(story.writer, "prompt is too long")
+    assert (recommendation.do, kinds(story)) == ("retry", ["rewrite", "compaction"])
 
 
 def test_what_rewrites_have_recovered_and_is_refused_again_is_compacted(story):
@@ -349,8 +360,8 @@ def test_what_rewrites_have_recovered_and_is_refused_again_is_compacted(story):
     asked = maintainer(rewrites=MASKS["rewrites"])
     for _ in range(2):
         story.says(assistant("", stop="error"))
-        advice = asked.on_error(story.writer, "prompt is too long")
-    assert (advice.do, kinds(story)) == ("retry", ["rewrite", "compaction"])
+        recommendation = asked.on_error(story.writer, "prompt is too long")
+    assert (recommendation.do, kinds(story)) == ("retry", ["rewrite", "compaction"])
 
 
 def test_a_larger_model_recovers_before_rewrites_do(story):

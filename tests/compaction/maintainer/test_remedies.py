@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.hooks import Hooks, Supplied
+from compaction.hooks import Hooks, SuppliedSummary
 from compaction.maintainer import Maintainer
 from eventstore.records import record_of
 from projections.context.build import build_context
@@ -41,7 +41,7 @@ def test_each_function_of_a_hook_is_asked_once(story, asked):
 def test_a_summary_that_a_hook_supplies_is_taken_and_nobody_else_is_asked(story, asked):
     turns(story, 20, 10)
     scribe = Scripted()
-    maintained(asked, Supplied(summary="theirs"), scribe).after_turn(story.writer)
+    maintained(asked, SuppliedSummary(summary="theirs"), scribe).after_turn(story.writer)
     assert (texts_of(build_context(story.log, "s"))[0], asked) == ("theirs", ["before", "after"])
     assert scribe.prompts == []
 
@@ -57,7 +57,7 @@ def test_what_is_said_while_a_hook_is_asked_is_kept_behind_the_summary_that_it_s
 
     def supplies(_plan):
         story.says(user(long(30)))
-        return Supplied(summary="theirs")
+        return SuppliedSummary(summary="theirs")
 
     hooks = [Hooks(name="h", before_compaction=supplies)]
     Maintainer(compactor=compactor(hooks=hooks), now=lambda: 0).after_turn(story.writer)
@@ -71,7 +71,7 @@ def test_a_summary_that_a_hook_supplies_is_recorded_with_the_cut_that_it_was_sho
     def supplies(plan):
         shown.append(plan.cut.first_kept)
         story.says(user(long(30)))
-        return Supplied(summary="theirs")
+        return SuppliedSummary(summary="theirs")
 
     hooks = [Hooks(name="h", before_compaction=supplies)]
     Maintainer(compactor=compactor(hooks=hooks), now=lambda: 0).after_turn(story.writer)
@@ -83,5 +83,5 @@ def test_a_summary_that_a_hook_supplies_is_recorded_with_the_cut_that_it_was_sho
 def test_all_that_was_appended_is_told_whatever_comes_of_it(story, answer):
     turns(story, 20, 10)
     before = len(events(story.log, "s"))
-    advice = Maintainer(compactor=compactor(Scripted(answer)), now=lambda: 0).after_turn(story.writer)
-    assert advice.events == [event.id for event in events(story.log, "s")][before:]
+    recommendation = Maintainer(compactor=compactor(Scripted(answer)), now=lambda: 0).after_turn(story.writer)
+    assert recommendation.events == [event.id for event in events(story.log, "s")][before:]

@@ -7,13 +7,14 @@ import pytest
 
 from compaction.continuations import CONTINUATIONS
 from compaction.maintainer import rules
-from compaction.maintainer.answers import Asked
-from compaction.maintainer.decisions import GAINED_NOTHING, Past, open_for
+from compaction.maintainer.answers import CompactToolCalls
+from compaction.maintainer.decisions import GAINED_NOTHING, FailureHistory, open_circuit_message
 from compaction.maintainer.rules import (
-    GivenUp,
+    GiveUp,
     Skip,
     after_turn,
     before_request,
+    choose_action,
     continues,
     failure_message,
     is_promoted,
@@ -21,7 +22,6 @@ from compaction.maintainer.rules import (
     is_too_large,
     on_error,
     on_idle,
-    remedy,
 )
 from compaction.maintainer.settings import Promotion, Settings
 from compaction.part import Limits
@@ -33,8 +33,8 @@ ON = Settings()
 OFF = Settings(enabled=False)
 NO_STRATEGY = Settings(strategy="off")
 IDLE = Settings(idle_enabled=True)
-LAST = Asked(calls=(ToolCall(id="c1", name="compact"),), is_last=True)
-NOT_LAST = Asked(calls=(ToolCall(id="c1", name="compact"),), is_last=False)
+LAST = CompactToolCalls(calls=(ToolCall(id="c1", name="compact"),), is_last=True)
+NOT_LAST = CompactToolCalls(calls=(ToolCall(id="c1", name="compact"),), is_last=False)
 TOO_LONG = "prompt is too long: 201000 tokens > 200000 maximum"
 
 
@@ -126,12 +126,14 @@ AUTOMATIC = ["overflow", "incomplete", "threshold", "idle"]
 
 
 def chosen(reason, *, larger=False, past=None, settings=HANDS_OFF, can=True):
-    return remedy(reason, has_larger_model=larger, past=past or Past(), settings=settings, can_hand_off=can)
+    return choose_action(
+        reason, has_larger_model=larger, past=past or FailureHistory(), settings=settings, can_hand_off=can
+    )
 
 
 @pytest.mark.parametrize("reason", AUTOMATIC)
 def test_a_larger_model_goes_before_all_else(reason):
-    assert chosen(reason, larger=True, past=Past(failures=3)) == "switch-model"
+    assert chosen(reason, larger=True, past=FailureHistory(failures=3)) == "switch-model"
 
 
 def test_a_model_that_asks_for_a_compaction_gets_one():
@@ -153,11 +155,11 @@ def test_a_handoff_takes_the_strategy_and_a_place_to_go():
 
 @pytest.mark.parametrize("reason", [*AUTOMATIC, "tool"])
 def test_an_open_circuit_stops_handoffs_and_compactions(reason):
-    assert chosen(reason, past=Past(failures=3)) == GivenUp(open_for(3))
+    assert chosen(reason, past=FailureHistory(failures=3)) == GiveUp(open_circuit_message(3))
 
 
 def test_what_gained_nothing_is_not_tried_on_the_same_context():
-    assert chosen("threshold", past=Past(failures=1, gained_nothing=True)) == GivenUp(GAINED_NOTHING)
+    assert chosen("threshold", past=FailureHistory(failures=1, gained_nothing=True)) == GiveUp(GAINED_NOTHING)
 
 
 VAST = Promotion(model="vast", window=100_000)

@@ -9,7 +9,7 @@ from threading import Barrier, Event
 
 import pytest
 
-from compaction.maintainer import Running
+from compaction.maintainer import ActiveCalls
 from compaction.maintainer.rules import failure_message
 from compaction.summarizers import Answer, CancelledError
 from projections.context.build import build_context
@@ -51,9 +51,9 @@ def test_what_a_person_asks_for_calls_off_what_runs_and_is_done(story, aside):
     runs = aside(asked.after_turn, story.writer)
     assert scribe.asked.wait(10)
     done = asked.compact(story.writer)
-    advice = runs.result(10)
+    recommendation = runs.result(10)
     assert (done.outcome, texts_of(build_context(story.log, "s"))[0]) == ("compacted", "so far")
-    assert advice.error == failure_message("threshold", str(CancelledError()))
+    assert recommendation.error == failure_message("threshold", str(CancelledError()))
 
 
 def test_what_is_called_off_leaves_its_attempt_and_is_no_failure(story, aside):
@@ -62,7 +62,7 @@ def test_what_is_called_off_leaves_its_attempt_and_is_no_failure(story, aside):
     asked = maintainer(scribe)
     runs = aside(asked.after_turn, story.writer)
     assert scribe.asked.wait(10)
-    asked.call_off(story.writer)
+    asked.cancel(story.writer)
     assert runs.done()
     assert kinds(story) == ["attempt"]
     assert record(story, "attempt").request["reason"] == "threshold"
@@ -72,13 +72,13 @@ def test_what_is_called_off_leaves_its_attempt_and_is_no_failure(story, aside):
 def test_nothing_is_called_off_where_nothing_runs(story):
     turns(story, 20, 10)
     asked = maintainer()
-    asked.call_off(story.writer)
+    asked.cancel(story.writer)
     assert asked.after_turn(story.writer).reason == "threshold"
 
 
 class TestRunning:
     def test_who_goes_first_waits_for_what_cannot_be_called_off(self, aside):
-        running, done = Running(), []
+        running, done = ActiveCalls(), []
 
         def first() -> None:
             with running.first("s"):
@@ -86,19 +86,19 @@ class TestRunning:
 
         with running.one("s"):
             waits = aside(first)
-            assert comes(lambda: running.is_called_off("s"))
+            assert comes(lambda: running.is_cancelled("s"))
             done.append("one")
         waits.result(10)
         assert done == ["one", "first"]
-        assert not running.is_called_off("s")
+        assert not running.is_cancelled("s")
 
     def test_of_two_who_go_first_the_one_is_called_off_while_the_other_waits(self):
-        running, come = Running(), Barrier(3)
+        running, come = ActiveCalls(), Barrier(3)
 
         def first() -> bool:
             come.wait(10)
             with running.first("s"):
-                return comes(lambda: running.is_called_off("s"), within=0.5)
+                return comes(lambda: running.is_cancelled("s"), within=0.5)
 
         with ThreadPoolExecutor(2) as persons:
             with running.one("s"):
@@ -107,10 +107,10 @@ class TestRunning:
                 # Both wait by then; were one of them late, the test would say no more than the one above.
                 time.sleep(0.05)
             assert sorted(each.result(10) for each in waits) == [False, True]
-        assert not running.is_called_off("s")
+        assert not running.is_cancelled("s")
 
     def test_who_goes_first_and_gives_up_waiting_calls_nothing_off_any_more(self, aside):
-        running, is_in, go_on = Running(), Event(), Event()
+        running, is_in, go_on = ActiveCalls(), Event(), Event()
 
         def one() -> None:
             with running.one("s"):
@@ -126,22 +126,22 @@ class TestRunning:
                 pass
         finally:
             signal.signal(signal.SIGALRM, before)
-        assert not running.is_called_off("s")
+        assert not running.is_cancelled("s")
         go_on.set()
         runs.result(10)
 
     def test_other_sessions_do_not_wait(self, aside):
-        running = Running()
+        running = ActiveCalls()
 
         def first() -> None:
             with running.first("other"):
-                assert not running.is_called_off("s")
+                assert not running.is_cancelled("s")
 
         with running.one("s"):
             aside(first).result(10)
 
     def test_one_that_raises_lets_the_next_run(self, aside):
-        running = Running()
+        running = ActiveCalls()
 
         def one() -> str:
             with running.one("s"):
@@ -152,6 +152,6 @@ class TestRunning:
         assert aside(one).result(10) == "done"
 
     def test_what_runs_may_call_again(self):
-        running = Running()
+        running = ActiveCalls()
         with running.one("s"), running.one("s"), running.first("s"):
-            assert not running.is_called_off("s")
+            assert not running.is_cancelled("s")

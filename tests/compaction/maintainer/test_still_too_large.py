@@ -39,9 +39,14 @@ def worked(story, keeper, rounds):
 
 def test_the_answer_and_a_decision_say_so_with_the_size_of_what_is_kept(story):
     turns(story, 30, 30)
-    advice = greedy().after_turn(story.writer)
+    recommendation = greedy().after_turn(story.writer)
     noted = record(story, "decision")
-    assert (advice.do, advice.tokens, advice.error, advice.warning) == ("nothing", 62, None, noted.reason)
+    assert (recommendation.do, recommendation.tokens, recommendation.error, recommendation.warning) == (
+        "nothing",
+        62,
+        None,
+        noted.reason,
+    )
     assert noted.outcome == "still too large"
     assert (noted.numbers["tokensAfter"], noted.numbers["tokensKept"], noted.numbers["inARow"]) == (62, 60, 1)
 
@@ -55,9 +60,9 @@ def test_a_context_that_is_small_enough_then_has_no_warning(story):
 @pytest.mark.parametrize(("window", "is_error"), [(61, True), (62, False)])
 def test_one_that_the_model_does_not_take_is_an_error_besides(story, window, is_error):
     turns(story, 30, 30)
-    advice = fitting(window).after_turn(story.writer)
-    assert (advice.history_rewritten, advice.error is not None) == (True, is_error)
-    assert advice.warning
+    recommendation = fitting(window).after_turn(story.writer)
+    assert (recommendation.history_rewritten, recommendation.error is not None) == (True, is_error)
+    assert recommendation.warning
 
 
 def test_a_person_who_compacts_is_told_too(story):
@@ -83,7 +88,7 @@ def test_where_nothing_is_left_to_compact_the_answer_says_that_it_is_too_large(s
 def test_an_agent_is_not_told_to_go_on_by_itself_for_ever(story):
     turns(story, 30, 30)
     said = worked(story, greedy(continuation="auto-continue"), 9)
-    assert {advice.do for advice in said} == {"nothing"}
+    assert {recommendation.do for recommendation in said} == {"nothing"}
     assert "custom_message" not in kinds(story)
     assert record(story).continuation["branch"] == "auto-continue"
 
@@ -102,7 +107,7 @@ def test_three_in_a_row_are_made_and_no_more(story):
     turns(story, 30, 30)
     said = worked(story, greedy(), 9)
     assert kinds(story).count("compaction") == 3
-    assert all(advice.warning for advice in said)
+    assert all(recommendation.warning for recommendation in said)
 
 
 def test_a_request_that_was_refused_is_recovered_all_the_same(story):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.hooks import Hooks, Supplied
+from compaction.hooks import Hooks, SuppliedSummary
 from eventstore.records import record_of
 from tests.compaction.scripted import Scripted, compactor, turns
 from tests.support.events import events
@@ -31,6 +31,6 @@ def test_a_partial_summary_that_was_thrown_away_would_leave_none(story):
 
 def test_a_summary_of_an_extension_that_passed_for_ones_own_would_be_believed_about_files(story):
     turns(story, 20, 10)
-    hook = Hooks(name="h", before_compaction=lambda _: Supplied(summary="theirs"))
+    hook = Hooks(name="h", before_compaction=lambda _: SuppliedSummary(summary="theirs"))
     compactor(hooks=[hook]).compact(story.writer)
     assert newest(story).from_extension
