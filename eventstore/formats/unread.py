@@ -14,7 +14,6 @@ from eventstore.javascript import tolerant_json
 _LINES: Final = 8
 _OPENCODE: Final = re.compile(rb'(?:Exporting session: [^\n]*\n)?\s*\{\s*"info"\s*:\s*\{')
 _CODEX_TYPES: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
-_CLAUDE_CODE_NAMES: Final = ("sessionId", "leafUuid")
 
 
 def _is_opencode(beginning: bytes) -> bool:
@@ -25,10 +24,6 @@ def _is_codex(beginning: bytes) -> bool:
     return any(
         each["type"] in _CODEX_TYPES and isinstance(each.get("payload"), dict) for each in _records(beginning)
     )
-
-
-def _is_claude_code(beginning: bytes) -> bool:
-    return any(isinstance(each.get(name), str) for each in _records(beginning) for name in _CLAUDE_CODE_NAMES)
 
 
 def _records(beginning: bytes) -> Iterator[dict[str, Any]]:
@@ -77,17 +72,6 @@ UNREAD: Final = (
                 pattern="**/rollout-*.jsonl*",
             )
             for folder in ("sessions", "archived_sessions")
-        ),
-    ),
-    Unread(
-        name="Claude Code",
-        recognizes=_is_claude_code,
-        places=(
-            Place(
-                environment={"CLAUDE_CONFIG_DIR": "projects"},
-                default="~/.claude/projects",
-                pattern="**/*.jsonl",
-            ),
         ),
     ),
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cached_property
 from hashlib import sha256
 from json import JSONDecodeError
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -352,7 +352,18 @@ _READINGS: Final = 8
 """Readings of a damaged line, in all, while records are searched for in it: the time stays linear."""
 
 
-def objects_in(text: bytes, dialect: Dialect = PI) -> tuple[list[tuple[int, int, dict[str, Any]]], str]:
+class Beginnings(Protocol):
+    """How the records of a harness begin, and by which types they are told from other objects."""
+
+    @property
+    def entry(self) -> re.Pattern[str]:
+        """The beginning of a line's record."""
+
+    def is_type(self, type_: Any) -> bool:
+        """Return True for the types of the harness's own records."""
+
+
+def objects_in(text: bytes, dialect: Beginnings = PI) -> tuple[list[tuple[int, int, dict[str, Any]]], str]:
     """Return the objects that stand one behind the other in a line (start, stop in bytes), and what else is there.
 
     A whole entry behind a torn one is found by how pi's entries begin: pi appends to a file without looking how

@@ -97,13 +97,10 @@ def test_a_folder_without_session_files_is_told(refold: Refold, tmp_path: Path) 
     assert told_of(refold, "empty") == "empty"
 
 
-CLAUDE_CODE = b'{"type":"mode","mode":"normal","sessionId":"s"}\n{"type":"user","sessionId":"s"}\n'
-
-
 def test_a_session_of_another_harness_is_told(refold: Refold, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_bytes(CLAUDE_CODE)
+    (tmp_path / "a.jsonl").write_bytes(CODEX)
     told = refold("import", "a.jsonl", code=1).errors
-    assert ("a.jsonl: " in told, "Claude Code" in told) == (True, True)
+    assert ("a.jsonl: " in told, "Codex" in told) == (True, True)
 
 
 def test_many_sessions_of_another_harness_in_a_folder_are_told_in_one_line(
@@ -112,11 +109,11 @@ def test_many_sessions_of_another_harness_in_a_folder_are_told_in_one_line(
     folder = tmp_path / "sessions"
     folder.mkdir()
     for name in ("a", "b"):
-        (folder / f"{name}.jsonl").write_bytes(CLAUDE_CODE)
+        (folder / f"{name}.jsonl").write_bytes(CODEX)
     write(folder / "c.jsonl")
     outcome = refold("import", "sessions", "--json", code=1)
     (told,) = outcome.errors.splitlines()
-    assert [each in told for each in ("sessions: ", "2 files", "Claude Code")] == [True] * 3
+    assert [each in told for each in ("sessions: ", "2 files", "Codex")] == [True] * 3
     assert [each["id"] for each in outcome.json["sessions"]] == [SESSION]
 
 

@@ -1,0 +1,93 @@
+"""Claude Code's session files, and the records in them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from eventstore.event import Event, Facts, NewEvent
+from eventstore.formats.base import Certainty, Export, Format, Tools, View
+from eventstore.formats.claude_code.api_message import payloads, view_of
+from eventstore.formats.claude_code.record import facts_of, fields_of, shown_by
+from eventstore.formats.claude_code.record_view import view
+from eventstore.formats.claude_code.transcript_export import export_file
+from eventstore.formats.claude_code.transcript_file import VERSION, ClaudeCodeFile, parse
+from eventstore.formats.source import Contents, Place, Source
+from eventstore.log import Snapshot
+from eventstore.records import Shown
+from eventstore.views import Message, Payload
+
+_TORN: Final = re.compile(rb'\{\s*"parentUuid"\s*:(?:.|\n)*"sessionId"\s*:\s*"', re.DOTALL)
+
+TOOLS: Final = Tools(
+    reads={"Read": ("file_path",), "NotebookRead": ("notebook_path",)},
+    modifies={
+        "Write": ("file_path",),
+        "Edit": ("file_path",),
+        "MultiEdit": ("file_path",),
+        "NotebookEdit": ("notebook_path",),
+    },
+    shells={"Bash": ("command",), "PowerShell": ("command",)},
+    plans=frozenset({"TodoWrite"}),
+    paths=("file_path", "notebook_path", "path"),
+    scripts=("command",),
+    ranges=("offset", "limit"),
+)
+
+
+class ClaudeCodeFormat(Format):
+    """Everything that knows how Claude Code writes its sessions."""
+
+    name: str = "claude-code"
+    versions: tuple[str, ...] = (VERSION,)
+    tools = TOOLS
+    kinds_of_two = frozenset({"compaction"})
+    places: tuple[Place, ...] = (
+        Place(
+            environment={"CLAUDE_CONFIG_DIR": "projects"},
+            default="~/.claude/projects",
+            pattern="**/*.jsonl",
+        ),
+    )
+    exports: Mapping[str, Export] = {"claude-code": export_file}
+
+    def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
+        return view(kind, record, parent)
+
+    def continues(self, kind: str, record: bytes) -> bool:  # noqa: ARG002
+        return False
+
+    def rewrites(self, version: str, record: bytes) -> Sequence[Shown]:  # noqa: ARG002
+        return shown_by(record)
+
+    def message(self, raw: bytes) -> Message:
+        return view_of(raw)
+
+    def payloads(self, raw: bytes) -> list[Payload]:
+        return payloads(raw)
+
+    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Facts:  # noqa: ARG002
+        return facts_of(kind, record, fields_of(record), fields_of(parent) if parent else None)
+
+    def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
+        for line in beginning.split(b"\n"):
+            for _, _, fields in parse(line).records:
+                has_session = isinstance(fields.sessionId, str) and isinstance(fields.type, str)
+                is_title = fields.type == "summary" and isinstance(fields.leafUuid, str)
+                if has_session or is_title or fields.type == "fork-context-ref":
+                    return Certainty.SURE
+        # One record may be longer than what is looked at.
+        return Certainty.SURE if _TORN.match(beginning) else Certainty.NONE
+
+    def open(self, source: Source) -> Contents:
+        return ClaudeCodeFile(source)
+
+    def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:  # noqa: ARG002
+        # A parent that was missing when the file was read first may have come since.
+        return event.body == stored.body
+
+
+FORMAT: Final = ClaudeCodeFormat()
+"""Claude Code's session files, of every version."""

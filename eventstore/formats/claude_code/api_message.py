@@ -1,0 +1,243 @@
+"""The messages in Claude Code's records, which have the shape of Anthropic's Messages API, as every fold sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from eventstore.javascript import TooDeepError, stringify, tolerant_json, utf8_length
+from eventstore.views import (
+    Block,
+    Extension,
+    Image,
+    Message,
+    Opaque,
+    Payload,
+    Text,
+    Thinking,
+    ToolCall,
+    Usage,
+)
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+PROVIDER: Final = "anthropic"
+NO_MODEL: Final = "<synthetic>"
+"""The model of messages that the harness made up: they were never sent."""
+_LARGEST_COUNT: Final = 2**53
+_STOP_REASONS: Final = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "toolUse",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+}
+
+
+class WireMessage(msgspec.Struct, frozen=True):
+    """A message's fields by the API's names; `isMeta` is ours, of a message that no person said."""
+
+    role: Any = None
+    content: Raw | UnsetType = UNSET
+    id: Any = None
+    model: Any = None
+    stop_reason: Any = None
+    usage: Any = None
+    isMeta: Any = None  # noqa: N815  Claude Code's name
+
+
+class _Block(msgspec.Struct, frozen=True):
+    type: Any = None
+    text: Any = None
+    thinking: Any = None
+    signature: Any = None
+    data: Any = None
+    id: Any = None
+    name: Any = None
+    input: Raw | UnsetType = UNSET
+    tool_use_id: Any = None
+    content: Raw | UnsetType = UNSET
+    is_error: Any = None
+    source: Any = None
+
+
+def decoder(type_: type[S], *raw_fields: str) -> Callable[[bytes], S]:
+    """Return a function that decodes the fields of a type, also where they are no strict JSON.
+
+    `raw_fields` are those that stay JSON. What is no object has none of the fields.
+    """
+    decode: Final = msgspec.json.Decoder(type_).decode
+
+    def decoded(record: bytes) -> S:
+        try:
+            # The decoder looks at no byte of what stays raw.
+            record.decode()
+            return decode(record)
+        except RecursionError:
+            raise TooDeepError from None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            found = tolerant_json(record)
+            if not isinstance(found, dict):
+                return type_()
+            fields = {name: found[name] for name in type_.__struct_fields__ if name in found}
+            for name in raw_fields:
+                if name in fields:
+                    fields[name] = Raw(stringify(fields[name]).encode())
+            return type_(**fields)
+
+    return decoded
+
+
+wire_of: Final = decoder(WireMessage, "content")
+_block_of: Final = decoder(_Block, "input", "content")
+_items: Final = msgspec.json.Decoder(list[Raw]).decode
+
+
+def items_of(content: bytes) -> list[bytes]:
+    """Return the JSON of the objects in a list; nothing for what is no list."""
+    if not content.startswith(b"["):
+        return []
+    try:
+        items = [bytes(item) for item in _items(content)]
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        items = [stringify(item).encode() for item in tolerant_json(content)]
+    return [item for item in items if item.startswith(b"{")]
+
+
+def content_of(wire: WireMessage) -> bytes:
+    """Return the JSON of a message's content; `null` where it has none."""
+    return b"null" if isinstance(wire.content, UnsetType) else bytes(wire.content)
+
+
+def split(raw: bytes) -> Sequence[bytes]:
+    """Return the messages that a message is for a fold: each result of a call by itself, and the rest of it.
+
+    The API takes several results in one message; here a result is a message.
+    """
+    if raw.count(b'"tool_result"') == 0:
+        return (raw,)
+    items = items_of(content_of(wire_of(raw)))
+    is_result = [_block_of(item).type == "tool_result" for item in items]
+    if not any(is_result) or len(items) == 1:
+        return (raw,)
+    results = [[item] for item, is_one in zip(items, is_result, strict=True) if is_one]
+    others = [item for item, is_one in zip(items, is_result, strict=True) if not is_one]
+    return [_users(each) for each in ([*results, others] if others else results)]
+
+
+def _users(items: Sequence[bytes]) -> bytes:
+    return b'{"role":"user","content":[%s]}' % b",".join(items)
+
+
+def view_of(raw: bytes) -> Message:
+    """Return the view of a message as it stands in a context, one of those that `split` gives."""
+    wire = wire_of(raw)
+    content = content_of(wire)
+    if wire.role == "assistant":
+        return Message(
+            role="assistant",
+            blocks=_blocks(content),
+            provider=PROVIDER,
+            model=_text(wire.model),
+            stop_reason="error" if wire.model == NO_MODEL else _STOP_REASONS.get(_text(wire.stop_reason), ""),
+            usage=usage_of(wire.usage),
+        )
+    if wire.isMeta:
+        return Message(role="custom", blocks=_blocks(content), extension=Extension(type="meta"))
+    items = items_of(content)
+    first = _block_of(items[0]) if items else None
+    if first is not None and first.type == "tool_result":
+        return Message(
+            role="toolResult",
+            blocks=_blocks(_inner(first)),
+            tool_call_id=_text(first.tool_use_id),
+            is_error=first.is_error is True,
+        )
+    return Message(role="user", blocks=_blocks(content))
+
+
+def payloads(raw: bytes) -> list[Payload]:
+    """Return what the view of such a message leaves out, block for block; nothing for content that is a text."""
+    items = items_of(content_of(wire_of(raw)))
+    if items and (first := _block_of(items[0])).type == "tool_result":
+        items = items_of(_inner(first))
+    return [_payload(item) for item in items]
+
+
+def _payload(raw: bytes) -> Payload:
+    block = _block_of(raw)
+    source = block.source if isinstance(block.source, dict) else {}
+    return Payload(
+        raw=raw,
+        image=_text(source.get("data")) if block.type == "image" else "",
+        is_redacted=block.type == "redacted_thinking",
+    )
+
+
+def usage_of(usage: Any) -> Usage | None:
+    """Return a usage as every fold sees it; None for what is no object."""
+    if not isinstance(usage, dict):
+        return None
+    parts = [
+        _count(usage.get(name))
+        for name in (
+            "input_tokens",
+            "output_tokens",
+            "cache_read_input_tokens",
+            "cache_creation_input_tokens",
+        )
+    ]
+    written = usage.get("cache_creation")
+    long = written.get("ephemeral_1h_input_tokens") if isinstance(written, dict) else 0
+    return Usage(
+        input=parts[0],
+        output=parts[1],
+        cache_read=parts[2],
+        cache_write=parts[3],
+        cache_write_1h=min(_count(long), parts[3]),
+        total=sum(parts),
+    )
+
+
+def _count(tokens: Any) -> int:
+    if isinstance(tokens, bool) or not isinstance(tokens, int | float) or not 0 <= tokens <= _LARGEST_COUNT:
+        return 0
+    return int(tokens)
+
+
+def _inner(result: _Block) -> bytes:
+    return b"null" if isinstance(result.content, UnsetType) else bytes(result.content)
+
+
+def _blocks(content: bytes) -> tuple[Block, ...]:
+    if content.startswith(b'"'):
+        return (Text(tolerant_json(content)),)
+    return tuple(_block(_block_of(item)) for item in items_of(content))
+
+
+def _block(wire: _Block) -> Block:
+    if wire.type == "text":
+        return Text(_text(wire.text))
+    if wire.type == "thinking":
+        return Thinking(_text(wire.thinking), _text(wire.signature))
+    if wire.type == "redacted_thinking":
+        return Thinking("", _text(wire.data))
+    if wire.type == "tool_use":
+        arguments = b"{}" if isinstance(wire.input, UnsetType) else bytes(wire.input)
+        return ToolCall(_text(wire.id), _text(wire.name), arguments)
+    source = wire.source if isinstance(wire.source, dict) else {}
+    data = _text(source.get("data"))
+    if wire.type == "image" and source.get("type") == "base64":
+        return Image(_text(source.get("media_type")), len(data))
+    return Opaque(_text(wire.type), utf8_length(data) if data else _size(wire))
+
+
+def _size(wire: _Block) -> int:
+    return 0 if isinstance(wire.content, UnsetType) else len(bytes(wire.content))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,80 @@
+"""What Claude Code attaches to a conversation by itself, as text for a model.
+
+The records hold the data of an attachment, not the sentences around it, which the harness adds when it sends a request.
+So a context shows what was attached and by which name, not the very words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from eventstore.javascript import stringify
+
+_SHOWN: Final[Mapping[str, tuple[str, ...]]] = {
+    "agent_listing_delta": ("addedLines", "removedTypes"),
+    "compact_file_reference": ("filename",),
+    "critical_system_reminder": ("content",),
+    "current_session_memory": ("path", "content"),
+    "date_change": ("newDate",),
+    "deferred_tools_delta": ("addedLines", "addedNames", "removedNames"),
+    "diagnostics": ("files",),
+    "directory": ("path", "content"),
+    "edited_text_file": ("filename", "snippet"),
+    "file": ("filename", "content"),
+    "hook_additional_context": ("content",),
+    "hook_blocking_error": ("blockingError",),
+    "hook_stopped_continuation": ("message",),
+    "invoked_skills": ("skills",),
+    "mcp_instructions_delta": ("addedBlocks", "removedNames"),
+    "mcp_resource": ("uri", "content"),
+    "nested_memory": ("path", "content"),
+    "opened_file_in_ide": ("filename",),
+    "output_style": ("style",),
+    "pdf_reference": ("filename", "pageCount"),
+    "plan_file_reference": ("planFilePath", "planContent"),
+    "plan_mode": ("planFilePath",),
+    "plan_mode_exit": ("planFilePath",),
+    "plan_mode_reentry": ("planFilePath",),
+    "queued_command": ("prompt",),
+    "relevant_memories": ("memories",),
+    "selected_lines_in_ide": ("filename", "content"),
+    "skill_listing": ("content",),
+    "task_reminder": ("content",),
+    "task_status": ("description", "status"),
+    "todo_reminder": ("content",),
+}
+"""The types that a model is told of, and their fields that it is told."""
+_ON_SUCCESS: Final = ("SessionStart", "UserPromptSubmit")
+"""The events whose hooks' output goes to the model."""
+
+
+def is_told(attachment: Mapping[str, Any]) -> bool:
+    """Return True if a model is told of an attachment."""
+    return attachment_text(attachment) is not None
+
+
+def attachment_text(attachment: Mapping[str, Any]) -> str | None:
+    """Return an attachment as text: its name and the values that a model is told; None if it is told nothing."""
+    name = attachment.get("type")
+    if name == "hook_success" and attachment.get("hookEvent") in _ON_SUCCESS:
+        fields: tuple[str, ...] = ("content",)
+        if not attachment.get("content"):
+            return None
+    elif isinstance(name, str) and name in _SHOWN:
+        fields = _SHOWN[name]
+    else:
+        return None
+    told = [text for field in fields for text in _texts(attachment.get(field))]
+    if name == "queued_command":
+        return "\n".join(told)
+    return "\n".join(["<system-reminder>", f"{name.replace('_', ' ')}:", *told, "</system-reminder>"])
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+        yield from value
+    elif value is not None and value != []:
+        yield stringify(value)

@@ -1,0 +1,279 @@
+"""One record of a Claude Code session: its kind, and what the log keeps of it beside its bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from eventstore.estimates import estimates
+from eventstore.event import Facts, Flag
+from eventstore.formats.base import ShownResult
+from eventstore.formats.claude_code.api_message import (
+    NO_MODEL,
+    content_of,
+    decoder,
+    split,
+    view_of,
+    wire_of,
+)
+from eventstore.formats.claude_code.attachments import attachment_text
+from eventstore.formats.pi.entry import is_name
+from eventstore.javascript import stringify
+from eventstore.kinds import CODE_OF_KIND
+from eventstore.records import Shown
+from eventstore.views import Message, Text
+
+CLEARED: Final = "[cleared]"
+"""Shown in place of a tool's output that was cleared: the record says which, not by which words."""
+_LARGEST_ESTIMATE: Final = 0xFFFFFFFF
+_ECHO: Final = re.compile(
+    r"\s*(?:<(?:command-(?:name|message|args)|local-command-(?:stdout|stderr|caveat)|bash-(?:input|stdout|stderr)"
+    r"|task-notification|system-reminder|user-memory-input|tick|teammate-message|channel-message)\b"
+    r"|\[Request interrupted by user|Caveat: The messages below)"
+)
+"""How texts begin that the harness wrote in the person's name."""
+_REWRITES_WITHOUT_ID: Final = frozenset({"content-replacement", "marble-origami-commit"})
+
+
+class Fields(msgspec.Struct, frozen=True):
+    """The fields of any record that carry meaning; what else there is stays in the record."""
+
+    type: Any = None
+    subtype: Any = None
+    uuid: Any = UNSET
+    parentUuid: Any = UNSET  # noqa: N815  Claude Code's names
+    logicalParentUuid: Any = None  # noqa: N815
+    sessionId: Any = None  # noqa: N815
+    timestamp: Any = None
+    version: Any = None
+    isSidechain: Any = None  # noqa: N815
+    agentId: Any = None  # noqa: N815
+    isMeta: Any = None  # noqa: N815
+    isCompactSummary: Any = None  # noqa: N815
+    isApiErrorMessage: Any = None  # noqa: N815
+    isVisibleInTranscriptOnly: Any = None  # noqa: N815
+    message: Raw | UnsetType = UNSET
+    attachment: Any = None
+    content: Any = None
+    compactMetadata: Any = None  # noqa: N815
+    microcompactMetadata: Any = None  # noqa: N815
+    snipMetadata: Any = None  # noqa: N815
+    summarizeMetadata: Any = None  # noqa: N815
+    retractedMessageUuids: Any = None  # noqa: N815
+    replacements: Any = None
+    summary: Any = None
+    leafUuid: Any = None  # noqa: N815
+    customTitle: Any = None  # noqa: N815
+    aiTitle: Any = None  # noqa: N815
+    agentName: Any = None  # noqa: N815
+    summaryContent: Any = None  # noqa: N815
+    firstArchivedUuid: Any = None  # noqa: N815
+    lastArchivedUuid: Any = None  # noqa: N815
+    parentSessionId: Any = None  # noqa: N815
+    parentLastUuid: Any = None  # noqa: N815
+
+    @property
+    def is_chained(self) -> bool:
+        """True if the record has an id and a place in the tree."""
+        return (
+            isinstance(self.uuid, str) and is_name(self.uuid) and not isinstance(self.parentUuid, UnsetType)
+        )
+
+    @property
+    def raw_message(self) -> bytes:
+        """The JSON of the message, b"" where the record has none."""
+        return b"" if isinstance(self.message, UnsetType) else bytes(self.message)
+
+
+fields_of: Final = decoder(Fields, "message")
+
+
+def kind_of(fields: Fields) -> str:
+    """Return the kind of a record."""
+    type_: str = fields.type if isinstance(fields.type, str) and is_name(fields.type) else "untyped"
+    if not fields.is_chained:
+        return "rewrite" if type_ in _REWRITES_WITHOUT_ID and _shown(fields) else "note"
+    if type_ in _KINDS:
+        return _KINDS[type_](fields)
+    return f"claude-code:{type_}" if type_ in CODE_OF_KIND else type_
+
+
+def _kind_of_system(fields: Fields) -> str:
+    if fields.subtype == "local_command" and isinstance(fields.content, str):
+        return "custom_message"
+    return "rewrite" if _shown(fields) else "custom"
+
+
+def _kind_of_user(fields: Fields) -> str:
+    raw = fields.raw_message
+    if not raw.startswith(b"{"):
+        return "custom"
+    if fields.isCompactSummary is True:
+        return "compaction"
+    message = view_of(split(raw)[0])
+    return "message" if message.role == "toolResult" or by_person(fields, message) else "custom_message"
+
+
+_KINDS: Final[Mapping[str, Callable[[Fields], str]]] = {
+    "user": _kind_of_user,
+    "assistant": lambda fields: "message" if fields.raw_message.startswith(b"{") else "custom",
+    "system": _kind_of_system,
+    "attachment": lambda fields: "custom" if told_by_attachment(fields) is None else "custom_message",
+    "progress": lambda _: "custom",
+}
+"""From the types of records that have a place in the tree to their kinds. An unknown type is a kind of its own."""
+
+
+def by_person(fields: Fields, message: Message) -> bool:
+    """Return True if a human wrote a user's message: not the harness, and not the agent that started this one."""
+    if fields.isMeta is True or message.role != "user":
+        return False
+    first = next((block.text for block in message.blocks if isinstance(block, Text)), "")
+    return _ECHO.match(first) is None
+
+
+def told_by_attachment(fields: Fields) -> str | None:
+    """Return what a model is told by an attachment, None for nothing."""
+    return attachment_text(fields.attachment) if isinstance(fields.attachment, dict) else None
+
+
+def shown_by(record: bytes) -> Sequence[Shown]:
+    """Return what a record shows otherwise of earlier ones."""
+    return _shown(fields_of(record))
+
+
+def _shown(fields: Fields) -> Sequence[Shown]:
+    return tuple(_all_shown(fields))
+
+
+def _all_shown(fields: Fields) -> Iterator[Shown]:
+    if fields.type == "content-replacement":
+        for each in fields.replacements if isinstance(fields.replacements, list) else ():
+            replaced = each if isinstance(each, dict) else {}
+            call, text = replaced.get("toolUseId"), replaced.get("replacement")
+            if isinstance(call, str) and isinstance(text, str):
+                yield ShownResult(call=call, shown=text)
+    elif fields.type == "marble-origami-commit":
+        first, last, text = fields.firstArchivedUuid, fields.lastArchivedUuid, fields.summaryContent
+        if first and isinstance(first, str) and last and isinstance(last, str) and isinstance(text, str):
+            yield Shown(target=first, through=last, shown=text)
+    elif not is_boundary(fields):
+        for call in _names(fields.microcompactMetadata, "compactedToolIds"):
+            yield ShownResult(call=call, shown=CLEARED)
+        for name in (*_texts(fields.retractedMessageUuids), *_names(fields.snipMetadata, "removedUuids")):
+            yield Shown(target=name, shown="")
+
+
+def _names(metadata: Any, name: str) -> list[str]:
+    return _texts(metadata.get(name)) if isinstance(metadata, dict) else []
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str) and each] if isinstance(value, list) else []
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """The messages that a compaction keeps, by its boundary.
+
+    They are a list (`ids`), or the run from `first` to `last` (ids is None); `before` the summary, or behind it.
+    """
+
+    ids: tuple[str, ...] | None
+    first: str
+    last: str
+    before: bool
+
+
+def kept_by(boundary: Fields) -> Kept | None:
+    """Return what a compaction keeps, None for nothing. A list counts before a run."""
+    metadata = boundary.compactMetadata if isinstance(boundary.compactMetadata, dict) else {}
+    listed, run = metadata.get("preservedMessages"), metadata.get("preservedSegment")
+    if isinstance(listed, dict) and (ids := _texts(listed.get("uuids"))):
+        return Kept(tuple(ids), ids[0], ids[-1], before=listed.get("anchorUuid") == boundary.uuid)
+    if isinstance(run, dict):
+        first, last = run.get("headUuid"), run.get("tailUuid")
+        if isinstance(first, str) and isinstance(last, str) and first and last:
+            return Kept(None, first, last, before=run.get("anchorUuid") == boundary.uuid)
+    return None
+
+
+def is_boundary(fields: Fields) -> bool:
+    """Return True if a record is the mark of a compaction, whose summary follows it."""
+    return bool(fields.type == "system" and fields.subtype == "compact_boundary")
+
+
+def custom_text(fields: Fields) -> bytes:
+    """Return the JSON of the content of a `custom_message` record."""
+    if fields.type == "attachment":
+        return stringify(told_by_attachment(fields) or "").encode("utf-8", "replace")
+    if fields.type == "system":
+        return stringify(fields.content).encode("utf-8", "replace")
+    return content_of(wire_of(fields.raw_message))
+
+
+def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
+    """Return the messages that a record tells a model, each as it stands in a context."""
+    fields = fields_of(record)
+    if kind == "message":
+        raw = fields.raw_message
+        if fields.isApiErrorMessage is True or (
+            fields.type == "assistant" and wire_of(raw).model == NO_MODEL
+        ):
+            return ()
+        return split(raw)
+    if kind == "custom_message":
+        return (b'{"role":"user","isMeta":true,"content":%s}' % custom_text(fields),)
+    return (fields.raw_message,) if kind == "compaction" else ()
+
+
+def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = None) -> Facts:
+    """Return what the log keeps of a record beside its bytes; `parent` is the record above a compaction."""
+    flags = Flag(0)
+    try:
+        record.decode()
+    except UnicodeDecodeError:
+        flags |= Flag.REPLACED_TEXT
+    if kind == "compaction":
+        text = view_of(fields.raw_message)
+        view = Message(role="compactionSummary", blocks=text.blocks)
+        kept = kept_by(parent) if parent is not None and is_boundary(parent) else None
+        return _facts(view, (0, 0), flags, kept.first if kept else None)
+    if kind not in ("message", "custom_message"):
+        return Facts(flags=flags)
+    shown = shown_messages(kind, record)
+    if not shown:
+        return Facts(role="assistant", flags=flags)
+    views = [view_of(each) for each in shown]
+    span = (0, 0)
+    if kind == "message" and len(shown) == 1 and not flags:
+        span = _span(record, fields.raw_message)
+    if views[0].role == "assistant":
+        flags |= Flag.SETS_MODEL
+    together = msgspec.structs.replace(
+        views[0], blocks=tuple(block for view in views for block in view.blocks)
+    )
+    return _facts(together, span, flags, None)
+
+
+def _facts(view: Message, span: tuple[int, int], flags: Flag, target: str | None) -> Facts:
+    utf16, utf8 = estimates(view)
+    return Facts(
+        role=view.role,
+        message=span,
+        utf16=min(utf16, _LARGEST_ESTIMATE),
+        utf8=min(utf8, _LARGEST_ESTIMATE),
+        target=target,
+        flags=flags,
+    )
+
+
+def _span(record: bytes, raw: bytes) -> tuple[int, int]:
+    """Return where a message's bytes lie in its record. Equal bytes are as good as the same."""
+    start = record.find(b'"message":') + len(b'"message":')
+    if not record.startswith(raw, start):
+        start = record.find(raw)
+    return (start, start + len(raw)) if start >= 0 else (0, 0)

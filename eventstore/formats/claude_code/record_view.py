@@ -1,0 +1,118 @@
+"""The views of Claude Code's records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import UNSET
+
+from eventstore.formats.base import (
+    CompactionView,
+    SettingsView,
+    TitleView,
+    View,
+)
+from eventstore.formats.claude_code.api_message import NO_MODEL, PROVIDER, split, view_of, wire_of
+from eventstore.formats.claude_code.record import (
+    Fields,
+    by_person,
+    custom_text,
+    fields_of,
+    is_boundary,
+    kept_by,
+)
+from eventstore.javascript import trim
+from eventstore.views import Extension, Message, Text
+
+_TITLES: Final[Mapping[str, str]] = {
+    "custom-title": "customTitle",
+    "ai-title": "aiTitle",
+    "summary": "summary",
+}
+"""The types of records that name a session, with the field that has the name."""
+
+
+def view(kind: str, record: bytes, parent: bytes | None = None) -> View:
+    """Return what a record says; `parent` is the one above a compaction, its boundary."""
+    fields = fields_of(record)
+    if kind == "message":
+        return _message(fields)
+    if kind == "custom_message":
+        return _custom_message(fields)
+    if kind == "compaction":
+        return _compaction(fields, fields_of(parent) if parent else Fields())
+    if kind == "note":
+        return _note(fields)
+    return View(line=_line(fields))
+
+
+def _message(fields: Fields) -> View:
+    raw = fields.raw_message
+    messages = tuple(view_of(each) for each in split(raw))
+    if messages[0].role != "assistant":
+        is_by_person = any(by_person(fields, each) for each in messages) and fields.isSidechain is not True
+        return View(messages=messages, by_person=is_by_person)
+    wire = wire_of(raw)
+    if fields.isApiErrorMessage is True or wire.model == NO_MODEL:
+        return View(messages=(Message(role="assistant", blocks=messages[0].blocks, stop_reason="error"),))
+    model = wire.model if isinstance(wire.model, str) else UNSET
+    return View(
+        messages=messages,
+        group=wire.id if isinstance(wire.id, str) else "",
+        settings=SettingsView(provider=PROVIDER, model=model),
+    )
+
+
+def _custom_message(fields: Fields) -> View:
+    attachment = fields.attachment if isinstance(fields.attachment, dict) else {}
+    name = attachment.get("type") or (fields.subtype if fields.type == "system" else "meta")
+    extension = Extension(type=str(name), data=attachment or None)
+    text = view_of(b'{"role":"user","isMeta":true,"content":%s}' % custom_text(fields))
+    return View(
+        messages=(Message(role="custom", blocks=text.blocks, extension=extension),),
+        # What a person typed while the model worked comes as an attachment.
+        by_person=name == "queued_command" and attachment.get("commandMode") in (None, "prompt"),
+        extension=extension,
+    )
+
+
+def _compaction(fields: Fields, boundary: Fields) -> View:
+    blocks = view_of(fields.raw_message).blocks
+    summary = "".join(block.text for block in blocks if isinstance(block, Text))
+    metadata = boundary.compactMetadata if is_boundary(boundary) else None
+    claims = metadata if isinstance(metadata, dict) else {}
+    kept = kept_by(boundary) if is_boundary(boundary) else None
+    return View(
+        messages=(Message(role="compactionSummary", blocks=blocks),),
+        compaction=CompactionView(
+            summary=summary,
+            tokens_before=_count(claims.get("preTokens")),
+            tokens_after=_count(claims.get("postTokens")),
+            reason=_text(claims.get("trigger")),
+            kept=kept.ids if kept else None,
+            keeps_before=kept.before if kept else False,
+        ),
+    )
+
+
+def _note(fields: Fields) -> View:
+    name = _TITLES.get(fields.type) if isinstance(fields.type, str) else None
+    title = trim(_text(getattr(fields, name))) if name else ""
+    return View(title=TitleView(text=title), line=title) if title else View(line=_line(fields))
+
+
+def _line(fields: Fields) -> str:
+    attachment = fields.attachment if isinstance(fields.attachment, dict) else {}
+    named = (fields.type, fields.subtype, attachment.get("type"))
+    content = fields.content if fields.type == "system" else None
+    return " ".join(each for each in (*named, content) if isinstance(each, str))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: Any) -> int | None:
+    is_count = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**53
+    return int(value) if is_count else None

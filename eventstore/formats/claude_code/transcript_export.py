@@ -1,0 +1,42 @@
+"""Writing a session as a file of Claude Code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from eventstore.event import Event
+from eventstore.formats.claude_code.transcript_file import VERSION
+from eventstore.frame import decode
+from eventstore.javascript import iso_time, stringify, tolerant_json
+from eventstore.log import Snapshot
+
+_TOLD: Final = frozenset({"user", "assistant"})
+
+
+def export_file(snapshot: Snapshot, session: str) -> Iterator[bytes]:
+    """Yield a session as a file of Claude Code, line by line: what has grown in the store goes with it.
+
+    Its own records come as they are. Entries of other formats become records of the system, which Claude Code keeps in
+    the tree and tells no model; off-path events of other formats stay behind.
+    """
+    for frame in snapshot.frames(session):
+        event = decode(frame, session)
+        if event.format == VERSION:
+            yield event.body + b"\n"
+        elif event.is_entry:
+            yield stringify(_entry(event, session)).encode() + b"\n"
+
+
+def _entry(event: Event, session: str) -> dict[str, Any]:
+    return {
+        "parentUuid": event.parent,
+        "isSidechain": False,
+        "type": "system",
+        "subtype": "informational",
+        "content": f"{event.format} {event.kind}",
+        "data": tolerant_json(event.body),
+        "uuid": event.id,
+        "timestamp": iso_time(event.time) or iso_time(event.recorded),
+        "sessionId": session,
+    }

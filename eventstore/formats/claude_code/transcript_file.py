@@ -1,0 +1,409 @@
+"""Claude Code's session files as sources: their sessions, and the pieces between and around the records.
+
+A file is a session with the sidechains in it, or a subagent's. Records name their parent, which may come later in the
+file; metadata without a place in the tree stands between them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.errors import BadInputError
+from eventstore.event import NewEvent
+from eventstore.formats.claude_code.record import (
+    Fields,
+    facts_of,
+    fields_of,
+    is_boundary,
+    kept_by,
+    kind_of,
+)
+from eventstore.formats.pi.entry import is_name, stored_id
+from eventstore.formats.pi.file import BLANK, BOM, REPEAT, TOO_DEEP, objects_in
+from eventstore.formats.source import (
+    Contents,
+    Glue,
+    Growth,
+    Known,
+    Piece,
+    Reader,
+    Record,
+    Remarked,
+    Source,
+    SourceSession,
+    Tail,
+)
+from eventstore.javascript import DEEPEST_RECORD, epoch_ms, is_deeper
+from eventstore.records import Resume
+
+VERSION: Final = "claude-code/1"
+_SIDECHAIN: Final = re.compile(rb'"isSidechain"\s*:\s*true')
+_IN_PLACE: Final = "Claude Code shows this record in place of the other"
+_LONGEST_NAME: Final = 100
+"""Characters of a session's name that is made of others, so that its bytes are few enough."""
+_REMEDY: Final = "name a session file of Claude Code"
+
+
+class _Beginnings:
+    """How Claude Code's records begin. Its types are an open set."""
+
+    entry = re.compile(r'\{\s*"(?:parentUuid|type)"\s*:')
+
+    def is_type(self, type_: Any) -> bool:
+        return isinstance(type_, str)
+
+
+class _Parsed(msgspec.Struct, frozen=True):
+    """The contents of a line: records with their spans in it, and what of it is no record."""
+
+    records: list[tuple[int, int, Fields]]
+    problem: str
+
+
+def parse(line: bytes) -> _Parsed:
+    """Return the records of a line. Whatever it holds, reading it does not raise."""
+    start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
+    text = line[start : len(line.rstrip(BLANK))]
+    if not text:
+        return _Parsed([], "")
+    try:
+        if is_deeper(text, DEEPEST_RECORD):
+            raise RecursionError  # noqa: TRY301
+        if text.startswith(b"{"):
+            return _Parsed([(start, start + len(text), fields_of(text))], "")
+        raise msgspec.DecodeError  # noqa: TRY301
+    except RecursionError:
+        is_too_deep = True
+    except Exception:  # noqa: BLE001  no line may keep the others from being read
+        is_too_deep = False
+    try:
+        spans, problem = objects_in(text, _Beginnings())
+        found = []
+        for first, last, _ in spans:
+            body = text[first:last]
+            if is_deeper(body, DEEPEST_RECORD):
+                problem = TOO_DEEP
+                continue
+            found.append((start + first, start + last, fields_of(body)))
+    except Exception as error:  # noqa: BLE001
+        return _Parsed([], TOO_DEEP if is_too_deep else f"cannot be read ({type(error).__name__})")
+    if not found and not line.endswith(b"\n"):
+        problem = problem or "the file ends inside this record"
+    return _Parsed(found, problem)
+
+
+class ClaudeCodeFile(Contents):
+    """An open session file of Claude Code."""
+
+    growth = Growth.APPENDED
+    is_mutable = False
+    passing: frozenset[str] = frozenset()
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.sides: dict[str, int] = {}
+        """The places of the sessions that sidechain records are in, by the records' ids."""
+        self._names: list[str] = []
+        self.is_of_agent = False
+        self._find_sessions()
+        self.sessions: Sequence[SourceSession] = [
+            SourceSession(name=name, format=VERSION) for name in self._names
+        ]
+
+    def _find_sessions(self) -> None:
+        """Find the file's own session, and the sidechains in it.
+
+        The own session is the one that the file is named after, where it holds records of it: an old version copied
+        another's into it. Else it is that of the first record.
+        """
+        stem, name, first, head = Path(os.fsdecode(self.source.path)).stem, "", b"", Fields()
+        sidechains: list[Fields] = []
+        self.source.file.seek(0)
+        for line in self.source.file:
+            if name == stem and head.is_chained and not _SIDECHAIN.search(line):
+                continue
+            for start, stop, fields in parse(line).records:
+                first = first or line[start:stop]
+                name = _better(name, fields, stem)
+                head = _earlier(head, fields)
+                if fields.is_chained and fields.isSidechain is True:
+                    sidechains.append(fields)
+        if not first:
+            problem = "holds no record that can be read" if self.source.size else "is empty"
+            raise BadInputError(self.source.name, problem, _REMEDY)
+        name = name or f"noid-{sha256(first).hexdigest()[:16]}"
+        is_side = head.isSidechain is True or head.type == "fork-context-ref"
+        self.is_of_agent = is_side and _name(head.agentId) != ""
+        self._names = [_of_agent(name, head.agentId) if self.is_of_agent else name]
+        if not self.is_of_agent:
+            self._divide(name, sidechains)
+
+    def _divide(self, name: str, sidechains: list[Fields]) -> None:
+        """Find the session of each sidechain record: its agent's, or the one that its root begins."""
+        places = {name: 0}
+        newest = 0
+        for fields in sidechains:
+            agent, parent = _name(fields.agentId), fields.parentUuid
+            if agent:
+                key = _of_agent(name, agent)
+            elif isinstance(parent, str) and parent in self.sides:
+                key = self._names[self.sides[parent]]
+            elif parent is not None and newest:
+                key = self._names[newest]
+            else:
+                key = f"{name}/sidechain-{fields.uuid}"[:_LONGEST_NAME]
+            if key not in places:
+                places[key] = len(self._names)
+                self._names.append(key)
+            newest = self.sides[fields.uuid] = places[key]
+
+    def read(self, resume: Resume, known: Known) -> Reader:
+        return _Reading(self, resume, known)
+
+
+def _better(name: str, fields: Fields, stem: str) -> str:
+    """Return a file's session by the names of its records: its own, else the first."""
+    session = _name(fields.sessionId) or _name(fields.parentSessionId)
+    return session if session == stem else name or session
+
+
+def _earlier(head: Fields, fields: Fields) -> Fields:
+    """Return the record that says whose file it is: the first of the tree, or what a fork's file names before it."""
+    if head.is_chained or not (fields.is_chained or fields.type == "fork-context-ref"):
+        return head
+    return fields if _name(fields.agentId) or not _name(head.agentId) else head
+
+
+def _of_agent(session: str, agent: str) -> str:
+    return f"{session}/agent-{agent}"[:_LONGEST_NAME]
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) and is_name(value) else ""
+
+
+class _Chain:
+    """Where a session of a file has got to: its newest record of the tree, and what takes another's place as a parent.
+
+    `instead` maps a record to the one that was put in below it: a rewrite without an id, or the summary of a compaction
+    behind what it keeps.
+    """
+
+    def __init__(self, state: dict[str, Any]) -> None:
+        self.last: str | None = state.get("last")
+        self.instead: dict[str, str] = dict(state.get("instead", {}))
+        self.boundary: str | None = state.get("boundary")
+        self.records: int = state.get("records", 0)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return {
+            "last": self.last,
+            "records": self.records,
+            **({"instead": dict(self.instead)} if self.instead else {}),
+            **({"boundary": self.boundary} if self.boundary else {}),
+        }
+
+
+class _Reading(Reader):
+    def __init__(self, contents: ClaudeCodeFile, resume: Resume, known: Known) -> None:
+        self._contents, self._known = contents, known
+        self._offset, self._line = resume.offset, resume.line
+        states: dict[str, Any] = resume.state.get("sessions", {})
+        self._chains = [_Chain(states.get(each.name, {})) for each in contents.sessions]
+        self._ids: list[dict[str, bytes]] = [{} for _ in contents.sessions]
+        self._bodies: dict[str, bytes] = {}
+        self._to_come: list[dict[str, int]] = [{} for _ in contents.sessions]
+
+    @property
+    def line(self) -> int:
+        return self._line
+
+    @property
+    def state(self) -> dict[str, Any]:
+        names = (each.name for each in self._contents.sessions)
+        return {
+            "sessions": {name: chain.state for name, chain in zip(names, self._chains, strict=True)},
+        }
+
+    def records(self, session: int) -> int:
+        return self._chains[session].records
+
+    def orphans(self, session: int) -> Sequence[tuple[int, str]]:  # noqa: ARG002  rules attach them
+        return []
+
+    def pieces(self) -> Iterator[Piece]:
+        file = self._contents.source.file
+        self._look_ahead()
+        file.seek(self._offset)
+        for raw in file:
+            is_whole = raw.endswith(b"\n")
+            if not is_whole:
+                yield Tail()
+            parsed, at = parse(raw), 0
+            for start, stop, fields in parsed.records:
+                place = self._place(fields)
+                body = raw[start:stop]
+                remarks: list[tuple[str, str]] = []
+                record = self._record(body, fields, place, remarks.append)
+                if record is not None:
+                    if at < start:
+                        yield Glue(raw[at:start])
+                    yield record
+                    at = stop
+                for what, reason in remarks:
+                    yield Remarked("skipped" if what == "skipped" else "differs", self._line, reason, place)
+            if at < len(raw):
+                yield Glue(raw[at:])
+            if parsed.problem:
+                yield Remarked("skipped", self._line, parsed.problem)
+            self._line += is_whole
+
+    def _look_ahead(self) -> None:
+        """Find the ids of the records to come: a parent may come later than its child."""
+        file = self._contents.source.file
+        file.seek(self._offset)
+        for number, raw in enumerate(file):
+            for _, _, fields in parse(raw).records:
+                if fields.is_chained:
+                    self._to_come[self._place(fields)].setdefault(stored_id(fields.uuid), number)
+
+    def _place(self, fields: Fields) -> int:
+        if self._contents.is_of_agent or fields.isSidechain is not True or not fields.is_chained:
+            return 0
+        return self._contents.sides.get(fields.uuid, 0)
+
+    def _record(
+        self, body: bytes, fields: Fields, place: int, remark: Callable[[tuple[str, str]], None]
+    ) -> Record | None:
+        """Return the piece of a record; None for one that repeats another, or cannot be stored."""
+        chain = self._chains[place]
+        try:
+            kind = kind_of(fields)
+            time = epoch_ms(fields.timestamp)
+            if fields.is_chained:
+                own = stored_id(fields.uuid)
+                if self._is_repeat(place, own, body):
+                    remark(("skipped", REPEAT))
+                    return None
+                if self._is_taken(place, own):
+                    remark(
+                        (
+                            "differs",
+                            f"id {fields.uuid!r} is taken: Claude Code shows this record in place of the other",
+                        )
+                    )
+                    own = self._free(place, own)
+                parent, waits_for = self._parent(fields, own, kind, place, remark)
+            else:
+                own, parent, waits_for = self._minted(place, kind, body), chain.last, ""
+            above = self._above(place, parent) if kind == "compaction" else None
+            facts = facts_of(kind, body, fields, above)
+        except Exception as error:  # noqa: BLE001  no record may keep the others from being read
+            remark(("skipped", f"cannot be read ({type(error).__name__})"))
+            return None
+        chain.records += 1
+        self._ids[place][own] = sha256(body).digest()
+        if kind != "note":
+            self._go_on(chain, fields, kind, own, body)
+        event = NewEvent(id=own, kind=kind, body=body, format=VERSION, parent=parent, time=time, facts=facts)
+        return Record(event, session=place, line=self._line, waits_for=waits_for)
+
+    def _go_on(self, chain: _Chain, fields: Fields, kind: str, own: str, body: bytes) -> None:
+        """Take a record as the newest of the tree."""
+        if not fields.is_chained and chain.last is not None:
+            chain.instead[chain.last] = own
+        if is_boundary(fields):
+            chain.boundary = own
+            self._bodies[own] = body
+        elif kind == "compaction" and chain.boundary is not None:
+            boundary = self._body(chain.boundary)
+            kept = kept_by(fields_of(boundary)) if boundary else None
+            if kept is not None and not kept.before:
+                # What follows names the last message that is kept, which stands behind the summary.
+                chain.instead[stored_id(kept.last)] = own
+            chain.boundary = None
+        chain.last = own
+
+    def _body(self, own: str) -> bytes | None:
+        return self._bodies.get(own) or self._known.body(0, own)
+
+    def _above(self, place: int, parent: str | None) -> Fields | None:
+        if parent is None:
+            return None
+        body = self._bodies.get(parent) or self._known.body(place, parent)
+        return fields_of(body) if body else None
+
+    def _parent(
+        self,
+        fields: Fields,
+        own: str,
+        kind: str,
+        place: int,
+        remark: Callable[[tuple[str, str]], None],
+    ) -> tuple[str | None, str]:
+        """Return a record's parent, and the id that it waits for if that one comes later."""
+        chain = self._chains[place]
+        named = fields.parentUuid
+        if is_boundary(fields) and named is None:
+            named = fields.logicalParentUuid if isinstance(fields.logicalParentUuid, str) else chain.last
+        if kind == "compaction" and chain.boundary is not None:
+            return chain.boundary, ""
+        if named is None:
+            return None, ""
+        if isinstance(named, str) and is_name(named) and (name := stored_id(named)) != own:
+            if name in self._ids[place] or self._is_stored(place, name):
+                return chain.instead.get(name, name), ""
+            if name in self._to_come[place]:
+                return name, name
+        if not is_boundary(fields):
+            remark(
+                (
+                    "differs",
+                    f"its parent {str(named)[:80]!r} is not in the file: it goes on from the record before",
+                )
+            )
+        return chain.last, ""
+
+    def _is_stored(self, place: int, name: str) -> bool:
+        return self._known.has(place, name)
+
+    def _is_repeat(self, place: int, own: str, body: bytes) -> bool:
+        if own in self._ids[place]:
+            return self._ids[place][own] == sha256(body).digest()
+        return self._known.body(place, own) == body
+
+    def _is_taken(self, place: int, own: str) -> bool:
+        return own in self._ids[place] or self._known.body(place, own) is not None
+
+    def _free(self, place: int, own: str) -> str:
+        nth = 2
+        while self._is_taken(place, f"{own}~{nth}"):
+            nth += 1
+        return f"{own}~{nth}"
+
+    def _minted(self, place: int, kind: str, body: bytes) -> str:
+        """Return the id of a record without one: by what it says, and how often it was said before."""
+        base = f"{kind}-{sha256(body).hexdigest()[:16]}"
+        return base if not self._is_taken(place, base) else self._counted(place, base)
+
+    def _counted(self, place: int, base: str) -> str:
+        """Return the first free id with a number, found in as many steps as that has digits."""
+        high = 2
+        while self._is_taken(place, f"{base}-{high}"):
+            high *= 2
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._is_taken(place, f"{base}-{middle}"):
+                low = middle
+            else:
+                high = middle
+        return f"{base}-{high}"
