@@ -9,7 +9,7 @@ from eventstore.event import Event
 from eventstore.formats.claude_code.record import shown_messages
 from eventstore.javascript import stringify
 from eventstore.paths import LazyEvent
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 from projections.rules.base import Rules
 
 
@@ -27,7 +27,7 @@ class ClaudeCodeRules(Rules):
     def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
         return shown_messages(entry.kind, record)
 
-    def rewrite(self, messages: Sequence[bytes], shown: Sequence[Shown]) -> Sequence[bytes]:  # noqa: ARG002
+    def rewrite(self, messages: Sequence[bytes], shown: Sequence[TextReplacement]) -> Sequence[bytes]:  # noqa: ARG002
         return messages
 
     def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002

@@ -16,7 +16,7 @@ from eventstore.formats.claude_code.transcript_export import export_file
 from eventstore.formats.claude_code.transcript_file import VERSION, ClaudeCodeFile, parse
 from eventstore.formats.source import Contents, Place, Source
 from eventstore.log import Snapshot
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 from eventstore.views import Message, Payload
 
 _TORN: Final = re.compile(rb'\{\s*"parentUuid"\s*:(?:.|\n)*"sessionId"\s*:\s*"', re.DOTALL)
@@ -59,7 +59,7 @@ class ClaudeCodeFormat(Format):
     def continues(self, kind: str, record: bytes) -> bool:  # noqa: ARG002
         return False
 
-    def rewrites(self, version: str, record: bytes) -> Sequence[Shown]:  # noqa: ARG002
+    def rewrites(self, version: str, record: bytes) -> Sequence[TextReplacement]:  # noqa: ARG002
         return shown_by(record)
 
     def message(self, raw: bytes) -> Message:

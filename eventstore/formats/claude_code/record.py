@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.estimates import estimates
 from eventstore.event import Facts, Flag
-from eventstore.formats.base import ShownResult
+from eventstore.formats.base import ResultReplacement
 from eventstore.formats.claude_code.api_message import (
     NO_MODEL,
     content_of,
@@ -24,11 +24,11 @@ from eventstore.formats.claude_code.attachments import attachment_text
 from eventstore.formats.pi.entry import is_name
 from eventstore.javascript import stringify
 from eventstore.kinds import CODE_OF_KIND
-from eventstore.records import Shown
+from eventstore.records import TextReplacement
 from eventstore.views import Message, Text
 
 CLEARED: Final = "[cleared]"
-"""Shown in place of a tool's output that was cleared: the record says which, not by which words."""
+"""TextReplacement in place of a tool's output that was cleared: the record says which, not by which words."""
 _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
 _ECHO: Final = re.compile(
     r"\s*(?:<(?:command-(?:name|message|args)|local-command-(?:stdout|stderr|caveat)|bash-(?:input|stdout|stderr)"
@@ -141,31 +141,31 @@ def told_by_attachment(fields: Fields) -> str | None:
     return attachment_text(fields.attachment) if isinstance(fields.attachment, dict) else None
 
 
-def shown_by(record: bytes) -> Sequence[Shown]:
+def shown_by(record: bytes) -> Sequence[TextReplacement]:
     """Return what a record shows otherwise of earlier ones."""
     return _shown(fields_of(record))
 
 
-def _shown(fields: Fields) -> Sequence[Shown]:
+def _shown(fields: Fields) -> Sequence[TextReplacement]:
     return tuple(_all_shown(fields))
 
 
-def _all_shown(fields: Fields) -> Iterator[Shown]:
+def _all_shown(fields: Fields) -> Iterator[TextReplacement]:
     if fields.type == "content-replacement":
         for each in fields.replacements if isinstance(fields.replacements, list) else ():
             replaced = each if isinstance(each, dict) else {}
             call, text = replaced.get("toolUseId"), replaced.get("replacement")
             if isinstance(call, str) and isinstance(text, str):
-                yield ShownResult(call=call, shown=text)
+                yield ResultReplacement(call=call, text=text)
     elif fields.type == "marble-origami-commit":
         first, last, text = fields.firstArchivedUuid, fields.lastArchivedUuid, fields.summaryContent
         if first and isinstance(first, str) and last and isinstance(last, str) and isinstance(text, str):
-            yield Shown(target=first, through=last, shown=text)
+            yield TextReplacement(target=first, through=last, text=text)
     elif not is_boundary(fields):
         for call in _names(fields.microcompactMetadata, "compactedToolIds"):
-            yield ShownResult(call=call, shown=CLEARED)
+            yield ResultReplacement(call=call, text=CLEARED)
         for name in (*_texts(fields.retractedMessageUuids), *_names(fields.snipMetadata, "removedUuids")):
-            yield Shown(target=name, shown="")
+            yield TextReplacement(target=name, text="")
 
 
 def _names(metadata: Any, name: str) -> list[str]:
