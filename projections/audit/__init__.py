@@ -1,1 +1,1 @@
-"""Audits of sessions: what each compaction, summary and rewrite lost, kept and cost, by pure functions over the log."""
+"""Audits of sessions: what each compaction, summary and rewrite lost, kept and cost."""

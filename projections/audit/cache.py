@@ -11,15 +11,15 @@ from projections.replacement import Replacement
 from projections.tokens import Counter
 
 CACHE_LIFETIME: Final = 5 * 60 * 1000
-"""Milliseconds for which a provider's cache holds what was not read again: Anthropic's default, five minutes."""
+"""Milliseconds for which a provider caches what is not read again: Anthropic's default, five minutes."""
 
 
 class CacheEffect(MetricStruct, frozen=True):
-    """The messages that C′ begins with as C did, and the tokens behind them, to be sent and cached anew.
+    """The messages that C′ shares with the beginning of C, and the tokens after them.
 
-    At the next call that went through (`call`): `predicted_read` tokens from the cache, `recorded_read` and
-    `recorded_write` as the provider counted them. None where there is no such call, or no call of the path
-    recorded any.
+    Those tokens must be sent and cached again. For the next completed call (`call`): `predicted_read` tokens
+    from the cache, and `recorded_read` and `recorded_write` as the provider counted them. None if there is no
+    such call, or if no call on the path recorded cache use.
     """
 
     shared_messages: int
@@ -32,7 +32,7 @@ class CacheEffect(MetricStruct, frozen=True):
 
 
 class CacheRead(MetricStruct, frozen=True):
-    """The tokens that one call read from the cache: as predicted, and as the provider counted them."""
+    """The tokens that one call read from the cache: predicted, and as the provider counted them."""
 
     id: str
     seq: int
@@ -41,10 +41,10 @@ class CacheRead(MetricStruct, frozen=True):
 
 
 class CacheHistory(MetricStruct, frozen=True):
-    """Predicted and recorded reads of the calls of a path: all in all, and of each.
+    """Predicted and recorded cache reads of the calls on a path: totals, and each call.
 
-    `close` are the calls whose two figures are within a tenth of the larger; `share` is close / calls, None
-    where no call recorded any. The first call has none before it, and is left out.
+    `close` counts the calls whose two figures differ by at most a tenth of the larger; `share` is close /
+    calls, None if no call recorded cache use. The first call is left out, because nothing comes before it.
     """
 
     calls: int
@@ -62,9 +62,10 @@ def cache_effect(
     *,
     lifetime: int = CACHE_LIFETIME,
 ) -> CacheEffect:
-    """Return the effect of a replacement on the prefix. `calls` are the requests of the path that it lies on.
+    """Return the effect of a replacement on the cached prefix.
 
-    The next call is looked for up to the next compaction or undo. `lifetime` is in milliseconds.
+    `calls` are the model calls on the replacement's path. The next call is searched up to the next compaction
+    or undo. `lifetime` is in milliseconds.
     """
     shared, counts = shared_prefix(replacement, tokens)
     behind = {entry.seq for entry in entries_in_effect(replacement)}
@@ -82,15 +83,15 @@ def cache_effect(
 
 
 def shared_prefix(replacement: Replacement, tokens: Counter) -> tuple[int, list[int]]:
-    """Return the number of messages with which C′ begins as C did, and the tokens of each message of C′."""
+    """Return how many leading messages C′ shares with C, and the tokens of each message of C′."""
     after = replacement.after.parts
     return shared_prefix_length(replacement.before.parts, after), tokens.count(after)
 
 
 def predicted_read(call: ModelCall, lifetime: int = CACHE_LIFETIME) -> int | None:
-    """The tokens that a call should read from the cache; none once it lay idle for longer than `lifetime` milliseconds.
+    """Return the tokens that a call should read from the cache; None for the first call of a path.
 
-    None for the first call of a path.
+    Zero if the cache was idle for longer than `lifetime` milliseconds.
     """
     if call.cached_tokens is None or call.idle_ms is None or call.idle_ms <= lifetime:
         return call.cached_tokens
@@ -98,7 +99,7 @@ def predicted_read(call: ModelCall, lifetime: int = CACHE_LIFETIME) -> int | Non
 
 
 def cache_history(calls: Sequence[ModelCall], *, lifetime: int = CACHE_LIFETIME) -> CacheHistory:
-    """Predicted beside recorded reads, of the requests of a path: how far the prediction can be trusted."""
+    """Compare predicted with recorded cache reads, to show how far the prediction can be trusted."""
     reads = [
         CacheRead(id=call.id, seq=call.seq, predicted=predicted, recorded=call.usage.cache_read)
         for call in (calls if records_cache(calls) else ())

@@ -1,4 +1,4 @@
-"""The model calls of a path that went through: what each was sent, and what a prompt cache held of it."""
+"""The completed model calls of a path: what each was sent, and how much of it a prompt cache held."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _ENDS_EFFECT = frozenset({"compaction", "undone"})
 class Previous(msgspec.Struct, frozen=True, kw_only=True):
     """The call before another one in the session, on whatever branch.
 
-    It was sent `messages`, `tokens` large by our count; the first `shared` of them begin the other's context, too.
+    It was sent `messages` messages of `tokens` tokens by our count; the first `shared` of them also begin the
+    other call's context.
     """
 
     id: str
@@ -38,11 +39,11 @@ class Previous(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that went through, by its assistant message.
+    """A completed call, identified by its assistant message.
 
-    It was sent the context at the entry number `sent_at`: `messages`, `tokens` large by our count. `idle_ms` are the
-    milliseconds since the `previous` call (None where a time is not known), `cached_tokens` those of its prompt that a
-    cache held, were it still alive. The first call of a session has none of the three.
+    It was sent the context at entry number `sent_at`: `messages` messages of `tokens` tokens by our count.
+    `idle_ms` are the milliseconds since the `previous` call (None if a time is unknown); `cached_tokens` are
+    the tokens of its prompt that a live cache would hold. All three are None for the first call of a session.
     """
 
     seq: int
@@ -57,12 +58,12 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def model_calls(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> list[ModelCall]:
-    """The calls on the path to a leaf that went through, oldest first.
+    """Return the completed calls on the path to a leaf, oldest first.
 
-    What lies before the messages, system prompt and tools, is what the path's first call measured less the
-    tokens of its messages. A cache holds that; and of what the session's call before measured beyond it, the
-    share that the messages have that begin this call, too, byte for byte. So it holds the whole call before where
-    the context only grew, and none of its messages where a summary comes first. Another model has another cache.
+    The system prompt and tools are estimated as the usage of the path's first call minus the tokens of its
+    messages, and a cache holds them. Of the rest of the previous call's prompt, the cache holds the share of
+    its messages that also begin this call, byte for byte: all of it if the context only grew, none of it if a
+    summary comes first. Each model has its own cache.
     """
     return calls_on_path(snapshot, cursor, tokens, session_calls(snapshot, cursor))
 
@@ -111,10 +112,10 @@ def calls_on_path(
 
 
 def tokens_per_estimate(calls: Iterable[ModelCall]) -> float:
-    """Return how many tokens a provider counts for one of our estimate; 1.0 where nothing tells.
+    """Return the number of provider tokens per estimated token; 1.0 if unknown.
 
-    It is the median of what the calls measured beyond their previous ones, by the tokens that the context changed by:
-    half of them lie in calls with a smaller ratio. A median leaves out what the log does not have.
+    This is the weighted median, over calls, of the growth in measured tokens divided by the estimated growth
+    of the context. A median is robust against content that the log does not have.
     """
     growths = (
         (call.usage.prompt - before.usage.prompt, call.tokens - before.tokens)
@@ -128,23 +129,26 @@ def tokens_per_estimate(calls: Iterable[ModelCall]) -> float:
 
 
 def records_cache(calls: Sequence[ModelCall]) -> bool:
-    """Return True if any of some calls read from a prompt cache or wrote to it."""
+    """Return True if any call read from or wrote to a prompt cache."""
     return any(call.usage.cache_read or call.usage.cache_write for call in calls)
 
 
 def entries_in_effect(replacement: Replacement) -> Iterator[Event]:
-    """The entries behind a replacement whose contexts grow from its C′: up to the next compaction or undo."""
+    """Yield the entries after a replacement whose contexts grow from its C′.
+
+    Stops at the next compaction or undo.
+    """
     return takewhile(lambda entry: entry.kind not in _ENDS_EFFECT, replacement.later)
 
 
 def shared_prefix_length(one: Iterable[Part], other: Iterable[Part]) -> int:
-    """With how many messages two contexts begin alike, byte for byte."""
+    """Return the number of identical leading messages of two contexts."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0].raw == pair[1].raw, pairs))
 
 
 class SessionCall(msgspec.Struct, frozen=True):
-    """A call that went through on any branch; `records` are the numbers of the events of its message."""
+    """A completed call on any branch; `records` are the numbers of the events of its message."""
 
     seq: int
     id: str
@@ -156,7 +160,7 @@ class SessionCall(msgspec.Struct, frozen=True):
 
 
 def session_calls(snapshot: Snapshot, cursor: Cursor) -> list[SessionCall]:
-    """Return the calls of every branch that went through, in order of their messages, one for each event."""
+    """Return the completed calls of every branch in order of their messages, one for each event."""
     calls = {
         event.seq: SessionCall(
             event.seq, event.id, sent_at, records, event.time, (view.provider, view.model), usage
@@ -179,7 +183,10 @@ def _readable(before: SessionCall, call: SessionCall, overhead: int, share: Frac
 
 
 class _Sent(NamedTuple):
-    """The messages that a call was sent, and their tokens: the first `messages` of a list that may have grown since."""
+    """The messages that a call was sent, and their tokens.
+
+    They are the first `messages` of a list that may have grown since.
+    """
 
     seq: int
     parts: list[Part]
@@ -187,7 +194,7 @@ class _Sent(NamedTuple):
     tokens: int
 
     def shared_with(self, parts: list[Part]) -> int:
-        """With how many of its messages another context begins."""
+        """Return how many of its messages another context begins with."""
         if parts is self.parts:
             return self.messages
         return shared_prefix_length(islice(self.parts, self.messages), parts)
@@ -196,7 +203,7 @@ class _Sent(NamedTuple):
 def _contexts(
     snapshot: Snapshot, cursor: Cursor, tokens: Counter, calls: Sequence[SessionCall]
 ) -> Iterator[tuple[SessionCall, list[Part], list[int]]]:
-    """Each call of the path with the context that it was sent, and the tokens of its first n messages for each n."""
+    """Yield each call of the path with the context it was sent and that context's cumulative token counts."""
     entries = path(snapshot, cursor)
     on_path = {entry.seq for entry in entries}
     by_place: dict[int, list[SessionCall]] = {}

@@ -1,4 +1,4 @@
-"""The cost of compactions and of sessions, by the usage that their records tell."""
+"""Compute the cost of compactions and of sessions from the usage in their records."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _ASK_NO_MODEL: Final = frozenset({"extractive", "recorded"})
 
 
 def answered_requests(event: Event) -> list[RequestView]:
-    """Return the requests for an event's summary that were answered, or paid for; none where its record tells none."""
+    """Return the requests for an event's summary that were answered or billed; none if not recorded."""
     return [each for each in view_of(event).requests if not each.is_failed or each.usage is not None]
 
 
 def is_free(request: RequestView) -> bool:
-    """Return True if the summarizer that was asked asks no model."""
+    """Return True if a request's summarizer uses no model."""
     return request.summarizer in _ASK_NO_MODEL
 
 
 class Cost(MetricStruct, frozen=True):
-    """US dollars by a price table; None where it does not know the model.
+    """A replacement's cost in US dollars by a price table; None if the table lacks the model.
 
-    `summary`: the request for the summary, as recorded or as estimated (`is_estimate`). `rewrite`: what it costs to
-    cache anew what the cache had. `saved`: what the later calls (`calls`) would have paid more for the longer
-    context. `net` = saved - summary - rewrite.
+    `summary` is the cost of requesting the summary, recorded or estimated (`is_estimate`); `rewrite` is the
+    cost of caching again what the cache had. `saved` is how much more the later calls (`calls`) would have
+    cost with the longer context. `net` = saved - summary - rewrite.
     """
 
     model: str | None
@@ -55,11 +55,11 @@ class Cost(MetricStruct, frozen=True):
 
 
 def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Sequence[ModelCall]) -> Cost:
-    """Return what a replacement cost, and saved up to the next compaction or undo, by the prices of its time.
+    """Return what a replacement cost, and saved up to the next compaction or undo, at the prices of its time.
 
-    `calls` are the requests of the path that it lies on. A branch summary saves nothing: what it stands for lies
-    elsewhere, and who stays there has no use of it. Where none of them records a cache, all that is
-    sent costs what input costs. Without a later call nothing is cached anew.
+    `calls` are the model calls on its path. A branch summary saves nothing: it describes another branch. If
+    no call recorded cache use, all tokens cost the input price. Without a later call, nothing is cached
+    again.
     """
     event, model = replacement.event, replacement.after.settings.model
     before = sum(tokens.count(replacement.before.parts))
@@ -102,7 +102,10 @@ def _has_usage(entry: Event) -> bool:
 
 
 def _summary(replacement: Replacement, tokens: Counter, prices: Prices) -> tuple[float | None, bool]:
-    """Return the cost of asking for the summary, and True if that is an estimate. A rewrite asks nobody."""
+    """Return the cost of requesting the summary, and True if it is an estimate.
+
+    A rewrite makes no request.
+    """
     event, in_use = replacement.event, replacement.after.settings.model
     requests = answered_requests(event)
     if event.kind == "rewrite" or (requests and all(map(is_free, requests))):
@@ -121,7 +124,7 @@ def _model(request: RequestView) -> Model | None:
 
 
 def _estimated(replacement: Replacement, tokens: Counter) -> Usage:
-    """Return the usage of a request for the summary by our own count: H was sent, and S came back."""
+    """Estimate the usage of a request for the summary: H as input, S as output."""
     summary = [replacement.summary] if replacement.summary else []
     return Usage(input=sum(tokens.count(replacement.removed)), output=sum(tokens.count(summary)))
 
@@ -139,9 +142,10 @@ def _price(prices: Prices, model: Model | None, event: Event, prompt: int) -> Pr
 
 
 class Spending(MetricStruct, frozen=True):
-    """US dollars that calls cost: `recorded` by their harness, and `priced` by a table.
+    """The cost of calls in US dollars: `recorded` by their harness, and `priced` by a table.
 
-    `unrecorded` calls have no recorded cost, `unpriced` ones no price; a sum is None where that is all of them.
+    `unrecorded` counts calls without a recorded cost, `unpriced` those without a price. A sum is None if it
+    lacks all calls.
     """
 
     calls: int
@@ -152,16 +156,16 @@ class Spending(MetricStruct, frozen=True):
 
 
 class ModelSpending(MetricStruct, frozen=True):
-    """The cost of the calls of one model."""
+    """The cost of all calls of one model."""
 
     model: str
     spent: Spending
 
 
 class SessionCost(MetricStruct, frozen=True):
-    """The cost of all calls of a session, and of those of each model, in order of first use.
+    """The cost of all calls of a session, and of those of each model in order of first use.
 
-    `prices` names the table, `prices_date` says of when it is.
+    `prices` names the price table, `prices_date` is its date.
     """
 
     prices: str
@@ -173,10 +177,10 @@ class SessionCost(MetricStruct, frozen=True):
 def session_cost(
     log: EventLog | Snapshot, session: str, *, prices: Prices, as_of: int | None = None
 ) -> SessionCost:
-    """Return the cost of the calls of a session, on every branch, each message once.
+    """Return the cost of a session's calls on every branch, each message once.
 
-    A call is an assistant's message that carries usage: one that failed or was cut off was paid for, too.
-    Requests for summaries are no messages, and do not count. Raises NotFoundError.
+    A call is an assistant message with usage, even if the call failed or was truncated, because that was
+    billed too. Requests for summaries are not messages and do not count. Raises NotFoundError.
     """
     by_model: dict[str, list[_Call]] = {}
     with log.snapshot() as snapshot:
@@ -205,7 +209,7 @@ def _calls(snapshot: Snapshot, cursor: Cursor, prices: Prices) -> Iterator[_Call
 
 
 def _priced(view: Message, usage: Usage, time: int | None, prices: Prices) -> float | None:
-    """Return the cost of a call by a table; None also where the record gives a total alone, which has no price."""
+    """Return the cost of a call by a table; None if unknown, or if the record gives only a token total."""
     if not usage.prompt + usage.output:
         return None
     price = prices.price(view.model, provider=view.provider, time=time, prompt=usage.prompt)
@@ -221,7 +225,7 @@ def _spent(calls: list[_Call]) -> Spending:
 
 
 def _sum(costs: Iterable[float | None]) -> tuple[float | None, int]:
-    """The sum of the known costs, None where none is known, and how many are not."""
+    """Return the sum of the known costs (None if none is known) and the number of unknown ones."""
     given = list(costs)
     known = [cost for cost in given if cost is not None]
     return math.fsum(known) if known else None, len(given) - len(known)

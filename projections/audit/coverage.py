@@ -15,10 +15,11 @@ from projections.rules import rules_of_format
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """A compaction, the numbers of the message-bearing entries that went into its summary, and the window's end.
+    """The messages that a compaction summarized.
 
-    `previous` is the number of the compaction that was in effect above it, 0 for none. `kept` are the numbers of the
-    entries that stay where the compaction lists them.
+    `summarized` are the numbers of the entries with messages that went into the summary of `compaction`, and
+    `end` is the end of its window. `previous` is the number of the compaction in effect above it, 0 for none.
+    `kept` are the numbers of the entries that it lists as kept.
     """
 
     compaction: Event
@@ -29,10 +30,10 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compaction_coverage(entries: Sequence[Event], snapshot: Snapshot) -> Iterator[Coverage]:
-    """The coverage of each compaction on a path, oldest first.
+    """Yield the coverage of each compaction on a path, oldest first.
 
-    A window ends before the first kept entry, or at the compaction where it kept nothing. Where it begins, the rules
-    of its harness say. Of a compaction that lists what it keeps, all else above it is in the window.
+    A window ends before the first kept entry, or at the compaction if it kept nothing; the harness's rules
+    say where it begins. If a compaction lists what it keeps, everything else above it is in the window.
     """
     compactions: dict[int, Event] = {}
     lists: dict[int, frozenset[int]] = {}
@@ -51,7 +52,7 @@ def compaction_coverage(entries: Sequence[Event], snapshot: Snapshot) -> Iterato
             start = min((start, *lists.get(in_effect, ())))
             summarized = set(messages[bisect_left(messages, start) : bisect_left(messages, end)]) - kept
             if in_effect in lists:
-                # What the compaction above left off its list is in its own summary.
+                # Entries that the compaction above did not list are in its own summary.
                 summarized = {seq for seq in summarized if seq > in_effect or seq in lists[in_effect]}
             yield Coverage(compaction=event, previous=in_effect, summarized=summarized, end=end, kept=kept)
             compactions[event.seq] = event

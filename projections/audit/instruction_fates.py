@@ -1,4 +1,4 @@
-"""Follow the sentences by which the user orders, forbids or prefers."""
+"""Track the user's orders, prohibitions and preferences through a replacement."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _AUXILIARIES: Final = frozenset(
     "am and are be been but can could did do does had has have if is may might must need or ought please"
     " shall should to was were will would".split()
 )
-"""Words before a "not" that goes with a verb; behind others it begins a contrast, as in `tabs not spaces`."""
+"""Words before a "not" that negates a verb; elsewhere it starts a contrast, as in `tabs not spaces`."""
 _STOP_WORDS: Final = frozenset(
     "a about all also always am an and any are as at be been but by can could did do does doing done ever for"
     " from had has have he her here him his how however i if in instead into is it its just let let's lets"
@@ -48,18 +48,20 @@ _STOP_WORDS: Final = frozenset(
     " should so some sure than that the their them then there these they this those to too unless until up us"
     " very want was we were what when where which while who will with without would you your".split()
 )
-"""Words that say nothing of what is meant, and those that negate."""
+"""Words that carry no meaning of their own, and negations."""
 _ENDINGS: Final = re.compile(r"(?:ing|ed|es|s)$")
 _SHORTEST_STEM: Final = 3
 _VOWELS: Final = frozenset("aeiouy")
 _MARKS: Final = re.compile(r"[*`]+|~~|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)")
 _ENDS: Final = " .!;:,…\"'“”()"
 _PIECE: Final = 40
-"""Words of a long line that are compared at a time, so that a page of output is not like everything."""
+"""Words of a long line to compare at a time, so that a page of output does not resemble everything."""
 
 
 class LineMatch(NamedTuple):
-    """A text like a sentence: `similarity` is the share of the sentence's content words that it has."""
+    """A line that resembles a sentence; `similarity` is the share of the sentence's content words that it
+    has.
+    """
 
     text: str
     similarity: float
@@ -67,9 +69,9 @@ class LineMatch(NamedTuple):
 
 
 def content_words(sentence: str) -> frozenset[str]:
-    """The words of a sentence that carry it, by their stems; `not STEM` where its clause negates them.
+    """Return the stems of a sentence's content words, as `not STEM` in a negated clause.
 
-    Paths and symbols are words as they stand. Case does not count.
+    Paths and symbols are kept as they are. Case is ignored.
     """
     return frozenset(_content(sentence))
 
@@ -89,7 +91,10 @@ def _contrast(before_not: re.Match[str]) -> str:
 
 
 def _stem(word: str) -> str:
-    """A word without the ending of a plural, `-ing` or `-ed`, and what these do to a stem: an `e`, a double letter."""
+    """Strip a plural, `-ing` or `-ed` ending from a word.
+
+    Also undo what the ending does to the stem: a dropped `e`, a doubled letter.
+    """
     if _NAME.search(word):
         return word
     if word.endswith(("ies", "ied")) and len(word) > _SHORTEST_STEM + 1:
@@ -101,17 +106,17 @@ def _stem(word: str) -> str:
 
 
 def normalize(text: str) -> str:
-    """A text as it is compared word for word: in lower case, without Markdown's marks, with single spaces."""
+    """Return a text for comparison: lower case, no Markdown marks, single spaces."""
     return " ".join(_MARKS.sub("", text.casefold().replace("’", "'")).split()).strip(_ENDS)  # noqa: RUF001
 
 
 class LineIndex:
-    """Lines in which to find sentences, as they are or in other words."""
+    """An index of lines to search for sentences, verbatim or in other words."""
 
     def __init__(self, lines: Iterable[str], vocabulary: AbstractSet[str]) -> None:
         """Index lines by those of their content words that are in `vocabulary`.
 
-        Long ones are compared by pieces of 40 words, each of which begins in the middle of the one before.
+        Long lines are indexed in overlapping pieces of 40 words.
         """
         self._lines = list(dict.fromkeys(lines))
         self._pieces: list[str] = []
@@ -123,7 +128,7 @@ class LineIndex:
                 self._pieces.append(piece)
 
     def verbatim(self, sentence: str) -> LineMatch | None:
-        """The first line that has a sentence as whole words, and negates what it negates; None if none does."""
+        """Return the first line with all words of a sentence in order and the same negation, or None."""
         searched, words = normalize(sentence), content_words(sentence)
         text, starts = self._text
         at = text.find(searched) if searched else -1
@@ -137,7 +142,7 @@ class LineIndex:
         return None
 
     def nearest(self, words: AbstractSet[str]) -> LineMatch:
-        """Return the line that has most of some content words, the first of several; "" where none has any."""
+        """Return the line with most of the given content words, the first of several; "" if none has any."""
         counts = Counter(place for word in words for place in self._having.get(word, ()))
         if not counts:
             return LineMatch("", 0.0)
@@ -146,7 +151,7 @@ class LineIndex:
 
     @cached_property
     def _text(self) -> tuple[str, list[int]]:
-        """All lines, collapsed, and where each begins, and where the next one would."""
+        """All lines, normalized and joined, and the offset of each."""
         plain = [normalize(line) for line in self._lines]
         starts = list(accumulate((len(line) + 1 for line in plain), initial=0))
         return "\n".join(plain), starts
@@ -166,21 +171,21 @@ def _pieces(line: str) -> Iterator[str]:
 
 
 CLOSE_SIMILARITY: Final = 0.6
-"""The similarity from which an instruction counts as still there in other words: two words of three, three of five."""
+"""The minimum similarity of a restated instruction: two words of three, three of five."""
 _LONGEST_LINE: Final = 300
-"""Characters of the nearest line that are given."""
+"""Characters of the nearest line to report."""
 _SUMMARIES: Final = frozenset({"compactionSummary", "branchSummary"})
 _EXPLAINED: Final = re.compile(r"(?::|;|,? because|,? so that|\s[-–—])\s")  # noqa: RUF001  dashes
 _ENOUGH: Final = 3
-"""Content words by which an instruction can be told without what explains it."""
+"""Content words that identify an instruction without its explanation."""
 _LINE_END: Final = re.compile(r"\n|\\n")
-"""Also as it is written in the JSON of a call's arguments."""
+"""A line end, also in its JSON-escaped form in a call's arguments."""
 
 
 class InstructionFate(MetricStruct, frozen=True):
-    """A sentence of the user's, given in H or carried by a summary in H: `fate` is kept, close or gone.
+    """An instruction of the user's in H, or carried by a summary in H; `fate` is kept, close or gone.
 
-    `nearest` is the line of C′ that is most like it, `similarity` how much, from 0 to 1.
+    `nearest` is the most similar line of C′, and `similarity` its score from 0 to 1.
     """
 
     sentence: str
@@ -192,7 +197,7 @@ class InstructionFate(MetricStruct, frozen=True):
 
 
 class Instructions(MetricStruct, frozen=True):
-    """The instructions in H, counted by fate; `share` is (kept + close) / total, None where there were none."""
+    """The instructions in H, counted by fate; `share` is (kept + close) / total, None if there were none."""
 
     total: int
     kept: int
@@ -203,11 +208,11 @@ class Instructions(MetricStruct, frozen=True):
 
 
 def instructions(replacement: Replacement) -> Instructions:
-    """Return the fates of the instructions that H gave, each by the first of the user's messages that gives it.
+    """Return the fate of each instruction in H, attributed to the first user message that gives it.
 
-    Those count, too, that were given before C begins, and that a summary in H still told: a summary of a
-    summary may lose them. One is kept that stands in a sentence of C′ as it is, but for case, white space and
-    Markdown; close if its similarity to a sentence of C′ is `CLOSE_SIMILARITY` or more; else gone.
+    Includes instructions from before C that a summary in H still carried, because a summary of a summary may
+    lose them. An instruction is kept if a sentence of C′ contains it, ignoring case, white space and
+    Markdown; close if a line of C′ has a similarity of at least `CLOSE_SIMILARITY`; otherwise gone.
     """
     given = {**_carried(replacement), **_given(_said(replacement.removed))}
     words = {sentence: _compared(sentence) for sentence in given}
@@ -237,7 +242,7 @@ def instructions(replacement: Replacement) -> Instructions:
 
 
 class _Said(NamedTuple):
-    """A message of the user's."""
+    """A user message."""
 
     id: str
     seq: int
@@ -251,7 +256,7 @@ def _said(parts: Iterable[Part]) -> Iterator[_Said]:
 
 
 def _said_before(replacement: Replacement) -> Iterator[_Said]:
-    """The user's messages above the replacement that C does not show."""
+    """Yield the user's messages above the replacement that C does not show."""
     shown = {each for part in replacement.before.parts for each in part.events}
     for event in replacement.earlier:
         if (
@@ -263,7 +268,7 @@ def _said_before(replacement: Replacement) -> Iterator[_Said]:
 
 
 def _given(messages: Iterable[_Said]) -> dict[str, _Said]:
-    """The instructions in the user's messages, each with the first message that gives it."""
+    """Return the instructions in user messages, each with the first message that gives it."""
     first: dict[str, tuple[str, _Said]] = {}
     for said in messages:
         for sentence in instructions_in(said.text):
@@ -272,7 +277,7 @@ def _given(messages: Iterable[_Said]) -> dict[str, _Said]:
 
 
 def _carried(replacement: Replacement) -> dict[str, _Said]:
-    """The instructions from before C that a summary in H tells, as they are or close to it."""
+    """Return the instructions from before C that a summary in H restates."""
     summaries = [part for part in replacement.removed if part.role in _SUMMARIES]
     given = _given(_said_before(replacement)) if summaries else {}
     words = {sentence: _compared(sentence) for sentence in given}
@@ -285,14 +290,14 @@ def _carried(replacement: Replacement) -> dict[str, _Said]:
 
 
 def _compared(sentence: str) -> frozenset[str]:
-    """The content words of an instruction, without what explains it if enough of them stand before that."""
+    """Return the content words of an instruction, without its explanation if enough remain."""
     told, *explained = _EXPLAINED.split(sentence, maxsplit=1)
     words = content_words(told)
     return words if explained and len(words) >= _ENOUGH and is_instruction(told) else content_words(sentence)
 
 
 def _sentences(parts: Iterable[Part]) -> Iterator[str]:
-    """The sentences of all that a model reads in messages, code and output, too."""
+    """Yield all sentences that a model reads in messages, including code and output."""
     for part in parts:
         view = view_of_part(part)
         for text in () if view.shell and view.shell.excluded else fragments(view):

@@ -1,4 +1,4 @@
-"""The named things that a compaction's summary lost, and those of them that were needed later."""
+"""Measure what a compaction's summary lost, and which losses mattered later."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from projections.replacement import Replacement
 
 
 class KindRecall(MetricStruct, frozen=True):
-    """Of the things of one kind in H and not in K (`total`), those named in C′ (`found`); `lost` are the others."""
+    """Recall of one kind.
+
+    `total` counts the things in H but not in K; `found` are those that C′ names, `lost` the others.
+    """
 
     kind: str
     total: int
@@ -27,7 +30,7 @@ class KindRecall(MetricStruct, frozen=True):
 
 
 class Recall(MetricStruct, frozen=True):
-    """Recall over all kinds, and of each."""
+    """Recall over all kinds, and for each kind."""
 
     total: int
     found: int
@@ -46,13 +49,13 @@ _NAMED: Final = {
 _READ: Final = "paths-read"
 _MODIFIED: Final = "paths-modified"
 RECALL_KINDS: Final = (_READ, _MODIFIED, *_NAMED)
-"""The kinds of things that recall is measured of, in their order."""
+"""The kinds of things that recall measures, in order."""
 
 
 def recall(replacement: Replacement, facts: SessionFacts) -> Recall:
-    """Measure the things of H, and not of K, that C′ names: files read and modified, then the other kinds.
+    """Measure how many things of H, but not of K, C′ still names, by kind.
 
-    A path counts once, in whatever forms it stands; one that was modified does not count as read.
+    A path counts once, whatever its form; a modified file does not count as read.
     """
     removed = [facts.of_part(part) for part in replacement.removed]
     chunks = facts.chunks
@@ -63,7 +66,7 @@ def recall(replacement: Replacement, facts: SessionFacts) -> Recall:
         _recall(name, [value for value in values if not kept.contains(kind, value)], kind, made)
         for name, kind, values in _things(removed, paths)
     ]
-    # C′ is K with what was made, and K names none of these.
+    # C′ is K plus the new messages, and K names none of these.
     share = share_of(sum(each.found for each in kinds), sum(each.total for each in kinds))
     return Recall(total=share.total, found=share.found, share=share.share, kinds=kinds)
 
@@ -71,7 +74,7 @@ def recall(replacement: Replacement, facts: SessionFacts) -> Recall:
 def _things(
     removed: Sequence[MessageFacts], paths: PathIndex
 ) -> Iterator[tuple[str, MentionKind, list[str]]]:
-    """The distinct things of each kind that messages hold, in order of appearance."""
+    """Yield the distinct things of each kind that messages name, in order of appearance."""
     modified = _distinct(paths.longest_form(path) for each in removed for path in each.modified)
     read = _distinct(paths.longest_form(path) for each in removed for path in each.read)
     yield _READ, MentionKind.PATH, [path for path in read if path not in set(modified)]
@@ -91,10 +94,10 @@ def _recall(name: str, values: list[str], kind: MentionKind, made: MentionIndex)
 
 
 class Loss(MetricStruct, frozen=True):
-    """A thing that C′ does not name, though it was needed.
+    """A thing that was needed later although C′ does not name it.
 
-    `had` is the first message of H that named it, `needed` the first later message of the model that used
-    it; `regained` the first message in between that named it again, None for none.
+    `had` is the first message of H that named it, `needed` the first later message of the model that used it,
+    and `regained` the first message in between that named it again, if any.
     """
 
     kind: str
@@ -117,10 +120,10 @@ class KindFutureUse(MetricStruct, frozen=True):
 
 
 class FutureUse(MetricStruct, frozen=True):
-    """Of what later calls and messages of the model use and H had (`total`), what C′ names (`found`).
+    """Of the things in H that the model used later (`total`), those that C′ names (`found`).
 
-    `messages` counts the later messages that were looked at. Of the `losses`, those that nothing gave back,
-    `never_regained` in number, come first; else they are in order of need.
+    `messages` counts the later messages examined. `losses` lists first the `never_regained` things that no
+    message gave back; otherwise it is in order of need.
     """
 
     messages: int
@@ -133,7 +136,7 @@ class FutureUse(MetricStruct, frozen=True):
 
 
 class _Need(msgspec.Struct, frozen=True):
-    """A thing that H names, and the first message that uses it later."""
+    """A thing that H names, and the first later message that uses it."""
 
     kind: MentionKind
     value: str
@@ -141,10 +144,10 @@ class _Need(msgspec.Struct, frozen=True):
 
 
 def future_use(replacement: Replacement, facts: SessionFacts) -> FutureUse:
-    """Measure the things of H that the model's later messages use, and those of them that C′ names.
+    """Measure how many things of H that the model uses later are still named in C′.
 
-    A use is a thing that a text or a call's argument names, or a command that a call runs; thinking is none,
-    and neither are summaries. The whole rest of the branch counts, whatever was replaced in it since.
+    A use is a thing named in a text or in a call's arguments, or a command that a call runs; thinking and
+    summaries do not count. The rest of the branch is searched, whatever was replaced in it since.
     """
     later = [message for event in replacement.later if (message := facts.of_event(event)) is not None]
     acts = [message for message in later if message.role == "assistant"]
@@ -181,7 +184,10 @@ def future_use(replacement: Replacement, facts: SessionFacts) -> FutureUse:
 
 
 def _first_uses(acts: Iterable[MessageFacts], paths: PathIndex) -> Iterable[_Need]:
-    """Every distinct thing that messages use, with the first that does; a path counts once, whatever its form."""
+    """Return every distinct thing that messages use, with its first use.
+
+    A path counts once, whatever its form.
+    """
     uses: dict[tuple[MentionKind, str], _Need] = {}
     for act in acts:
         for kind, values in act.visible_mentions.items():

@@ -1,4 +1,4 @@
-"""The base of the audit's measures, their shares, and the simplest of them: sizes."""
+"""The base class of metrics, and the simplest of them: shares and sizes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from projections.tokens import Counter
 
 
 class MetricStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A figure or several; JSON names are in camel case."""
+    """Base class of metrics; JSON names are in camel case."""
 
 
 class Share(MetricStruct, frozen=True):
-    """A count of `found` among `total`; `share` is found / total, None where there was nothing to find."""
+    """`found` of `total`; `share` is found / total, None if `total` is 0."""
 
     total: int
     found: int
@@ -21,15 +21,15 @@ class Share(MetricStruct, frozen=True):
 
 
 def share_of(found: int, total: int) -> Share:
-    """A share, with its quotient."""
+    """Return a share with its quotient."""
     return Share(total=total, found=found, share=found / total if total else None)
 
 
 class Size(MetricStruct, frozen=True):
     """Tokens: before (C) = removed (H) + kept (K); after (C′) = kept + added (S) + returned.
 
-    `removed_share` is H / C, `ratio` S / H; None where that divides by nothing. `grew`: C′ ≥ C, the
-    context got no smaller.
+    `removed_share` is H / C and `ratio` is S / H, None if the divisor is 0. `grew`: C′ ≥ C, so the context
+    did not get smaller.
     """
 
     before: int
@@ -44,7 +44,7 @@ class Size(MetricStruct, frozen=True):
 
 
 def size(replacement: Replacement, tokens: Counter) -> Size:
-    """Measure a replacement with a counter."""
+    """Measure the size of a replacement with a token counter."""
     before, after, removed, kept, added, returned = (
         sum(tokens.count(parts))
         for parts in (

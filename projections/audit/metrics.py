@@ -1,6 +1,7 @@
-"""Measure the losses and the cost of a replacement, and put the worst first.
+"""Measure the losses and the cost of a replacement, and rank replacements by them.
 
-Adding a metric: its shape and its function in a module beside this one, a line in `Metrics` and in `measure`, its docs.
+To add a metric: write its struct and its function in a module of this package, add a line to `Metrics` and to
+`measure`, and document it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from projections.tokens import Counter
 
 
 class Metrics(MetricStruct, frozen=True):
-    """The measures of one replacement. Rewrites have neither sections nor growth."""
+    """All metrics of one replacement. Rewrites have no sections and no growth."""
 
     size: Size
     recall: Recall
@@ -49,10 +50,10 @@ def measure(
     prices: Prices,
     calls: Sequence[ModelCall],
 ) -> Metrics:
-    """Everything that there is to measure of a replacement.
+    """Return all metrics of a replacement.
 
-    `facts` are those of its session, so that each message is read once; `calls` the requests of the path
-    that it lies on.
+    `facts` are those of its session, so that each message is read once; `calls` are the model calls on its
+    path.
     """
     summary = _text(replacement.summary)
     previous = next((part for part in replacement.before.parts if part.role == "compactionSummary"), None)
@@ -70,10 +71,10 @@ def measure(
 
 
 def _sections(summary: str, event: Event) -> Sections:
-    """By the template that the record names; an update asks for the sections of what it updates.
+    """Compare a summary's sections with the template that its record names.
 
-    Where the record tells the requests, it also tells which sections are missing, and whether any were asked
-    for of a turn's beginning.
+    An update must have the sections of the template that it updates. A record with requests also says which
+    sections are missing, and whether any were required for the beginning of a split turn.
     """
     view = view_of(event)
     asked = tuple(dict.fromkeys(each.template for each in view.requests if each.template is not None))
@@ -95,7 +96,7 @@ def _text(part: Part | None) -> str | None:
 
 
 class HasMetrics(Protocol):
-    """A replacement that was measured: the audit of a compaction, a branch summary or a rewrite."""
+    """A measured replacement: the audit of a compaction, a branch summary or a rewrite."""
 
     @property
     def seq(self) -> int: ...
@@ -110,19 +111,19 @@ Rank = tuple[bool, float, int, int]
 
 
 def worst_first(measured: Iterable[M]) -> list[M]:
-    """Those of which the smallest share was still there when it was needed come first.
+    """Sort replacements by how little of what was needed later they kept, worst first.
 
-    Where nothing was needed later, there is no share: they come last. Among equals, those with more losses come
-    first, then those with more instructions gone, then the older ones.
+    Ties are broken by more losses, then more instructions gone, then age. Replacements after which nothing
+    was needed come last.
     """
     return sorted(measured, key=lambda each: (rank_of(each.metrics), each.seq))
 
 
 def rank_of(metrics: Metrics) -> Rank:
-    """The rank of one replacement."""
+    """Return the rank of one replacement."""
     return rank(metrics.future_use.share, len(metrics.future_use.losses), metrics.instructions.gone)
 
 
 def rank(future_use: float | None, losses: int, gone: int) -> Rank:
-    """The rank of a share of future use (None: nothing was needed), a number of losses and one of gone instructions."""
+    """Return the sort key for a future-use share (None: nothing was needed) and two counts of losses."""
     return (future_use is None, future_use or 0.0, -losses, -gone)

@@ -1,4 +1,4 @@
-"""The prices of models: of the library `genai-prices`, or of a table that a person keeps."""
+"""Prices of models, from the library `genai-prices` or from the user's own table."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from eventstore.views import Usage
 
 MILLION: Final = 1_000_000
 _NEWEST: Final = datetime.max.replace(tzinfo=UTC)
-"""The time of a call whose time nobody knows."""
+"""The time to assume for a call without one."""
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):
-    """US dollars for a million tokens. Written to the cache for five minutes, or for an hour."""
+    """US dollars per million tokens; cache writes are priced for five minutes and for one hour."""
 
     input: float
     output: float
@@ -41,7 +41,10 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prices(Protocol):
-    """A source of prices: `name` says which table, `date` of when it is ("" where it does not say)."""
+    """A source of prices.
+
+    `name` identifies the table, `date` is its date, or "" if unknown.
+    """
 
     @property
     def name(self) -> str: ...
@@ -52,17 +55,17 @@ class Prices(Protocol):
     def price(
         self, model: str, *, provider: str = "", time: int | None = None, prompt: int = 0
     ) -> Price | None:
-        """Return the price of a model's tokens in a call that sent `prompt` tokens; None if it is not known.
+        """Return a model's prices for a call with a prompt of `prompt` tokens; None if unknown.
 
-        `time` is in epoch milliseconds; None stands for the newest prices.
+        `time` is in epoch milliseconds; None means the newest prices.
         """
 
 
 class LibraryPrices(msgspec.Struct, frozen=True, kw_only=True):
-    """The prices that come with the installed `genai-prices`, by provider and date; nothing is fetched.
+    """The prices in the installed `genai-prices`, by provider and date; nothing is downloaded.
 
-    Long prompts cost what their tier costs. A provider that charges nothing extra for reading or writing its
-    cache has no price for it there: then such tokens cost what input costs.
+    Long prompts have the price of their tier. If a provider lists no separate price for cache reads or
+    writes, they cost as much as input.
     """
 
     name: str
@@ -99,7 +102,7 @@ class LibraryPrices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def library_prices() -> LibraryPrices:
-    """The prices of the installed `genai-prices`."""
+    """Return the prices in the installed `genai-prices`."""
     from importlib.metadata import version  # noqa: PLC0415  only needed here
 
     return LibraryPrices(name=f"genai-prices {version('genai-prices')}")
@@ -113,7 +116,10 @@ def _moment(time: int | None) -> datetime:
 
 
 def _rate(rate: Any, prompt: int) -> float | None:
-    """A price of the library's for a prompt of so many tokens: the last tier that it is beyond, for all of them."""
+    """Return the library's price for a prompt of this length.
+
+    The last tier that the prompt exceeds applies to all of its tokens.
+    """
     if rate is None or not hasattr(rate, "tiers"):
         return None if rate is None else float(rate)
     beyond = [tier.price for tier in rate.tiers if prompt > tier.start]
@@ -121,7 +127,7 @@ def _rate(rate: Any, prompt: int) -> float | None:
 
 
 class FilePrices(msgspec.Struct, frozen=True, kw_only=True):
-    """The prices of a person's own table, the same at all times, for every provider and size of prompt."""
+    """Prices from the user's own table, regardless of time, provider and prompt size."""
 
     name: str
     date: str
@@ -135,17 +141,17 @@ class FilePrices(msgspec.Struct, frozen=True, kw_only=True):
         time: int | None = None,  # noqa: ARG002  nor times
         prompt: int = 0,  # noqa: ARG002  nor tiers
     ) -> Price | None:
-        """The price of the longest name in the table that the model's begins with."""
+        """Return the price of the longest name in the table that is a prefix of the model's name."""
         fitting = [name for name in self.models if model.startswith(name)]
         return self.models[max(fitting, key=len)] if fitting else None
 
 
 def prices_of_file(path: str | Path) -> FilePrices:
-    """The prices in a TOML file: a `date`, and a table `[models."NAME"]` for each model.
+    """Load prices from a TOML file: a `date`, and a table `[models."NAME"]` for each model.
 
-    Each table has five numbers, in US dollars for a million tokens: `input`, `output`, `cache_read`,
-    `cache_write_5m`, `cache_write_1h`. A model has the prices of its name, or of the longest name that its
-    own begins with. Raises BadInputError.
+    Each table has five numbers in US dollars per million tokens: `input`, `output`, `cache_read`,
+    `cache_write_5m`, `cache_write_1h`. A model uses the longest name that is a prefix of its own. Raises
+    BadInputError.
     """
     file = Path(path)
     try:

@@ -1,4 +1,4 @@
-"""Work that was done again after a compaction: calls, reads and errors repeated."""
+"""Find work that was repeated after a compaction: calls, file reads and errors."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from projections.replacement import Replacement
 
 
 class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A call, the message that made it, and the paths that it reads and modifies.
+    """A tool call, the message that made it, and the paths that it reads and modifies.
 
-    `key` is the same for calls of one tool with the same arguments, however their JSON is written.
+    `key` is equal for calls of one tool with equal arguments, however their JSON is formatted.
     """
 
     message: MessageFacts
@@ -36,16 +36,16 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files that the call is about; none for one that may be about anything, such as a shell command."""
+        """The files that the call is about; none if it could touch anything, such as a shell command."""
         return self.read + self.modified
 
 
 class CallHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls in order; their places in `made` stand for them.
+    """Tool calls in order, referred to by their index in `calls`.
 
-    `results` gives the place of the call that a result, by its event's number, belongs to; `failed` are the
-    calls whose result is an error. `writes` are the places of the calls that wrote a path, in order, those
-    of all paths under None. A call that failed wrote nothing.
+    `results` maps the event number of a result to its call; `failed` are the calls whose result is an error.
+    `writes` lists, per path, the calls that wrote it, and all of them under None. A failed call wrote
+    nothing.
     """
 
     calls: list[CallFacts]
@@ -54,25 +54,25 @@ class CallHistory(msgspec.Struct, frozen=True, kw_only=True):
     writes: dict[str | None, list[int]]
 
     def is_written(self, paths: tuple[str, ...], first: int, again: int) -> bool:
-        """Return True if one of some paths was written between two calls; of no paths, whether anything was."""
+        """Return True if any of the paths, or anything if there are none, was written between two calls."""
         between = (self.writes.get(path, []) for path in paths or (None,))
         return any(bisect_right(places, first) < bisect_left(places, again) for places in between)
 
 
 def messages_in_parts(parts: Sequence[Part], facts: SessionFacts) -> Sequence[MessageFacts]:
-    """Return the contents of the messages of a context, as it shows them."""
+    """Return the facts of a context's messages, as the context shows them."""
     return facts.of_parts(parts)
 
 
 def messages_in_events(events: Iterable[Event], facts: SessionFacts) -> Iterator[MessageFacts]:
-    """Return the contents of the messages of events, as they were recorded."""
+    """Yield the facts of events' messages, as they were recorded."""
     return filter(None, map(facts.of_event, events))
 
 
 def call_history(messages: Iterable[MessageFacts], facts: SessionFacts | None = None) -> CallHistory:
-    """The calls that messages make, and which of the messages are their results.
+    """Return the calls that messages make, and which messages are their results.
 
-    With `facts`, those that the messages are of, each call is looked at once a session.
+    Pass the session's `facts` to examine each call only once per session.
     """
     calls_of = _calls_of if facts is None else partial(facts.derive, _calls_of)
     made: list[CallFacts] = []
@@ -81,7 +81,7 @@ def call_history(messages: Iterable[MessageFacts], facts: SessionFacts | None = 
     failed: set[int] = set()
     for message in messages:
         if message.result_of in places:
-            # Providers may use an id again: a result is that of the newest call.
+            # Providers may reuse an id, so a result belongs to the newest call.
             place = results[message.seq] = places[message.result_of]
             if message.is_error:
                 failed.add(place)
@@ -119,15 +119,15 @@ def _key(call: ToolCall) -> tuple[str, str]:
 _OF_ANY_FAILURE: Final = re.compile(
     r"(?i)(?:command (?:exited|failed)\b|(?:process )?exit(?:ed)?\b.*\bcode\b|npm (?:err!|error)|elifecycle)"
 )
-"""Lines that tell of a failure and not of which."""
+"""Lines that report a failure without saying which."""
 _RESULTS: Final = frozenset({"toolResult", "bashExecution", "pythonExecution"})
 
 
 class RepeatedCall(MetricStruct, frozen=True):
-    """A call made again with the same arguments, its target unwritten in between.
+    """A call made again with the same arguments, although its target was not written in between.
 
-    `first` is the message that made it last in C, `again` the one that made it after. `after_calls` is its
-    place among the calls after the replacement, from 1.
+    `first` is the last message in C that made it, `again` the later one. `after_calls` is its position among
+    the calls after the replacement, from 1.
     """
 
     tool: str
@@ -140,7 +140,7 @@ class RepeatedCall(MetricStruct, frozen=True):
 
 
 class RepeatedError(MetricStruct, frozen=True):
-    """An error met in H and again later."""
+    """An error in H that occurred again later."""
 
     error: str
     first: str
@@ -150,7 +150,7 @@ class RepeatedError(MetricStruct, frozen=True):
 
 
 class Rereads(MetricStruct, frozen=True):
-    """Files that H had read, that nothing wrote since, and that the next 3, the next 10 and all calls read again."""
+    """Files read in H, not written since, and read again by the next 3, the next 10, or any later calls."""
 
     next3: int
     next10: int
@@ -158,10 +158,11 @@ class Rereads(MetricStruct, frozen=True):
 
 
 class Rework(MetricStruct, frozen=True):
-    """Calls after the replacement (`calls`), how many of them repeat one whose result was removed, re-reads, errors.
+    """The work after a replacement that was already done before it.
 
-    `rounds_to_new_action` counts the model's messages with calls before the first one with a call that C does
-    not have, None where none came.
+    Of the later `calls`, `repeated` counts those that repeat a call whose result was removed.
+    `rounds_to_new_action` counts the model's messages with calls before the first call that C does not have,
+    None if there was none.
     """
 
     calls: int
@@ -173,11 +174,11 @@ class Rework(MetricStruct, frozen=True):
 
 
 def rework(replacement: Replacement, facts: SessionFacts) -> Rework:
-    """Return the work that the rest of the branch did again, though the context had it before the replacement.
+    """Return the work that the rest of the branch repeated although C had it.
 
-    Everything counts once, the first time that it is done again: from then on the context has it again, and
-    if it is lost once more, that is a later replacement's doing. The result of a call that failed is a result
-    like any other; but such a call wrote nothing, and read no file.
+    Everything counts once, the first time that it is repeated: from then on the context has it again, and a
+    later loss belongs to a later replacement. The result of a failed call is a result like any other, but a
+    failed call wrote nothing and read no file.
     """
     before, after = replacement.before.parts, replacement.after.parts
     work = call_history(
@@ -212,9 +213,9 @@ def rework(replacement: Replacement, facts: SessionFacts) -> Rework:
 
 
 class _Gone(NamedTuple):
-    """Of the calls of C: those whose results C′ has lost. C′ still has the results of the calls `shown`, by their keys.
+    """The calls of C whose results C′ lost (`lost`), and the keys of those whose results it shows (`shown`).
 
-    The calls after the replacement begin at place `first_later`.
+    The calls after the replacement start at index `first_later`.
     """
 
     first_later: int
@@ -224,7 +225,7 @@ class _Gone(NamedTuple):
 
 
 def _with_result_in(parts: Iterable[Part], work: CallHistory) -> list[int]:
-    """The calls whose results some parts show as they were recorded: what a rewrite shows otherwise was gone before."""
+    """Return the calls whose results these parts show as recorded; rewritten results were lost before."""
     return [work.results[part.seq] for part in parts if part.fate is Fate.KEPT and part.seq in work.results]
 
 
@@ -249,13 +250,13 @@ def _repeats(work: CallHistory, gone: _Gone) -> Iterator[RepeatedCall]:
 
 
 def _target(made: CallFacts) -> str:
-    """Return the subject of a call: its files, its command, or else its arguments."""
+    """Return what a call is about: its files, its command, or else its arguments."""
     command = made.call.argument("command")
     return ", ".join(made.paths) or (command if isinstance(command, str) else made.key[1])
 
 
 def _reread(work: CallHistory, gone: _Gone) -> Iterator[int]:
-    """For each file that was read again, the place of that call among those after the replacement, from 1."""
+    """Yield, for each file read again, that call's position among those after the replacement, from 1."""
     had = {
         path: place
         for place in gone.lost
@@ -297,6 +298,6 @@ def _same_errors(replacement: Replacement, facts: SessionFacts) -> Iterator[Repe
 
 
 def _errors(message: MessageFacts) -> list[str]:
-    """The errors that a result names; what other messages say of errors is talk."""
+    """Return the errors in a result; other messages only talk about errors."""
     named = message.mentions.get(MentionKind.ERROR, ()) if message.role in _RESULTS else ()
     return [error for error in named if not _OF_ANY_FAILURE.match(error)]

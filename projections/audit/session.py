@@ -1,4 +1,4 @@
-"""Audit the compactions, branch summaries and rewrites of a session by what they did to its contexts."""
+"""Audit a session: measure each compaction, branch summary and rewrite by its effect on the context."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from projections.usage import LateUsages, measured_usage
 
 
 class Producer(MetricStruct, frozen=True):
-    """The author of a compaction: the record's format, the model in use, and what refold's records say of the way."""
+    """What made a compaction: the record's format, the model in use, and what refold's records add."""
 
     format: str
     model: str | None
@@ -48,11 +48,11 @@ class Producer(MetricStruct, frozen=True):
 
 
 class TokensBefore(MetricStruct, frozen=True):
-    """The size of the context that a compaction ended.
+    """The size of the context before a compaction.
 
-    `claimed` is the record's word. `measured` is the provider's count at the last call before, event
-    `measured_at`; `recomputed` ours of the whole context. `unexplained` is what the measured call had that
-    the log does not: system prompt, tools, and the error of the estimate.
+    `claimed` is the record's figure. `measured` is the provider's count at the last call before it, event
+    `measured_at`; `recomputed` is our count of the whole context. `unexplained` is the part of the measured
+    call that the log does not have: system prompt, tools, and the error of the estimate.
     """
 
     claimed: int | None
@@ -63,10 +63,10 @@ class TokensBefore(MetricStruct, frozen=True):
 
 
 class TokensAfter(MetricStruct, frozen=True):
-    """The size of the context that a compaction made, with all that was appended with it.
+    """The size of the context after a compaction and everything appended with it.
 
-    `measured` is what the provider counted as sent at the next call, event `measured_at`: with that turn's
-    own messages.
+    `measured` is the provider's count of the prompt at the next call, event `measured_at`, including that
+    turn's own messages.
     """
 
     claimed: int | None
@@ -76,7 +76,7 @@ class TokensAfter(MetricStruct, frozen=True):
 
 
 class Counts(MetricStruct, frozen=True):
-    """The numbers of messages that a compaction summarized, kept, and dropped with no summary covering them."""
+    """The numbers of messages that a compaction summarized, kept, and dropped without a summary."""
 
     summarized: int
     kept: int
@@ -84,9 +84,9 @@ class Counts(MetricStruct, frozen=True):
 
 
 class FilesAudit(MetricStruct, frozen=True):
-    """File operations as a summary's record claims them (None: it claims nothing) and as its log has them.
+    """File operations as a summary's record claims them (None: no claim) and as the log has them.
 
-    `missing` were touched and are not claimed, `unfounded` are claimed and were not touched.
+    `missing` were touched but not claimed, `unfounded` were claimed but not touched.
     """
 
     claimed: FileOperations | None
@@ -96,7 +96,7 @@ class FilesAudit(MetricStruct, frozen=True):
 
 
 class CompactionAudit(MetricStruct, frozen=True):
-    """One compaction. `undone`: it is without effect at the leaf that was asked for."""
+    """One compaction. `undone`: it has no effect at the leaf."""
 
     id: str
     seq: int
@@ -115,7 +115,7 @@ class CompactionAudit(MetricStruct, frozen=True):
 
 
 class BranchSummaryAudit(MetricStruct, frozen=True):
-    """One branch summary: attached below `attached_to`, about `entries` entries that end at `left`."""
+    """One branch summary below `attached_to`; it covers `entries` entries that end at `left`."""
 
     id: str
     seq: int
@@ -129,9 +129,9 @@ class BranchSummaryAudit(MetricStruct, frozen=True):
 
 
 class RewriteAudit(MetricStruct, frozen=True):
-    """One rewrite: the entries that it shows otherwise, and the tokens that it said it saved.
+    """One rewrite: the entries whose content it replaces, and the tokens that it claims to save.
 
-    `compaction` is the one that it was appended with (None: by itself): what it lost is among what that one lost.
+    `compaction` is the one that it was appended with (None: by itself), whose losses include this rewrite's.
     """
 
     id: str
@@ -146,11 +146,12 @@ class RewriteAudit(MetricStruct, frozen=True):
 
 
 class Audit(MetricStruct, frozen=True):
-    """A session at a leaf: what was done to its contexts. `counter` is what `recomputed` was counted with.
+    """The audit of a session at a leaf.
 
-    `cost` is that of the whole session, `cache` tells of the calls on the leaf's path. `earlier` is the session's
-    generation before this one, None for the first: one file was written anew, and each of its states is a session.
-    `estimate`: the counts are not by the vocabulary of the model in use at the leaf.
+    `counter` names the token counter of all recomputed figures; `estimate`: it does not use the vocabulary of
+    the model in use at the leaf. `cost` covers the whole session, `cache` the calls on the leaf's path.
+    `earlier` is the session's previous generation, None for the first: if a harness rewrites a file, each
+    state of it becomes a session.
     """
 
     session: str
@@ -184,8 +185,8 @@ def audit(
 ) -> Audit:
     """Audit the compactions, branch summaries and rewrites on a leaf's path, or of every branch.
 
-    `tokens` counts what is recomputed (by default pi's own estimate), `prices` says what models cost (by
-    default the installed `genai-prices`). Raises NotFoundError.
+    `tokens` recomputes sizes (default: pi's own estimate); `prices` gives the cost of models (default: the
+    installed `genai-prices`). Raises NotFoundError.
     """
     tokens = tokens or counter("utf16/4")
     prices = prices or library_prices()
@@ -239,7 +240,7 @@ def _entries(snapshot: Snapshot, cursor: Cursor) -> int:
 
 
 def _other_tips(snapshot: Snapshot, cursor: Cursor) -> list[int]:
-    """Entries without children, newest first."""
+    """Return the entries without children, newest first."""
     tips: set[int] = set()
     for each in events(snapshot, cursor.session, last=cursor.as_of):
         if each.is_entry:
@@ -268,14 +269,14 @@ class _Branch:
         )
 
     def _files_summarized(self, coverage: Coverage) -> FileSets:
-        """The files touched in the entries that a compaction's summary stands for."""
+        """Return the files touched in the entries that a compaction's summary covers."""
         if not coverage.kept:
             return self._files_before[coverage.end]
         above = self.entries[: bisect_left(self.entries, coverage.end, key=lambda entry: entry.seq)]
         return files_of([entry for entry in above if entry.seq not in coverage.kept], self._snapshot)
 
     def _fold_files(self, ends: set[int]) -> Iterator[tuple[int, FileSets]]:
-        """The files touched before each of some entries, each part of the path read once."""
+        """Compute the files touched before each of several entries, reading each part of the path once."""
         sets, done = FileSets(), 0
         for end in sorted(ends):
             at = bisect_left(self.entries, end, key=lambda entry: entry.seq)
@@ -295,7 +296,7 @@ class _Branch:
         coverage = self._coverage[event.seq]
         said = view_of(event, self._snapshot).compaction or CompactionView()
         kept = [part for part in after.parts if part.session != event.session or part.seq < event.seq]
-        # What a rewrite hid was not given to the summarizer.
+        # The summarizer did not see what a rewrite had hidden.
         summarized, dropped = _removed(before, after, coverage)
         in_use = settings_at(self._snapshot, event.session, event.parent_seq)
         counts = self._tokens.count(after.parts)
@@ -328,7 +329,7 @@ class _Branch:
         )
 
     def _around(self, event: Event) -> dict[str, list[Event]]:
-        """The entries above an event and those behind it."""
+        """Return the entries above an event and those after it."""
         place = bisect_right(self.entries, event.seq, key=lambda entry: entry.seq)
         return {"earlier": self.entries[: place - 1], "later": self.entries[place:]}
 
@@ -379,7 +380,7 @@ class _Branch:
         return TokensAfter(claimed=claimed, measured=None, measured_at=None, recomputed=recomputed)
 
     def _usage(self, seq: int, *, under: int) -> Usage | None:
-        """The usage of a call; None where another compaction was in effect: that call measured another context."""
+        """Return the usage of a call; None if it measured the context of another compaction."""
         event = event_at(self._snapshot, self._at.session, seq).decode()
         is_of_context = event.role == "assistant" and event.compaction_seq == under
         view = view_of_event(event) if is_of_context else None
@@ -426,9 +427,9 @@ class _Branch:
 
 
 def _removed(before: Context, after: Context, coverage: Coverage) -> tuple[int, list[str]]:
-    """Return how many messages of a context a compaction summarized, and the ids of those no summary covers.
+    """Return how many messages a compaction summarized, and the ids of those that no summary covers.
 
-    The messages that another session's context gave, and that no longer show, came first: they are summarized.
+    Messages from another session's context that no longer appear came first, so they are summarized.
     """
     session = coverage.compaction.session
     still_there = {each for part in after.parts for each in part.events}

@@ -1,4 +1,4 @@
-"""The text of a summary: the sections that its template asks for, and how it grew."""
+"""Analyze a summary's text: the sections that its template requires, and how it grew."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _KINDS: Final = (MentionKind.PATH, MentionKind.SYMBOL, MentionKind.IDENTIFIER, M
 
 
 class Growth(MetricStruct, frozen=True):
-    """Distinct paths, symbols, identifiers and addresses that a summary names.
+    """Distinct paths, symbols, identifiers and URLs that a summary names.
 
-    Of the `total`, `carried` stood in the summary before, `fresh` did not; `left_out` are those of the
-    summary before that it no longer names.
+    Of the `total`, `carried` were in the previous summary and `fresh` were not; `left_out` counts names of
+    the previous summary that are missing from this one.
     """
 
     total: int
@@ -33,7 +33,7 @@ class Growth(MetricStruct, frozen=True):
 
 
 def growth(summary: str, previous: str | None) -> Growth:
-    """Compare the names in a summary with those in the summary before it (None: it is the first)."""
+    """Compare the names in a summary with those in the previous one (None: it is the first)."""
     now, before = _held(summary), _held(previous or "")
     paths = PathIndex((*now.paths, *before.paths))
     things = dict.fromkeys([*_things(now, paths), *_things(before, paths)])
@@ -58,10 +58,10 @@ def _things(held: MessageFacts, paths: PathIndex) -> Iterator[tuple[MentionKind,
 
 
 class Sections(MetricStruct, frozen=True):
-    """Headings as they stand; by the template that they fit, which are present, missing, and there more than once.
+    """A summary's headings, compared with the template that they fit: present, missing and duplicated.
 
-    `template` is None where no known template asks for any of them: then nothing is missing. `is_recorded`: the
-    record says by which template the summary was asked for, and what it lacks; nothing is guessed.
+    `template` is None if no known template requires any of them; then nothing is missing. `is_recorded`: the
+    record names the template and the missing sections, so nothing is guessed.
     """
 
     template: str | None
@@ -73,15 +73,15 @@ class Sections(MetricStruct, frozen=True):
 
     @property
     def fits(self) -> bool:
-        """Return True if it is of this template: by its record, or for a third of what that asks for is there.
+        """True if the record names the template, or if at least a third of its sections are present.
 
-        One common heading says little of those that are not there.
+        A single common heading is not enough to call the others missing.
         """
         return self.is_recorded or len(self.present) * _FITS >= len(self.present) + len(self.missing)
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """The headings that a template asks for, and those that it allows, each as the line that it is."""
+    """The headings that a template requires, and those that it allows, each as a full line."""
 
     template: str
     required: tuple[str, ...]
@@ -139,15 +139,17 @@ OUTLINES: Final = (
         ),
     ),
 )
-"""The outlines of known templates: of pi, oh-my-pi and refold, then Claude Code's, then opencode's later ones."""
+"""The outlines of known templates: of pi, oh-my-pi and refold, then Claude Code's, then opencode's later
+ones.
+"""
 
 _FITS: Final = 3
-"""One in so many sections has to be there."""
+"""One in this many sections must be present."""
 TURN_PREFIX: Final = "turn-prefix"
-"""The template by which a turn's beginning is summarized."""
+"""The template that summarizes the beginning of a split turn."""
 _TURN: Final = next(outline for outline in OUTLINES if outline.template == TURN_PREFIX)
 _SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
-"""The text that pi and oh-my-pi put between the summary of the history and that of a turn's beginning."""
+"""The text that pi and oh-my-pi put between the summary of the history and that of a split turn's beginning."""
 
 _MARKDOWN: Final = re.compile(r"#{1,6}\s+\S")
 _NUMBERED: Final = re.compile(r"\d\. [A-Z][A-Za-z ]*:")
@@ -162,15 +164,15 @@ def sections(
     quotes_turn: bool = False,
     missing: Sequence[str] | None = None,
 ) -> Sections:
-    """The sections of a summary, by the `template` that it was asked for by, or the one that it fits best.
+    """Compare a summary's headings with the requested `template`, or with the one that they fit best.
 
-    A heading counts by its exact line, outside of fenced code. Of templates that fit alike, those for summaries
-    of this `kind` of event go before others, then the earlier one. A summary of a split turn has two parts, each
-    by its own template; history that was empty asks for nothing, and neither does the beginning of a turn that
-    only quotes what was said there (`quotes_turn`), as for opencode's tail.
+    A heading must match a whole line outside of fenced code. Among templates that fit equally well, those for
+    this `kind` of event win, then the earlier one. The summary of a split turn has two parts, each with its
+    own template; an empty history requires no sections, and neither does a turn beginning that is only quoted
+    (`quotes_turn`), as in opencode.
 
-    Where the record tells what the summary lacks, `missing`, nothing is guessed: `template` is what the history
-    was asked for by, "" where there was none to ask about.
+    If the record lists the `missing` sections, nothing is guessed: `template` is the one requested for the
+    history, or "" if there was no history.
     """
     history, split, prefix = summary.replace("\r\n", "\n").rpartition(_SPLIT_TURN)
     headings = _headings(history if split else prefix)
@@ -213,7 +215,7 @@ def _sections_of(headings: Sequence[str], kind: str, template: str) -> Sections:
 
 
 def _recorded(headings: Sequence[str], template: str) -> Sections:
-    """By the template that a record names; of one that is not known, headings of the second level are sections."""
+    """Compare headings with the recorded template; of an unknown one, second-level headings are its sections."""
     if not template:
         return Sections(template=None, headings=list(headings), present=[], missing=[], duplicated=[])
     own = Outline(template, (), tuple(line for line in headings if line.startswith("## ")))
@@ -221,7 +223,7 @@ def _recorded(headings: Sequence[str], template: str) -> Sections:
 
 
 def _found(headings: Sequence[str], outline: Outline) -> Sections:
-    """The headings of a text by one template."""
+    """Compare the headings of a text with one template."""
     standing = [_comparable(line) for line in headings]
     counts = {line: standing.count(_comparable(line)) for line in outline.lines}
     return Sections(
@@ -234,10 +236,10 @@ def _found(headings: Sequence[str], outline: Outline) -> Sections:
 
 
 def _comparable(line: str) -> str:
-    """Claude Code writes "Errors and fixes" and "All user messages": in numbered headings case does not count."""
+    """Return a heading for comparison: Claude Code's numbered headings vary in case."""
     return line if line.startswith("#") else line.casefold()
 
 
 def _name(line: str) -> str:
-    """A heading without what makes it one."""
+    """Return a heading without its Markdown marks or number."""
     return _MARK.sub("", line)
