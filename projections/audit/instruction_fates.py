@@ -59,8 +59,9 @@ _PIECE: Final = 40
 
 
 class LineMatch(NamedTuple):
-    """A line that resembles a sentence; `similarity` is the share of the sentence's content words that it
-    has.
+    """A line that resembles a sentence.
+
+    `similarity` is the share of the sentence's content words that the line has.
     """
 
     text: str

@@ -1,6 +1,7 @@
-"""Find what texts of sessions name: paths, symbols, identifiers, errors, addresses, quantities, commands.
+"""Find what texts mention: paths, symbols, identifiers, errors, URLs, quantities, commands.
 
-Adding a kind: its pattern and rule in a module here, a line in `Kind`, a line in `_RANKED`, its labels, its docs.
+To add a kind: its pattern and finder in a module here, a line in `MentionKind`, a line in `_RANKED`, labelled
+examples, docs.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ _RANKED: Final = (
     (MentionKind.QUANTITY, QUANTITY, find_quantity),
     (MentionKind.SYMBOL, SYMBOL, find_symbol),
 )
-"""Kinds by rank: where two could be meant, the earlier one is."""
+"""Kinds by rank: if a text could be of two kinds, the earlier one wins."""
 
-# Groups are atomic, not possessive: before Python 3.11.5 a possessive group keeps what its last try matched in vain.
+# Atomic groups, not possessive ones: before Python 3.11.5 a possessive group keeps a failed match.
 _PROSE: Final = (
-    # Steps over what can begin no mention: blanks and signs; words of prose; numbers of lines; signs that stand alone.
+    # Skip what cannot start a mention: blanks and signs, words of prose, line numbers, isolated signs.
     # A capital word that ends in "file" may be a Makefile.
     r"(?>(?:[^\w./~@#-]++|(?:[a-z]++|[A-Z][a-z]*+(?<!file))(?![\w\\/(`$@~+%-]|[.:?]\S)|\d++(?=[\t\n\u2192)\]])"
     r"|[./~@#-](?![\w./\\-]))*)"
 )
 _REST: Final = r"\w++|[.@+~%-]++|[^\w]|\Z"
-"""Text that begins no mention after all. At the end, too: else the same prose is tried from its every character."""
+"""Text that starts no mention, also at the end; otherwise the same prose is tried again from every character."""
 
 
 def _scanner(rank: int) -> re.Pattern[str]:
@@ -46,14 +47,14 @@ _RULES: Final = {kind.value: (kind, find, rank + 1) for rank, (kind, _, find) in
 
 
 def scan(text: str) -> list[Mention]:
-    """Return the mentions in a text, in order, none within another."""
+    """Return the mentions in a text, in order, without nesting."""
     found: list[Mention] = []
     _scan(text, 0, len(text), 0, found)
     return found
 
 
 def _scan(text: str, start: int, stop: int, rank: int, found: list[Mention]) -> None:
-    """Adds what is named by the kinds from `rank` on; what a rule refuses is looked at for the kinds behind it."""
+    """Add mentions of the kinds from `rank` on; text that a finder rejects is tried for the kinds after it."""
     for match in _SCANNERS[rank].finditer(text, start):
         name = match.lastgroup
         if name is None:
@@ -64,7 +65,7 @@ def _scan(text: str, start: int, stop: int, rank: int, found: list[Mention]) -> 
         if first >= stop:
             return
         if found and first < found[-1].stop:
-            # Part of what a later kind found in a stretch that an earlier one refused.
+            # A part of what a later kind found in text that an earlier one rejected.
             continue
         kind, find, behind = _RULES[name]
         named = find(text, first, last)
@@ -79,7 +80,7 @@ __all__ = ["Mention", "MentionKind", "commands", "mentions"]
 
 
 def mentions(text: str) -> list[Mention]:
-    """Return all mentions in a text, in order, commands left out; only error lines may enclose others."""
+    """Return all mentions in a text except commands, in order; only error lines may enclose others."""
     found = scan(text)
     errors = [Mention(MentionKind.ERROR, value, start, stop) for start, stop, value in find_errors(text)]
     return sorted(errors + found, key=attrgetter("start")) if errors else found

@@ -1,4 +1,4 @@
-"""The commands of shell scripts: what a shell was told to do, without the plumbing around it."""
+"""Extract the commands of shell scripts, without the plumbing around them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NOISE: Final = word_set(
     ": alias break cd continue declare done echo esac exit export fi local popd printf pushd pwd read readonly"
     " return set shift shopt sleep source true false trap ulimit umask unset wait . [ [[ } for case select function"
 )
-"""Commands that change nothing but the shell, or only speak; the heads and ends of loops and choices."""
+"""Commands that only change the shell or print; the heads and ends of loops and conditions."""
 _INTRODUCTIONS: Final = word_set("! { do elif else if then time until while")
-"""Words that a command may stand behind."""
+"""Words that may come before a command."""
 
 _HEREDOC: Final = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
@@ -37,11 +37,11 @@ class _Part(Enum):
 
 
 def commands(script: str) -> list[str]:
-    """The commands that a shell script runs, each as one line with single spaces, in order.
+    """Return the commands that a shell script runs, in order, each on one line with single spaces.
 
-    Of a pipeline its first stage. Bodies of here-documents, redirections, comments and assignments are left
-    out, and so is what only moves or speaks (`cd`, `echo`). A script that cannot be split, because a quote or
-    a bracket is never closed, is one command: its first line.
+    Of a pipeline, only the first stage counts. Here-documents, redirections, comments and assignments are
+    left out, and so are commands that only change directory or print (`cd`, `echo`). A script with an
+    unclosed quote or bracket counts as one command, its first line.
     """
     try:
         return list(_commands(_without_heredocs(script)))
@@ -74,7 +74,7 @@ def _command(words: list[str]) -> str:
 
 
 def _parts(script: str) -> Iterator[tuple[_Part, str]]:
-    """Words and what stands between commands. Raises ValueError where a quote or bracket is never closed."""
+    """Split a script into words and separators. Raises ValueError for an unclosed quote or bracket."""
     at = 0
     while at < len(script):
         if found := _BLANK.match(script, at):
@@ -88,14 +88,14 @@ def _parts(script: str) -> Iterator[tuple[_Part, str]]:
             yield _Part.PIPE, ""
             at = found.end()
         else:
-            # `<(…)` is a word, too, though it does not begin as one.
+            # `<(…)` is a word too, although it does not start like one.
             end = _word_end(script, at + 1 if script[at] in "<>" else at)
             yield _Part.WORD, script[at:end]
             at = end
 
 
 def _word_end(script: str, at: int) -> int:
-    """Return the end of the word that begins at `at`: quotes and `$(…)` are parts of it, whatever they hold."""
+    """Return the end of the word that begins at `at`, including any quotes and `$(…)` in it."""
     closers: list[str] = []
     while at < len(script):
         closer = closers[-1] if closers else ""
@@ -116,7 +116,7 @@ def _word_end(script: str, at: int) -> int:
 
 
 def _without_heredocs(script: str) -> str:
-    """A script without its here-documents; `<<` with no such document behind it stays."""
+    """Return a script without its here-documents; a `<<` that starts none stays."""
     if "<<" not in script:
         return script
     lines, kept, at = script.split("\n"), list[str](), 0

@@ -1,4 +1,4 @@
-"""Lines that report an error."""
+"""Find lines that report an error."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _REASON: Final = (
 )
 
 FORMS: Final = (
-    # What was thrown: `TypeError: x is not a function`, `java.io.IOException: …`.
+    # Exceptions: `TypeError: x is not a function`, `java.io.IOException: …`.
     r"(?>(?:Uncaught |Unhandled |Caused by: )?)[A-Za-z_][\w.]{0,100}+(?:(?<=Error)|(?<=Exception))(?: \[\w+\])?:[ \t]",
     r"thread '[^'\n]*' panicked at",
-    # What was said; a member called `error` has a value or a type behind it.
+    # Messages; a member called `error` is followed by a value or a type.
     rf"(?:error|ERROR|fatal|FATAL|panic)(?:\[\w+\]| TS\d+)?:[ \t]++{_NO_VALUE}",
     r"(?>(?:PHP )?)(?:Fatal|Parse|Syntax|fatal) error:[ \t]",
     r"\[?(?:ERROR|FATAL)\]?[ \t]++\S",
     r"Error response from daemon:|Segmentation fault",
-    # Where, then what: `a.ts(1,2): error TS2304: …`, `a.c:1:2: error: …`, `a.go:1:2: undefined: x`.
+    # Locations: `a.ts(1,2): error TS2304: …`, `a.c:1:2: error: …`, `a.go:1:2: undefined: x`.
     rf"{_FILE}(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)):?[ -]++(?:fatal )?error\b",
     rf"{_FILE}:\d+:\d+: (?!warning|note|info|hint|debug)[^\W\d]",
     # Test runners.
@@ -33,27 +33,27 @@ FORMS: Final = (
     # Exits.
     rf"(?:Command|Process|Script) (?:exited|failed) with (?:exit )?(?:code|status){_NUMBER}",
     rf"[Ee]xit (?:code|status):?{_NUMBER}",
-    # Shells, and programs with what the system told them.
+    # Shells, and system errors reported by programs.
     rf"[\w./-]+:(?:[^\n]*[ :])?{_REASON}(?: \(os error \d+\)|[.])?[ \t]*$",
     r"\(eval\):\d+: |zsh: |bash: line \d+: |Permission denied \(|curl: \(\d+\)",
-    # Harnesses, of a tool of theirs.
+    # Harnesses, about one of their tools.
     r"<tool_use_error>\S|(?:apply_patch|exec_command) [\w ]*failed\b",
     r"Request failed with status code \d|File not found: ",
 )
-"""Regular expressions for the beginning of a report, or for all of it."""
+"""Regular expressions for the beginning of an error report, or all of it."""
 
 HINTS: Final = (
     r"rror|ERR|FATAL|FAIL|xception:|anic|atal:|xit |xited |ailed |ot found|o such|enied|a directory|xists"
     r"|ermitted|sh: |eval\):|url: \(|ake(?:\[|: )|egmentation|E   |:\d+:\d+: "
 )
-"""Marks, of which every such line has one: no other lines are looked at.
+"""Substrings of which every error line contains at least one; other lines are skipped.
 
-Each begins with a character of its own, not with a set or a position: so the search is a fast one.
+Each starts with a literal character, not with a set or an anchor, to keep the search fast.
 """
 
 
 LONGEST: Final = 300
-"""Characters of a report that are compared."""
+"""Characters of a report to compare."""
 
 _TIME: Final = (
     r"\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[ ]?[+-]\d\d:?\d\d)?\]?[ \t]"
@@ -64,7 +64,7 @@ _CROSS: Final = r"[\u2717\u2718\u00d7\u274c\u2a2f][ ]"
 _LINE: Final = re.compile(
     rf"(?>(?:[ \t]|{_COLOUR}|{_TIME}|{_TAG}|{_CROSS})*)(?P<report>(?:{'|'.join(FORMS)})[^\n]*+)"
 )
-"""No number of a line and no sign of a diff before the report: those lines are of a file that was shown."""
+"""No line number and no diff sign before the report: such lines come from a displayed file."""
 
 _HINT: Final = re.compile(HINTS, re.MULTILINE)
 _MARKUP: Final = re.compile(rf"{_COLOUR}|</?tool_use_error>")
@@ -73,9 +73,9 @@ _FEWEST: Final = 2
 
 
 def find_errors(text: str) -> Iterator[tuple[int, int, str]]:
-    """The lines of a text that report an error: where the report begins and ends, and what it says.
+    """Return the lines of a text that report an error: start, end and the report itself.
 
-    Not the header of a traceback, which says nothing; not lines of a listing, of a diff, of code.
+    Skips traceback headers, which say nothing, and lines of listings, diffs and code.
     """
     at = 0
     while hint := _HINT.search(text, at):
@@ -89,7 +89,7 @@ def find_errors(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _said(report: str) -> str:
-    """Return the text of a report, in one line; "" where it is one word, or goes on like code."""
+    """Return the text of a report on one line; "" if it is one word, or continues like code."""
     words = _MARKUP.sub("", report).split()
     if len(words) < _FEWEST or words[-1].endswith(_CODE):
         return ""

@@ -1,10 +1,10 @@
-"""The sentences by which a user orders, forbids or prefers.
+"""Find the sentences by which a user orders, forbids or prefers something.
 
-An order is an imperative ("read a.ts", "let's use tabs"), a statement of what has to be ("the theme must load",
+An order is an imperative ("read a.ts", "let's use tabs"), a statement of what must be ("the theme must load",
 "we need to port it"), or a sentence with "please", "make sure" or "from now on". A prohibition is a negated
-imperative ("don't touch the tests"), "no" with a few words ("no emojis"), or a statement of what must not be. A
-preference says what one wants, prefers or would rather have. Questions are none of these, also those that ask
-for something ("can you use tabs"); nor is a go-ahead that says nothing by itself ("ok, do it").
+imperative ("don't touch the tests"), "no" with a few words ("no emojis"), or a statement of what must not be.
+A preference says what the user wants, prefers or would rather have. Questions do not count, even requests
+("can you use tabs"); neither does a go-ahead that says nothing by itself ("ok, do it").
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ VERBS: Final = frozenset(
     " synchronize tackle take talk teach tell terminate think throw tidy toggle translate treat trim try undo"
     " unify uninstall unpin unset update upgrade use utilize validate verify wait wrap write".split()
 )
-"""Verbs in their base form that seldom begin a clause as anything else."""
+"""Verbs in their base form that rarely start a clause in any other role."""
 ALSO_NOUNS: Final = frozenset(
     "abort adapt address answer back benchmark block branch browse build cache call capture change clean"
     " close comment commit complete copy correct count cover cross-check cut debug delegate design display"
@@ -51,23 +51,23 @@ ALSO_NOUNS: Final = frozenset(
     " support swap sync tag target test time trace track transfer trigger tune turn type view visit walk watch"
     " wire work yield".split()
 )
-"""Verbs that are as often nouns or adjectives: imperatives only where an object follows."""
+"""Verbs that are as often nouns or adjectives: imperatives only if an object follows."""
 TAKE_A_DOING: Final = frozenset("avoid begin continue keep start stop try".split())
-"""Verbs that an `-ing` form follows: `keep reviewing`."""
+"""Verbs followed by an `-ing` form: `keep reviewing`."""
 DETERMINERS: Final = frozenset(
     "a all an another any anything both each either enough every everything her him his how if it its just"
     " less me more most my myself no nothing one only other our please some something such that the their them"
     " these this those us what whatever when where whether which your yourself".split()
 )
-"""Words by which an object begins: a noun does not stand before them."""
+"""Words that start an object; a noun does not precede them."""
 PREPOSITIONS: Final = frozenset(
     "about above after against ahead along around as at away back before behind below between by down for"
     " forward from in inside into like of off on onto out over properly through to together under until up"
     " upon via while with within without".split()
 )
-"""Words by which a complement begins, of a verb or of a noun."""
+"""Words that start a complement, of a verb or of a noun."""
 SUBJECTS: Final = frozenset("he i she they we you".split())
-"""Words behind which a verb is none in the imperative: `do you`."""
+"""Words after which a verb is not an imperative: `do you`."""
 FINITE: Final = frozenset(
     "am appeared appears are aren't became becomes came can can't caused causes comes contained contains"
     " could couldn't covers did didn't does doesn't existed exists failed fails gets goes got had hadn't"
@@ -76,14 +76,14 @@ FINITE: Final = frozenset(
     " seemed seems shall should shouldn't showed shows takes took used uses was wasn't went were weren't will"
     " won't worked works would wouldn't".split()
 )
-"""Verbs that have a subject: what stands before them is no order."""
+"""Verbs with a subject: the words before them are not an order."""
 ADVERBS: Final = frozenset(
     "absolutely actually again also always briefly carefully definitely directly either explicitly first"
     " immediately instead just kindly maybe now only or perhaps please pls quickly really simply still then".split()
 )
-"""Words that go before a verb in the imperative."""
+"""Words that may precede an imperative."""
 ONLY_OF_VERBS: Final = frozenset("always kindly only please pls".split())
-"""Those of them that go before no noun."""
+"""Those of them that never precede a noun."""
 OPENERS: Final = frozenset(
     "additionally ah alright also and anyway basically besides btw but cool dude either finally fine first"
     " firstly furthermore generally good great guys hello hey hi hm hmm hmmm however ideally important instead"
@@ -91,14 +91,14 @@ OPENERS: Final = frozenset(
     " really reminder right rule second secondly simply so soo sooo sure thanks then therefore third thirdly"
     " thus thx todo ugh well wow wtf yeah yep yes yup".split()
 )
-"""Words that open a sentence and do not say of what kind it is."""
+"""Words that open a sentence without saying what kind it is."""
 ASKS: Final = frozenset(
     "am any are aren't can can't could couldn't did didn't does doesn't how is isn't was wasn't were what"
     " what's which who who's whom whose why will won't would wouldn't".split()
 )
-"""Words by which a question begins, with or without its mark."""
+"""Words that start a question, with or without a question mark."""
 ASKS_SUBJECT: Final = frozenset("do had has have may shall should".split())
-"""Words by which a question begins if a subject follows."""
+"""Words that start a question if a subject follows."""
 NO_CONTENT_KINDS: Final = frozenset(
     "actually again ahead all an and be both carry continue do does done else finish first for go going it"
     " keep let let's lets me more need needs next no now of ok on one please proceed start stop sure that the"
@@ -109,29 +109,29 @@ INTRODUCES: Final = frozenset(
     "after any as at because before by during each every for from given if in instead like on once per"
     " regarding since to under unless until when whenever where wherever while with without".split()
 )
-"""Words by which a clause begins that an order may follow: `before you commit, run the tests`."""
+"""Words that start a clause that an order may follow: `before you commit, run the tests`."""
 REPORTS: Final = frozenset(
     "are benchmark benchmarks can change changes clue conflict conflicts could coverage did diff difference"
     " differences effect error errors finding findings found had has have hurry is issue issues it luck output"
     " record response result results rush state success test tests thanks that them this warning warnings was"
     " were will would yet you".split()
 )
-"""Words of a "no" that says how things are: `no errors`, `no mutex protects it`."""
+"""Words after "no" in a statement of fact: `no errors`, `no mutex protects it`."""
 
 
 _SHORT: Final = 1
-"""Words after what may be a noun that need no article: `commit changes`."""
+"""Words after a possible noun that need no article: `commit changes`."""
 _NEAR: Final = 2
 _REACH: Final = 3
-"""Words after a verb among which another one tells that it is a noun; fewer where it seldom is."""
+"""Words after a verb in which another verb reveals it as a noun; fewer if it rarely is one."""
 _NAME: Final = re.compile(r".*[/_@\d`]|.*\w\.\w")
 
 
 def is_imperative(words: Sequence[str], *, follows: bool = False, is_lead: bool = True) -> bool:
-    """Return True if a clause, given as its words in lower case, is an imperative; adverbs may go before the verb.
+    """Return True if a clause, given as words in lower case, is an imperative.
 
-    `follows`: it comes after clauses that tell how things are, so that it needs an object. `is_lead`: it begins
-    a sentence and is no title before a colon, so that what may be a noun needs no article.
+    Adverbs may precede the verb. `follows`: it comes after statements, so it needs an object. `is_lead`: it
+    begins a sentence and is not a title before a colon, so a possible noun needs no article.
     """
     rest = list(dropwhile(ADVERBS.__contains__, words))
     if not rest or (rest[0] not in VERBS and rest[0] not in ALSO_NOUNS):
@@ -155,11 +155,11 @@ def is_imperative(words: Sequence[str], *, follows: bool = False, is_lead: bool 
 
 
 _REMEMBERED: Final = 1 << 12
-"""Sentences that are remembered: people say the same things again."""
+"""Sentences to cache, because people repeat themselves."""
 _LONGEST: Final = 600
-"""Characters of a sentence; what is longer was not written as one."""
+"""Characters of a sentence; anything longer was not written as one."""
 _QUOTES: Final = ('"', "“", "'", "‘", "«")  # noqa: RUF001  quotation marks
-"""A sentence that begins with one is somebody's words."""
+"""A sentence that starts with one of these is a quotation."""
 _MARKS: Final = re.compile(r"\*{1,3}|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)|~~")
 _CODE: Final = re.compile(r"`[^`]*`")
 _LINK: Final = re.compile(r"\[([^\]\[]{1,200})\]\([^()\s]{1,400}\)")
@@ -173,7 +173,7 @@ _OPENING: Final = re.compile(
     r"|in the meantime|my dude|of course|one more thing|thank you|to be clear)\b"
 )
 _TAG: Final = re.compile(r",?\s*(?:ok|okay|alright|understood|got it|please)\s*\?+$")
-"""A question that asks for no more than a nod."""
+"""A tag question, which only asks for agreement."""
 _FEW: Final = 2
 
 _LETS: Final = re.compile(r"(?:let's|lets|let us) (?!me\b)\S")
@@ -184,7 +184,7 @@ _FORBIDS: Final = re.compile(
 )
 _NO: Final = re.compile(r"no\s+(?!(?:doubt|idea|longer|matter|need|one|problems?|such|way|worries)\b)")
 _MOST_FORBIDDEN: Final = 4
-"""Words after a "no" that forbids; more of them report."""
+"""Words after a forbidding "no"; with more words it reports a fact."""
 _WITHOUT: Final = re.compile(r"\s+(?:without|unless|except|in|on|please)\b.*")
 
 _HAS_TO: Final = re.compile(
@@ -197,7 +197,7 @@ _SUPPOSES: Final = re.compile(
     r"|be (?:able|an?|because|correct|done|due|easy|enough|fine|good|missing|ok|okay|possible|ready|right|safe"
     r"|something|sufficient|the|there|wrong|\w+ing)\b)"
 )
-"""Uses of such a verb that say what likely is."""
+"""Uses of such a verb that state a likelihood."""
 _EXPECTS: Final = re.compile(
     r"(?:it|this|that|these|those|they|everything) should (?!(?:always|be|never|not|only)\b)"
 )
@@ -207,7 +207,7 @@ _TELLS: Final = re.compile(
     r"|nobody|not|said|says?|since|suppose|sure|than|that's|was|were|what|what's|when|where|whether|which|who"
     r"|why|would)\b"
 )
-"""Words before such a verb in a sentence that only tells of an obligation."""
+"""Words before such a verb in a sentence that only reports an obligation."""
 _LONGEST_SUBJECT: Final = 12
 """Words before such a verb."""
 _WANTS: Final = re.compile(
@@ -223,11 +223,14 @@ _ANYWHERE: Final = re.compile(
     r"\bplease\b|(?<!to )(?<!i )(?<!we )(?<!not )(?<!will )\b(?:make|be) sure\b"
     r"|\b(?:from now on|going forward|in (?:the )?future)\b"
 )
-"""Phrases that tell an instruction wherever they stand."""
+"""Phrases that mark an instruction anywhere in a sentence."""
 
 
 class _Clause(NamedTuple):
-    """A part of a sentence; `follows` parts that tell how things are; `is_lead` if it begins the sentence."""
+    """A part of a sentence.
+
+    `follows`: it comes after statements. `is_lead`: it begins the sentence.
+    """
 
     text: str
     words: Sequence[str]
@@ -236,10 +239,10 @@ class _Clause(NamedTuple):
 
 
 def instructions_in(text: str) -> list[str]:
-    """The distinct sentences of a user's message that are instructions, in order.
+    """Return the distinct sentences of a user's message that are instructions, in order.
 
-    White space is collapsed and the marks of lists are left out, else they are as they stand. Fenced code,
-    quotations, pasted output and what harnesses put in are not looked at.
+    White space is collapsed and list marks are removed. Fenced code, quotations, pasted output and text that
+    harnesses inserted are skipped.
     """
     return list(dict.fromkeys(filter(is_instruction, sentences(prose_lines(text)))))
 
@@ -266,7 +269,7 @@ def _is_instruction(sentence: str) -> bool:
 
 
 def _plain(sentence: str) -> str:
-    """A sentence in lower case without marks of emphasis, each span of code as one word."""
+    """Return a sentence in lower case without emphasis, each code span reduced to one word."""
     text = _LINK.sub(r"\1", sentence.replace("’", "'"))  # noqa: RUF001  an apostrophe
     return _MARKS.sub("", _CODE.sub("`", text)).casefold().strip()
 
@@ -287,7 +290,7 @@ def _asks(plain: str) -> bool:
 
 
 def _opened(clause: str) -> str:
-    """A clause from where it begins to say something."""
+    """Return a clause without its opening words."""
     while True:
         clause = clause.lstrip(_AROUND)
         word = _WORD.match(clause)
@@ -300,7 +303,7 @@ def _opened(clause: str) -> str:
 
 
 def _answers(clause: str) -> bool:
-    """Return True if a "no" is an answer, and what follows it an order: `no remove this`."""
+    """Return True if "no" is an answer followed by an order: `no remove this`."""
     _, first, second, *_ = [*_words(clause), "", ""]
     return first in VERBS and second in DETERMINERS
 
@@ -337,7 +340,7 @@ def _orders(clause: _Clause) -> bool:
 
 
 def _rules_out(clause: str) -> bool:
-    """Return True if a clause is a "no" with what is not wanted."""
+    """Return True if a clause is "no" plus something unwanted."""
     no = _NO.match(clause)
     if not no:
         return False
@@ -347,7 +350,7 @@ def _rules_out(clause: str) -> bool:
 
 
 def _has_to(clause: str) -> bool:
-    """Return True if a clause says what must be or must not be, not what likely is."""
+    """Return True if a clause says what must or must not be, not what is likely."""
     clause = _I_THINK.sub("", clause, count=1).lstrip()
     verb = _HAS_TO.search(clause)
     if not verb or _SUPPOSES.match(clause, verb.start()) or _EXPECTS.match(clause):

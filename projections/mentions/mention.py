@@ -10,7 +10,7 @@ import msgspec
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text, each once."""
+    """Return the distinct words of a text."""
     return frozenset(text.split())
 
 
@@ -20,21 +20,21 @@ class MentionKind(StrEnum):
     PATH = "path"
     """A file or folder."""
     SYMBOL = "symbol"
-    """A name in code: of a function, a class, a variable, an option."""
+    """A name in code: a function, class, variable or option."""
     IDENTIFIER = "identifier"
-    """A hash, a UUID, an id of a commit, an issue, a call."""
+    """A hash, a UUID, or the id of a commit, an issue or a call."""
     ERROR = "error"
     """A line that reports an error."""
     URL = "url"
-    """An address with a scheme."""
+    """A URL with a scheme."""
     QUANTITY = "quantity"
     """A number with its unit."""
     COMMAND = "command"
-    """A command that a shell was given; in tool calls and shell messages alone."""
+    """A command given to a shell; found only in tool calls and shell messages."""
 
 
 class Mention(msgspec.Struct, frozen=True):
-    """One thing named in a text, from character `start` to `stop`; `value` is it in the form that is compared."""
+    """A thing named in a text, from character `start` to `stop`; `value` is its normalized form."""
 
     kind: MentionKind
     value: str
@@ -43,8 +43,11 @@ class Mention(msgspec.Struct, frozen=True):
 
 
 Match: TypeAlias = tuple[int, int, str] | None
-"""Start, stop and value of a mention. None: it is none of this kind, a later kind may be in it. An empty value:
-nothing is named here, and no part of it names anything."""
+"""Start, stop and value of a mention.
+
+None: not of this kind, but a later kind may match. An empty value: neither this text nor any part of it names
+anything.
+"""
 
 Finder: TypeAlias = Callable[[str, int, int], Match]
-"""From a text, and where in it a pattern matched, to what is there."""
+"""Takes a text and the span that a pattern matched there; returns the mention in it."""

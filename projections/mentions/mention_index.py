@@ -1,4 +1,4 @@
-"""Search contexts for the things that they name."""
+"""Search the messages of a context for the things that they mention."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from projections.mentions.path_names import PathIndex, PathNames, join_names, sh
 
 
 class _Joiners(NamedTuple):
-    """Characters that make one word of what stands before and behind them."""
+    """Characters that join the text before and after them into one word."""
 
     before: str
     behind: str
@@ -29,35 +29,38 @@ _JOINERS: Final = {
     MentionKind.QUANTITY: _Joiners(".,", ""),
     MentionKind.COMMAND: _Joiners("-./", "-./:="),
 }
-"""Characters across which a word goes on, by kind: `src/a.ts` does in `src/a.ts.map`, `run` does not in `agent.run`."""
+"""Characters that continue a word, by kind.
+
+So `src/a.ts.map` does not mention `src/a.ts`, but `agent.run` does mention `run`.
+"""
 _BARE_NAME: Final = _Joiners("-./", "-.")
 
 _SPACELESS: Final = "\u2e80"
 _REMEMBERED: Final = 1 << 13
-"""Phrases that are remembered: the same things are looked for in many contexts."""
+"""Phrases to cache: the same things are searched in many contexts."""
 _ERROR_MESSAGE: Final = re.compile(
     r"(?i)(?:error|exception|fatal|panic\w*|failed|failure)\b[^:]{0,40}:\s+(.{12,})$"
 )
 
 
 class MentionIndex:
-    """An index of what the messages of a context name.
+    """An index of what the messages of a context mention.
 
-    A thing is named where its value stands as whole words in a text of a message, white space collapsed; an
-    error also where its message does, without what marks it as an error. A path is also named by any longer
-    form, by a shorter one that has a folder left, and by its bare file name if that belongs to no other path
-    of `paths`. Case counts.
+    A thing is mentioned if its value occurs as whole words in a text of a message, with white space
+    collapsed; an error also if its message occurs without the error prefix. A path is also mentioned by any
+    longer form, by a shorter form that still has a folder, and by its bare file name if no other path of
+    `paths` has that name. Case matters.
     """
 
     def __init__(
         self, facts: Iterable[MessageFacts], paths: PathIndex, chunks: FactsChunks | None = None
     ) -> None:
-        """`chunks` are those of the session, for what other contexts of it share."""
+        """Index the messages; `chunks` are the session's, shared between its contexts."""
         self._paths = paths
         self._chunks = (chunks or FactsChunks()).split(list(facts))
 
     def contains(self, kind: MentionKind, value: str) -> bool:
-        """Return True if a message names a thing."""
+        """Return True if a message mentions a thing."""
         if any(value in chunk.mentions[kind] for chunk in self._chunks):
             return True
         needed = _needed_words(kind, value)
@@ -68,7 +71,7 @@ class MentionIndex:
         return any(next(wanted.places(chunk), None) is not None for chunk in chunks)
 
     def first_message(self, kind: MentionKind, value: str) -> MessageFacts | None:
-        """The first message that names a thing, None where none does."""
+        """Return the first message that mentions a thing, or None."""
         wanted = self._wanted(kind, value)
         for chunk in self._chunks:
             place = min(wanted.places(chunk), default=None)
@@ -87,7 +90,10 @@ class MentionIndex:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _needed_words(kind: MentionKind, value: str) -> frozenset[str]:
-    """The words without which no text names a thing: of a path those of its last name, for every form ends in it."""
+    """Return the words that a text must have to mention a thing.
+
+    For a path these are the words of its last name, because every form ends in it.
+    """
     if kind is MentionKind.ERROR:
         return frozenset()
     said = "".join(split_path(value)[-1:]) if kind is MentionKind.PATH else value
@@ -95,14 +101,14 @@ def _needed_words(kind: MentionKind, value: str) -> frozenset[str]:
 
 
 class _Phrase(NamedTuple):
-    """A text to be found as whole words, its white space collapsed, and those words."""
+    """A text to find as whole words with white space collapsed, and those words."""
 
     text: str
     words: tuple[str, ...]
     joiners: _Joiners
 
     def places(self, chunk: FactsChunk) -> Iterator[int]:
-        """The first message that has it in one of its texts."""
+        """Yield the index of the first message that has the phrase in one of its texts."""
         if not chunk.words.issuperset(self.words):
             return
         text, starts = chunk.text
@@ -120,7 +126,7 @@ def _phrase(value: str, joiners: _Joiners) -> _Phrase:
 
 
 class _Wanted(NamedTuple):
-    """A thing in every form in which it may stand."""
+    """A thing to search, in every form that it may take."""
 
     kind: MentionKind
     value: str
@@ -128,7 +134,7 @@ class _Wanted(NamedTuple):
     phrases: tuple[_Phrase, ...]
 
     def places(self, chunk: FactsChunk) -> Iterator[int]:
-        """The first message of a chunk for each form in which a thing is named, what is cheap to find first."""
+        """Yield, for each form, the index of the first message that has it, cheapest search first."""
         place = chunk.mentions[self.kind].get(self.value)
         if place is not None:
             yield place
@@ -146,20 +152,20 @@ def _wanted_path(path: str, paths: PathIndex) -> _Wanted:
     forms = (names, *shorter_forms(names), *([(file,)] if is_alone else []))
     joiners = _BARE_NAME if is_bare and not is_alone else _JOINERS[MentionKind.PATH]
     phrases = [_phrase(value, joiners) for value in dict.fromkeys((path, join_names(names)))]
-    # A name with no extension is as like as not an ordinary word.
+    # A name without an extension may well be an ordinary word.
     if is_alone and not is_bare and "." in file:
         phrases.append(_phrase(file, _BARE_NAME))
     return _Wanted(MentionKind.PATH, path, forms, tuple(phrases))
 
 
 def _is_whole(text: str, start: int, stop: int, joiners: _Joiners) -> bool:
-    """Return True if the word at either end of a place in a text ends there."""
+    """Return True if a span of a text starts and ends at word boundaries."""
     before, behind = text[max(start - 2, 0) : start], text[stop : stop + 2]
     return not _goes_on(before[::-1], joiners.before) and not _goes_on(behind, joiners.behind)
 
 
 def _goes_on(beyond: str, joiners: str) -> bool:
-    """Return True if a word goes on with the two characters beyond its end, the nearer one first."""
+    """Return True if a word continues with the two characters beyond its end, the nearer one first."""
     return _is_of_word(beyond[:1]) or (beyond[:1] in joiners and _is_of_word(beyond[1:]))
 
 

@@ -1,4 +1,4 @@
-"""The contents of messages: their texts, the things named there, their calls and the files that these touch."""
+"""Extract facts from messages: their texts, what these mention, tool calls, and files touched."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from projections.mentions import Mention, MentionKind, commands, mentions
 from projections.mentions.path_names import PathNames, split_path
 from projections.mentions.symbols import is_reserved
 
-# Letters from U+2E80 on (Chinese, Japanese, Korean) follow a word with no space between.
+# Letters from U+2E80 on (Chinese, Japanese, Korean) follow a word without a space.
 WORD_PATTERN: Final = re.compile(r"[^\W\u2e80-\U0010ffff]+")
 _BETWEEN_TEXTS: Final = "\0"
 _EVENTS: Final = 64
-"""Events whose messages make a block. The fewer, the less is read again where one of them changes."""
+"""Events per chunk. Smaller chunks mean less to read again when one of their messages changes."""
 
 
 class FactsChunk:
-    """Messages in order: what they name, each with the place of the first that does, and what they say."""
+    """Consecutive messages: what they mention, each with the index of the first message, and their texts."""
 
     def __init__(self, messages: Sequence[MessageFacts]) -> None:
         self.facts = tuple(messages)
@@ -44,7 +44,7 @@ class FactsChunk:
 
     @cached_property
     def text(self) -> tuple[str, list[int]]:
-        """All texts with their white space collapsed, and where in there each message begins."""
+        """All texts with white space collapsed, and the offset at which each message begins."""
         starts, parts, length = [], [], 0
         for message in self.facts:
             starts.append(length)
@@ -60,14 +60,14 @@ class FactsChunk:
 
 
 class FactsChunks:
-    """The blocks of a session's messages, those kept that were asked for last: twice as many as one context has."""
+    """A cache of a session's chunks; keeps the most recently used, twice as many as the largest context."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[int, ...], FactsChunk] = {}
         self._most = 0
 
     def split(self, facts: Sequence[MessageFacts]) -> list[FactsChunk]:
-        """The blocks of some messages, in order: what lies between the same events is one."""
+        """Return the chunks of some messages in order, split at fixed event numbers."""
         groups = [list(group) for _, group in groupby(facts, key=lambda message: message.seq // _EVENTS)]
         self._most = max(self._most, len(groups))
         blocks = list(map(self._block, groups))
@@ -76,11 +76,11 @@ class FactsChunks:
         return blocks
 
     def paths(self, facts: Sequence[MessageFacts]) -> Iterator[str]:
-        """The paths that some messages name, in order of appearance."""
+        """Yield the paths that some messages mention, in order of appearance."""
         return chain.from_iterable(block.mentions[MentionKind.PATH] for block in self.split(facts))
 
     def _block(self, facts: Sequence[MessageFacts]) -> FactsChunk:
-        # A block holds its messages, so that no other one gets the identity of any of them.
+        # A chunk keeps its messages alive, so their identities are not reused.
         key = tuple(map(id, facts))
         block = self._kept.pop(key, None) or FactsChunk(facts)
         self._kept[key] = block
@@ -90,26 +90,27 @@ class FactsChunks:
 _MEMBER: Final = re.compile(r"::|\??\.")
 _PLAIN: Final = re.compile(r"[a-z]*[0-9]*")
 _NOTHING: Final = ""
-"""In place of a plain word: nothing is named, but the order of kinds is that of all mentions."""
+"""Stands for a plain word: it names nothing, but keeps the kinds in order of appearance."""
 
 _Named = Sequence[tuple[MentionKind, str]]
-"""The things that a line names, in order."""
+"""The things that a line mentions, in order."""
 
 
 class LineMentions:
-    """The lines of a session's texts. The same ones stand in many: files are read again, searched, changed.
+    """A cache of what lines mention.
 
-    No rule of extraction looks beyond the ends of a line, so that a text names what its lines do. Memory
-    follows the distinct lines.
+    The same lines occur in many texts, because files are read again, searched and changed. No finder looks
+    beyond the ends of a line, so a text mentions what its lines mention. Memory use follows the number of
+    distinct lines.
     """
 
     def __init__(self) -> None:
         self._named: dict[str, _Named] = {}
 
     def mentions_in(self, texts: Iterable[str]) -> dict[MentionKind, dict[str, None]]:
-        """The distinct things of each kind that texts name, in order of appearance.
+        """Return the distinct things of each kind that texts mention, in order of appearance.
 
-        Of a chain of members it is each name in it that is no plain word.
+        A chain of members counts as each of its names that is not a plain word.
         """
         lines = dict.fromkeys(chain.from_iterable(text.split("\n") for text in texts))
         known = self._named
@@ -125,7 +126,7 @@ class LineMentions:
         return {kind: things for kind, things in found.items() if things}
 
     def _look_at(self, lines: Sequence[str]) -> None:
-        """Look at lines, all of them as one text, which is faster than one by one."""
+        """Scan several lines as one text, which is faster than one by one."""
         if not lines:
             return
         self._named.update(dict.fromkeys(lines, ()))
@@ -147,8 +148,9 @@ class LineMentions:
 def _things(mention: Mention) -> _Named:
     """Return the things that a mention names.
 
-    Of a chain of members, those are the names that are no plain word, nor a language's own: `this.queue.pushAll` names
-    one thing, and `parts.length` none. Chains are written in many ways, and begin mostly with a local variable.
+    A chain of members counts as its names that are neither plain words nor built into a language:
+    `this.queue.pushAll` names one thing and `parts.length` none. Chains are written in many ways, and most
+    begin with a local variable.
     """
     value = mention.value
     if mention.kind is not MentionKind.SYMBOL or ("." not in value and "::" not in value):
@@ -162,18 +164,18 @@ def _things(mention: Mention) -> _Named:
 T = TypeVar("T")
 
 _CONTEXTS: Final = 4
-"""Contexts that are remembered as a whole."""
+"""Whole contexts to cache."""
 
 
-# Nothing that it holds leads back to it, and a session has thousands: the collector need not look at them.
+# Thousands per session and never in a cycle, so keep them out of garbage collection.
 class MessageFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The contents of one message.
+    """The facts of one message.
 
-    `texts` are those that a model reads: text, thinking, each string within a call's arguments by itself,
-    results, shell command and output. `named` are the distinct things that they name, in order of
-    appearance, with the files that calls touch and the commands that shells were given; `said` are those
-    that stand outside of thinking. `answers` is the id of the call that it is the result of, "" for none. `is_error`: a
-    result marked as one, or a shell command that failed. `tools` are those of its harness.
+    `texts` are everything that a model reads: text, thinking, each string in a call's arguments, results,
+    shell command and output. `mentions` are the distinct things in them, in order of appearance, plus the
+    files that calls touch and the commands given to shells; `visible_mentions` leaves out those in thinking
+    only. `result_of` is the id of the call that the message answers, or "". `is_error`: a result marked as an
+    error, or a failed shell command. `tools` are those of its harness.
     """
 
     seq: int
@@ -191,29 +193,29 @@ class MessageFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths among `named`."""
+        """The paths among `mentions`."""
         return self.mentions.get(MentionKind.PATH, ())
 
 
 class SessionFacts:
-    """The contents of the messages of a session, each read once; memory follows the session."""
+    """The facts of a session's messages, each read once; memory use follows the session's size."""
 
     def __init__(self) -> None:
         self.chunks = FactsChunks()
         self._held: dict[tuple[str, int, bytes], MessageFacts] = {}
-        # Those of one replacement are asked for by several metrics.
+        # Several metrics request the contexts of one replacement.
         self._contexts: deque[tuple[Sequence[Part], Sequence[MessageFacts]]] = deque(maxlen=_CONTEXTS)
         self._recorded: dict[tuple[str, int], MessageFacts | None] = {}
         self._derived: dict[tuple[object, int], Any] = {}
         self._lines = LineMentions()
 
     def of_part(self, part: Part) -> MessageFacts:
-        """Return the contents of a message of a context, as the context shows it."""
+        """Return the facts of a message of a context, as the context shows it."""
         key = (part.session, part.seq, part.raw)
         return self._held.get(key) or self._keep(key, part.id, view_of_part(part), tools_of(part.format))
 
     def of_parts(self, parts: Sequence[Part]) -> Sequence[MessageFacts]:
-        """Return the contents of the messages of a context, in order."""
+        """Return the facts of the messages of a context, in order."""
         for asked, held in self._contexts:
             if asked is parts:
                 return held
@@ -222,14 +224,14 @@ class SessionFacts:
         return held
 
     def of_event(self, event: Event) -> MessageFacts | None:
-        """Return the contents of an event's message, as it was recorded; None where it tells the model nothing."""
+        """Return the facts of an event's recorded message; None if the model does not see it."""
         key = (event.session, event.seq)
         if key not in self._recorded:
             self._recorded[key] = self._read(event)
         return self._recorded[key]
 
     def _read(self, event: Event) -> MessageFacts | None:
-        # The bytes that contexts show, where there are such: then it is the same message.
+        # Use the bytes that contexts show, if any, to share the cached message.
         key = (event.session, event.seq, event.message or event.body)
         held = self._held.get(key)
         if held is not None:
@@ -240,7 +242,7 @@ class SessionFacts:
         return self._keep(key, event.id, message, tools_of(event.format))
 
     def derive(self, make: Callable[[MessageFacts], T], held: MessageFacts) -> T:
-        """Return what `make` derives from one of these facts alone, made once."""
+        """Return the cached result of `make`, which depends only on one message's facts."""
         key = (make, id(held))
         if key not in self._derived:
             self._derived[key] = make(held)
@@ -257,9 +259,10 @@ class SessionFacts:
 def message_facts(
     seq: int, event_id: str, message: Message, tools: Tools = NO_TOOLS, lines: LineMentions | None = None
 ) -> MessageFacts:
-    """Return the contents of a message. A shell command that its harness keeps from the model holds nothing.
+    """Return the facts of a message.
 
-    `tools` are its harness's, `lines` those that were looked at in other messages of its session.
+    A shell command that the harness hides from the model has none. `tools` are the harness's tools, `lines`
+    the session's cache.
     """
     lines = LineMentions() if lines is None else lines
     thoughts, texts, calls = list[str](), list[str](), message.tool_calls
@@ -300,7 +303,7 @@ def message_facts(
 
 
 def commands_of(call: ToolCall, tools: Tools) -> tuple[str, ...]:
-    """Return the distinct commands that a call gives a shell, in order."""
+    """Return the distinct commands that a call gives to a shell, in order."""
     return tuple(dict.fromkeys(filter(None, _commands(call, tools))))
 
 
@@ -312,7 +315,7 @@ def _commands(call: ToolCall, tools: Tools) -> list[str]:
 def _in_order(
     first: dict[MentionKind, dict[str, None]], *others: Mapping[MentionKind, dict[str, None]]
 ) -> dict[MentionKind, tuple[str, ...]]:
-    """The values of each kind that has any, in order. Uses the first up."""
+    """Merge values by kind, in order; kinds without values are left out. Consumes the first argument."""
     for each in others:
         for kind, values in each.items():
             first.setdefault(kind, {}).update(values)
@@ -320,8 +323,11 @@ def _in_order(
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """The strings within a JSON value, in order, its keys left out: they are names of the tool's, not of the work."""
-    # No recursion, for values may be nested deeply; the next one last.
+    """Yield the strings in a JSON value, in order.
+
+    Skips keys: they belong to the tool, not to the work.
+    """
+    # Values may be nested deeply, so use a stack instead of recursion.
     pending = [value]
     while pending:
         item = pending.pop()
@@ -334,7 +340,10 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _script(arguments: Any, names: Sequence[str]) -> str:
-    """The script in a shell call's arguments: a text, or words, of which `bash -lc` and the like have it last."""
+    """Return the script in a shell call's arguments.
+
+    It is a text or a list of words, in which `bash -lc` and the like have the script last.
+    """
     given = arguments if isinstance(arguments, dict) else {}
     script = next((given[name] for name in names if name in given), "")
     if not isinstance(script, list):

@@ -1,4 +1,4 @@
-"""Paths in several forms: when two of them are the same path, and under which form it counts."""
+"""Compare paths in different forms, and choose the form under which to count each."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from functools import lru_cache
 from typing import Final
 
 PathNames = tuple[str, ...]
-"""The folders and the file of a path in order, "" first for an absolute one."""
+"""The folders and the file of a path in order, with "" first in an absolute path."""
 
 _SEPARATOR: Final = re.compile(r"[/\\]")
 _RELATIVE: Final = frozenset({"", ".", "..", "~"})
 _REMEMBERED: Final = 1 << 13
-"""Paths whose names are remembered: each is met many times."""
+"""Paths to cache, because each occurs many times."""
 _FEWEST: Final = 2
-"""A folder and a name: fewer say too little to tell a path from others."""
+"""A folder and a name; fewer do not tell one path from another."""
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def split_path(path: str) -> PathNames:
-    """The names that a path is made of. Where it starts from (`./`, `../`, `~/`) is no name."""
+    """Return the names that make up a path, without a leading `./`, `../` or `~/`."""
     names = _SEPARATOR.split(path)
     rooted = ("",) if not names[0] and len(names) > 1 else ()
     start = next((at for at, name in enumerate(names) if name not in _RELATIVE), len(names))
@@ -28,24 +28,24 @@ def split_path(path: str) -> PathNames:
 
 
 def shorter_forms(path: PathNames) -> Iterable[PathNames]:
-    """Iterate over a path without its first folder, its first two, …, as long as a folder is left."""
+    """Yield a path without its first folder, its first two, …, as long as a folder is left."""
     return (path[start:] for start in range(1, len(path) - _FEWEST + 1))
 
 
 def join_names(path: PathNames) -> str:
-    """A path as it is mostly written."""
+    """Return a path in its usual notation."""
     return "/".join(path)
 
 
 def _one(forms: Iterable[PathNames]) -> PathNames | None:
-    """The longest of some forms if all can be the same path, so that it ends in each; else None."""
+    """Return the longest of several forms if it ends in all others, so that all can be one path; else None."""
     forms = list(forms)
     longest = max(forms, key=len)
     return longest if all(longest[len(longest) - len(form) :] == form for form in forms) else None
 
 
 class PathIndex:
-    """All paths that are spoken of somewhere: by them short forms are resolved."""
+    """All paths mentioned somewhere, used to resolve short forms."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._written: dict[PathNames, str] = {}
@@ -58,7 +58,7 @@ class PathIndex:
         self._alone: dict[str, PathNames | None] = {}
 
     def is_unambiguous(self, path: PathNames) -> bool:
-        """Return True if a path and all those here of its file name can be one."""
+        """Return True if a path and all indexed paths with its file name can be the same."""
         file = path[-1]
         if file not in self._alone:
             self._alone[file] = _one(self._by_file.get(file, (path,)))
@@ -66,7 +66,7 @@ class PathIndex:
         return longest is not None and _one((longest, path)) is not None
 
     def longest_form(self, path: str) -> str:
-        """The longest form of a path here, in the writing met first; the path itself where two could be meant."""
+        """Return the longest indexed form of a path, as first written; the path itself if ambiguous."""
         names = split_path(path)
         if not names:
             return path
