@@ -15,7 +15,13 @@ import pytest
 from tests.support.pi_files import header, said
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md"))),
+]
 EXAMPLES = [
     pytest.param(match[1], id=f"{page}:{number}")
     for page in PAGES

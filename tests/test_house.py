@@ -99,8 +99,32 @@ def test_every_module_is_three_imports_from_a_command_or_from_a_registry() -> No
     assert modules - reached == {"refold.__main__"}
 
 
-def test_every_file_that_the_architecture_names_is_there() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    named = [name for name in re.findall(r"`([\w/]+(?:\.py|/))`", page) if "/" in name]
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_every_file_that_a_page_for_contributors_names_is_there(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    # NAME stands for what somebody adds; its folder is there.
+    paths = [
+        name.partition("NAME")[0] for name in re.findall(r"`([\w/.]+(?:\.py|\.md|\.svg|\.png|/))`", text)
+    ]
+    named = [name for name in paths if "/" in name]
     assert len(named) > 20
     assert [name for name in named if not (ROOT / name).exists() and not list(ROOT.glob(f"*/{name}"))] == []
+
+
+HOW_TO_ADD = {
+    "a harness": {"eventstore/formats/__init__.py", "eventstore/frame.py", "projections/rules/__init__.py"},
+    "a part of a policy": {"compaction/triggers.py", "compaction/cuts.py", "compaction/rewrites/__init__.py"},
+    "a template": {"compaction/templates/texts/NAME.md"},
+    "a renderer": {"projections/requests/__init__.py", "projections/requests/protocol.py"},
+    "a summarizer": {"compaction/summarizers/registry.py"},
+    "a command": {"cli/main.py", "docs/commands.md"},
+}
+
+
+@pytest.mark.parametrize("thing", HOW_TO_ADD)
+def test_contributing_says_which_files_a_new_thing_needs(thing: str) -> None:
+    sections = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("\n## ")
+    (section,) = (each for each in sections if each.startswith(f"Add {thing}\n"))
+    steps = re.findall(r"^\d\. .*", section, re.MULTILINE)
+    assert len(steps) >= 3
+    assert set(re.findall(r"`([\w/.]+)`", section)) >= HOW_TO_ADD[thing]
