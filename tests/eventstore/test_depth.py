@@ -16,7 +16,8 @@ from tests.support import told
 from tests.support.growth import NO_SQUARE, times_as_long
 from tests.support.nested import NESTED
 
-DEEP = b"[" * 5_000 + b"]" * 5_000
+DEEP = b"[" * 50_000 + b"]" * 50_000
+"""Deeper than any Python follows a value."""
 
 
 def depth(value):

@@ -97,8 +97,8 @@ def test_a_model_without_a_provider_is_called_by_its_own_name():
 
 
 def test_an_answer_that_was_stored_nested_too_deeply_is_told_in_one_line(store, monkeypatch):
-    monkeypatch.setattr("eventstore.append.DEEPEST_RECORD", 10_000)
-    deep = b"[" * 5_000 + b"]" * 5_000
+    monkeypatch.setattr("eventstore.append.DEEPEST_RECORD", 100_000)
+    deep = b"[" * 50_000 + b"]" * 50_000
     body = b'{"type":"message","message":{"role":"assistant","content":%s}}' % deep
     facts = Facts(role="assistant", message=(28, len(body) - 1), flags=Flag.SETS_MODEL)
     stored = msgspec.structs.replace(message("a"), body=body, facts=facts)
