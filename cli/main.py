@@ -30,6 +30,7 @@ GROUPS: Final = {
         "audit": ("audit", "Show what compactions kept and lost."),
         "report": ("report", "Write a session's audit as an HTML page."),
         "diff": ("diff", "Compare the contexts at two entries."),
+        "check": ("check", "Compare contexts with what the session's records say."),
         "timeline": ("timeline", "Plot the context's size over a session."),
     },
     "Change a session": {

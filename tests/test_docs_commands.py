@@ -222,6 +222,7 @@ JSON_CALLS: Final = {
     "audit": ["audit", SESSION, "--json"],
     "report": ["report", SESSION, "-o", "report.html", "--json"],
     "diff": ["diff", SESSION, "a3", "a4", "--json"],
+    "check": ["check", SESSION, "--json"],
     "timeline": ["timeline", SESSION, "--json"],
     "files": ["files", SESSION, "--json"],
     "export": ["export", SESSION, "-o", "exported.jsonl", "--json"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from eventstore.checked import checked
 from eventstore.event import Event
 from eventstore.formats import view_of
 from eventstore.log import EventLog, Snapshot
@@ -24,7 +25,7 @@ from projections.rules.base import Check
 from projections.tokens import Counter, counter
 
 PREFIXES: Final = "cached prefixes"
-STRUCTURE: Final = "after compactions"
+STRUCTURE: Final = "compacted contexts"
 CLAIMS: Final = "claimed sizes"
 JUMPS: Final = "size jumps"
 _EXACT: Final = {PREFIXES: True, STRUCTURE: True, CLAIMS: False, JUMPS: False}
@@ -62,8 +63,11 @@ class SessionChecks(MetricStruct, frozen=True):
 
 
 def check_session(log: EventLog | Snapshot, session: str) -> SessionChecks:
-    """Check the contexts at all calls and compactions of a session, on every branch. Raises NotFoundError."""
-    with log.snapshot() as snapshot:
+    """Check the contexts at all calls and compactions of a session, on every branch.
+
+    Raises NotFoundError, and CorruptionError for an event that is not as it was appended.
+    """
+    with checked(log) as snapshot:
         cursor = resolve_cursor(snapshot, session)
         rules = rules_at(snapshot, event(snapshot, session, cursor.leaf) if cursor.leaf else None)
         by_name: dict[str, list[Check]] = {}
@@ -88,6 +92,10 @@ def _result(name: str, checks: Sequence[Check], *, is_exact: bool) -> CheckResul
         worst=worst if worst and (worst.found != worst.expected or not worst.passed) else None,
         failures=[each for each in checks if not each.passed],
     )
+
+
+def _distance(check: Check) -> tuple[bool, float]:
+    return not check.passed, abs(check.found - check.expected) / max(check.expected, 1)
 
 
 def _general_checks(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Iterator[Check]:
@@ -215,6 +223,7 @@ def _claims(
         expected=view.tokens_before,
         found=nearest,
         passed=abs(view.tokens_before - nearest) <= _CLAIM_TOLERANCE * nearest,
+        unit="tokens",
     )
 
 
@@ -238,4 +247,5 @@ def jumps(calls: Sequence[ModelCall]) -> Iterator[Check]:
             expected=expected,
             found=call.usage.prompt,
             passed=abs(call.usage.prompt - expected) <= limit,
+            unit="tokens",
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -59,8 +59,7 @@ def select_kept_run(snapshot: Snapshot, leaf: LazyEvent) -> Selection:
 class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A figure in a record, compared with what refold computes.
 
-    `event` and `seq` identify the record. `expected` is the record's figure, `found` is refold's; `name` says
-    whether they count messages, records or tokens.
+    `event` and `seq` identify the record. `expected` is the record's figure, `found` is refold's, both in `unit`.
     """
 
     name: str
@@ -69,6 +68,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     expected: int
     found: int
     passed: bool
+    unit: Literal["messages", "tokens"] = "messages"
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

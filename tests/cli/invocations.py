@@ -28,6 +28,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "report": ["report", session, "-o", "report.html"],
         "diff": ["diff", session, "root", "#2"],
         "timeline": ["timeline", session, "--full"],
+        "check": ["check", session],
         "compact": ["compact", session, "--keep-recent", "0", "--dry-run"],
         "prune": ["prune", session, "--policy", "mask"],
         "handoff": ["handoff", session, "--as", "handed-off", "--summarizer", "extractive"],

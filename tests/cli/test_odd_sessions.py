@@ -171,6 +171,7 @@ SHOWING = {
     "tree": [""],
     "audit": [""],
     "report": [""],
+    "check": [""],
     "timeline": [""],
     "diff": [""],
     "files": [""],

@@ -7,7 +7,7 @@ from an entry of another one.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -20,9 +20,11 @@ from eventstore.formats.base import ResultReplacement
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, events_of_kinds
 from eventstore.records import Link, TextReplacement, record_of
+from projections.context.build import context_at
+from projections.context.cursor import resolve_cursor
 from projections.context.parts import Part
 from projections.rules import HARNESS_RULES
-from projections.rules.base import EntryRef, Rules, Selection
+from projections.rules.base import Check, EntryRef, Gap, Rules, Selection
 from tests.support.madeup.format import VERSION
 
 
@@ -64,6 +66,28 @@ class MadeUpRules(Rules):
             for fields, text in rewritten
             if text != ""
         ]
+
+    def checks(self, snapshot: Snapshot, session: str) -> Iterator[Check]:
+        """Yield a check for each tally: the messages that there were at an entry."""
+        for each in events_of_kinds(snapshot, session, {"note"}):
+            fields = json.loads(each.body)
+            if fields["kind"] == "tally":
+                cursor = resolve_cursor(snapshot, session, leaf=fields["at"])
+                yield Check(
+                    name="tallies",
+                    event=each.id,
+                    seq=each.seq,
+                    expected=fields["count"],
+                    found=(found := len(context_at(snapshot, cursor).parts)),
+                    passed=found == fields["count"],
+                )
+
+    def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterator[Gap]:  # noqa: ARG002
+        """Yield a gap for each entry behind which something was sent that is not in the file."""
+        for each in entries:
+            fields = json.loads(each.body) if each.format == VERSION else {}
+            if "unsaid" in fields:
+                yield Gap(what=fields["unsaid"], event=each.id, seq=each.seq)
 
     def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
         return _encode({"who": "person", "text": text})

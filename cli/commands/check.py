@@ -1,0 +1,138 @@
+"""refold check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.options import json_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from eventstore.lmdb.store import LmdbLog
+    from projections.audit.checks import CheckResult, SessionChecks
+    from projections.rules.base import Check
+
+
+@click.command("check", epilog="Example:  refold check session.jsonl")
+@click.argument("sessions", metavar="SESSION...", nargs=-1)
+@click.option("--all", "is_all", is_flag=True, help="Every session of the store, a line each.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, sessions: tuple[str, ...], *, is_all: bool, as_json: bool) -> None:
+    """Compare the contexts of a session with what its own records say of them.
+
+    Records say how many messages there were, which requests began like the one before, how large contexts were, and
+    what a compaction kept. The exit code is 1 where a check fails that leaves no room: sizes are estimates, and only
+    shown.
+    """
+    from cli.output import echo_problem, json_bytes, json_list
+    from cli.store import looks_like_file, opened, resolve_session
+
+    if is_all == bool(sessions):
+        problem = (
+            "--all includes every session: leave the names out" if is_all else "name a session, or give --all"
+        )
+        raise click.UsageError(problem, ctx)
+    found: list[SessionChecks] = []
+    problems: list[str] = []
+    with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
+        names = _all_sessions(log) if is_all else [resolve_session(log, session) for session in sessions]
+        if as_json:
+            with json_list("sessions") as add:
+                for checks in _checked(log, names, problems, shows_progress=False):
+                    found.append(checks)
+                    add(json_bytes(checks))
+        else:
+            found.extend(_checked(log, names, problems, shows_progress=is_all))
+    if not as_json:
+        _print(found, is_all=is_all)
+    for problem in problems:
+        echo_problem(problem)
+    ctx.exit(1 if problems or any(checks.failed for checks in found) else 0)
+
+
+def _all_sessions(log: LmdbLog) -> list[str]:
+    with log.snapshot() as snapshot:
+        return [head.name for head in snapshot.heads()]
+
+
+def _checked(
+    log: LmdbLog, names: Sequence[str], problems: list[str], *, shows_progress: bool
+) -> Iterator[SessionChecks]:
+    """Check one session after the other; append to `problems` a line for each that cannot be read."""
+    from contextlib import nullcontext
+
+    from cli.output import progress_bar
+    from eventstore.errors import RefoldError
+    from projections.audit.checks import check_session
+
+    bar = progress_bar("checking") if shows_progress else nullcontext(lambda _done, _total: None)
+    with bar as progress:
+        for done, name in enumerate(names):
+            progress(done, len(names))
+            try:
+                yield check_session(log, name)
+            except RefoldError as error:
+                problems.append(f"session {name!r} cannot be checked: {error}")
+
+
+def _print(found: Sequence[SessionChecks], *, is_all: bool) -> None:
+    from cli.output import console, paged, safe_line
+
+    out = console()
+    with paged(out):
+        if is_all and found:
+            out.print(_sessions_table(found), crop=False)
+        for checks in found:
+            if not is_all:
+                out.print(f"{safe_line(checks.session)} ({checks.harness})", style="bold", soft_wrap=True)
+                out.print(_checks_table(checks.results), crop=False)
+            for result in checks.results:
+                for failure in result.failures:
+                    where = f"{safe_line(checks.session)}: " if is_all else ""
+                    line = f"{where}{result.name}, {safe_line(failure.event)} #{failure.seq}: {_figures(failure)}"
+                    out.print(line, style="red" if result.exact else "yellow", soft_wrap=True)
+
+
+def _checks_table(results: Sequence[CheckResult]) -> object:
+    from cli.output import safe_line, table
+
+    listing = table("CHECK", "PASSED", "FARTHEST OFF", right=("PASSED",))
+    for each in results:
+        worst = each.worst
+        off = f"{_figures(worst)}, at {safe_line(worst.event)} #{worst.seq}" if worst else ""
+        listing.add_row(each.name, _share(each.passed, each.checked), off)
+    return listing
+
+
+def _sessions_table(found: Sequence[SessionChecks]) -> object:
+    from cli.output import safe_line, table
+
+    names = list(dict.fromkeys(result.name for checks in found for result in checks.results))
+    listing = table("SESSION", *map(str.upper, names), right=[name.upper() for name in names])
+    for checks in found:
+        by_name = {result.name: result for result in checks.results}
+        shares = [
+            _share(by_name[name].passed, by_name[name].checked) if name in by_name else "" for name in names
+        ]
+        listing.add_row(safe_line(checks.session), *shares)
+    sums = [
+        [result for checks in found for result in checks.results if result.name == name] for name in names
+    ]
+    totals = [_share(sum(each.passed for each in of), sum(each.checked for each in of)) for of in sums]
+    if len(found) > 1:
+        listing.add_row("all", *totals)
+    return listing
+
+
+def _share(passed: int, checked: int) -> str:
+    return f"{passed:,} of {checked:,}" if checked else "none"
+
+
+def _figures(check: Check) -> str:
+    from cli.output import thousands
+
+    return f"{thousands(check.found)} {check.unit}, expected {thousands(check.expected)}"

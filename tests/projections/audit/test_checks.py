@@ -1,0 +1,196 @@
+"""Contexts beside what the records of their session say of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from eventstore import open_store
+from eventstore.files.importing import import_file
+from eventstore.memory import MemoryLog
+from projections.audit.checks import CLAIMS, JUMPS, PREFIXES, STRUCTURE, check_session
+from tests.projections.rules.test_madeup import bring, record, say
+from tests.support.events import NOW
+from tests.support.madeup import format as madeup_format
+from tests.support.madeup import rules as madeup_rules
+from tests.support.talk import assistant, user
+
+
+def long(tokens):
+    """A text of so many tokens, by estimate."""
+    return "word" * tokens
+
+
+def answer(text="a", *, read=0, written=0, fresh=0, **fields):
+    """An answer to a prompt of so many tokens, read from the cache, written to it, or neither; it is one more."""
+    usage = {
+        "input": fresh,
+        "output": 1,
+        "cacheRead": read,
+        "cacheWrite": written,
+        "totalTokens": read + written + fresh + 1,
+    }
+    return assistant(text, usage=usage, **fields)
+
+
+def results(log, session="s"):
+    return {each.name: each for each in check_session(log, session).results}
+
+
+def figures(result):
+    return [(each.event, each.expected, each.found) for each in result.failures]
+
+
+class TestPrefixes:
+    def test_a_request_that_begins_like_the_one_before_is_as_its_cache_says(self, story):
+        story.says(user("go"), answer(written=100), user("on"), answer(read=100, written=10))
+        result = results(story.log)[PREFIXES]
+        assert (result.exact, result.checked, result.passed, result.worst) == (True, 1, 1, None)
+
+    def test_a_context_that_begins_otherwise_is_told_with_its_record(self, store, tmp_path, pi):
+        pi.says("a1", user("go"))
+        pi.says("a2", answer(written=100))
+        pi.says("a3", user("elsewhere"), parent=None)
+        pi.says("a4", answer(read=100, written=10))
+        found = check_session(store, pi.store_in(store, tmp_path))
+        (failure,) = found.failed
+        assert (failure.name, failure.event, failure.seq) == (PREFIXES, "a4", 4)
+        assert (failure.expected, failure.found, failure.unit) == (1, 0, "messages")
+        assert next(each for each in found.results if each.name == PREFIXES).worst == failure
+
+    @pytest.mark.parametrize("read", [0, 99, 101])
+    def test_a_request_that_read_anything_else_says_nothing(self, story, read):
+        story.says(user("go"), answer(written=100), user("on"), answer(read=read, written=10))
+        assert results(story.log)[PREFIXES].checked == 0
+
+    def test_a_request_that_wrote_nothing_to_the_cache_says_nothing(self, story):
+        story.says(user("go"), answer(read=100, fresh=5), user("on"), answer(read=100, fresh=10))
+        assert results(story.log)[PREFIXES].checked == 0
+
+    def test_another_model_has_another_cache(self, story):
+        story.says(user("go"), answer(written=100), answer(read=100, model="n"))
+        assert results(story.log)[PREFIXES].checked == 0
+
+    def test_calls_of_every_branch_are_checked(self, store, tmp_path, pi):
+        pi.says("a1", user("go"))
+        pi.says("a2", answer(written=100))
+        pi.says("a3", user("left"))
+        pi.says("a4", answer(read=100, written=10))
+        pi.says("b3", user("right"), parent="a2")
+        pi.says("b4", answer(read=110, written=10))
+        result = results(store, pi.store_in(store, tmp_path))[PREFIXES]
+        assert (result.checked, figures(result)) == (2, [("b4", 3, 2)])
+
+
+class TestCompactions:
+    def test_a_context_of_the_summary_and_what_is_kept_is_as_expected(self, store, tmp_path, pi):
+        pi.says("a1", user("go"))
+        pi.says("a2", user("stays"))
+        pi.compacts("a3", "a2")
+        result = results(store, pi.store_in(store, tmp_path))[STRUCTURE]
+        assert (result.exact, result.checked, result.passed) == (True, 1, 1)
+
+    @pytest.mark.parametrize(("claimed", "passed"), [(980, True), (1020, True), (970, False), (1041, False)])
+    def test_a_claim_is_held_against_the_last_call(self, store, tmp_path, pi, claimed, passed):
+        pi.says("a1", user(long(10)))
+        pi.says("a2", answer(written=1000))
+        pi.compacts("a3", "a2", tokensBefore=claimed)
+        result = results(store, pi.store_in(store, tmp_path))[CLAIMS]
+        assert (result.exact, result.checked, result.passed) == (False, 1, int(passed))
+
+    def test_a_claim_may_count_what_came_behind_the_call(self, store, tmp_path, pi):
+        pi.says("a1", user(long(10)))
+        pi.says("a2", answer(written=1000))
+        pi.says("a3", user(long(500)))
+        pi.compacts("a4", "a3", tokensBefore=1500)
+        assert results(store, pi.store_in(store, tmp_path))[CLAIMS].failures == []
+
+    def test_a_call_above_the_compaction_before_measured_another_context(self, store, tmp_path, pi):
+        pi.says("a1", user("go"))
+        pi.says("a2", answer(written=1000))
+        pi.compacts("a3", "a2", tokensBefore=1000)
+        pi.compacts("a4", "a2", tokensBefore=50)
+        assert results(store, pi.store_in(store, tmp_path))[CLAIMS].checked == 1
+
+
+class TestJumps:
+    TURNS = tuple(
+        message
+        for number in range(1, 6)
+        for message in (user(long(1000)), answer("", written=20_000 + 1500 * number))
+    )
+    """Each call sends 1,000 tokens more by estimate, 1,500 by the provider's count."""
+
+    @pytest.mark.parametrize(("more", "passed"), [(0, True), (2400, True), (2600, False), (-2600, False)])
+    def test_a_call_that_measured_more_than_the_context_grew_by_is_told(self, story, more, passed):
+        story.says(*self.TURNS, user(long(1000)), answer("", written=20_000 + 1500 * 6 + more))
+        result = results(story.log)[JUMPS]
+        assert (result.exact, result.checked) == (False, 5)
+        expected = [] if passed else [("e12", 29_000, 29_000 + more)]
+        assert figures(result) == expected
+
+    def test_in_a_large_context_there_is_more_room(self, story):
+        story.says(user("go"), answer("", written=200_000), user(long(1000)), answer("", written=206_000))
+        assert results(story.log)[JUMPS].failures == []
+
+    def test_jumps_are_no_errors(self, story):
+        story.says(*self.TURNS, user(long(1000)), answer("", written=100_000))
+        found = check_session(story.log, "s")
+        assert (found.failed, len(results(story.log)[JUMPS].failures)) == ([], 1)
+
+
+def test_a_session_that_says_nothing_has_nothing_to_check(story):
+    story.says(user("go"), assistant("done"))
+    found = check_session(story.log, "s")
+    assert found.failed == []
+    assert [(each.checked, each.passed, each.worst) for each in found.results] == [(0, 0, None)] * 4
+
+
+class TestHarnessesOwn:
+    @pytest.fixture(autouse=True)
+    def madeup(self, monkeypatch):
+        madeup_format.register(monkeypatch)
+        madeup_rules.register(monkeypatch)
+
+    def test_what_only_a_harness_says_is_checked_first(self, tmp_path):
+        log = MemoryLog()
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            say("b", "a", "model", group="g"),
+            say("c", "b", "model", group="g"),
+            record("tally", "n", None, at="c", count=2),
+            record("tally", "o", None, at="c", count=3),
+        )
+        found = check_session(log, "one")
+        assert found.results[0].name == "tallies"
+        assert found.results[0].exact
+        assert figures(found.results[0]) == [("o", 3, 2)]
+        assert found.failed == found.results[0].failures
+
+    def test_a_message_of_several_records_is_one_call(self, tmp_path):
+        log = MemoryLog()
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            say("b", "a", "model", group="g", tokens=100),
+            say("c", "b", "model", group="g", tokens=100),
+            say("d", "c"),
+            say("e", "d", "model", tokens=110),
+        )
+        assert results(log, "one")[JUMPS].checked == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("pi-mono-before-compaction.v1", [(443, []), (2, []), (2, []), (464, [679])]),
+        ("pi-mono-before-compaction.v3", [(443, []), (2, []), (2, []), (464, [679])]),
+        ("pi-mono-large-session.v1", [(384, []), (0, []), (0, []), (430, [34])]),
+    ],
+)
+def test_real_sessions_are_as_their_records_say(corpus, tmp_path, name, expected):
+    with open_store(tmp_path / "store", clock=lambda: NOW) as log:
+        found = check_session(log, import_file(log, corpus / "pi" / f"{name}.jsonl").id)
+    assert [(each.checked, [failure.seq for failure in each.failures]) for each in found.results] == expected
