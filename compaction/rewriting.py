@@ -11,9 +11,10 @@ from compaction.rewrites import AnyRewrite, SizedContext, shown_after, sized
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Parent
+from eventstore.imports import origin_of
 from eventstore.log import Snapshot
-from eventstore.paths import entry_id, event
-from eventstore.records import Link, Rewrite, TextReplacement, record_of
+from eventstore.paths import entry_id
+from eventstore.records import Rewrite, TextReplacement
 from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.build import context_at
 from projections.context.cursor import Leaf, resolve_cursor
@@ -66,7 +67,7 @@ def plan_rewrites(
         tokens,
         idle=idle,
         is_compacting=is_compacting,
-        is_subagent=_is_subagent(snapshot, session),
+        is_subagent=origin_of(snapshot, session, "subagent") is not None,
     )
     found: list[RewriteFinding] = []
     for part in parts:
@@ -165,15 +166,6 @@ def _finding(
 def _idle(snapshot: Snapshot, session: str, now: int | None) -> int:
     newest = snapshot.head(session).last_time
     return 0 if now is None or newest is None else max(now - newest, 0)
-
-
-def _is_subagent(snapshot: Snapshot, session: str) -> bool:
-    """Return True if another session started this one: it says so in its first event."""
-    if not snapshot.head(session).version:
-        return False
-    first = event(snapshot, session, 1)
-    record = record_of("link", first.body) if first.kind == "link" else None
-    return isinstance(record, Link) and record.relation == "subagent"
 
 
 def _check_target(parts: Mapping[str, Part], places: Mapping[str, int], shown: TextReplacement) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
+from typing import Literal
 
 from eventstore.errors import NotFoundError
 from eventstore.frame import body_of, decode, pointers_of
 from eventstore.log import Head, Snapshot
-from eventstore.records import Import, Link, ObservedRewrite, embedded, record_of
+from eventstore.records import FORMAT, Import, Link, ObservedRewrite, embedded, record_of
+
+Origin = Literal["fork", "subagent"]
+"""The relations of a session to another that it came from."""
 
 
 def generations(snapshot: Snapshot, session: str) -> list[Head]:
@@ -57,6 +61,37 @@ def earlier_generation(snapshot: Snapshot, session: str) -> str | None:
 def generation_link(generation: int) -> str:
     """Return the id of the event by which a session's next generation is linked to this one."""
     return f"generation-of-{generation}"
+
+
+def origin_link(relation: Origin, event_id: str = "") -> str:
+    """Return the id of the event by which an import links a session to the one that it is a fork or a subagent of.
+
+    `event_id` is the entry of the other session where it began, "" as long as nobody knows.
+    """
+    return f"{relation}-of-{event_id}" if event_id else f"{relation}-of"
+
+
+def started_link(session: str) -> str:
+    """Return the id of the event by which an import links a call to the session that it started."""
+    return f"started-{session}"
+
+
+def origin_of(snapshot: Snapshot, session: str, relation: Origin) -> Link | None:
+    """Return the link to the session that this one is a fork or a subagent of, None for one that is not.
+
+    Of several it is the oldest that names an entry. A session that refold made begins with it.
+    """
+    seqs = sorted(snapshot.locate(session, each) for each in snapshot.ids(session, origin_link(relation)))
+    found = None
+    for seq in seqs or ([1] if snapshot.head(session).version else []):
+        event = decode(snapshot.frame(session, seq), session)
+        if event.kind == "link" and event.format == FORMAT:
+            link = record_of("link", event.body)
+            if isinstance(link, Link) and link.relation == relation:
+                if link.event:
+                    return link
+                found = found or link
+    return found
 
 
 def newest_import(snapshot: Snapshot, head: Head) -> Import | None:

@@ -238,9 +238,14 @@ class Import(Record, frozen=True, tag="import"):
 
 
 class Link(Record, frozen=True, tag="link"):
-    """Another session, and by `relation` what it is to this one."""
+    """Another session that this one has to do with; `relation` says in which way.
 
-    relation: Literal["parent", "fork", "subagent", "shadow", "generation"]
+    This one is a `fork`, a `subagent`, a later `generation` or a `shadow` of the other, or goes on from its end
+    (`parent`); `event` is the other's entry where it began. Or the other is a `child` that this one's entry
+    `event` started.
+    """
+
+    relation: Literal["parent", "fork", "subagent", "shadow", "generation", "child"]
     session: str
     event: str = ""
 

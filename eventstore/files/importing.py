@@ -33,7 +33,7 @@ from eventstore.formats.source import (
     Source,
 )
 from eventstore.frame import decode, header_of
-from eventstore.imports import generation_link
+from eventstore.imports import generation_link, generations
 from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import (
@@ -163,6 +163,7 @@ class _Importing:
         self._matching = Matching(log, source, contents, name)
         self._targets, self._main = self._matching.targets, self._matching.main
         self._has_bytes = self._matching.has_bytes
+        self._elsewhere: dict[str, list[NewEvent]] = {}
         self._batched = 0
         self._batch_bytes = 0
 
@@ -204,7 +205,7 @@ class _Importing:
                 remarks = target.skipped if piece.what == "skipped" else target.differs
                 remarks.append(Remark(piece.line, piece.reason))
             elif isinstance(piece, Derived):
-                self._add(self._targets[piece.session], segment, -1, piece.event)
+                self._derive(piece, segment)
             else:
                 segment, end = tail, self._resume(reader, digest)
         if end is None:
@@ -234,6 +235,7 @@ class _Importing:
             is_file=self._has_bytes,
         )
         glue = [*head_glue, *lines_glue, *tail_glue] if self._has_bytes else []
+        self._append_elsewhere()
         # The first session's record says that the source has been read: it comes when all others are there.
         reports = [
             self._conclude_other(each, main, reader, orphans[each.place]) for each in self._targets[1:]
@@ -339,6 +341,27 @@ class _Importing:
         self._batch_bytes += len(event.body)
         if self._batched >= BATCH_EVENTS or self._batch_bytes >= BATCH_BYTES:
             self._append_batches()
+
+    def _derive(self, piece: Derived, segment: SegmentWriter) -> None:
+        """Take an event that follows from the source, unless its session has it already."""
+        target = self._targets[piece.session]
+        if piece.into:
+            self._elsewhere.setdefault(piece.into, []).append(piece.event)
+        elif not target.newest_seq or not self._is_there(target.session, piece.event):
+            self._add(target, segment, -1, piece.event)
+
+    def _is_there(self, session: str, event: NewEvent) -> bool:
+        with self._log.snapshot() as snapshot:
+            return snapshot.locate(session, event.id) > 0
+
+    def _append_elsewhere(self) -> None:
+        """Append what follows from the source to sessions of other sources, as far as the store has them."""
+        for name, events in self._elsewhere.items():
+            with self._log.snapshot() as snapshot:
+                newest = generations(snapshot, name)[-1:]
+            for head in newest:
+                new = [each for each in events if not self._is_there(head.name, each)]
+                self._log.append(head.name, new)
 
     def _observe(self, target: Target, event: NewEvent) -> None:
         """Keep a known record that has changed as it came, beside the event that had it before."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Final
 
-from eventstore.event import NewEvent
+from eventstore.errors import NotFoundError
+from eventstore.event import Event, NewEvent
 from eventstore.files.comparing import Comparing, Comparison
 from eventstore.files.glue import SegmentWriter
 from eventstore.formats import format_of
 from eventstore.formats.source import Contents, Growth, Reader, Record, Source, SourceSession
-from eventstore.frame import body_of
+from eventstore.frame import body_of, decode
 from eventstore.imports import (
     earlier_generation,
     generations,
@@ -79,6 +81,7 @@ class _KnownParts:
     def __init__(self, log: EventLog, targets: list[Target], continued: Import | None) -> None:
         self._log, self._targets, self._continued = log, targets, continued
         self._runs: list[tuple[int, int, int]] | None = None
+        self._own: set[str] | None = None
 
     def has(self, session: int, event_id: str) -> bool:
         if self._continued is None or not self._targets[session].newest_seq:
@@ -99,6 +102,19 @@ class _KnownParts:
             ):
                 return None
             return bytes(body_of(snapshot.frame(target.session, seq)))
+
+    def sessions_with(self, event_id: str, among: Sequence[str] | None = None) -> Sequence[str]:
+        with self._log.snapshot() as snapshot:
+            if self._own is None:
+                self._own = {head.name for each in self._targets for head in generations(snapshot, each.base)}
+            names = (head.name for head in snapshot.heads()) if among is None else among
+            return [name for name in names if name not in self._own and snapshot.locate(name, event_id)]
+
+    def event(self, session: str, event_id: str) -> Event | None:
+        with self._log.snapshot() as snapshot, suppress(NotFoundError):
+            if seq := snapshot.locate(session, event_id):
+                return decode(snapshot.frame(session, seq), session)
+        return None
 
     def _read_before(self, snapshot: Snapshot, continued: Import) -> Iterator[tuple[int, int, int]]:
         """Yield the runs of records in those parts, each with the place of its session in the source."""

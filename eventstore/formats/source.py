@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final, Literal, Protocol
 
 import msgspec
 
-from eventstore.event import NewEvent
+from eventstore.event import Event, NewEvent
 from eventstore.records import Resume
 
 BEGINNING: Final = 64 << 10
@@ -81,10 +81,15 @@ class Glue(msgspec.Struct, frozen=True, gc=False):
 
 
 class Derived(msgspec.Struct, frozen=True, gc=False):
-    """An event that follows from the source and has no bytes in it: a link, a move, a note."""
+    """An event that follows from the source and has no bytes in it: a link, a move, a note.
+
+    `into` names a session of another source that the event goes into, its newest generation; where the store does not
+    have it, the event is dropped. One that the session has under the event's id already stays as it is.
+    """
 
     event: NewEvent
     session: int = 0
+    into: str = ""
 
 
 class Remarked(msgspec.Struct, frozen=True, gc=False):
@@ -111,6 +116,15 @@ class Known(Protocol):
 
     def body(self, session: int, event_id: str) -> bytes | None:
         """Return the bytes of the record with this id in the parts that are not read again, or None."""
+
+    def sessions_with(self, event_id: str, among: Sequence[str] | None = None) -> Sequence[str]:
+        """Return the names of the sessions of other sources that have an event with this id.
+
+        It asks each session of the store once, or those in `among`: ask of all by the first record alone.
+        """
+
+    def event(self, session: str, event_id: str) -> Event | None:
+        """Return an event of any session of the store, by the session's name, or None."""
 
 
 class Reader(Protocol):

@@ -19,7 +19,7 @@ from eventstore.event import Flag
 from eventstore.files import importing
 from eventstore.files.importing import Imported, import_sessions
 from eventstore.formats import harnesses, view_of
-from eventstore.imports import newest_import
+from eventstore.imports import newest_import, origin_of
 from eventstore.memory import MemoryLog
 from eventstore.records import Remark
 from eventstore.verify import verify
@@ -428,3 +428,103 @@ class TestRecognition:
         (place,) = harnesses()[1].places
         assert place.folder({}) == "~/.madeup"
         assert place.folder({"MADEUP_HOME": "/data"}) == "/data/kept"
+
+
+PARENT = lines(say("a", None), say("b", "a", who="model", starts="child"), say("c", "b", who="tool"))
+CHILD = lines(say("x", None, "child", under="one"), say("y", "x", "child", who="model"))
+
+
+def origin(log: EventLog, session: str, relation: Any = "subagent") -> tuple[str, str] | None:
+    with log.snapshot() as snapshot:
+        link = origin_of(snapshot, session, relation)
+        return (link.session, link.event) if link else None
+
+
+def links(log: EventLog, session: str) -> list[dict[str, Any]]:
+    return [json.loads(each.body) for each in events(log, session) if each.kind == "link"]
+
+
+class TestSessionsThatComeApart:
+    """Two files of which one speaks of the other's session, in either order."""
+
+    @pytest.mark.parametrize("order", ["parent child", "child parent", "child parent child parent"])
+    def test_a_child_is_linked_to_the_call_that_started_it(
+        self, log: EventLog, tmp_path: Path, order: str
+    ) -> None:
+        for name in order.split():
+            bring(log, tmp_path / name, {"parent": PARENT, "child": CHILD}[name])
+        assert origin(log, "child") == ("one", "b")
+        assert links(log, "one") == [{"type": "link", "relation": "child", "session": "child", "event": "b"}]
+        assert tree(log, "child") == [("x", None), ("y", "x")]
+        assert is_sound(log)
+        assert original(log, "one") == PARENT
+        assert original(log, "child") == CHILD
+
+    @pytest.mark.parametrize("order", [(PARENT, CHILD), (CHILD, PARENT)])
+    def test_no_import_of_either_half_links_them_again(
+        self, log: EventLog, tmp_path: Path, order: tuple[bytes, bytes]
+    ) -> None:
+        for content in order:
+            bring(log, tmp_path / "file", content)
+        before = sessions(log)
+        for content in (*order, *order):
+            bring(log, tmp_path / "file", content)
+        assert sessions(log) == before
+        for path, content in (("p", PARENT), ("c", CHILD)):
+            name = {"p": "one", "c": "child"}[path]
+            last = {"p": "c", "c": "y"}[path]
+            bring(log, tmp_path / path, content + lines(say("z", last, name))[len(HEADER) :])
+        assert sessions(log) == {name: version + 2 for name, version in before.items()}
+
+    def test_a_half_says_what_it_knows_as_long_as_the_other_is_missing(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path / "child", CHILD)
+        assert origin(log, "child") == ("one", "")
+        other = MemoryLog()
+        bring(other, tmp_path / "parent", PARENT)
+        assert [(each["session"], each["event"]) for each in links(other, "one")] == [("child", "b")]
+        assert sessions(other).keys() == {"one"}
+
+    def test_an_interrupted_import_links_when_it_is_done_again(
+        self, log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        bring(log, tmp_path / "child", CHILD)
+        append = log.append
+
+        def stops(session: str, *args: Any, **more: Any) -> Any:
+            if session == "child":
+                raise KeyboardInterrupt
+            return append(session, *args, **more)
+
+        monkeypatch.setattr(log, "append", stops)
+        with pytest.raises(KeyboardInterrupt):
+            bring(log, tmp_path / "parent", PARENT)
+        monkeypatch.undo()
+        register(monkeypatch)
+        bring(log, tmp_path / "parent", PARENT)
+        assert origin(log, "child") == ("one", "b")
+
+    @pytest.mark.parametrize("order", [("one", "two"), ("two", "one")])
+    @pytest.mark.parametrize("written", [lines, document])
+    def test_a_fork_is_known_by_the_records_that_it_shares(
+        self, log: EventLog, tmp_path: Path, order: tuple[str, str], written: Any
+    ) -> None:
+        def copied(session: str) -> list[dict[str, Any]]:
+            shared = [say("a", None, session), say("b", "a", session), say("c", "b", session)]
+            return [*shared, say(f"own-{session}", "c", session)]
+
+        bring(log, tmp_path / "other", written(say("o", None, "other")))
+        for _ in range(2):
+            for name in order:
+                bring(log, tmp_path / name, written(*copied(name)))
+        assert origin(log, "two", "fork") == ("one", "c")
+        assert [len(links(log, name)) for name in ("one", "two", "other")] == [0, 1, 0]
+        assert is_sound(log)
+
+    def test_a_link_goes_into_the_newest_generation(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path / "child", CHILD)
+        bring(log, tmp_path / "child", CHILD.replace(b"text of", b"now").replace(b'"y"', b'"yy"'))
+        assert "child~2" in sessions(log)
+        bring(log, tmp_path / "parent", PARENT)
+        assert (origin(log, "child"), origin(log, "child~2")) == (("one", ""), ("one", "b"))

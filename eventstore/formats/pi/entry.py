@@ -47,7 +47,8 @@ def is_name(text: str) -> bool:
 
 
 _RESERVED: Final = re.compile(
-    r"import-[0-9a-f]{16}(?:-\d+)?|observed-.*-\d+|generation-of-\d+", re.ASCII | re.DOTALL
+    r"import-[0-9a-f]{16}(?:-\d+)?|observed-.*-\d+|generation-of-\d+|(?:fork|subagent)-of(?:-.*)?|started-.*",
+    re.ASCII | re.DOTALL,
 )
 
 

@@ -10,10 +10,10 @@ from eventstore.event import Event, Flag, NewEvent
 from eventstore.formats.pi.entry import KINDS
 from eventstore.formats.pi.file import NEWEST_VERSION
 from eventstore.frame import decode
-from eventstore.imports import newest_import
+from eventstore.imports import newest_import, origin_of
 from eventstore.javascript import iso_time, stringify, tolerant_json
 from eventstore.log import Head, Snapshot
-from eventstore.records import FORMAT, Link, embedded, record_of
+from eventstore.records import FORMAT, embedded
 
 CUSTOM_TYPE_PREFIX: Final = "refold."
 """Kinds that pi does not have become its `custom` entries, of this type and the kind's name."""
@@ -64,9 +64,8 @@ def _header(snapshot: Snapshot, head: Head) -> dict[str, Any]:
 
 def _forked_from(snapshot: Snapshot, head: Head) -> Head | str:
     """Return the session that a fork was made of, by name where it is not in the store; "" for what is no fork."""
-    first = decode(snapshot.frame(head.name, 1), head.name)
-    link = record_of("link", first.body) if first.kind == "link" and first.format == FORMAT else None
-    if not isinstance(link, Link) or link.relation != "fork":
+    link = origin_of(snapshot, head.name, "fork")
+    if link is None:
         return ""
     try:
         return snapshot.head(link.session)

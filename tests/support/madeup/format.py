@@ -42,6 +42,7 @@ from eventstore.formats.source import (
     SourceSession,
     Tail,
 )
+from eventstore.imports import origin_link, started_link
 from eventstore.log import Snapshot
 from eventstore.records import Link, Resume, TextReplacement
 from eventstore.views import Message, Payload, Text, ToolCall, Usage
@@ -201,12 +202,12 @@ def _event(
     )
 
 
-def _derived(fields: dict[str, Any]) -> NewEvent | None:
-    """The link that a record stands for, beside itself."""
-    if fields["kind"] != "born":
-        return None
-    link = Link(relation="fork", session=fields["of"], event=fields["at"])
-    return compose(link, id=f"link-{fields['id']}", time=None)
+def _link(relation: Any, session: str, event: str, name: str) -> NewEvent:
+    return compose(Link(relation=relation, session=session, event=event), id=name, time=None)
+
+
+def _subagent(session: str, event: str = "") -> NewEvent:
+    return _link("subagent", session, event, origin_link("subagent", event))
 
 
 class _Read(Reader):
@@ -221,6 +222,7 @@ class _Read(Reader):
         self._orphans: list[tuple[int, int, str]] = [tuple(each) for each in resume.state.get("orphans", [])]
         self._counts = Counter({int(k): v for k, v in resume.state.get("counts", {}).items()})
         self._line = resume.line
+        self._shared: dict[int, tuple[Sequence[str], str]] = {}
 
     @property
     def line(self) -> int:
@@ -257,8 +259,38 @@ class _Read(Reader):
         above = self._bodies.get((place, parent or "")) or self._known.body(place, parent or "")
         event = _event(raw, None if is_orphan else parent, above, is_orphan=is_orphan)
         yield Record(event, session=place, line=self._line, waits_for=waits)
-        if (derived := _derived(fields)) is not None:
-            yield Derived(derived, session=place)
+        for derived in self._links(place, fields):
+            yield msgspec.structs.replace(derived, session=place)
+
+    def _links(self, place: int, fields: dict[str, Any]) -> Iterator[Derived]:
+        """Yield the links that a record stands for, beside itself."""
+        own, name = fields["in"], fields["id"]
+        if fields["kind"] == "born":
+            yield Derived(_link("fork", fields["of"], fields["at"], f"link-{name}"))
+        if "starts" in fields:
+            child = fields["starts"]
+            yield Derived(_link("child", child, name, started_link(child)))
+            yield Derived(_subagent(own, name), into=child)
+        if "under" in fields:
+            started = self._known.event(fields["under"], started_link(own))
+            call = json.loads(started.body)["event"] if started else ""
+            yield Derived(_subagent(fields["under"], call))
+        yield from self._fork(place, own, name)
+
+    def _fork(self, place: int, own: str, name: str) -> Iterator[Derived]:
+        """Yield the link to the session that the beginning of this one was copied from, where the copy ends.
+
+        Nothing tells the two apart: the one whose name comes first is the original.
+        """
+        first = self._counts[place] == 1
+        others, last = self._shared.pop(place, ((), ""))
+        sharing = self._known.sessions_with(name, None if first else others) if first or others else ()
+        if sharing:
+            self._shared[place] = sharing, name
+        for other in others if not sharing else ():
+            original, copy = sorted((own, other))
+            link = _link("fork", original, last, origin_link("fork", last))
+            yield Derived(link, into="" if copy == own else copy)
 
 
 class _Lines(Contents):
