@@ -1,4 +1,4 @@
-"""Files and folders, as sessions write them."""
+"""Find files and folders, as sessions write them."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ EXTENSIONS: Final = word_set(
     " scss sh sql sqlite sqlite3 svelte svg swift tar tex tf tgz toml ts tsbuildinfo tsv tsx ttf txt vue wasm wav webm"
     " webp whl woff woff2 xls xlsx xml yaml yml zig zip zsh"
 )
-"""The extensions of files; a name without a folder that has one is a file's, too."""
+"""File extensions; a name without a folder that has one is a file too."""
 CONFIG_EXTENSIONS: Final = word_set("cjs js json mjs toml yaml yml")
-"""Extensions of files whose names begin with a full stop."""
+"""Extensions of files whose names begin with a dot."""
 MEMBERS: Final = word_set("c class conf cfg cs db diff go h html lock log patch sql zip")
-"""Extensions that members of objects are called by, too."""
+"""Extensions that are also names of object members."""
 OWNERS: Final = word_set(
     "Math app args cfg checkpoint cls config console ctx data document err event item logger math module options opts"
     " process props req res result self state summary super theme this window"
 )
-"""Objects whose members have such names, as single letters are: `console.log` is no file."""
+"""Objects with such members, as are single letters: `console.log` is not a file."""
 BRANDS: Final = word_set(
     "Alpine.js Chart.js D3.js Discord.js Ember.js Express.js Next.js Node.js Nuxt.js React.js Three.js Vue.js next.js"
     " node.js three.js vue.js"
 )
-"""Products that are written like files."""
+"""Products whose names look like files."""
 NAMES: Final = word_set(
     "Brewfile Containerfile Dockerfile GNUmakefile Gemfile Jenkinsfile Justfile Makefile Pipfile Procfile Rakefile"
     " Vagrantfile"
 )
-"""Files without an extension; `README` and `LICENSE` are as often words of prose."""
+"""Files without an extension; `README` and `LICENSE` are as often ordinary words."""
 MODULES: Final = word_set("go.mod go.sum go.work")
-"""Files whose extensions are too rare, and too much like members of objects, to count elsewhere."""
+"""Files whose extensions are too rare, and too similar to object members, to count elsewhere."""
 DOTFILES: Final = word_set(
     ".bash_history .bash_profile .bashrc .dockerignore .editorconfig .env .eslintrc .git .gitattributes .gitconfig"
     " .gitignore .gitkeep .gitmodules .netrc .npmignore .npmrc .nvmrc .prettierignore .prettierrc .profile .pypirc"
@@ -46,25 +46,25 @@ FOLDERS: Final = word_set(
     "__pycache__ __tests__ apps cmd crates dist etc internal lib libs node_modules opt packages pkg src target tmp usr"
     " var vendor"
 )
-"""First folders that make a path of what has no extension."""
+"""First folders that make a path of a name without an extension."""
 WEAK_FOLDERS: Final = word_set(
     "app assets bench bin build client components config core demo docs examples hooks models modules plugins public"
     " resources scripts server spec specs static styles templates test tests tools utils web work"
 )
-"""First folders that are words of prose, too: only within quotes, or with two more parts."""
+"""First folders that are also ordinary words: only in quotes, or with two more parts."""
 NO_FOLDERS: Final = word_set("bugfix feat feature fix heads hotfix origin refs release remotes s upstream y")
-"""First parts of git's references and branches, and of `s/this/that/`."""
+"""First parts of git references and branches, and of `s/this/that/`."""
 ROOTS: Final = word_set(
     "Applications Library System Users Volumes app bin boot build code data dev etc home lib media mnt nix opt private"
     " proc repo root run sbin src srv sys testbed tmp usr var work workdir workspace workspaces"
 )
-"""First folders of absolute paths without an extension: others (`/login/start`) may be routes."""
+"""First folders of absolute paths without an extension; others (`/login/start`) may be routes."""
 TOP_ROOTS: Final = word_set("Applications Library Users Volumes bin etc home mnt opt root src tmp usr var")
-"""Folders that stand alone behind a slash."""
+"""Folders that may stand alone after a slash."""
 HOMES: Final = word_set("Users Volumes home mnt private tmp var")
-"""Folders of people's files: in quotes, names in them may have blanks."""
+"""Folders of user files: in quotes, names in them may contain spaces."""
 HOSTS: Final = word_set("ai app co com dev edu example gov invalid io local me net org sh test")
-"""Ends of hosts' names: what begins with one is an address without its scheme."""
+"""Top-level domains: a name that ends in one starts a URL without its scheme."""
 
 
 _EXTENSION: Final = re.compile(r"\w\.([A-Za-z][A-Za-z0-9]{0,9})$")
@@ -74,12 +74,12 @@ _FEW: Final = 2
 
 
 def is_file_name(name: str) -> bool:
-    """Return True if a name without a folder is a file's: by its extension, or because it is a well-known one."""
+    """Return True if a name without a folder is a file's, by its extension or because it is well known."""
     if name in NAMES or name in MODULES:
         return True
     stem, _, extension = name.rpartition(".")
     if name.startswith("."):
-        # `.env.local`, `.eslintrc.json`; `.test.ts` is the end of names.
+        # `.env.local`, `.eslintrc.json`; but `.test.ts` ends names.
         head = f".{name[1:].partition('.')[0]}"
         return head in DOTFILES or (extension in CONFIG_EXTENSIONS and stem == head)
     if name in BRANDS or not _is_extension(extension, stem):
@@ -89,7 +89,7 @@ def is_file_name(name: str) -> bool:
 
 
 def has_extension(path: str) -> bool:
-    """Return True if a path ends as files do."""
+    """Return True if a path ends in a file extension."""
     found = _EXTENSION.search(path)
     return found is not None and path not in BRANDS and _is_extension(found[1], path[: found.start() + 1])
 
@@ -99,7 +99,7 @@ def _is_extension(extension: str, stem: str) -> bool:
 
 
 def is_absolute(parts: list[str]) -> bool:
-    """Return True if parts behind a slash are a path: by an extension, or from a folder where files are.
+    """Return True if parts after a slash are a path, by an extension or by their first folder.
 
     `/help` may be a command, `/users/me` a route, `/ab+c/g` a regular expression.
     """
@@ -109,9 +109,9 @@ def is_absolute(parts: list[str]) -> bool:
 
 
 def is_relative(parts: list[str], before: str, around_end: str) -> bool:
-    """Return True if parts with slashes are a path: by an extension, by their first folder, by a slash at the end.
+    """Return True if parts with slashes are a path: by extension, first folder or trailing slash.
 
-    `before` is the text up to them, `around_end` their last two characters and the next one.
+    `before` is the text before them; `around_end` are their last two characters and the next one.
     """
     first = parts[0]
     if first in NO_FOLDERS:
@@ -133,7 +133,7 @@ _QUOTED: Final = rf"(?<=[\"'])(?:/(?:{'|'.join(sorted(HOMES))})/|~/|[A-Z]:\\){_S
 _WINDOWS: Final = rf"[A-Za-z]:[\\/]++{_PART}++(?>(?:[\\/]++{_PART}++)*)"
 _BACKSLASHED: Final = rf"(?<![^\s\"'`(])\.{{1,2}}(?>(?:\\{_PART}++)+)"
 _SLASHED: Final = rf"{_PART}*+(?>(?:/++{_PART}*+)+)"
-# A call's bracket behind a dotted name makes a method of it; `a.ts(12,5)` is a place in a file.
+# A bracket after a dotted name makes it a method call; but `a.ts(12,5)` is a position in a file.
 _BARE: Final = r"@?+\.?+[\w+-]++(?>(?:\.[\w+-]++)+)(?!\((?!\d)|/)|\.[a-z][\w-]++"
 _NAMED: Final = rf"(?:{'|'.join(sorted(NAMES))})(?![\w.-])"
 
@@ -141,7 +141,9 @@ PATH: Final = (
     rf"{_QUOTED}|(?<![\w.$@%+~</-])(?<!node:)"
     rf"(?:{_WINDOWS}|{_BACKSLASHED}|(?=[\w@+~%-]*+[./])(?:{_SLASHED}|{_BARE})|{_NAMED})"
 )
-"""Not within a word, not behind a variable (`$HOME/x`), not a closing tag, not of Node itself (`node:fs/promises`)."""
+"""Not inside a word, after a variable (`$HOME/x`), in a closing tag, or in a Node module name
+(`node:fs/promises`).
+"""
 
 _AROUND: Final = "+-%,"
 _BEHIND: Final = ".,-~+%@"
@@ -154,7 +156,10 @@ _LOOKBACK: Final = 200
 
 
 def find_path(text: str, start: int, stop: int) -> Match:
-    """The path without what surrounds it; none in prose with a slash, in hosts, in members of objects."""
+    """Return the path without its surroundings.
+
+    Prose with slashes, hosts and object members are not paths.
+    """
     whole = text[start:stop]
     if " " in whole:
         return (start, stop, whole) if has_extension(whole) and " -" not in whole else None
@@ -170,10 +175,10 @@ def find_path(text: str, start: int, stop: int) -> Match:
 
 
 def _is_part_of_more(text: str, start: int, stop: int) -> bool:
-    r"""Return True for a piece of something that names no file: a pattern, an address without its scheme.
+    r"""Return True for a piece of something that names no file: a pattern, or a URL without its scheme.
 
-    Such are `src/*.ts`, `packages/[name]`, `./...`, `example.com/a.js`, and the end of `\\server\a.txt`;
-    behind a single backslash only the `n` of a line break may stand.
+    Examples are `src/*.ts`, `packages/[name]`, `./...`, `example.com/a.js`, and the end of `\\server\a.txt`;
+    after a single backslash only the `n` of a line break is allowed.
     """
     whole, before, after = text[start:stop], text[start - 1 : start] if start else "", text[stop : stop + 1]
     if before == "\\" and text[start] not in _ESCAPES:
@@ -187,7 +192,7 @@ def _is_part_of_more(text: str, start: int, stop: int) -> bool:
 
 
 def _without_context(raw: str) -> str:
-    """A path without the number that `grep -C` puts behind it: `a.go-12-`."""
+    """Return a path without the line number that `grep -C` appends: `a.go-12-`."""
     found = _CONTEXT.search(raw)
     return raw[: found.end(1)] if found and found[1].lower() in EXTENSIONS else raw
 
@@ -197,7 +202,7 @@ def _with_folders(text: str, start: int, stop: int, raw: str) -> Match:
     if raw.startswith(("a/", "b/")) and _DIFF.search(text[max(0, start - _LOOKBACK) : start]):
         start, raw, is_path = start + 2, raw[2:], True
     elif raw.startswith("@"):
-        # `@src/a.ts` hands a file to an agent; `@scope/name` is a package.
+        # `@src/a.ts` passes a file to an agent; `@scope/name` is a package.
         start, raw = start + 1, raw[1:]
         is_path = before not in _QUOTES and raw.partition("/")[0] in FOLDERS
     else:

@@ -1,4 +1,4 @@
-"""The sentences of a text, and which of its lines are a person's own prose."""
+"""Split texts into sentences, and find the lines that are a person's own prose."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INDENTED: Final = re.compile(r"\s{2,}")
 _END: Final = re.compile(r"(?<![.!?…])[.!?…]++[\"')\]*_’”»]*+(?=\s|$)|[。！？]++")  # noqa: RUF001  ends of sentences
 _CODE: Final = re.compile(r"`[^`\n]*`")
 _WRAPPED: Final = range(60, 131)
-"""Lengths of a line that was likely broken for width, so that its sentence goes on in the next."""
+"""Lengths of a line that was probably wrapped, so that its sentence continues on the next."""
 
 _NO_END: Final = re.compile(
     r"(?:^|[\s(])(?:e\.g|i\.e|vs|cf|approx|resp|incl|viz|mr|mrs|ms|dr|[a-z])\.$", re.IGNORECASE
@@ -21,7 +21,7 @@ _NO_END: Final = re.compile(
 _SOMETIMES_END: Final = re.compile(r"\b(?:etc|al)\.$", re.IGNORECASE)
 _LONGEST_ABBREVIATION: Final = 8
 _LONGEST_ASIDE: Final = 200
-"""Characters in which brackets that were opened are looked for."""
+"""Characters within which an opened bracket is searched for."""
 
 _HARNESS_TAGS: Final = (
     "environment_context",
@@ -46,7 +46,7 @@ _HARNESS_TAGS: Final = (
     "file",
     "pasted_content",
 )
-"""Elements by which harnesses put something else into a user's message: Claude Code, Codex, pi (`file`)."""
+"""Tags by which harnesses insert text into a user's message: Claude Code, Codex, pi (`file`)."""
 _HARNESS_TAG: Final = re.compile(rf"\s*<({'|'.join(_HARNESS_TAGS)})(?=[\s>])")
 _CLOSING_TAG: Final = re.compile(rf"</({'|'.join(_HARNESS_TAGS)})>")
 
@@ -72,7 +72,7 @@ _LONGEST_CODE_END: Final = 3
 
 
 def unfenced(text: str) -> Iterator[str]:
-    """The lines of a text, "" in place of fenced code; a fence that is never closed reaches to the end."""
+    """Yield the lines of a text, "" for fenced code; an unclosed fence extends to the end."""
     if not any(map(text.__contains__, _FENCES)):
         yield from map(str.rstrip, text.split("\n"))
         return
@@ -91,10 +91,10 @@ def unfenced(text: str) -> Iterator[str]:
 
 
 def prose_lines(text: str) -> list[str]:
-    """The lines of a user's message that are prose of their own, "" in place of the others.
+    """Return the lines of a user's message, "" for those that are not the user's own prose.
 
-    The others are fenced code, headings, tables, quotations, what a harness put in between tags, and lines
-    that look like code, patches, logs, stack traces or drawings of a terminal.
+    Not prose are fenced code, headings, tables, quotations, text that a harness inserted between tags, and
+    lines that look like code, patches, logs, stack traces or terminal drawings.
     """
     lines = list(unfenced(text))
     outside = _outside_tags(lines) if "<" in text else lines
@@ -102,12 +102,12 @@ def prose_lines(text: str) -> list[str]:
 
 
 def _ends_like_code(line: str) -> bool:
-    """Return True if a line without white space behind it ends as lines of code do."""
+    """Return True if a line without trailing white space ends like a line of code."""
     return _CODE_END.search(line, max(0, len(line) - _LONGEST_CODE_END)) is not None
 
 
 def _outside_tags(lines: Sequence[str]) -> Iterator[str]:
-    """Lines, "" in place of those that a harness put in between tags."""
+    """Yield lines, "" for those that a harness inserted between tags."""
     closed = {tag: at for at, line in enumerate(lines) for tag in _CLOSING_TAG.findall(line)}
     inside_until = -1
     for at, line in enumerate(lines):
@@ -117,10 +117,10 @@ def _outside_tags(lines: Sequence[str]) -> Iterator[str]:
 
 
 def sentences(lines: Iterable[str]) -> Iterator[str]:
-    """The sentences in lines of text, white space collapsed, without the marks of lists.
+    """Return the sentences in lines of text, with white space collapsed and list marks removed.
 
-    Each item of a list begins a sentence. A line goes on in the next one if it is as long as lines are that
-    were broken for width, or if the next one is indented as part of an item.
+    Each list item begins a sentence. A line continues on the next if it is long enough to have been wrapped,
+    or if the next is indented as part of a list item.
     """
     for paragraph in _paragraphs(lines):
         yield from _split(paragraph)
@@ -145,8 +145,8 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _split(paragraph: str) -> Iterator[str]:
-    """A paragraph's sentences. An end within a span of code is none, nor is one of an abbreviation."""
-    # Of the same length, so that places stay the same.
+    """Split a paragraph into sentences, ignoring ends within code spans and after abbreviations."""
+    # Keep the length, so that positions stay the same.
     plain = _CODE.sub(lambda code: "x" * len(code[0]), paragraph)
     start = 0
     for end in _END.finditer(plain):

@@ -1,4 +1,4 @@
-"""Names in code, told by their shape."""
+"""Find names in code by their shape."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ BRANDS: Final = word_set(
     " jQuery gRPC mTLS FastAPI RabbitMQ CloudFlare DockerHub HuggingFace LangChain LangGraph LlamaIndex MacBook"
     " AirPods WiFi DocBlock PHPDoc JavaDoc McDonald PhD kWh"
 )
-"""Products, techniques and names that are written like names in code: a small list, not all there are."""
+"""Products, techniques and people with names that look like code: a short, incomplete list."""
 LITERALS: Final = word_set("true false null nil none None True False undefined NaN")
-"""Values that stand between backticks and name nothing."""
+"""Values in backticks that name nothing."""
 KEYWORDS: Final = word_set("if for while switch catch return function async await super def fn func")
-"""Words of languages that brackets may follow."""
+"""Keywords that brackets may follow."""
 RESERVED: Final = word_set(
     "__dirname __filename __construct __destruct __call __callStatic __get __set __isset __unset __toString"
     " __invoke __clone __sleep __wakeup __serialize __unserialize __debugInfo"
 )
-"""Names that PHP and Node gave their meaning; those of Python and C end in underscores as well."""
+"""Names whose meaning PHP or Node defines; those of Python and C end in underscores as well."""
 HOSTS: Final = word_set("com org net io dev edu gov example invalid")
-"""Ends of hosts' names."""
+"""Top-level domains."""
 NO_LEFT: Final = word_set("e i eg ie ph etc vs cf ca approx fig no a.k.a")
 NO_RIGHT: Final = word_set(
     "a actually also and as at because but can do don for from great he here how however i if in instead it its let"
     " lets looking next no not now of ok on once only or perfect please she should since so still that the then there"
     " these they this those to we what when where which while why will with yes you your e g git js json md ts txt"
 )
-"""Words that begin the next sentence behind a full stop without a blank, or are a file's extension."""
+"""Words that begin the next sentence after a full stop without a space, or are file extensions."""
 
 
 _OPTION: Final = r"(?<![\w!-])--[A-Za-z][\w-]++"
 _PACKAGE: Final = r"(?<![\w@])@[a-z][\w.-]*+/[a-z][\w.-]*+"
 _LINK: Final = r"(?:::|\??\.)"
 _NAME: Final = r"[A-Za-z_][\w$]*+"
-# What stands behind a name tells much: the brackets of a call, the end of a quotation.
+# The text after a name says much: the brackets of a call, the end of a quotation.
 _CHAIN: Final = rf"(?<![\w@]){_NAME}(?>(?:{_LINK}\#?[A-Za-z_$][\w$]*+)*)(?>(?:\(\)?|`)?)"
 
 SYMBOL: Final = rf"(?:{_OPTION}|{_PACKAGE}|{_CHAIN})"
@@ -54,23 +54,23 @@ _SHAPE: Final = re.compile(
     r"|[A-Z]{2,}[a-z]{2,}[\w$]*"  # HTTPServer
     r")"
 )
-"""Not `_word_`, which is emphasis, nor `_word`, which may be its beginning, nor a ruler of underscores."""
+"""Not `_word_`, which is emphasis, nor `_word`, which may start it, nor a line of underscores."""
 _RESERVED: Final = re.compile(r"__\w+__")
 _PROSE: Final = re.compile(r"Ma?c[A-Z][a-z]+|(?:[A-Z]{2,}|[a-z]?[A-Z]+)s|[A-Z]{2,}(?:ed|ing)")
-"""People (`McAdams`), and what prose makes of abbreviations (`URLs`, `APIs`)."""
+"""People (`McAdams`), and abbreviations in prose (`URLs`, `APIs`)."""
 _NEXT_WORD: Final = re.compile(r" [a-z]")
 _SHORT_OPTION: Final = re.compile(r"[^\w\n]-$")
 _ESCAPES: Final = "bnrt"
 _LONGEST: Final = 80
-"""Characters of a name; longer ones are encoded data."""
+"""Characters of a name; anything longer is encoded data."""
 _AROUND: Final = 2
-"""Characters on either side of a name by which it is told."""
+"""Characters on either side of a name that decide what it is."""
 _REMEMBERED: Final = 1 << 14
-"""Names that are remembered with what stood around them: the same few make up most of a program."""
+"""Names to cache with their surroundings: a few make up most of a program."""
 
 
 def find_symbol(text: str, start: int, stop: int) -> Match:
-    """The name without a call's brackets; none for a word of prose, a product, a host."""
+    """Return the name without a call's brackets; nothing for an ordinary word, a product or a host."""
     raw = text[start:stop]
     if raw[0] in "-@":
         name = raw.rstrip("-.")
@@ -83,10 +83,10 @@ def find_symbol(text: str, start: int, stop: int) -> Match:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _named(before: str, raw: str, behind: str) -> Match:
-    """Return the symbol that a name is, by the text around it; places are counted from where it begins."""
+    """Return the symbol that a name is, judged by the text around it; offsets are from its start."""
     start = 0
     if before[-1:] == "\\" and raw[0] in _ESCAPES and not before[:-1].isalnum():
-        # `\bfooBar` of a regular expression, `"\nfooBar"` of a text in a text.
+        # `\bfooBar` in a regular expression, `"\nfooBar"` in a quoted text.
         start, raw, before = 1, raw[1:], ""
     name = raw.rstrip("()`")
     if not name or len(name) > _LONGEST or _is_cut(before, name):
@@ -104,14 +104,14 @@ def _is_header(text: str, start: int, name: str) -> bool:
 
 
 def _is_cut(before: str, name: str) -> bool:
-    r"""Return True if a name is the rest of something: `-sSfL`, or `space\name`, which may be `\n` and `ame`."""
+    r"""Return True if a name is part of something else: `-sSfL`, or a `name` after an escape in `space\name`."""
     if before[-1:] == "\\":
         return name[0] in _ESCAPES
     return _SHORT_OPTION.search(before) is not None
 
 
 def is_reserved(name: str) -> bool:
-    """Return True if a language gave a name its meaning: `__init__` stands in any program, and tells nothing."""
+    """Return True if a language defines a name: `__init__` is in every program and says nothing."""
     return name in RESERVED or _RESERVED.fullmatch(name) is not None
 
 

@@ -1,4 +1,4 @@
-"""URLs, identifiers and quantities that texts mention."""
+"""Find URLs, identifiers and quantities."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from projections.mentions.mention import Match, word_set
 
 URL: Final = r"(?<![\w+.-])[A-Za-z][A-Za-z0-9+.-]{1,15}+://[^\s<>\"'`\\|^{}\u2026\u3001\u3002\uff0c\uff09]++"
-"""Ends at white space, quotes, brackets of angles and braces, backslashes, bars, and full-width punctuation."""
+"""Ends at white space, quotes, angle brackets, braces, backslashes, bars and full-width punctuation."""
 
 _SENTENCE: Final = ".,;:!?*"
 _PLACEHOLDER: Final = ("{", "<", "$")
@@ -16,9 +16,9 @@ _BRACKET: Final = re.compile(r"[()\[\]]")
 
 
 def find_url(text: str, start: int, stop: int) -> Match:
-    """The address up to a bracket that it did not open, without the punctuation of its sentence.
+    """Return the URL, up to a bracket that it did not open and without trailing punctuation.
 
-    One that goes on in a placeholder (`https://host/{owner}`) names nothing yet.
+    A URL that continues in a placeholder (`https://host/{owner}`) names nothing yet.
     """
     if text[stop : stop + 1] in _PLACEHOLDER:
         return start, stop, ""
@@ -36,12 +36,12 @@ def find_url(text: str, start: int, stop: int) -> Match:
 _UUID: Final = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![\w-])"
 _DIGEST: Final = r"(?:sha(?:1|256|384|512)|md5):[0-9a-f]{7,128}+(?!\w)"
 _HASH: Final = (
-    # A digit and a letter: a date is no hash, and neither is a word. Not a number with an exponent.
+    # A digit and a letter: neither a date nor a word is a hash. Not a number with an exponent.
     r"(?=[a-fA-F]*+\d)(?=\d*+[a-fA-F])(?!\d++[eE]\d++\b)(?:[0-9a-f]{7,64}+|[0-9A-F]{7,64}+)(?!\w|[.-]\w)"
 )
 _PREFIXED: Final = (
     r"(?:toolu|srvtoolu|call|fc|msg|req|resp|rs|ses|prt|evt|run|thread|chatcmpl|gh[opsur]|github_pat|sk|pk)[_-]"
-    # A digit within: `call_with_retry` is a function.
+    # A digit inside: `call_with_retry` is a function.
     r"(?=[A-Za-z_-]*+\d)[0-9A-Za-z_-]{12,256}+"
 )
 _NUMBER: Final = r"(?:GH-|\#)[1-9]\d{0,4}+(?![\w-])"
@@ -50,13 +50,13 @@ _TICKET: Final = r"[A-Z][A-Z0-9]{1,9}+-\d{1,6}+(?![\w-]|[.]\d)"
 IDENTIFIER: Final = (
     rf"(?<![\w&/#-])(?<![^.\n]\.)(?:{_UUID}|{_DIGEST}|{_PREFIXED}|{_HASH}|{_NUMBER}|{_TICKET})"
 )
-"""Not within a word, a file's name, an entity of HTML; the second hash of `1a2b3c4..5d6e7f8` counts."""
+"""Not inside a word, a file name or an HTML entity; the second hash of `1a2b3c4..5d6e7f8` counts."""
 
 STANDARDS: Final = word_set(
     "UTF UCS SHA MD CRC AES RSA DES HMAC ISO IEC RFC IEEE ANSI ECMA ES PEP CP KOI LATIN HTTP TLS SSL IPV USB GPT"
     " GLM COVID VT XT TOP CVE WINDOWS BASE MP UTC GMT"
 )
-"""Names of standards, of which a number behind a hyphen is a part: `UTF-8` is no ticket."""
+"""Standards whose names include a number after a hyphen: `UTF-8` is not a ticket."""
 
 _NUMBERED: Final = re.compile(
     r"(?:issues?|bugs?|tickets?|tasks?|PRs?|MRs?|pull(?: request)?s?|#\d+,?(?: and)?) ?[(\[]?\Z",
@@ -69,7 +69,7 @@ _BEFORE: Final = 16
 
 
 def find_identifier(text: str, start: int, stop: int) -> Match:
-    """The identifier, unless it is the name of a standard, a colour, or a mere ordinal such as `#1`."""
+    """Return the identifier; nothing for a standard's name, a colour or a mere ordinal such as `#1`."""
     value = text[start:stop]
     if value[0] == "#":
         return (start, stop, value) if _is_issue(text, start, stop) else None
@@ -132,10 +132,10 @@ UNITS: Final = {
     "MHz": "MHz",
     "GHz": "GHz",
 }
-"""Each unit in the form that is compared, and how it is written."""
+"""Each unit in its normalized form, and its spellings."""
 
 _CLOSE: Final = word_set("m h d % rem em vh vw pt")
-"""Units that a number has right before them: `5 m`, `10 % 3` are something else."""
+"""Units that directly follow their number: `5 m` and `10 % 3` are something else."""
 
 _CANONICAL: Final = {spelling: unit for unit, spellings in UNITS.items() for spelling in spellings.split()}
 _SPELLINGS: Final = "|".join(sorted(map(re.escape, _CANONICAL), key=len, reverse=True))
@@ -147,7 +147,7 @@ _MINUTES: Final = r"\d{1,4}+m\d{1,2}+(?>(?:\.\d{1,9}+)?)s"
 QUANTITY: Final = (
     rf"(?<![\w.,:/#%\u2013-])(?:(?:{_HOURS}|{_MINUTES})(?!\w)|{_AMOUNT}[ -]?(?:{_SPELLINGS})(?![\w-]))"
 )
-"""Not within a word, a version, a date, a time of day, a fraction, or what `printf` is told."""
+"""Not inside a word, a version, a date, a time, a fraction or a `printf` format."""
 
 _PARTS: Final = re.compile(rf"({_AMOUNT})([ -]?)({_SPELLINGS})")
 _ORDINAL: Final = re.compile(
@@ -155,14 +155,14 @@ _ORDINAL: Final = re.compile(
     r"|version) $",
     re.IGNORECASE,
 )
-"""Words behind which a number names, and does not count: `phase 2 tests`."""
+"""Words after which a number is a name, not a count: `phase 2 tests`."""
 _LOOKBACK: Final = 10
 _LEAST_BYTES: Final = 3
-"""Digits of a number right before `B`: `7B` is the size of a model."""
+"""Minimum digits of a number directly before `B`: `7B` is the size of a model."""
 
 
 def find_quantity(text: str, start: int, stop: int) -> Match:
-    """The quantity as number, blank and unit, without separators of thousands."""
+    """Return the quantity as number, space and unit, without thousands separators."""
     parts = _PARTS.fullmatch(text, start, stop)
     if parts is None:
         return start, stop, text[start:stop]

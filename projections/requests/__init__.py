@@ -1,8 +1,8 @@
-"""A context as a request to an API, and what the API would refuse it for.
+"""Build an API request from a context, and check what the API would refuse.
 
-What sends or shows a request asks here, so that none goes unchecked. Adding an API: a folder with a renderer and
-a validator, a line for each here, their tests, their docs. Neither imports anything of the other: each is a second
-opinion on the other.
+Everything that sends or shows a request goes through here, so that none goes unchecked. To add an API: a
+folder with a renderer and a validator, a line for each here, tests and docs. The two import nothing from each
+other: each is a second opinion on the other.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from projections.requests.anthropic.validator import validate as validate_anthro
 from projections.requests.protocol import Renderer, Repair, RequestOptions, Violation
 
 Validator = Callable[[bytes | dict[str, Any]], list[Violation]]
-"""From a body, as JSON or decoded, to what its API would refuse it for; nothing for one that it takes."""
+"""Takes a body, as JSON or decoded; returns what its API would refuse it for, or nothing."""
 
 VALIDATORS: Final[dict[str, Validator]] = {"anthropic": validate_anthropic}
 
 
 def validator_named(name: str) -> Validator:
-    """The validator of an API's requests. Raises NotFoundError."""
+    """Return the validator of an API's requests. Raises NotFoundError."""
     if name not in VALIDATORS:
         raise NotFoundError("validator", name, f"there are: {', '.join(sorted(VALIDATORS))}")
     return VALIDATORS[name]
@@ -35,7 +35,7 @@ RENDERERS: Final[dict[str, Renderer]] = {"anthropic": render_for_anthropic}
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """The JSON of a request's body, what was repaired for it, and what its API would refuse it for all the same."""
+    """The JSON of a request's body, the repairs made for it, and the violations that remain."""
 
     body: bytes
     repairs: tuple[Repair, ...]
@@ -43,10 +43,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def request(context: Context, api: str = "anthropic", **options: Unpack[RequestOptions]) -> Request:
-    """A context as a request to an API, checked as it would be sent: same context, same bytes.
+    """Return a context as a checked API request: the same context gives the same bytes.
 
-    What no repair can mend is a violation: a context without messages, or without a model; options that the
-    API does not take. Raises NotFoundError for an API that is not there, BadInputError for tools that are no
+    What no repair can fix becomes a violation: a context without messages or without a model; options that
+    the API does not accept. Raises NotFoundError for an unknown API, and BadInputError if the tools are not a
     JSON list of objects.
     """
     if api not in RENDERERS:

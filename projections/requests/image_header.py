@@ -1,4 +1,4 @@
-"""Read the format and the size of an image from the first bytes of its file."""
+"""Read the format and size of an image from the first bytes of its file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 
 class ImageHeader(msgspec.Struct, frozen=True):
-    """The media type of an image by its own bytes, and its size in pixels."""
+    """An image's media type according to its own bytes, and its size in pixels."""
 
     media_type: str
     width: int
@@ -18,7 +18,7 @@ class ImageHeader(msgspec.Struct, frozen=True):
 
 
 def image_header(data: bytes) -> ImageHeader | None:
-    """The header of a PNG, JPEG, GIF or WebP file; None for anything else, and for one that is cut off."""
+    """Return the header of a PNG, JPEG, GIF or WebP file; None for anything else, or if it is cut off."""
     for media_type, size_of in _READERS.items():
         try:
             size = size_of(data)
@@ -44,9 +44,9 @@ def _gif(data: bytes) -> tuple[int, int] | None:
 
 
 _STANDALONE: Final = frozenset({0x01, *range(0xD0, 0xD9)})
-"""JPEG markers that no length follows."""
+"""JPEG markers without a length."""
 _FRAMES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""JPEG markers of frame headers, in which the size stands; the three between them are tables."""
+"""JPEG markers of frame headers, which hold the size; the three between them are tables."""
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""The types that every API's renderer and validator take and give."""
+"""The types that every API's renderer and validator share."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from projections.context.parts import Context
 
 
 class RequestOptions(TypedDict, total=False):
-    """The options of a request, beside the messages of its context.
+    """The options of a request, besides the messages of its context.
 
-    `model` is the context's unless another is named. System prompt and `tools` (a JSON list of their
-    definitions) are not in the log. `cache_breakpoints` are marks to set, `caches_messages` has the API set
-    one itself. `forbids_tools`: the model may call none. `streams`: the answer comes in events.
+    `model` defaults to the context's. The system prompt and `tools` (a JSON list of definitions) are not in
+    the log. `cache_breakpoints` is the number of breakpoints to set; `caches_messages` lets the API set one
+    itself. `forbids_tools`: the model may call none. `streams`: the answer arrives as events.
     """
 
     model: str | None
@@ -28,7 +28,7 @@ class RequestOptions(TypedDict, total=False):
 
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True):
-    """One change: by which rule, to the message of which event (its id), and what was done."""
+    """One change: the rule that required it, the id of the event whose message changed, and the action."""
 
     rule: str
     event: str
@@ -36,21 +36,21 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
-    """The JSON of a request's body, and what was repaired for it, in the order in which it was met."""
+    """The JSON of a request's body, and its repairs in the order in which they were made."""
 
     body: bytes
     repairs: tuple[Repair, ...]
 
 
 class Renderer(Protocol):
-    """Makes a request of a context: same context, same bytes."""
+    """Builds a request from a context: the same context gives the same bytes."""
 
     def __call__(self, context: Context, /, **options: Unpack[RequestOptions]) -> Rendered:
-        """The request. Raises BadInputError for tools that are no JSON list of objects."""
+        """Return the request. Raises BadInputError if the tools are not a JSON list of objects."""
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that a body breaks: its name, where in the body (`messages[3].content[0].text`), and what is wrong."""
+    """A rule that a body breaks, where in the body (`messages[3].content[0].text`), and the problem."""
 
     rule: str
     path: str

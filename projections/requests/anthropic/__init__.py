@@ -1,1 +1,1 @@
-"""The requests of Anthropic's Messages API."""
+"""Requests to Anthropic's Messages API."""

@@ -1,4 +1,4 @@
-"""A context as the body of a request to Anthropic's Messages API: faithful where that is valid, repaired where not."""
+"""Render a context as a request to Anthropic's Messages API, repairing what it would refuse."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_BREAKPOINTS: Final = 4
 
 
 class Breakpoints(msgspec.Struct, frozen=True):
-    """Places of cache breakpoints: behind the tools, the system prompt, the last blocks of turns by their numbers."""
+    """Positions of cache breakpoints: after the tools, the system prompt, or a numbered turn."""
 
     tools: bool
     system: bool
@@ -38,19 +38,19 @@ class Breakpoints(msgspec.Struct, frozen=True):
 
 
 _PREFIX: Final = -1
-"""In place of a turn's number: what comes before all of them."""
+"""Stands in for a turn's number: what comes before all turns."""
 
 
 def breakpoints(
     turns: Sequence[Turn], most: int, *, has_tools: bool, has_system: bool, taken: int = 0
 ) -> Breakpoints:
-    """At most so many breakpoints, where the next request is likeliest to begin with the same bytes.
+    """Choose up to `most` breakpoints where the next request most likely shares its prefix.
 
-    `taken` are set already, and count among those that the API takes.
-    The API reads tools, then system prompt, then messages, so that one breakpoint behind the system prompt
-    covers the tools, too. First comes the newest of the user's turns that is settled: all of this request. Then
-    system prompt and tools, which other conversations share. Then the user's turns before: there the requests
-    before this one ended, and theirs is found without the API looking back over more than its 20 blocks.
+    `taken` breakpoints are already set and count towards the API's limit. The API reads tools, then the
+    system prompt, then messages, so one breakpoint after the system prompt covers the tools too. First comes
+    the newest settled user turn, which covers this whole request; then system prompt and tools, which other
+    conversations share; then the earlier user turns, where previous requests ended, so that the API finds
+    them within the 20 blocks that it looks back.
     """
     most = max(min(most, MOST_BREAKPOINTS - taken), 0)
     wanted = set(islice(_in_order(turns, has_prefix=has_tools or has_system), most))
@@ -74,7 +74,7 @@ def _in_order(turns: Sequence[Turn], *, has_prefix: bool) -> Iterator[int]:
 
 
 DEFAULT_MAX_TOKENS: Final = 8192
-"""A number of tokens that every model in service can write at once."""
+"""An output length that every current model supports."""
 _PROVIDER: Final = "anthropic"
 _TOLD_BY_USERS: Final = ("user", "custom")
 _NOTHING_IN_IT: Final = "left out: there is nothing in it"
@@ -92,11 +92,11 @@ def render(
     caches_messages: bool = False,
     streams: bool = False,
 ) -> Rendered:
-    """The body of a request for what the model is sent at a context's leaf: same context, same bytes.
+    """Return the body of the request that a model is sent at a context's leaf.
 
-    The options are those of `Options`; another model than the context's is one of Anthropic's. What no repair can
-    mend is left for a validator to find: a context without messages, or without a model. Raises BadInputError
-    for tools that are no JSON list of objects.
+    The same context gives the same bytes. A `model` other than the context's must be one of Anthropic's. What
+    no repair can fix is left for the validator to find: a context without messages or without a model. Raises
+    BadInputError if the tools are not a JSON list of objects.
     """
     messages, left_out = since_compaction([read_part(part) for part in context.parts])
     repairs, author = Repairs(left_out), _author(context, model)
@@ -125,7 +125,7 @@ def render(
 
 
 def _author(context: Context, model: str | None) -> Author:
-    """The model that the request goes to."""
+    """Return the model that the request goes to."""
     used = context.settings.model
     provider, own = (_text(used.provider), _text(used.model_id)) if used else ("", "")
     return Author(provider, own) if model in (None, own) else Author(_PROVIDER, _text(model))
@@ -157,7 +157,7 @@ def _turns(messages: list[RenderedMessage], contents: Contents, repairs: Repairs
 
 
 def _stand_in(message: Message, note: Note) -> list[Block]:
-    """Return the blocks that stand for a message; none for a command that was kept from it, or of an unknown role."""
+    """Return the blocks that replace a message; none for a hidden command or an unknown role."""
     text = substitute_text(message)
     if text is None:
         note(RepairRule.UNKNOWN_ROLE, f"a message of role {message.role[:80]!r} is left out")
@@ -165,7 +165,7 @@ def _stand_in(message: Message, note: Note) -> list[Block]:
 
 
 def _definitions(tools: bytes) -> list[bytes]:
-    """The JSON of each tool's definition."""
+    """Return the JSON of each tool's definition."""
     try:
         msgspec.json.decode(tools, type=list[dict[str, Any]])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -176,13 +176,13 @@ def _definitions(tools: bytes) -> list[bytes]:
 
 
 def _given(definitions: list[bytes], turns: list[Turn]) -> int:
-    """Return the number of cache breakpoints that came with the tools, and with a compaction block that goes back."""
+    """Count the cache breakpoints already in the tools and in a returned compaction block."""
     compaction = [block.json for turn in turns[:1] for block in turn.others[:1] if block.type == COMPACTION]
     return sum(map(has_breakpoint, [*definitions, *compaction]))
 
 
 def _system(text: str, *, is_cached: bool) -> bytes:
-    """A system prompt, as a block where there is a breakpoint behind it."""
+    """Return the system prompt, as a block if a breakpoint follows it."""
     return (
         b"[%s]" % with_breakpoint(text_block(text, _unnoted).json)
         if is_cached
@@ -197,14 +197,14 @@ def _messages(turns: list[Turn], marks: Breakpoints) -> Iterator[bytes]:
 
 
 def _joined(items: list[bytes], *, is_cached: bool) -> bytes:
-    """JSON values in a row; `is_cached` puts a breakpoint behind the last."""
+    """Join JSON values with commas; `is_cached` puts a breakpoint on the last."""
     if is_cached:
         items = [*items[:-1], with_breakpoint(items[-1])]
     return b",".join(items)
 
 
 def _unnoted(rule: RepairRule, action: str) -> None:
-    """Takes down nothing: what the caller gave is no part of the log."""
+    """Record nothing: what the caller passed in is not part of the log."""
 
 
 __all__ = ["RepairRule", "render"]

@@ -1,4 +1,4 @@
-"""Content blocks of the Messages API, as JSON."""
+"""Build content blocks of the Messages API as JSON."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _CACHED: Final = b',"cache_control":{"type":"ephemeral"}}'
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A content block: its type, and its JSON."""
+    """A content block: its type and its JSON."""
 
     type: str
     json: bytes
 
 
 def is_blank(text: str) -> bool:
-    """Return True if a text is white space only, by anybody's definition of it."""
+    """Return True if a text is only white space, by any definition of it."""
     return _BLANK.fullmatch(text) is not None
 
 
 def encode_text(text: str, note: Note) -> bytes:
-    """A text as JSON; what has no UTF-8 in it is replaced by U+FFFD."""
+    """Return a text as JSON, with lone surrogates replaced by U+FFFD."""
     try:
         return _encode(text)
     except UnicodeEncodeError:
@@ -37,33 +37,33 @@ def encode_text(text: str, note: Note) -> bytes:
 
 
 def well_formed(text: str) -> str:
-    """A text whose lone surrogates are U+FFFD."""
+    """Return a text with lone surrogates replaced by U+FFFD."""
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def text_block(text: str, note: Note) -> Block:
-    """A text."""
+    """Return a text block."""
     return Block("text", b'{"type":"text","text":%s}' % encode_text(text, note))
 
 
 def plain_text(text: str) -> Block:
-    """A text of refold's own."""
+    """Return a block with a text of refold's own."""
     return Block("text", b'{"type":"text","text":%s}' % _encode(text))
 
 
 def strip_end(block: Block) -> Block:
-    """A text block without the white space at its end."""
+    """Return a text block without trailing white space."""
     return plain_text(msgspec.json.decode(block.json)["text"].rstrip())
 
 
 def image_block(media_type: str, data: str) -> Block:
-    """An image; `data` is its base64 text."""
+    """Return an image block; `data` is base64."""
     source = b'{"type":"base64","media_type":"%s","data":"%s"}' % (media_type.encode(), data.encode())
     return Block("image", b'{"type":"image","source":%s}' % source)
 
 
 def thinking_block(text: str, signature: str) -> Block:
-    """The model's reasoning under its seal."""
+    """Return a block with the model's reasoning and its signature."""
     return Block(
         "thinking",
         b'{"type":"thinking","thinking":%s,"signature":%s}' % (_encode(text), _encode(signature)),
@@ -71,12 +71,12 @@ def thinking_block(text: str, signature: str) -> Block:
 
 
 def redacted_thinking_block(data: str) -> Block:
-    """The model's reasoning, encrypted."""
+    """Return a block with the model's encrypted reasoning."""
     return Block("redacted_thinking", b'{"type":"redacted_thinking","data":%s}' % _encode(data))
 
 
 def tool_use_block(call_id: str, name: str, input_json: bytes, extra: bytes) -> Block:
-    """A call of a tool; id and name are plain, the input is the JSON of an object, `extra` that of more fields."""
+    """Return a tool call; `input_json` is a JSON object, `extra` is the JSON of more fields."""
     return Block(
         "tool_use",
         b'{"type":"tool_use","id":"%s","name":"%s","input":%s%s}'
@@ -85,7 +85,7 @@ def tool_use_block(call_id: str, name: str, input_json: bytes, extra: bytes) -> 
 
 
 def tool_result_block(call_id: str, content: list[Block], *, is_error: bool) -> Block:
-    """The result of a call; a tool that said nothing has one without content."""
+    """Return the result of a call; without content if the tool returned nothing."""
     said = b',"content":[%s]' % b",".join(block.json for block in content) if content else b""
     failed = b',"is_error":true' if is_error else b""
     return Block(
@@ -94,10 +94,10 @@ def tool_result_block(call_id: str, content: list[Block], *, is_error: bool) -> 
 
 
 def with_breakpoint(json: bytes) -> bytes:
-    """The JSON of a block, tool or text with a cache breakpoint behind it."""
+    """Return the JSON of a block, tool or text with a cache breakpoint."""
     return json if has_breakpoint(json) else json[:-1] + _CACHED
 
 
 def has_breakpoint(json: bytes) -> bool:
-    """Return True if a cache breakpoint stands behind a block or tool already."""
+    """Return True if a block or tool already has a cache breakpoint."""
     return b"cache_control" in json and msgspec.json.decode(json).get("cache_control") is not None

@@ -41,9 +41,9 @@ _THINKING: Final = ("thinking", "redacted_thinking")
 
 
 class ToolUse(msgspec.Struct, frozen=True):
-    """A call of a tool under its recorded id; name and input are as the API takes them.
+    """A tool call under its recorded id; name and input are as the API takes them.
 
-    `extra` is the JSON of further fields, each behind a comma.
+    `extra` is the JSON of further fields, each after a comma.
     """
 
     id: str
@@ -53,7 +53,7 @@ class ToolUse(msgspec.Struct, frozen=True):
 
 
 class Author(msgspec.Struct, frozen=True):
-    """A model, by its provider's name and its own: only its own thinking goes back to it."""
+    """A model, by its provider's name and its own; only its own thinking is sent back to it."""
 
     provider: str
     model: str
@@ -67,7 +67,7 @@ class Contents:
         self._images = select_images(dict(_images(messages)))
 
     def of_user(self, number: int, note: Note) -> list[Block]:
-        """Return the blocks of a user's or an extension's message, or of the result of a call."""
+        """Return the blocks of a user or extension message, or of a tool result."""
         message = self._messages[number]
         is_failed = message.view.role == "toolResult" and message.view.is_error
         shapes = {} if is_failed else OF_RESULTS if message.view.role == "toolResult" else OF_USERS
@@ -90,7 +90,7 @@ class Contents:
         return blocks
 
     def of_assistant(self, number: int, note: Note) -> list[Block | ToolUse]:
-        """Return the assistant's texts, thoughts and calls."""
+        """Return the assistant's texts, thinking and calls."""
         message = self._messages[number]
         is_own = Author(message.view.provider, message.view.model) == self._author
         blocks: list[Block | ToolUse] = []
@@ -125,7 +125,7 @@ class Contents:
 
 
 def _images(messages: list[RenderedMessage]) -> Iterator[tuple[BlockPosition, Picture | Refusal]]:
-    """The images that a request would hold."""
+    """Yield the images that a request would hold, by position."""
     for number, message in enumerate(messages):
         is_failed = message.view.role == "toolResult" and message.view.is_error
         if not message.payloads or message.view.role not in _MAY_SHOW_IMAGES or is_failed:
@@ -148,7 +148,7 @@ def _text(block: Text, note: Note) -> list[Block]:
 
 
 class _Cited(msgspec.Struct, tag_field="type", tag="text"):
-    """A text with the citations that the API gave with it, and which goes back with them."""
+    """A text with the citations that the API returned with it, to be sent back together."""
 
     text: Annotated[str, msgspec.Meta(pattern=r"\S")]
     citations: Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1)]
@@ -164,7 +164,7 @@ def _cited(payload: Payload) -> list[Block]:
 
 
 def _extra(payload: Payload) -> bytes:
-    """Return the further fields of a call that the API gave with it, as JSON."""
+    """Return the further fields of a call that the API returned, as JSON."""
     if not any(b'"%s"' % name.encode() in payload.raw for name in CALLS_EXTRA):
         return b""
     try:
@@ -200,7 +200,7 @@ def _leave_foreign_thinking(note: Note) -> None:
 
 
 def _native(block: RecordedBlock, payload: Payload, shapes: Shapes, note: Note) -> list[Block]:
-    """A block of the API's own, where a message of this role can hold it."""
+    """Return a block in the API's own shape, if a message of this role can hold it."""
     handed_on = native_block(block, payload, shapes, note) if isinstance(block, Opaque) else None
     if handed_on is None:
         note(RepairRule.BLOCK, f"{_kind(block)} is left out")
@@ -215,7 +215,7 @@ def _kind(block: RecordedBlock) -> str:
 
 
 def _paired(blocks: list[Block | ToolUse], note: Note) -> list[Block | ToolUse]:
-    """Blocks without server tools' calls that have no result with them, and such results without a call."""
+    """Drop server tool calls without a result, and server tool results without a call."""
     alone = unpaired(blocks)
     for _ in alone:
         note(RepairRule.BLOCK, "half of a server tool's call and result is left out")

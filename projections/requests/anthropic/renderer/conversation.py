@@ -1,4 +1,4 @@
-"""Messages put in the API's order: user and assistant in turn, each call answered in the very next message."""
+"""Put messages in the API's order: alternating roles, each call answered in the next message."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _NO_RESULT: Final = "No result of this call was recorded."
 
 
 class Turn(msgspec.Struct):
-    """A message of the API: results of calls, which come first, and other blocks.
+    """A message of the API: tool results, which come first, and other blocks.
 
-    One that is not settled holds a stand-in for a result that may still come.
+    If not `is_settled`, it holds a placeholder for a result that may still come.
     """
 
     role: str
@@ -42,7 +42,7 @@ class Turn(msgspec.Struct):
 
 
 class _Waiting(msgspec.Struct, frozen=True):
-    """A call without a result: its recorded id, the one that it is sent under, its tool, its event."""
+    """A call without a result: its recorded id, the id sent, its tool and its event."""
 
     recorded: str
     sent: str
@@ -53,8 +53,8 @@ class _Waiting(msgspec.Struct, frozen=True):
 class Conversation:
     """The turns of a request, built message by message.
 
-    What becomes of a message depends on those before it, and of a call on what follows up to the assistant's next
-    message: a conversation that goes on keeps its beginning, and so the provider's cache of it.
+    A message depends only on those before it, and a call only on what follows up to the assistant's next
+    message. So a growing conversation keeps its prefix, and with it the provider's cache.
     """
 
     def __init__(self, repairs: Repairs) -> None:
@@ -66,12 +66,12 @@ class Conversation:
         self._newest = ""
 
     def user(self, blocks: list[Block]) -> None:
-        """Add the user's words, or what is told as those."""
+        """Add the user's words, or text presented as such."""
         if blocks:
             self._users_turn().others.extend(blocks)
 
     def assistant(self, event: str, blocks: list[Block | ToolUse]) -> None:
-        """A message of the assistant's. The calls before it that are without a result get one that says so."""
+        """Add an assistant message. Earlier calls without a result get a placeholder result."""
         self._answer_the_waiting()
         if not self._turns and not _is_compaction(blocks[0]):
             self._repairs.of(event)(
@@ -86,7 +86,7 @@ class Conversation:
         )
 
     def result(self, message: RenderedMessage, content: list[Block]) -> None:
-        """The result of a call. One that no call of the message before it waits for is told as text."""
+        """Add a tool result. It becomes text if no call of the previous message waits for it."""
         view, note = message.view, self._repairs.of(message.event)
         waiting = next((each for each in self._waiting if each.recorded == view.tool_call_id), None)
         if waiting is None:
@@ -105,7 +105,7 @@ class Conversation:
         self._answered.add(waiting.recorded)
 
     def end(self) -> list[Turn]:
-        """The turns, every call answered."""
+        """Return the turns, with every call answered."""
         if self._waiting:
             self._answer_the_waiting()
             self._turns[-1].is_settled = False

@@ -1,4 +1,4 @@
-"""Choose the images of a context that a request can hold, and what stands for the others."""
+"""Choose the images that a request can hold, and replace the others."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from projections.requests.image_header import ImageHeader, image_header
 
 MOST_IMAGES: Final = 100
 MOST_DATA: Final = 24 * 2**20
-"""Characters of base64 of all images: a request has at most 32 MB, and the rest is for the text."""
+"""Base64 characters of all images; a request has at most 32 MB, and the rest is for text."""
 LONGEST_DATA: Final = 5 * 2**20
-"""Characters of base64 of one image."""
+"""Base64 characters of one image."""
 MANY_IMAGES: Final = 20
-"""A request with more has a lower limit of pixels."""
+"""A request with more images has a lower pixel limit."""
 LONGEST_SIDE: Final = 8000
 LONGEST_SIDE_OF_MANY: Final = 2000
 
 BlockPosition = tuple[int, int]
-"""A block of a context: the number of its part, and its own in the part's message."""
+"""A block of a context: the number of its part, and its index in the part's message."""
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """An image as recorded: what it is said to be, its base64 text, and what its own bytes say."""
+    """An image as recorded: its claimed media type, its base64 text, and what its own bytes say."""
 
     claimed: str
     data: str
@@ -38,14 +38,14 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why an image is left out, and the rule that says so."""
+    """Why an image is left out, and the rule behind it."""
 
     rule: RepairRule
     reason: str
 
 
 def read_image(claimed: str, data: str) -> Picture | Refusal:
-    """An image that a request can hold, or why none can."""
+    """Return an image that a request can hold, or the reason why none can."""
     try:
         header = image_header(binascii.a2b_base64(data.encode("ascii"), strict_mode=True))
     except (UnicodeEncodeError, binascii.Error):
@@ -59,7 +59,7 @@ def read_image(claimed: str, data: str) -> Picture | Refusal:
 
 
 def select_images(found: Mapping[BlockPosition, Picture | Refusal]) -> dict[BlockPosition, Picture | Refusal]:
-    """Of a context's images those that one request can hold together: the newest where there are too many."""
+    """Choose the images that one request can hold together, the newest if there are too many."""
     images = {place: each for place, each in found.items() if isinstance(each, Picture)}
     refused = dict[BlockPosition, Refusal]()
     size = 0

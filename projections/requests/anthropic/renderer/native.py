@@ -1,4 +1,4 @@
-"""The messages of a context as a rendering reads them, and the blocks that they hold in the API's own shape."""
+"""Read the messages of a context for rendering, including blocks in the API's own shape."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from projections.requests.protocol import Repair
 
 
 def is_compaction(block: RecordedBlock, payload: Payload) -> bool:
-    """Return True if a block is a compaction that stands for something; one without content is a failed one."""
+    """Return True if a block is a successful compaction; a failed one has no content."""
     return isinstance(block, Opaque) and block.type == COMPACTION and _fits(payload.raw, Compaction)
 
 
 def native_block(block: Opaque, payload: Payload, shapes: Shapes, note: Note) -> Block | None:
-    """A block as it was recorded; None for one of a type or shape that a message of this role cannot hold.
+    """Return a block as recorded; None if a message of this role cannot hold its type or shape.
 
-    Cache breakpoints in it are those of the request that it was sent in; this one has its own.
+    Its cache breakpoints belonged to the original request and are removed: this request sets its own.
     """
     if block.type not in shapes or not _fits(payload.raw, shapes[block.type]):
         return None
@@ -56,7 +56,10 @@ def _fits(raw: bytes, shape: type[msgspec.Struct]) -> bool:
 
 
 def without_breakpoints(type_: str, raw: bytes) -> bytes:
-    """A block of the API's own without cache breakpoints; what only looks like one, in a call's input, stays."""
+    """Return a block of the API's own without cache breakpoints.
+
+    Lookalikes in a call's input stay.
+    """
     if b"cache_control" not in raw:
         return raw
     block = msgspec.json.decode(raw)
@@ -71,7 +74,7 @@ def without_breakpoints(type_: str, raw: bytes) -> bytes:
 
 
 def unpaired(blocks: Sequence[object]) -> set[int]:
-    """Places of a message's server tool calls that have no result in it, and of results that have no call before."""
+    """Return the indexes of server tool calls without a result, and of results without a prior call."""
     waiting: dict[str, int] = {}
     alone: set[int] = set()
     for place, block in _server_blocks(blocks):
@@ -93,9 +96,9 @@ def _server_blocks(blocks: Sequence[object]) -> Iterator[tuple[int, Block]]:
 
 
 class RenderedMessage(msgspec.Struct, frozen=True):
-    """A message: the event it comes from, its view, and the payload of each block where one is handed on.
+    """A message to render: its event, its view, and each block's payload if it is sent as recorded.
 
-    `is_compacted`: its first block is a compaction of the provider's own, which stands for all before it.
+    `is_compacted`: its first block is a compaction by the provider, which replaces everything before it.
     """
 
     event: str
@@ -105,22 +108,22 @@ class RenderedMessage(msgspec.Struct, frozen=True):
 
     @property
     def blocks(self) -> Iterator[tuple[int, RecordedBlock, Payload]]:
-        """Each block with its place and its payload; an empty one where none of the message's is handed on."""
+        """Each block with its index and payload; the payload is empty if not sent as recorded."""
         return zip(count(), self.view.blocks, self.payloads or repeat(_NO_PAYLOAD), strict=False)
 
 
 _NO_PAYLOAD: Final = Payload(raw=b"")
 _READ_ONLY: Final = frozenset({Text, ToolCall})
-"""Blocks of which the view says everything, but for citations of a text and extra fields of a call."""
+"""Blocks fully described by their view, except for a text's citations and a call's extra fields."""
 CITATIONS: Final = b'"citations"'
 CALLS_EXTRA: Final = ("caller", "toolset_name")
-"""Fields of a call that only the API reads: who made it, and the set that its tool belongs to."""
+"""Fields of a call that only the API reads: its caller, and the toolset that its tool belongs to."""
 _EXTRA_MARKS: Final = (CITATIONS, *(b'"%s"' % name.encode() for name in CALLS_EXTRA))
 _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 
 
 def read_part(part: Part) -> RenderedMessage:
-    """A part of a context, read."""
+    """Read a part of a context for rendering."""
     view = view_of_part(part)
     is_read_only = _READ_ONLY.issuperset(map(type, view.blocks)) and (
         view.role != "assistant" or not any(mark in part.raw for mark in _EXTRA_MARKS)
@@ -129,7 +132,7 @@ def read_part(part: Part) -> RenderedMessage:
 
 
 def since_compaction(messages: list[RenderedMessage]) -> tuple[list[RenderedMessage], list[Repair]]:
-    """The messages from the provider's own newest compaction on: its block stands for all that came before."""
+    """Return the messages from the provider's newest compaction block on, which replaces all before it."""
     for number in range(len(messages) - 1, -1, -1):
         first = messages[number]
         place = _compaction_in(first)
@@ -143,7 +146,7 @@ def since_compaction(messages: list[RenderedMessage]) -> tuple[list[RenderedMess
 
 
 def _compaction_in(message: RenderedMessage) -> int | None:
-    """Return the place of the newest compaction block in a message."""
+    """Return the index of the newest compaction block in a message."""
     if not message.payloads or message.view.role not in _MAY_BE_COMPACTED:
         return None
     places = [place for place, block, payload in message.blocks if is_compaction(block, payload)]

@@ -1,4 +1,4 @@
-"""The repairs of a rendering: changes so that the API takes it."""
+"""The repairs that make a request acceptable to the API."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class RepairRule(StrEnum):
     EMPTY_MESSAGE = "empty-message"
     """A message has content."""
     UNKNOWN_ROLE = "unknown-role"
-    """A message of a role that pi tells no model of."""
+    """A message has a role that pi sends to models."""
     BLANK_TEXT = "blank-text"
     """A text is more than white space."""
     FINAL_SPACE = "final-space"
-    """A last message of the assistant's does not end in white space."""
+    """A final assistant message does not end in white space."""
     SURROGATE = "surrogate"
-    """JSON is UTF-8, which half a surrogate pair has none of."""
+    """JSON is UTF-8, which cannot encode half a surrogate pair."""
     BLOCK = "block"
-    """Blocks are of types that the API has, in messages of roles that may hold them."""
+    """Blocks have types that the API knows and that the message's role may hold."""
     UNSIGNED_THINKING = "unsigned-thinking"
-    """Thinking bears the provider's signature."""
+    """Thinking has the provider's signature."""
     FOREIGN_THINKING = "foreign-thinking"
-    """A signature is of the model that the request goes to."""
+    """A signature comes from the model that the request goes to."""
     FINAL_THINKING = "final-thinking"
     """A message does not end in thinking."""
     CALL_ID = "call-id"
@@ -48,35 +48,35 @@ class RepairRule(StrEnum):
     RESULT_ORDER = "result-order"
     """Results come first in their message."""
     EMPTY_ERROR = "empty-error"
-    """A failed call's result says something."""
+    """A failed call's result is not empty."""
     IMAGE_IN_ERROR = "image-in-error"
     """A failed call's result is text."""
     IMAGE_TYPE = "image-type"
     """Images are JPEG, PNG, GIF or WebP, and say so."""
     IMAGE_DATA = "image-data"
-    """An image's data is base64, and can be read."""
+    """An image's data is readable base64."""
     IMAGE_SIZE = "image-size"
     """An image has at most 5 MB of base64, and 8,000 pixels a side; 2,000 among more than 20."""
     IMAGE_COUNT = "image-count"
     """A request has at most 100 images, of 24 MB together."""
     COMPACTION_BLOCK = "compaction-block"
-    """There is one compaction block, and it stands first."""
+    """There is one compaction block, and it comes first."""
     CACHE_BREAKPOINTS = "cache-breakpoints"
-    """A request has four cache breakpoints at most: its own."""
+    """A request has at most four cache breakpoints, all its own."""
 
 
 Note = Callable[[RepairRule, str], None]
-"""Takes down a repair of the message at hand: its rule, and what was done."""
+"""Records a repair of the current message: its rule and the action."""
 
 
 class Repairs:
-    """The repairs of one rendering, in the order in which they are made."""
+    """The repairs of one rendering, in the order in which they were made."""
 
     def __init__(self, made: list[Repair]) -> None:
         self.made = made
 
     def of(self, event: str) -> Note:
-        """Return a function that takes down the repairs of an event's message."""
+        """Return a function that records the repairs of an event's message."""
 
         def note(rule: RepairRule, action: str) -> None:
             self.made.append(Repair(rule=rule, event=event, action=action))

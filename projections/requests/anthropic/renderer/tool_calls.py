@@ -1,4 +1,4 @@
-"""Recorded calls as the API takes them: their ids, the names of their tools, their arguments."""
+"""Convert recorded calls to what the API accepts: ids, tool names and arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eventstore.javascript import is_deeper, parse, stringify
 from projections.requests.anthropic.renderer.repairs import Note, RepairRule
 
 DEEPEST: Final = 100
-"""Levels that every reader of JSON takes. What one takes beyond depends on its stack, and so on its caller."""
+"""Nesting levels that every JSON reader accepts; what lies beyond depends on the reader's stack."""
 
 
 def is_too_deep(raw: bytes) -> bool:
@@ -24,11 +24,11 @@ LONGEST_CALL_ID: Final = 64
 LONGEST_TOOL_NAME: Final = 128
 _OTHERS: Final = re.compile("[^a-zA-Z0-9_-]")
 _SHOWN: Final = 80
-"""Characters of a name that a repair tells."""
+"""Characters of a name to show in a repair."""
 
 
 def tool_name(recorded: str, note: Note) -> str:
-    """A tool's name; characters that the API does not take become `_`."""
+    """Return a tool's name with characters that the API rejects replaced by `_`."""
     name = _OTHERS.sub("_", recorded)[:LONGEST_TOOL_NAME] or "unnamed"
     if name != recorded:
         note(RepairRule.TOOL_NAME, f"the tool {recorded[:_SHOWN]!r} is called {name!r}")
@@ -36,13 +36,13 @@ def tool_name(recorded: str, note: Note) -> str:
 
 
 class CallIds:
-    """The ids that the calls of a request have; each differs from those before it."""
+    """The ids of the calls of a request, each unique."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def take(self, recorded: str, note: Note) -> str:
-        """The id of a call: as recorded, where the API takes it and no call before has it."""
+        """Return an id for a call: the recorded one if the API accepts it and no earlier call has it."""
         plain = _OTHERS.sub("_", recorded)[:LONGEST_CALL_ID] or "call"
         if plain != recorded:
             note(RepairRule.CALL_ID, f"the call {recorded[:_SHOWN]!r} is called {plain!r}")
@@ -61,13 +61,13 @@ class CallIds:
 
 
 _LONE_SURROGATE: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
-"""As `stringify` escapes it, and nothing else."""
+"""A lone surrogate, as `stringify` escapes it."""
 
 
 def input_json(arguments: bytes, note: Note) -> bytes:
-    """The JSON object that is a call's input: the arguments' own bytes wherever they are one.
+    """Return the JSON object that is a call's input, byte for byte if the arguments are one.
 
-    Anything else stands in an object under the name `arguments`; what no JSON reader would take is mended.
+    Anything else is wrapped in an object as `arguments`; invalid JSON is repaired.
     """
     if is_too_deep(arguments):
         note(RepairRule.ARGUMENTS, f"arguments of more than {DEEPEST} levels are left out")

@@ -1,4 +1,4 @@
-"""All rules, applied to a body."""
+"""Check a request body against all rules of the Messages API."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ _OF_MESSAGES: Final = (
 
 
 def validate(body: bytes | dict[str, Any]) -> list[Violation]:
-    """Return the violations for which the Messages API would refuse a body; none for one that it takes.
+    """Return the violations for which the Messages API would refuse a body, or none.
 
-    What messages say of each other is judged only where each has the right shape. Not judged is what only the
-    service knows: whether a model, a file or a signature exists, how many tokens fit, which models refuse to go
-    on with a message that the assistant began.
+    Rules between messages apply only if every message has the right shape. Not checked is what only the
+    service knows: whether a model, file or signature exists, how many tokens fit, and which models refuse to
+    continue a message that the assistant began.
     """
     try:
         encoded = body if isinstance(body, bytes) else json.dumps(body).encode()

@@ -1,4 +1,4 @@
-"""Checks of a body as a whole: its settings, system prompt, tools and cache breakpoints."""
+"""Check a body as a whole: settings, system prompt, tools and cache breakpoints."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_fields(body: dict[str, Any]) -> Iterator[Violation]:
 
 
 def check_settings(body: dict[str, Any]) -> Iterator[Violation]:
-    """A model is named, and how much it may write, and whether in events."""
+    """Check that the body names a model and an output limit, and that `stream` is a boolean."""
     model, most = body.get("model"), body.get("max_tokens")
     if not isinstance(model, str) or not model.strip():
         yield Violation(rule=ApiRule.MODEL, path="model", problem="no model is named")
@@ -48,7 +48,7 @@ def check_settings(body: dict[str, Any]) -> Iterator[Violation]:
 
 
 def check_system(body: dict[str, Any]) -> Iterator[Violation]:
-    """A system prompt is a text or text blocks, and says something."""
+    """Check that a system prompt is a text or text blocks, none of them blank."""
     system = body.get("system")
     if system is None and "system" not in body:
         return
@@ -63,7 +63,7 @@ def _is_prompt(block: Any) -> bool:
 
 
 def check_tools(body: dict[str, Any]) -> Iterator[Violation]:
-    """Tools are defined, each once."""
+    """Check that each tool has a valid definition and a unique name."""
     tools = body.get("tools", [])
     if not isinstance(tools, list):
         yield Violation(rule=ApiRule.TOOLS, path="tools", problem="it is no list")
@@ -76,7 +76,7 @@ def check_tools(body: dict[str, Any]) -> Iterator[Violation]:
 
 
 def _wrong_with(tool: Any, names: set[str]) -> str:
-    """Return the problem of a tool's definition, "" for none; its name is added to those that are taken."""
+    """Return the problem of a tool's definition, or "", and add its name to `names`."""
     if not isinstance(tool, dict):
         return "it is no object"
     name = tool.get("name")
@@ -95,7 +95,7 @@ def _wrong_with(tool: Any, names: set[str]) -> str:
 
 
 def check_tool_choice(body: dict[str, Any]) -> Iterator[Violation]:
-    """The model is told which tools to call only where there are some."""
+    """Check that `tool_choice` is valid and that it comes with tools."""
     if "tool_choice" not in body:
         return
     choice, tools = body["tool_choice"], body.get("tools")
@@ -117,7 +117,7 @@ _LONG: Final = "1h"
 
 
 class _Mark(msgspec.Struct, frozen=True):
-    """A breakpoint, and where it is set."""
+    """A cache breakpoint and its position."""
 
     path: str
     value: Any
@@ -133,7 +133,7 @@ class _Mark(msgspec.Struct, frozen=True):
 
 
 def check_cache(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[Violation]:
-    """Cache breakpoints are four at most, long-lived ones first, and none is on thinking."""
+    """Check for at most four cache breakpoints, long-lived ones first, and none on thinking."""
     marks = list(_marks(body, turns))
     for mark in marks:
         if not mark.is_sound:
@@ -157,7 +157,7 @@ def check_cache(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[Violati
 
 
 def _marks(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[_Mark]:
-    """The breakpoints of a body in the order in which the API reads it; the one that it sets itself is the last."""
+    """Yield the breakpoints of a body in the order in which the API reads it; its automatic one is last."""
     around = (item for name in ("tools", "system") for item in located(name, _items(body.get(name))))
     within = (each for turn in turns for block in turn.blocks for each in _all_in(block))
     whole = Located("", body)
@@ -168,7 +168,7 @@ def _marks(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[_Mark]:
 
 
 def _all_in(block: Located) -> Iterator[Located]:
-    """Iterate over the parts of a block that a breakpoint can stand behind, the block itself last."""
+    """Yield the parts of a block that can have a breakpoint, the block itself last."""
     if block.type in ("tool_result", "search_result"):
         for each in inner(block):
             yield from _all_in(each)

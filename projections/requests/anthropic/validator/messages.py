@@ -1,4 +1,4 @@
-"""Checks of a body's messages: their order, calls and results, texts, thinking and images."""
+"""Check a body's messages: order, calls and results, texts, thinking and images."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SERVER_TOOLS: Final = frozenset(
 
 
 def check_order(turns: Sequence[Turn]) -> Iterator[Violation]:
-    """The user begins, then both speak in turn."""
+    """Check that the user begins and that the roles alternate."""
     first = turns[0]
     if first.role != "user" and not _stands_for_what_came_before(first.blocks[0]):
         yield Violation(
@@ -48,7 +48,7 @@ def _stands_for_what_came_before(first: Located) -> bool:
 
 
 def check_names(turns: Sequence[Turn]) -> Iterator[Violation]:
-    """Ids and names of calls are spelled as the API spells them, and no id is there twice."""
+    """Check the spelling of call ids and tool names, and that no id occurs twice."""
     taken: set[str] = set()
     for turn in turns:
         for call in _of_type(turn, "tool_use"):
@@ -69,7 +69,7 @@ def check_names(turns: Sequence[Turn]) -> Iterator[Violation]:
 
 
 def check_results(turns: Sequence[Turn]) -> Iterator[Violation]:
-    """Every call is answered once, in the very next message, before anything else is said there."""
+    """Check that every call is answered exactly once, at the start of the next message."""
     around = [None, *turns, None]
     for before, turn, after in zip(around, turns, around[2:], strict=False):
         yield from _answers(turn, before)
@@ -100,7 +100,7 @@ def _answers(turn: Turn, before: Turn | None) -> Iterator[Violation]:
 
 
 def check_errors(turns: Sequence[Turn]) -> Iterator[Violation]:
-    """A failed call's result says something."""
+    """Check that a failed call's result is not empty."""
     for turn in turns:
         for result in _of_type(turn, "tool_result"):
             if result.block.get("is_error") and not result.block.get("content"):
@@ -109,7 +109,7 @@ def check_errors(turns: Sequence[Turn]) -> Iterator[Violation]:
 
 
 def check_server_tools(turns: Sequence[Turn]) -> Iterator[Violation]:
-    """A server tool's call and its result stand in one message, the call first; ids and names are the API's."""
+    """Check that a server tool's call and result are in one message, in order, with the API's names."""
     for turn in turns:
         waiting: dict[str, str] = {}
         for located in turn.blocks:
@@ -139,7 +139,7 @@ def _of_type(turn: Turn | None, type_: str) -> list[Located]:
 
 
 def check_texts(turns: Sequence[Turn]) -> Iterator[Violation]:
-    """No text is blank, and the last message does not end in white space where it is the assistant's."""
+    """Check that no text is blank, and that a final assistant message does not end in white space."""
     for turn in turns:
         for located in turn.blocks:
             yield from _blank(located)
@@ -161,7 +161,7 @@ def _blank(located: Located) -> Iterator[Violation]:
 
 
 def check_thinking(turns: Sequence[Turn]) -> Iterator[Violation]:
-    """Thinking is sealed, and something follows it."""
+    """Check that thinking is signed and that something follows it."""
     for turn in turns:
         for located in turn.blocks:
             seal = {"thinking": "signature", "redacted_thinking": "data"}.get(located.type)
@@ -174,7 +174,7 @@ def check_thinking(turns: Sequence[Turn]) -> Iterator[Violation]:
 
 
 def check_compaction(turns: Sequence[Turn]) -> Iterator[Violation]:
-    """One compaction block at most has content, and it stands first."""
+    """Check that at most one compaction block has content, and that it comes first."""
     first = turns[0].blocks[0]
     for turn in turns:
         for located in turn.blocks:
@@ -192,7 +192,7 @@ _TYPES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
 def check_images(turns: Sequence[Turn]) -> Iterator[Violation]:
-    """Images are few enough, small enough, and what they say they are; failed calls have none."""
+    """Check the number, size and type of images; failed calls may have none."""
     images = list(_images(turns))
     if len(images) > _MOST:
         problem = f"there are {len(images)} images"
@@ -215,7 +215,7 @@ def _images(turns: Sequence[Turn]) -> Iterator[Located]:
 
 
 def _images_in(located: Located) -> Iterator[Located]:
-    """The images that a block is or holds, in results and in documents."""
+    """Return the images that a block is or holds, in results and in documents."""
     if located.type == "image":
         yield located
     elif located.type == "tool_result":
@@ -257,7 +257,7 @@ def _check_source(path: str, source: dict[str, Any], pixels: int) -> Iterator[Vi
 
 
 def _decoded(data: str) -> bytes:
-    """Bytes of base64; none of what is not that."""
+    """Decode base64; return nothing for invalid data."""
     try:
         return binascii.a2b_base64(data.encode("ascii"), strict_mode=True)
     except (UnicodeEncodeError, binascii.Error):

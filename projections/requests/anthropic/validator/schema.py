@@ -12,44 +12,46 @@ from projections.requests.protocol import Violation
 
 
 class ApiRule(StrEnum):
-    """A rule for which the API refuses a body."""
+    """A rule whose violation makes the API refuse a body."""
 
     JSON = "json"
-    """The body is a JSON object in UTF-8, without halves of surrogate pairs."""
+    """The body is a JSON object in UTF-8, without lone surrogates."""
     REQUEST_SIZE = "request-size"
     """A body has at most 32 MB."""
     FIELDS = "fields"
-    """The body and its messages have no fields but the API's; `compaction` and `context_management` not together."""
+    """The body and its messages have only the API's fields, and not both `compaction` and
+    `context_management`.
+    """
     MODEL = "model"
-    """`model` is a text, and not empty."""
+    """`model` is a non-empty text."""
     MAX_TOKENS = "max-tokens"
-    """`max_tokens` is an integer, 0 or more."""
+    """`max_tokens` is an integer ≥ 0."""
     SYSTEM = "system"
     """`system` is a text or a list of text blocks, none of them blank."""
     TOOLS = "tools"
-    """Each of `tools` has a schema and a name of its own, of 1 to 128 letters, digits, `_` and `-`."""
+    """Each of `tools` has a schema and a unique name of 1 to 128 letters, digits, `_` and `-`."""
     TOOL_CHOICE = "tool-choice"
-    """`tool_choice` is one of the API's, and there are tools; one that is named is among them."""
+    """`tool_choice` is one of the API's values, there are tools, and a named tool is among them."""
     STREAM = "stream"
     """`stream` is true or false."""
     MESSAGES = "messages"
     """`messages` is a list of 1 to 100,000 objects."""
     ROLE = "role"
-    """A message is the user's or the assistant's."""
+    """A message's role is user or assistant."""
     FIRST_MESSAGE = "first-message"
     """The first message is the user's, unless a compaction block begins it."""
     ALTERNATION = "alternation"
-    """User and assistant speak in turn."""
+    """User and assistant alternate."""
     CONTENT = "content"
-    """A message's content is a text or a list of blocks, and not empty."""
+    """A message's content is a non-empty text or list of blocks."""
     BLOCK_TYPE = "block-type"
-    """A block is of a type that messages of its role, and results, can hold."""
+    """A block has a type that its message's role, or a result, can hold."""
     BLOCK_SHAPE = "block-shape"
-    """A block has the fields of its type, with values that fit; texts, images, thinking, calls, results no others."""
+    """A block has the fields of its type, with valid values; common types have no others."""
     BLANK_TEXT = "blank-text"
     """A text is more than white space."""
     FINAL_SPACE = "final-space"
-    """A last message of the assistant's does not end in white space."""
+    """A final assistant message does not end in white space."""
     CALL_ID = "call-id"
     """Ids of calls are 1 to 64 letters, digits, `_` and `-`."""
     DUPLICATE_CALL_ID = "duplicate-call-id"
@@ -65,13 +67,13 @@ class ApiRule(StrEnum):
     RESULT_ORDER = "result-order"
     """Results come first in their message."""
     EMPTY_ERROR = "empty-error"
-    """A failed call's result says something."""
+    """A failed call's result is not empty."""
     IMAGE_IN_ERROR = "image-in-error"
     """A failed call's result is text."""
     IMAGE_TYPE = "image-type"
-    """An image is JPEG, PNG, GIF or WebP, and is what it says it is."""
+    """An image is JPEG, PNG, GIF or WebP, and matches its media type."""
     IMAGE_DATA = "image-data"
-    """An image's data is base64, and begins as an image does."""
+    """An image's data is base64, and begins like an image."""
     IMAGE_SIZE = "image-size"
     """An image has at most 5 MB of base64, and 8,000 pixels a side; 2,000 among more than 20."""
     IMAGE_COUNT = "image-count"
@@ -81,15 +83,15 @@ class ApiRule(StrEnum):
     FINAL_THINKING = "final-thinking"
     """A message does not end in thinking."""
     COMPACTION_BLOCK = "compaction-block"
-    """There is one compaction block with content, and it stands first."""
+    """At most one compaction block has content, and it comes first."""
     SERVER_TOOL = "server-tool"
-    """A server tool's call and its result stand in one message, the call first; its id and its name are the API's."""
+    """A server tool's call and result are in one message, the call first, with the API's ids and names."""
     CACHE_BREAKPOINTS = "cache-breakpoints"
-    """Cache breakpoints are four at most, those of one hour before those of five minutes, and none on thinking."""
+    """At most four cache breakpoints, those of one hour before those of five minutes, none on thinking."""
 
 
 Fields = Mapping[str, Callable[[Any], bool]]
-"""Names of fields, each with what tells whether a value fits."""
+"""Field names, each with a predicate for valid values."""
 
 OF_BODIES: Final = frozenset(
     """
@@ -225,7 +227,7 @@ KNOWN: Final[Mapping[str, Fields]] = {
     type_: {**_OF_ALL, **needed, **_FURTHER.get(type_, {})} for type_, needed in NEEDED.items()
 }
 CLOSED: Final = frozenset({"text", "image", "thinking", "tool_use", "tool_result"})
-"""Types of blocks that have no other fields. The others are the API's own to fill."""
+"""Types of blocks that have no other fields; the others are for the API to fill."""
 
 
 MOST_MESSAGES: Final = 100_000
@@ -241,7 +243,7 @@ _OF_ROLES: Final = {
 
 
 class Located(msgspec.Struct, frozen=True):
-    """A block and where it stands in the body."""
+    """A block and its path in the body."""
 
     path: str
     block: dict[str, Any]
@@ -252,7 +254,7 @@ class Located(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """A message whose shape is right, its content as blocks."""
+    """A well-formed message, with its content as blocks."""
 
     path: str
     role: str
@@ -260,7 +262,7 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 def turns(messages: Any) -> tuple[list[Turn], list[Violation]]:
-    """The messages of a body, and what is wrong with the shape of any of them."""
+    """Return the well-formed messages of a body, and the violations of the others."""
     if not isinstance(messages, list) or not 0 < len(messages) <= MOST_MESSAGES:
         problem = f"it is no list of 1 to {MOST_MESSAGES:,} messages"
         return [], [Violation(rule=ApiRule.MESSAGES, path="messages", problem=problem)]
@@ -291,7 +293,7 @@ def _turn(path: str, message: Any) -> tuple[Turn | None, list[Violation]]:
 
 
 def located(path: str, content: str | list[Any]) -> list[Located]:
-    """The blocks of a content; a text is one, at its own path."""
+    """Return the blocks of a content; a text is one block, at its own path."""
     if isinstance(content, str):
         return [Located(path, {"type": "text", "text": content})]
     return [
@@ -301,13 +303,13 @@ def located(path: str, content: str | list[Any]) -> list[Located]:
 
 
 def inner(holder: Located) -> list[Located]:
-    """The blocks of what a result holds; none of a content that is a text."""
+    """Return the blocks in a result; none if its content is a text."""
     content = holder.block.get("content")
     return located(f"{holder.path}.content", content) if isinstance(content, list) else []
 
 
 def _shape(item: Located, allowed: frozenset[str]) -> Iterator[Violation]:
-    """Return the violations of a block by itself."""
+    """Yield the violations of a block by itself."""
     type_ = item.block.get("type")
     if not isinstance(type_, str) or type_ not in allowed:
         problem = f"there can be no block of type {str(type_)[:80]!r}"
