@@ -12,7 +12,7 @@ from tests.cli.running import PROJECT, Outcome, Refold
 
 COMPACT = ("compact", SESSION, "--keep-recent", "250", "--summarizer", "extractive")
 GO = ("go", SESSION, "a3", "--summarize", "--summarizer", "extractive")
-HEAD = "from compaction.hooks import Cancel, Hooks, Prompted, Supplied\n"
+HEAD = "from compaction.hooks import Cancel, Hooks, PromptAdditions, SuppliedSummary\n"
 
 
 def run(refold: Refold, folder: Path, code: str, *arguments: str, exits: int = 0) -> Outcome:
@@ -50,14 +50,18 @@ def test_one_calls_it_off(talked: Refold, tmp_path: Path, arguments: tuple[str, 
 def test_one_supplies_the_summary(
     talked: Refold, tmp_path: Path, arguments: tuple[str, ...], function: str, kind: str
 ) -> None:
-    code = f'hooks = Hooks(name="ticketing", {function}=lambda _: Supplied(summary="As told in 4127."))'
+    code = (
+        f'hooks = Hooks(name="ticketing", {function}=lambda _: SuppliedSummary(summary="As told in 4127."))'
+    )
     run(talked, tmp_path, code, *arguments)
     assert "As told in 4127." in str(newest(talked, kind)["summary"])
     assert newest(talked, kind)["fromExtension"] is True
 
 
 def test_one_adds_what_is_kept_with_the_record(talked: Refold, tmp_path: Path) -> None:
-    code = 'hooks = Hooks(name="ticketing", prompting=lambda _: Prompted(preserve_data={"ticket": 4127}))'
+    code = (
+        'hooks = Hooks(name="ticketing", prompting=lambda _: PromptAdditions(preserve_data={"ticket": 4127}))'
+    )
     run(talked, tmp_path, code, *COMPACT)
     assert newest(talked, "compaction")["preserveData"] == {"ticket": 4127}
 

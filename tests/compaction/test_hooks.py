@@ -89,7 +89,11 @@ def test_an_answer_of_another_kind_is_told_and_not_used():
     assert ask_hooks_before(hooks, "before_compaction", PLAN, troubles) is None
     (trouble,) = troubles
     assert trouble.startswith("hook a, before_compaction: TypeError: ")
-    assert re.findall("Prompted|Cancel|Supplied", trouble) == ["Prompted", "Cancel", "Supplied"]
+    assert re.findall("PromptAdditions|Cancel|SuppliedSummary", trouble) == [
+        "PromptAdditions",
+        "Cancel",
+        "SuppliedSummary",
+    ]
 
 
 def test_what_a_hook_gives_that_is_only_told_is_nothing_to_anybody():

@@ -127,7 +127,7 @@ AUTOMATIC = ["overflow", "incomplete", "threshold", "idle"]
 
 def chosen(reason, *, larger=False, past=None, settings=HANDS_OFF, can=True):
     return choose_action(
-        reason, has_larger_model=larger, past=past or FailureHistory(), settings=settings, can_hand_off=can
+        reason, has_larger_model=larger, history=past or FailureHistory(), settings=settings, can_hand_off=can
     )
 
 
