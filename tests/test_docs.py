@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import os
 import re
 import runpy
@@ -11,7 +12,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from cli.demo.player import play
+from cli.views.model import audit_view
+from cli.views.screen import print_screen
+from eventstore.memory import MemoryLog
+from eventstore.paths import event
+from projections import audit
+from projections.audit.session import Audit
 from tests.support.pi_files import header, said
 
 ROOT = Path(__file__).parent.parent
@@ -73,6 +82,36 @@ def test_the_picture_in_the_readme_says_what_the_demo_shows() -> None:
 def test_the_figures_of_the_corpus_are_those_of_the_command(corpus: Path) -> None:
     generated = runpy.run_path(str(ROOT / "docs" / "generate_figures.py"))["page"](corpus)
     assert (ROOT / "docs" / "figures.md").read_text("utf-8") == generated
+
+
+def test_what_the_readme_finds_is_what_the_audit_of_the_demo_finds() -> None:
+    log = MemoryLog(clock=lambda: 0)
+    session = play(log)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    section = readme.split("## What it finds")[1].split("\n## ")[0]
+    found = audit(log, session)
+    compaction = found.compactions[1]
+    needed = compaction.metrics.future_use
+    assert f"#{compaction.seq} | Compaction 2 turns {compaction.before.recomputed:,} tokens into" in section
+    assert f"into {compaction.after.recomputed:,}." in section
+    assert f"Of {needed.total} things" in section
+    assert f"still had {needed.found}" in section
+    view = print_lines(found)
+    assert [line for line in section.splitlines() if line.startswith("    ")] == [
+        f"    {line}" for line in view[view.index("2 instructions gone:") :][:3]
+    ]
+    with log.snapshot() as snapshot:
+        told, written, again = (event(snapshot, session, seq).body.decode() for seq in (18, 140, 155))
+    quoted = re.findall(r'"([^"]+)"', section)
+    assert [text in told or text in again for text in quoted] == [True] * len(quoted)
+    assert "migrations/0008_api_keys.sql" in written
+
+
+def print_lines(found: Audit) -> list[str]:
+    """Return the lines that the command prints of an audit, 100 characters wide."""
+    out = Console(width=100, file=io.StringIO(), markup=False, emoji=False, highlight=False)
+    print_screen(out, audit_view(found))
+    return out.file.getvalue().splitlines()  # type: ignore[attr-defined]
 
 
 def _words(svg: str) -> list[str]:
