@@ -1,1 +1,1 @@
-"""The command line: thin, and how things look."""
+"""The command line: a thin layer that parses options and prints results."""

@@ -1,4 +1,4 @@
-"""Audit many sessions of a store on all cores, show each as it comes, and check it against bounds."""
+"""Audit many sessions on all cores, print each result as it arrives, and check minimum shares."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 
 _OF_RECALL: Final = "recall."
 METRICS: Final = ("future-use", "recall", "instructions", *(_OF_RECALL + kind for kind in RECALL_KINDS))
-"""The shares that can have a bound."""
+"""The shares that `--fail-under` can check."""
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """The least share of a metric that will do."""
+    """The minimum accepted share of a metric."""
 
     metric: str
     minimum: float
 
 
 def parse_bound(text: str) -> Bound:
-    """A bound from `METRIC=SHARE`. Raises ValueError that says what is wrong with it."""
+    """Parse `METRIC=SHARE`. Raises ValueError with the problem."""
     metric, _, share = text.partition("=")
     if metric not in METRICS:
         raise ValueError(f"there is no metric {safe_line(metric)!r}; there are: {', '.join(METRICS)}")
@@ -66,9 +66,9 @@ def parse_bound(text: str) -> Bound:
 
 
 def breaches(view: AuditView, bounds: Sequence[Bound]) -> Iterator[str]:
-    """A line for every replacement and bound that it is under.
+    """Yield a line for every replacement and bound that it falls below.
 
-    What was undone is left out, and where there was nothing to find, there is no share that could be too small.
+    Skips undone replacements, and metrics with nothing to find.
     """
     for each in view.replacements:
         for limit in () if each.is_undone else bounds:
@@ -81,7 +81,7 @@ def breaches(view: AuditView, bounds: Sequence[Bound]) -> Iterator[str]:
 
 
 def metric_share(metrics: Metrics, metric: str) -> float | None:
-    """The share of a metric by its name, None where there was nothing to find."""
+    """Return the share of a metric by its name, None if there was nothing to find."""
     if metric == "future-use":
         return metrics.future_use.share
     if metric == "instructions":
@@ -93,7 +93,7 @@ def metric_share(metrics: Metrics, metric: str) -> float | None:
 
 
 class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of an audit, and what to return of it: its JSON or a row, and what is under a bound."""
+    """The options of an audit, and whether to return JSON or a table row."""
 
     every_branch: bool = False
     counter: str = "utf16/4"
@@ -103,7 +103,7 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's audit as a row or as JSON, neither where it could not be made; `problems` are lines for people."""
+    """A session's audit as a row or as JSON, or neither if it failed; `problems` are lines to print."""
 
     session: str
     row: SessionRow | None = None
@@ -114,10 +114,10 @@ class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
 def audit_sessions(
     store: str, sessions: Sequence[str], wanted: AuditOptions, *, jobs: int
 ) -> Generator[AuditResult, None, None]:
-    """Audit sessions of a store, in the order given, by up to `jobs` processes; with one job, or one session, here.
+    """Audit sessions in the given order, in up to `jobs` processes; one job runs in this process.
 
-    Each process opens the store by itself and looks at one snapshot for each session: one that is written to
-    meanwhile is audited as it stood at some moment. Raises WorkerLostError.
+    Each process opens the store itself and takes one snapshot per session, so a session that is being written
+    to is audited as of one moment. Raises WorkerLostError.
     """
     if min(jobs, len(sessions)) > 1:
         yield from map_in_processes(partial(_by_worker, store, wanted), sessions, jobs=jobs)
@@ -128,12 +128,12 @@ def audit_sessions(
 
 
 def try_audit(log: LmdbLog, session: str, wanted: AuditOptions) -> AuditResult:
-    """Audit a session of an open store. What is wrong with the session, or with refold, is told, not raised."""
+    """Audit a session of an open store; return any error as a problem instead of raising it."""
     try:
         view = audit_view(audit_session(log, session, wanted))
     except RefoldError as error:
         return _without(session, str(error))
-    except Exception as error:  # noqa: BLE001  the other sessions are worth as much
+    except Exception as error:  # noqa: BLE001  the other sessions must still be audited
         return _without(session, f"a fault of refold's ({type(error).__name__}: {error}); the others go on")
     return AuditResult(
         session=session,
@@ -146,7 +146,7 @@ def try_audit(log: LmdbLog, session: str, wanted: AuditOptions) -> AuditResult:
 def audit_session(
     log: LmdbLog, session: str, wanted: AuditOptions, *, leaf: Leaf = None, as_of: int | None = None
 ) -> Audit:
-    """The audit of a session. Raises NotFoundError, and CorruptionError where it fails for bytes that changed."""
+    """Return the audit of a session. Raises NotFoundError, and CorruptionError if damaged bytes make it fail."""
     try:
         return audit(
             log,
@@ -160,7 +160,7 @@ def audit_session(
     except RefoldError:
         raise
     except Exception:
-        # Damaged bytes fail in any way there is. Where none are damaged, it is a fault of refold.
+        # Damaged bytes can fail in any way. If none are damaged, it is a bug in refold.
         with log.snapshot() as snapshot:
             _check_events(snapshot, session)
         raise
@@ -172,7 +172,7 @@ def _check_events(snapshot: Snapshot, session: str) -> None:
             check_event(snapshot, session, seq)
         except RefoldError:
             raise
-        except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
+        except Exception as error:  # noqa: BLE001  damaged bytes can fail in any way
             raise CorruptionError(session, seq, f"it cannot be read ({type(error).__name__})") from None
 
 
@@ -190,7 +190,7 @@ def _by_worker(store: str, wanted: AuditOptions, session: str) -> AuditResult:
 
 @cache
 def _opened(store: str) -> LmdbLog:
-    """The store, open as long as the process lives."""
+    """Return the store, kept open for the life of the process."""
     return open_store(store, create=False)
 
 
@@ -203,9 +203,9 @@ Show = Callable[[AuditResult], None]
 
 
 def show_audits(store: str, sessions: Sequence[str], wanted: AuditOptions, *, jobs: int) -> bool:
-    """Audit sessions and show them, problems on stderr; return True if there are none.
+    """Audit sessions and print them, with problems on stderr; return True if there were none.
 
-    Of a session that was shown no more than its line is kept. Raises ClickException where a process is killed.
+    Only the table row of a printed session is kept. Raises ClickException if a process is killed.
     """
     is_sound = True
     found = audit_sessions(store, sessions, wanted, jobs=jobs)
@@ -226,7 +226,7 @@ def show_audits(store: str, sessions: Sequence[str], wanted: AuditOptions, *, jo
 
 @contextmanager
 def _json() -> Iterator[Show]:
-    """Each audit is printed when it comes."""
+    """Print each audit as it arrives."""
     with json_list("sessions") as add:
 
         def show(each: AuditResult) -> None:
@@ -238,7 +238,7 @@ def _json() -> Iterator[Show]:
 
 @contextmanager
 def _table() -> Iterator[Show]:
-    """Each audit is a line, and all lines are printed at the end."""
+    """Collect a row for each audit, and print all rows at the end."""
     rows: list[SessionRow] = []
 
     def show(each: AuditResult) -> None:
@@ -254,7 +254,7 @@ def _table() -> Iterator[Show]:
 
 
 def _progress(wanted: AuditOptions) -> AbstractContextManager[Callable[[int, int], None]]:
-    """A bar, but not in the midst of JSON on a terminal."""
+    """Return a progress bar, but not when JSON goes to a terminal."""
     if wanted.is_json and sys.stdout.isatty():
         return nullcontext(lambda _done, _total: None)
     return progress_bar("auditing")

@@ -1,4 +1,4 @@
-"""Options of commands that compact: policy, templates, the size of the window."""
+"""Options of commands that compact: policy, templates and context window."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ window_option: Final[Decorator] = click.option(
 
 
 def policy_option(default: str) -> Decorator:
-    """The option that names a policy."""
+    """Return the `--policy` option with a default."""
     return click.option(
         "--policy",
         metavar="NAME|FILE",
@@ -42,16 +42,16 @@ def policy_option(default: str) -> Decorator:
 
 
 def new_session_name() -> str:
-    """A name for a session that goes on from another."""
+    """Return a name for a session that continues another one."""
     from eventstore.event import random_id
 
     return f"handoff-{random_id()}"
 
 
 def policy_named(name: str) -> Policy:
-    """The policy of a file's path, of a person's own folder, or one that comes with refold.
+    """Load a policy from a file, from the user's folder, or from those that come with refold.
 
-    Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
+    Raises NotFoundError, and BadInputError for an invalid policy or one whose own name differs.
     """
     from compaction.policy.load import find, policy_of_file
 
@@ -64,14 +64,14 @@ def part_name(part: PolicyPart) -> str:
 
 
 def template_sources() -> list[Source]:
-    """Return the places where templates are looked for before the session and refold's own."""
+    """Return the sources of templates that come before the session and refold's own."""
     from compaction.templates import from_folder, from_plugins
 
     return [*from_plugins(), from_folder(TEMPLATES.folder)]
 
 
 def template_of_file(path: str) -> Template:
-    """The template of a file. Raises BadInputError."""
+    """Load a template from a file. Raises BadInputError."""
     from compaction.templates import parse
     from eventstore.errors import BadInputError
 
@@ -84,7 +84,7 @@ def template_of_file(path: str) -> Template:
 
 
 def with_template(sources: list[Source], name: str) -> tuple[list[Source], str]:
-    """Sources that have the template which a person names, and its name; a file's comes before all others."""
+    """Return sources that contain the named template, and its name; a template file comes first."""
     if not TEMPLATES.is_path(name):
         return sources, name
     own = template_of_file(name)
@@ -100,11 +100,10 @@ def check_templates(
     leaf: Leaf = None,
     instead: str = "",
 ) -> None:
-    """Raise where a template is not there for a session, before anybody is asked for anything.
+    """Raise an error for a missing template before any summarizer is called.
 
-    A policy that makes no summaries needs none. `instead` is the one that a person names in place of those of the
-    policy's summaries, "" for none. Raises NotFoundError for that one, FaultyInputError for those that the policy
-    names.
+    A policy without summaries needs none. `instead` is the user's template that replaces the policy's, or "".
+    Raises NotFoundError if that one is missing, FaultyInputError if one of the policy's is.
     """
     if not policy.summarizes:
         return
@@ -122,7 +121,7 @@ def check_templates(
 
 
 def check_window(policy: Policy, limits: Limits) -> None:
-    """Raise BadInputError where every context would be too large; tell on stderr what else does not fit the model."""
+    """Raise BadInputError if the window is too small for any context; warn of other misfits on stderr."""
     from eventstore.errors import BadInputError
 
     if policy.trigger.leaves_nothing(limits):
@@ -132,7 +131,7 @@ def check_window(policy: Policy, limits: Limits) -> None:
 
 
 def warn_of_misfits(policy: Policy, limits: Limits) -> None:
-    """Tell on stderr what of a policy does not fit its model."""
+    """Print on stderr what in a policy does not fit the model."""
     from cli.output import echo_note
     from compaction.policy.validate import warnings
 

@@ -1,4 +1,4 @@
-"""The protocol of `refold maintain`: a line of JSON says what happened, another what to do."""
+"""The protocol of `refold maintain`: JSON lines that report events in, JSON lines that say what to do out."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _CAPITAL: Final = re.compile("(?<=[a-z])(?=[A-Z])")
 
 
 def load_settings(path: str, limits: Limits | None = None) -> Settings:
-    """The settings of a file, for a model if one is told.
+    """Load the settings in a file and check them against a model's limits, if given.
 
-    Raises BadInputError, which names the file; FaultyInputError tells each key that is wrong.
+    Raises BadInputError, which names the file, and FaultyInputError, which lists every invalid key.
     """
     try:
         given = tomllib.loads(Path(path).read_text("utf-8"))
@@ -43,9 +43,9 @@ def load_settings(path: str, limits: Limits | None = None) -> Settings:
 
 
 def parse_settings(given: Mapping[str, Any], source: str, limits: Limits | None = None) -> Settings:
-    """Settings of automatic compaction, by their names here or as their harness has them: `reserveTokens`.
+    """Return the settings of automatic compaction, from our keys or the harness's, such as `reserveTokens`.
 
-    Raises FaultyInputError, which tells each key that is wrong, or that a model cannot have, as it is written.
+    Raises FaultyInputError, which lists every key that is invalid or does not fit the model, as written.
     """
     written: dict[str, list[str]] = {}
     named = _by_our_names(given, written)
@@ -64,7 +64,7 @@ def parse_settings(given: Mapping[str, Any], source: str, limits: Limits | None 
 def _by_our_names(
     given: Mapping[str, Any], written: dict[str, list[str]], ours: Keys = (), theirs: Keys = ()
 ) -> dict[str, Any]:
-    """A table by our names of its keys; `written` gets for where each would stand by them where it stands."""
+    """Return a table with our names for its keys; `written` maps our key paths to the original ones."""
     named: dict[str, Any] = {}
     for key, value in given.items():
         name = _CAPITAL.sub("_", key).lower()
@@ -79,18 +79,18 @@ class ParsedInput(Protocol):
 
     @property
     def cancels(self) -> bool:
-        """Return True if the line cancels what the lines before it have begun."""
+        """True if the line cancels the work that earlier lines started."""
 
 
 S = TypeVar("S", bound=ParsedInput)
 
 
 class ReadAheadLines(Generic[S]):
-    """The parsed lines of an input, read ahead by a thread: one may cancel what those before it have begun.
+    """Parsed lines of an input, read ahead by a thread so that a line can cancel work in progress.
 
-    `read` gives what a line says, by its bytes and its number; it is asked once for each, in that thread. There is no
-    bound to how many are read ahead, for a line that calls off has to be seen behind any number of others: who writes
-    them and does not wait for answers has them kept in memory.
+    `read` parses a line, given as bytes, and its number; it is called once per line, in that thread. Any
+    number of lines is read ahead, because a cancelling line must be seen behind all others: a writer that
+    does not wait for answers makes memory use grow.
     """
 
     def __init__(self, stream: BinaryIO, read: Callable[[bytes, int], S]) -> None:
@@ -99,7 +99,7 @@ class ReadAheadLines(Generic[S]):
         self._came = self._taken = 0
 
     def __iter__(self) -> Iterator[S]:
-        """Yield them in order, as they come. Raises what reading raises."""
+        """Yield the lines in order, as they arrive. Raises what reading raises."""
         Thread(target=self._read_all, name="refold lines", daemon=True).start()
         while (said := self._ahead.get()) is not None:
             if isinstance(said, Exception):
@@ -108,9 +108,9 @@ class ReadAheadLines(Generic[S]):
             yield said
 
     def is_cancelled(self) -> bool:
-        """Return True if a line that cancels what runs is waiting behind the one at hand."""
-        # It calls off all that stands before it, also where its turn is still to come: to call off what runs when
-        # it is read, as another thread of a harness does, would let those run.
+        """Return True if a cancelling line waits after the current one."""
+        # It cancels all lines before it, even those not yet started: cancelling only the current work
+        # would let the others run.
         return self._came > self._taken
 
     def _read_all(self) -> None:
@@ -125,7 +125,7 @@ class ReadAheadLines(Generic[S]):
 
 
 def _of_its_own(stream: BinaryIO) -> BinaryIO:
-    """The same input by a reader of its own: Python waits at its end for who reads from its own standard input."""
+    """Reopen the input: at exit, Python would wait for the thread that reads its own stdin object."""
     try:
         return open(stream.fileno(), "rb", closefd=False)
     except io.UnsupportedOperation:
@@ -136,40 +136,40 @@ _ON: Final = "on"
 
 
 class _HarnessEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field=_ON):
-    """Something that a harness tells."""
+    """An event that a harness reports."""
 
 
 class BeforeRequest(_HarnessEvent, frozen=True, tag="before_request"):
-    """A request is going to be sent."""
+    """A request is about to be sent."""
 
 
 class AfterTurn(_HarnessEvent, frozen=True, tag="after_turn"):
-    """An answer has come, and is in the log; `model` is the one in use now."""
+    """An answer has arrived and is in the log; `model` is the one in use now."""
 
     model: str | None = None
 
 
 class Failed(_HarnessEvent, frozen=True, tag="error"):
-    """A request was refused, with this text; `model` is the one in use now."""
+    """A request was refused with this error text; `model` is the one in use now."""
 
     error: str
     model: str | None = None
 
 
 class Idle(_HarnessEvent, frozen=True, tag="idle"):
-    """Nothing has happened for so many seconds."""
+    """Nothing has happened for this many seconds."""
 
     seconds: float
 
 
 class Compact(_HarnessEvent, frozen=True, tag="compact"):
-    """A person, or a model by its tool, asks for a compaction."""
+    """A person, or a model through its tool, requests a compaction."""
 
     instructions: str = ""
 
 
 class Abort(_HarnessEvent, frozen=True, tag="abort"):
-    """A request to cancel what runs: its reader does so, and nothing runs any more when its turn comes."""
+    """Cancel the work in progress: the reader thread does that, so nothing is left to do on its turn."""
 
 
 HarnessEvent = BeforeRequest | AfterTurn | Failed | Idle | Compact | Abort
@@ -178,7 +178,7 @@ _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class Reply(Recommendation, frozen=True, kw_only=True, rename="camel"):
-    """An advice, and the fields of the line that were ignored."""
+    """What the harness should do, and the fields of its line that were ignored."""
 
     ignored: tuple[str, ...] = ()
 
@@ -192,12 +192,12 @@ class ParsedLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cancels(self) -> bool:
-        """Return True if it cancels what the lines before it have begun: a person's request does, and goes first."""
+        """True if the line cancels earlier work: a person's request takes precedence."""
         return isinstance(self.event, Compact | Abort)
 
 
 BLANK: Final = ParsedLine()
-"""A line that says nothing, and gets no answer."""
+"""An empty line, which gets no reply."""
 
 
 def parse_line(line: bytes, number: int) -> ParsedLine:
@@ -216,7 +216,7 @@ def parse_line(line: bytes, number: int) -> ParsedLine:
 
 
 def reply_to(maintainer: Maintainer, writer: SessionWriter, line: ParsedLine) -> Reply:
-    """Do what a line asks for and return the answer; its `error` says what is wrong, or went wrong."""
+    """Do what a line requests and return the reply; its `error` says what went wrong."""
     if line.event is None:
         return Reply(error=line.problem)
     try:

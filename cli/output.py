@@ -1,4 +1,4 @@
-"""Print to the terminal: JSON, tables, times, sizes."""
+"""Print text, JSON and tables to the terminal, safely."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 HANDLER: Final = "refold.plain"
-"""The name under which `str.encode` and text streams find `ascii_fallback`."""
+"""The error handler name under which `str.encode` and text streams find `ascii_fallback`."""
 
 _PLAIN: Final = {
     **dict(zip("▁▂▃▄▅▆▇█░", "....:::#.", strict=True)),
@@ -27,11 +27,11 @@ _PLAIN: Final = {
     "←": "<-",
     "→": "->",
 }
-"""What refold draws with, and the punctuation of prose."""
+"""ASCII replacements for drawing characters and typographic punctuation."""
 
 
 def ascii_fallback(error: UnicodeError) -> tuple[str, int]:
-    """An error handler of codecs: what cannot be encoded in ASCII, by a like sign or as an escape."""
+    """Replace characters that ASCII lacks by similar ones or by escapes; a codec error handler."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]
@@ -43,38 +43,40 @@ def _escape(character: str) -> str:
 
 
 def never_failing(stream: TextIO) -> None:
-    """Make a text stream write what it can in place of what its encoding lacks, and raise nothing."""
+    """Make a text stream replace what its encoding lacks instead of raising an error."""
     codecs.register_error(HANDLER, ascii_fallback)
     if isinstance(stream, TextIOWrapper):
         stream.reconfigure(errors=HANDLER)
 
 
 STORE: Final = "refold.store"
-"""The entry of click's `Context.meta` for a store that printed commands have to name: not the default one."""
+"""The key in click's `Context.meta` for a store that printed commands must name, because it is not the
+default.
+"""
 _UNBOUNDED: Final = 100_000
 _JOINERS: Final = "\u200c\u200d"
-"""Python calls them unprintable; scripts and emoji are spelled with them."""
+"""Characters that Python calls unprintable, but that scripts and emoji need."""
 _UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What JSON allows in a text and a terminal may obey: DEL, control characters of ISO 8859, turns of direction."""
+"""Characters that JSON allows but a terminal may obey: DEL, C1 control characters, direction changes."""
 _LONG_PATH: Final = re.compile(r"(?<![\w:./~…-])(?:~|\.{1,2}|[\w.-]+)?(?:/[\w.@+-]+){3,}")
 """A path of four names, or of three from the root."""
 _NO_PATH: Final = re.compile(r"[\s\"'{}<>|;,]|://")
-"""What hardly a path holds, and a line of prose, of code or of JSON does."""
+"""Characters that occur in prose, code or JSON, but hardly in a path."""
 _LONGEST_PATH: Final = 1024
 _LOOKED_AT: Final = 4096
-"""Characters of a text that one line of it is made from, at least: more than a path has."""
+"""Minimum characters of a text to build a line from: more than any path has."""
 _LEAST_PART: Final = 2 / 3
-"""The share of a line's width that a cut between words leaves at least."""
+"""The minimum share of a line's width that must remain after a cut between words."""
 _LEAST_END: Final = 8
-"""Characters that an end of a path has at least: fewer tell nothing."""
+"""Minimum characters of a shortened path; fewer say nothing."""
 
 
 _COMMAND: Final = re.compile(r"(?<=[:;] )refold (?!.*; ).*")
-"""A command at the end of a line, to be pasted."""
+"""A command at the end of a line, meant for pasting."""
 _USUAL: Final = 80
-"""Columns of a terminal that does not say how many it has."""
+"""Columns to assume for a terminal that does not report its width."""
 _JOINED: Final = "\ue000"
-"""Stands for a space at which no line may end: a character of private use, which nothing prints."""
+"""Stands for a space at which no line may end: a private-use character that is never printed."""
 
 
 def console() -> Console:
@@ -85,7 +87,7 @@ def console() -> Console:
 
 
 def error_console() -> Console:
-    """Return the console for progress: standard error."""
+    """Return the console for progress, on standard error."""
     from cli.terminal import SafeConsole
 
     return SafeConsole(file=sys.stderr, highlight=False, markup=False, emoji=False)
@@ -93,21 +95,21 @@ def error_console() -> Console:
 
 @contextmanager
 def paged(out: Console) -> Iterator[None]:
-    """On a terminal, what is printed to `out` goes through the person's pager; else straight on."""
+    """Send what is printed to `out` through the user's pager on a terminal, directly elsewhere."""
     if not sys.stdout.isatty():
         yield
         return
-    # less: colours as they are, and no paging of what fits on the screen.
+    # less: keep colours, and do not page what fits on the screen.
     os.environ.setdefault("LESS", "FRX")
     with out.pager(styles=True):
         yield
 
 
 def table(*names: str, right: Sequence[str] = (), shrinks: str = "", drops: Sequence[str] = ()) -> Table:
-    """A table without lines; the columns in `right` hold numbers, `shrinks` gives way first on a narrow terminal.
+    """Return a table without lines; `right` are columns of numbers, `shrinks` gives way first.
 
-    Those of `drops` are left out where that does not do, one after the other. What stands in
-    `shrinks` is cut if it is a rich Text with `no_wrap` and an overflow, else wrapped.
+    If a narrow terminal needs more room, the columns of `drops` are left out one by one. A cell in `shrinks`
+    is cut if it is a rich Text with `no_wrap` and an overflow, otherwise wrapped.
     """
     from cli.terminal import FittedTable
 
@@ -116,7 +118,7 @@ def table(*names: str, right: Sequence[str] = (), shrinks: str = "", drops: Sequ
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to call with what is done and the total; on a terminal it moves a bar."""
+    """Yield a function that takes the done and the total count; on a terminal it updates a bar."""
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
@@ -128,15 +130,15 @@ def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def echo_json(value: Any) -> None:
-    """A value as one line of JSON on stdout."""
+    """Print a value as one line of JSON."""
     echo_json_bytes(json_bytes(value))
 
 
 @contextmanager
 def json_list(name: str) -> Iterator[Callable[[bytes], None]]:
-    """A function that adds a JSON text to a list in an object, as a line on stdout; none is kept.
+    """Yield a function that prints a JSON text as the next item of a list in an object.
 
-    Where what is in the block fails, the line ends there, and is no JSON.
+    Items are not kept in memory. If the block fails, the line ends there and is not valid JSON.
     """
     between = b""
 
@@ -151,7 +153,7 @@ def json_list(name: str) -> Iterator[Callable[[bytes], None]]:
 
 
 def json_bytes(value: Any) -> bytes:
-    """A value as JSON."""
+    """Encode a value as JSON."""
     import msgspec
 
     try:
@@ -159,19 +161,19 @@ def json_bytes(value: Any) -> bytes:
     except UnicodeEncodeError:
         from eventstore.javascript import stringify
 
-        # Half a surrogate pair has no UTF-8, but JSON has an escape for it.
+        # A lone surrogate has no UTF-8 form, but JSON has an escape for it.
         return stringify(msgspec.to_builtins(value, enc_hook=_parsed)).encode()
 
 
 def _parsed(value: Any) -> Any:
-    """Parse what is JSON already."""
+    """Parse a value that is JSON already."""
     from eventstore.javascript import tolerant_json
 
     return tolerant_json(bytes(value))
 
 
 def echo_json_bytes(encoded: bytes) -> None:
-    """A JSON text as a line on stdout; on a terminal, what it would obey is escaped, which says the same."""
+    """Print a JSON text as one line; on a terminal, escape characters that it would obey."""
     echo_bytes(_harmless_json(encoded) + b"\n")
 
 
@@ -183,23 +185,23 @@ def _harmless_json(encoded: bytes) -> bytes:
 
 
 def echo_bytes(data: bytes) -> None:
-    """Bytes on stdout, as they are."""
+    """Print bytes unchanged."""
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
 
 
 def echo_text(text: str) -> None:
-    """Print a message on stdout, on a terminal wrapped at words; control characters are shown, not sent."""
+    """Print a message, wrapped at words on a terminal, with control characters made visible."""
     echo_verbatim(wrapped(printable(text), columns(sys.stdout)))
 
 
 def echo_verbatim(text: str) -> None:
-    """Print a text on stdout in the lines that it has; control characters are shown, not sent."""
+    """Print a text with its own line breaks, with control characters made visible."""
     sys.stdout.write(printable(text) + "\n")
 
 
 def echo_transcript(text: str) -> None:
-    """Text for a program, in UTF-8 and as it is; a terminal is not sent what it would obey."""
+    """Print a text unchanged in UTF-8; on a terminal, make control characters visible."""
     if sys.stdout.isatty():
         echo_verbatim(text)
     else:
@@ -207,7 +209,7 @@ def echo_transcript(text: str) -> None:
 
 
 def echo_problem(problem: str, hint: str = "") -> None:
-    """Print a problem, and a hint, on stderr: as one line, on a terminal wrapped at words."""
+    """Print a problem and a hint on stderr, as one line or wrapped at words on a terminal."""
     line = " ".join(printable(f"refold: {problem}" + (f"; {hint}" if hint else "")).split())
     sys.stdout.flush()
     sys.stderr.write(wrapped(line, columns(sys.stderr)) + "\n")
@@ -219,12 +221,12 @@ def echo_note(note: str) -> None:
 
 
 def print_line(out: Console, text: str, *, style: str = "") -> None:
-    """Print a message to a console, wrapped at words where the terminal ends."""
+    """Print a message to a console, wrapped at words on a terminal."""
     out.print(wrapped(text, out.width), style=style, crop=False, no_wrap=True, overflow="ignore")
 
 
 def columns(stream: TextIO) -> int:
-    """Return how long lines may be: as wide as a terminal is, and of any length elsewhere."""
+    """Return the maximum line length: the width of a terminal, unlimited elsewhere."""
     if not stream.isatty():
         return _UNBOUNDED
     named = os.environ.get("COLUMNS", "")
@@ -234,9 +236,10 @@ def columns(stream: TextIO) -> int:
 
 
 def wrapped(text: str, width: int, *, hanging: int = 2) -> str:
-    """Return a text with its lines wrapped at spaces; what goes on below a line is indented by `hanging` more.
+    """Return a text wrapped at spaces; continuation lines are indented by `hanging` more.
 
-    A word that is longer than a line stays whole, and so does a command of refold that ends a line: it is to be pasted.
+    A word longer than a line stays whole, and so does a refold command at the end of a line, because it is
+    meant for pasting.
     """
     import textwrap
 
@@ -259,7 +262,7 @@ def wrapped(text: str, width: int, *, hanging: int = 2) -> str:
 
 
 def printable(text: str) -> str:
-    """Text from a session made safe to print: no escape sequences, no lone surrogates."""
+    """Return text that is safe to print: no escape sequences, no lone surrogates."""
     if text.isprintable():
         return text
     return "".join(map(_printable, text))
@@ -274,12 +277,12 @@ def _printable(character: str) -> str:
 
 
 def one_line(text: str, width: int) -> str:
-    """Return a text as one line of at most `width` characters: long paths in it give way first, then its end."""
+    """Return a text as one line of at most `width` characters; long paths are shortened first."""
     return cut_line(" ".join(printable(text[: max(width * 8, _LOOKED_AT)]).split()), width)
 
 
 def cut_line(line: str, width: int) -> str:
-    """Return a line cut to `width` characters. Of paths the end is kept: it is what tells them apart."""
+    """Return a line cut to `width` characters, keeping the end of paths, which distinguishes them."""
     if len(line) <= width:
         return line
     if _is_path(line):
@@ -288,30 +291,30 @@ def cut_line(line: str, width: int) -> str:
         shorter = short_paths(line, names)
         if len(shorter) <= width:
             return shorter
-    # A path in which the line would be cut shows its end, if there is room for more than a few letters.
+    # If the cut falls into a path, show the path's end, if there is room for more than a few letters.
     begin = shorter.rfind(" ", 0, width) + 1
     word = shorter[begin:].partition(" ")[0]
     is_last = begin + len(word) == len(shorter)
     room = width - begin - (0 if is_last else 1)
     if _is_path(word) and len(word) > room >= _LEAST_END:
         return shorter[:begin] + path_end(word, room) + ("" if is_last else "…")
-    # Between words, if that does not leave too little.
+    # Cut between words, if enough of the line remains.
     end = shorter.rfind(" ", 0, width)
     return shorter[: end if end >= width * _LEAST_PART else width - 1] + "…"
 
 
 def short_paths(line: str, names: int = 2) -> str:
-    """Return a line in which of each long path only the last names are left."""
+    """Return a line with each long path reduced to its last names."""
     return _LONG_PATH.sub(lambda found: f"…/{'/'.join(found[0].split('/')[-names:])}", line)
 
 
 def _is_path(word: str) -> bool:
-    """Return True for what is nothing but a path, by its looks."""
+    """Return True if a word looks like a path and nothing else."""
     return "/" in word and len(word) <= _LONGEST_PATH and not _NO_PATH.search(word)
 
 
 def path_end(path: str, width: int) -> str:
-    """Return the end of a path in at most `width` characters, from the beginning of a name on if one begins there."""
+    """Return the end of a path in at most `width` characters, starting at a name if possible."""
     if len(path) <= width:
         return path
     tail = path[len(path) - width + 1 :]
@@ -320,17 +323,17 @@ def path_end(path: str, width: int) -> str:
 
 
 def yes_or_no(*, is_true: bool) -> str:
-    """A truth for people."""
+    """Return "yes" or "no"."""
     return "yes" if is_true else "no"
 
 
 def safe_line(text: str) -> str:
-    """All of a text on one line: its line ends are shown."""
+    """Return a text on one line, with line breaks shown as escapes."""
     return printable(text).replace("\n", "\\n")
 
 
 def command_line(command: str, *names: str) -> str:
-    """Return a command of refold to paste, on one line; with the store that `STORE` names."""
+    """Return a refold command to paste, on one line, with `--store` if needed."""
     import shlex
 
     import click
@@ -344,7 +347,7 @@ def command_line(command: str, *names: str) -> str:
 
 
 def when(milliseconds: int | None) -> str:
-    """A time for people: UTC, to the second; "-" where it is unknown."""
+    """Format a time as UTC to the second; "-" if unknown."""
     from eventstore.javascript import iso_time
 
     text = iso_time(milliseconds)
@@ -352,10 +355,10 @@ def when(milliseconds: int | None) -> str:
 
 
 def thousands(number: int | None) -> str:
-    """A number with separators; "-" for none."""
+    """Format a number with separators; "-" for None."""
     return "-" if number is None else f"{number:,}"
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """A number and what it counts: "1 rewrite", "2 rewrites"."""
+    """Format a count with its noun: "1 rewrite", "2 rewrites"."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,4 +1,4 @@
-"""Which store a command works on, and which session a person means."""
+"""Find the store, the session and the event that the user means."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from projections.context.cursor import Leaf
 
 _GENERATION: Final = re.compile(r"(.+)~([1-9][0-9]{0,8})", re.DOTALL)
-"""The name of a later generation of a session: the session's id and a number."""
+"""The name of a later generation of a session: the session's id, "~" and a number."""
 _LONGEST: Final = 24
 _SHORTEST: Final = 13
-"""What of a long id is shown at least: of a UUID of version 7, its time."""
+"""Minimum characters of a shortened id: the time part of a version 7 UUID."""
 
 
 def generation_of(name: str) -> tuple[str, int]:
-    """The id of the session that a name is a generation of, and which, from 1."""
+    """Return the session id in a name, and the number of its generation, from 1."""
     match = _GENERATION.fullmatch(name)
     return (match[1], int(match[2])) if match else (name, 1)
 
 
 def newest_generation(names: Sequence[str]) -> str | None:
-    """Return the newest generation of one session; None where the names are of several sessions, or none."""
+    """Return the newest generation if all names are of one session; otherwise None."""
     if len({generation_of(name)[0] for name in names}) != 1:
         return None
     return max(names, key=lambda name: generation_of(name)[1])
 
 
 def begin_with(beginning: str, names: Iterable[str]) -> list[str]:
-    """The names that a beginning stands for; `BEGINNING~N` stands for generations N alone."""
+    """Return the names that start with a prefix; `PREFIX~N` matches only generations N."""
     names = list(names)
     found = [name for name in names if name.startswith(beginning)]
     if found or not (match := _GENERATION.fullmatch(beginning)):
@@ -51,9 +51,9 @@ def begin_with(beginning: str, names: Iterable[str]) -> list[str]:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Map names to what stands for each alone: a beginning of a long id, with `~N` to tell generations apart.
+    """Map names to unique short forms: a prefix of a long id, and `~N` to distinguish generations.
 
-    What is short stays whole, and so does what would not get short.
+    A short name stays whole, and so does one that a unique prefix would not shorten enough.
     """
     parts = {name: generation_of(name) for name in names}
     counts = Counter(base for base, _ in parts.values())
@@ -76,17 +76,17 @@ def _short(bases: Iterable[str]) -> dict[str, str]:
 
 
 def _shared(one: str, other: str) -> int:
-    """With how many characters two texts begin alike."""
+    """Return the length of the common prefix of two texts."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 _LONGEST_NUMBER: Final = 20
-"""Characters of `#N` that can be the number of an event."""
+"""Maximum characters of `#N` that can be an event number."""
 
 
 def store_path(store: str | None) -> str:
-    """The store's folder: as given, or the platform's data directory."""
+    """Return the store's folder: as given, or in the platform's data directory."""
     if store:
         return store
     import platformdirs
@@ -96,7 +96,7 @@ def store_path(store: str | None) -> str:
 
 @contextmanager
 def opened(ctx: click.Context, *, create: bool = False) -> Iterator[LmdbLog]:
-    """The store that the command line names, closed at the end."""
+    """Open the store that the command line names, and close it at the end of the block."""
     from eventstore import open_store
 
     with open_store(store_path(ctx.obj), create=create) as log:
@@ -105,7 +105,7 @@ def opened(ctx: click.Context, *, create: bool = False) -> Iterator[LmdbLog]:
 
 @contextmanager
 def opened_session(ctx: click.Context, name: str) -> Iterator[tuple[LmdbLog, str]]:
-    """The store and the id of the session that a person means by `name`; a file is imported first."""
+    """Open the store, and resolve a session name in it; a file is imported first."""
     from eventstore.errors import NotFoundError, shell_command
 
     is_file = looks_like_file(name)
@@ -121,12 +121,12 @@ def opened_session(ctx: click.Context, name: str) -> Iterator[tuple[LmdbLog, str
 
 
 def looks_like_file(name: str) -> bool:
-    """Return True if a session's name is to be read as the path of a file."""
+    """Return True if a session name should be read as a file path."""
     return os.sep in name or name.endswith((".jsonl", ".json")) or Path(name).is_file()
 
 
 def check_new_name(name: str) -> str:
-    """Return the id that a person gives to a new session. Raises BadInputError for one that could mean a file."""
+    """Return the id for a new session. Raises BadInputError for one that looks like a file."""
     from eventstore.append import check_new_session
     from eventstore.errors import BadInputError
 
@@ -136,10 +136,11 @@ def check_new_name(name: str) -> str:
 
 
 def resolve_session(log: LmdbLog, name: str) -> str:
-    """The id of a session: `@last`, an id, a path of a file, a unique beginning of an id, or a title, in this order.
+    """Return the id of a session, given as `@last`, id, file, unique prefix of an id, or title.
 
-    What could be several generations of one session is the newest, which a note says; `BEGINNING~N` is the Nth.
-    Raises NotFoundError, AmbiguousError, and for a file what an import raises.
+    These are tried in this order. If a name could mean several generations of one session, it means the
+    newest, and a note says so; `PREFIX~N` is the Nth. Raises NotFoundError, AmbiguousError, and for a file
+    what an import raises.
     """
     from cli.output import echo_note
     from eventstore.errors import AmbiguousError, BadInputError, NotFoundError
@@ -195,7 +196,7 @@ def _is_session(snapshot: Snapshot, name: str) -> bool:
 
 
 def resolve_leaf(snapshot: Snapshot, session: str, name: str | None) -> Leaf:
-    """The leaf that a person means: an event, `root`, or, where nothing is named, where the session stands."""
+    """Return the leaf that the user means: an event, `root`, or by default the session's current leaf."""
     from projections.context.cursor import ROOT
 
     if name == "root":
@@ -204,7 +205,7 @@ def resolve_leaf(snapshot: Snapshot, session: str, name: str | None) -> Leaf:
 
 
 def resolve_event(snapshot: Snapshot, session: str, name: str) -> str:
-    """The id of an event by its id, a unique beginning of one, or its number as `#N`."""
+    """Return the id of an event, given as id, unique prefix of one, or `#N`."""
     from eventstore.errors import AmbiguousError, no_event
     from eventstore.paths import event
 
@@ -222,13 +223,13 @@ def resolve_event(snapshot: Snapshot, session: str, name: str) -> str:
 
 _WORTH_A_BAR = 4 << 20
 _NAMED = 5
-"""Sessions of a file that are named."""
+"""Maximum number of a file's sessions to name."""
 
 
 def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) -> list[Imported]:
-    """Import the sessions of a file; on a terminal, a large one with a bar that says how far it is.
+    """Import the sessions of a file, with a progress bar for a large one on a terminal.
 
-    Raises BadInputError, and of it ForeignSessionError for a session of another harness.
+    Raises BadInputError, and its subclass ForeignSessionError for a session of another harness.
     """
     from eventstore.errors import BadInputError
     from eventstore.files.importing import import_sessions
@@ -252,7 +253,7 @@ def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) ->
 
 
 def note_remarks(path: str, imported: Imported) -> None:
-    """One line on stderr where a file was imported on the way to something else, and not all is well with it."""
+    """Print one line on stderr if a file that was imported implicitly had problems."""
     from cli.output import command_line, counted, echo_note
 
     facts = [
@@ -271,7 +272,7 @@ def note_remarks(path: str, imported: Imported) -> None:
 
 
 def note_more_in_store(log: LmdbLog, path: str, imported: Imported) -> None:
-    """One line on stderr where a file holds less than its session: what follows is about the session."""
+    """Print one line on stderr if a file holds less than its session in the store."""
     from cli.output import counted, echo_note
 
     with log.snapshot() as snapshot:

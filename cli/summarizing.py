@@ -1,4 +1,4 @@
-"""Ask for a summary on a person's behalf: say who is asked, wait, stop at Ctrl-C, advise after a failure."""
+"""Request a summary for the user: say who is asked, show progress, stop at Ctrl-C, advise after a failure."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from eventstore.lmdb.store import LmdbLog
 
 EXIT_INTERRUPTED = 130
-"""The exit code of what was interrupted."""
+"""The exit code after an interrupt."""
 
 
 class Interrupt:
-    """Says whether somebody has pressed Ctrl-C: what a summarizer asks while it waits."""
+    """Tells whether Ctrl-C was pressed; summarizers poll it while they wait."""
 
     def __init__(self) -> None:
         self._pressed = Event()
@@ -38,7 +38,7 @@ class Interrupt:
 
     @contextmanager
     def capture(self) -> Iterator[None]:
-        """In the block, a first Ctrl-C is noted, and no more; a second one ends the program."""
+        """Record the first Ctrl-C in the block instead of raising it; a second one ends the program."""
         self._pressed.clear()
         before = signal.getsignal(signal.SIGINT)
 
@@ -55,7 +55,7 @@ class Interrupt:
 
 @contextmanager
 def cancellable(ctx: click.Context) -> Iterator[Interrupt]:
-    """A block in which Ctrl-C calls off what asks the interrupt; that is told, and ends the command with 130."""
+    """Let Ctrl-C in the block cancel what polls the interrupt; report it and exit with code 130."""
     from cli.output import echo_problem
     from compaction.summarizers import CancelledError
 
@@ -64,16 +64,16 @@ def cancellable(ctx: click.Context) -> Iterator[Interrupt]:
         with interrupt.capture():
             yield interrupt
     except CancelledError as error:
-        # A terminal shows ^C where the cursor stands.
+        # A terminal shows ^C at the cursor.
         sys.stderr.write("\n")
         echo_problem(str(error), "the session is as it was")
         ctx.exit(EXIT_INTERRUPTED)
 
 
 class ProgressDisplay:
-    """Show progress on standard error: a line per pending request on a terminal, elsewhere only notes.
+    """Show progress on stderr: a line per pending request on a terminal, otherwise only notes.
 
-    `foretold` are notes for who waits, if anybody is asked at all: before the first request.
+    `foretold` are notes to print before the first request, if there is any.
     """
 
     def __init__(self, foretold: Sequence[str] = ()) -> None:
@@ -83,7 +83,7 @@ class ProgressDisplay:
 
     @contextmanager
     def waiting_for(self, whom: str) -> Iterator[None]:
-        """A line with the seconds since the block was entered."""
+        """Show a line with the elapsed seconds while the block runs."""
         self._foretell()
         if not sys.stderr.isatty():
             yield
@@ -95,7 +95,7 @@ class ProgressDisplay:
             self._ended(line)
 
     def note(self, what: str) -> None:
-        """A note, also where nobody watches."""
+        """Print a note, even without a terminal."""
         echo_note(what)
 
     def _foretell(self) -> None:
@@ -133,7 +133,7 @@ _MANY: Final = 2 * _MINUTE
 
 @contextmanager
 def advise_on_failure(ctx: click.Context) -> Iterator[None]:
-    """A block in which a summary that nobody gives is told with what to do, and ends the command with 1."""
+    """Report a failed summary in the block with advice, and exit with code 1."""
     from cli.output import echo_problem
     from compaction.summarizers.chain import SummarizersFailedError
 
@@ -145,7 +145,7 @@ def advise_on_failure(ctx: click.Context) -> Iterator[None]:
 
 
 def advice(failure: SummarizerError) -> str:
-    """Return what may help after the last of those that were asked has failed."""
+    """Return what may help after the last summarizer has failed."""
     from compaction.summarizers import UnsupportedTemplateError
 
     if isinstance(failure, UnsupportedTemplateError):
@@ -167,11 +167,11 @@ _WHO_ASKS: Final = {
     "anthropic": "a key is set: the summary is asked of Anthropic; --summarizer extractive asks nobody",
     "extractive": "no ANTHROPIC_API_KEY is set: the summary is extracted from the log, without a model",
 }
-"""What is said where a person has not chosen."""
+"""The note to print if the user has not chosen a summarizer."""
 
 
 class SummarizerOptions(TypedDict):
-    """The options of `summarizer_options`, as a command gets them."""
+    """The values of `summarizer_options`, as a command receives them."""
 
     summarizer: str | None
     models: tuple[str, ...]
@@ -185,7 +185,7 @@ def _summarizers() -> list[str]:
 
 
 SUMMARIZER: Final = LazyChoice("summarizer", _summarizers)
-"""The name of a summarizer."""
+"""The type of an option that names a summarizer."""
 _ASKING: Final[list[Decorator]] = [
     click.option(
         "--summarizer",
@@ -209,16 +209,16 @@ _ASKING: Final[list[Decorator]] = [
 
 
 def summarizer_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options by which a person chooses who writes a summary."""
+    """Add the options that choose who writes a summary to a command."""
     for option in reversed(_ASKING):
         command = option(command)
     return command
 
 
 class SummarizerChoice(NamedTuple):
-    """A choice of summarizer: its name, and the models that it asks, () for its own.
+    """A summarizer by name, and the models to ask, () for its default.
 
-    `is_chosen`: the options or the policy name it.
+    `is_chosen`: an option or the policy names it.
     """
 
     summarizer: str
@@ -229,9 +229,10 @@ class SummarizerChoice(NamedTuple):
 def choose_summarizer(
     ctx: click.Context, asking: SummarizerOptions, policy: Policy | None = None
 ) -> SummarizerChoice:
-    """The summarizer of the options, else the policy's, else the usual one; so the models.
+    """Choose the summarizer and models from the options, else the policy, else the defaults.
 
-    Raises UsageError for options that say nothing to the summarizer, NotFoundError for a policy's that there is not.
+    Raises UsageError for options that do not apply to the summarizer, and NotFoundError for an unknown one in
+    the policy.
     """
     from compaction.summarizers.registry import SUMMARIZERS, default_summarizer
     from eventstore.errors import NotFoundError
@@ -266,11 +267,12 @@ def build_summarizer_chain(
     instructions: str = "",
     remote: str | None = None,
 ) -> SummarizerChain:
-    """Return what asks the chosen summarizer, and say so on stderr.
+    """Return the chain that asks the chosen summarizer, with notes on stderr.
 
-    Before the first request, also print which summarizer is used if nobody chose one, and a warning if it ignores
-    the instructions. `remote` is the address of a service to ask first, if any. Raises what `choose_summarizer`
-    raises, BadInputError for http without an address, and SummarizerError for anthropic without a key.
+    Before the first request, print which summarizer is used if nobody chose one, and a warning if it ignores
+    the instructions. `remote` is the address of a service to ask first, if any. Raises what
+    `choose_summarizer` raises, BadInputError for http without an address, and SummarizerError for anthropic
+    without a key.
     """
     from compaction.summarizers.chain import SummarizerChain
     from compaction.summarizers.registry import SummarizerContext, make_summarizer
@@ -296,7 +298,7 @@ def build_summarizer_chain(
 
 
 def ignored_instructions(summarizer: str) -> list[str]:
-    """Return a note if a summarizer follows no instructions."""
+    """Return a note if a summarizer ignores instructions."""
     from compaction.summarizers.registry import SUMMARIZERS
 
     follows = SUMMARIZERS[summarizer].follows_instructions

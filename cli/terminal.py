@@ -1,4 +1,4 @@
-"""rich's console and table: nothing of a session reaches the terminal as a command, and a table fits it."""
+"""Make rich's console and tables safe: session text sends no commands to a terminal, and tables fit it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SafeConsole(Console):
-    """rich's console; of what is printed, only rich's own styles become escape sequences."""
+    """A rich console in which only rich's own styles become escape sequences."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -32,24 +32,24 @@ class SafeConsole(Console):
                 yield Segment(printable(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
-        """Leave it to the command what becomes of a reader that has seen enough: rich would make it a failure."""
+        """Let the command handle a closed reader; rich would exit with a failure."""
         raise BrokenPipeError
 
 
 MIN_COLUMN_WIDTH: Final = 12
-"""Columns of a terminal that prose keeps in any case."""
+"""The minimum width of a prose column."""
 _OF_TIMES: Final = "(UTC)"
-"""The end of a heading above times, which stay on one line wherever they stand."""
+"""The end of a heading of times, which are never wrapped."""
 _GAP: Final = 2
 _UNBOUNDED: Final = 100_000
 
 
 class FittedTable(Table):
-    """A table without lines. The first column and those of numbers and times stay whole; headings wrap at words.
+    """A table without lines. The first column, numbers and times stay whole; headings wrap at words.
 
-    Where a terminal is too narrow, the column `shrinks` gives way, then the widest of the others, each down to
-    `MIN_COLUMN_WIDTH` or its longest word: a text that may not be wrapped is cut there, any other goes on in the next
-    line. Where that does not do, the columns of `drops` are left out, one after the other.
+    If the terminal is too narrow, the column `shrinks` gives way first, then the widest of the others, each
+    down to `MIN_COLUMN_WIDTH` or its longest word; cells are cut if they may not wrap, otherwise wrapped. If
+    that is not enough, the columns of `drops` are left out one by one.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class FittedTable(Table):
         yield from _without_trailing_spaces(rendered)
 
     def _fitted(self, columns: Sequence[tuple[Column, Measurement]], terminal: int) -> list[int]:
-        """Return the widths of columns after those that may be narrower than their cells have given way."""
+        """Return the widths of columns after those that can shrink have given way."""
         widths = [measured.maximum for _, measured in columns]
         room = terminal - _GAP * (len(widths) - 1)
         for place in self._giving_way(columns):
@@ -89,7 +89,7 @@ class FittedTable(Table):
         return widths
 
     def _giving_way(self, columns: Sequence[tuple[Column, Measurement]]) -> list[int]:
-        """Return the places of the columns that may be narrower than their cells, the first to give way first."""
+        """Return the indexes of the columns that can shrink, in the order in which they give way."""
         places = [
             place
             for place, (column, _) in enumerate(columns)
@@ -101,7 +101,7 @@ class FittedTable(Table):
 
 
 class CutLine:
-    """A cell of one line that is cut to the width of its column; of a path, the end stays."""
+    """A cell of one line, cut to the width of its column but keeping the end of a path."""
 
     def __init__(self, line: str) -> None:
         self._line = line
@@ -114,9 +114,9 @@ class CutLine:
 
 
 def _measured(column: Column, console: Console, options: ConsoleOptions) -> Measurement:
-    """Return the least width at which no word of a column is cut, and the width at which no cell is wrapped.
+    """Return the width at which no word of a column is cut, and that at which no cell is wrapped.
 
-    A heading always wraps: it takes no more width than its longest word.
+    A heading always wraps: it needs no more than the width of its longest word.
     """
     unbounded = options.update(max_width=_UNBOUNDED)
     heading = console.measure(column.header, options=unbounded).minimum

@@ -1,4 +1,4 @@
-"""A person's own policies and templates: their files, the commands that list and begin them, their TOML."""
+"""The user's own policies and templates: their files, the actions on them, their TOML."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ import click
 from cli.options import Decorator, json_option
 
 FOLDER: Final = "REFOLD_CONFIG"
-"""The environment's name for the folder that holds the folders `policies` and `templates`."""
+"""The environment variable for the folder that holds `policies` and `templates`."""
 
 
 class UserFiles:
-    """The files of one kind: those of a folder's folder with a suffix, by their names without it."""
+    """The user's files of one kind, named by their file names without the suffix."""
 
     def __init__(self, folder: str, suffix: str) -> None:
         self._folder, self._suffix = folder, suffix
 
     @property
     def folder(self) -> Path:
-        """Return their folder: the one that `REFOLD_CONFIG` names, else the platform's for settings."""
+        """Return their folder, below `REFOLD_CONFIG` or the platform's settings folder."""
         import platformdirs
 
         return Path(os.environ.get(FOLDER) or platformdirs.user_config_dir("refold"), self._folder)
 
     def names(self) -> list[str]:
-        """Their names, sorted."""
+        """Return their names, sorted."""
         return sorted(file.stem for file in self.folder.glob(f"*{self._suffix}") if file.is_file())
 
     def find(self, name: str) -> Path | None:
-        """The file of a name, None where there is none."""
+        """Return the file with the given name, or None."""
         file = self.folder / f"{name}{self._suffix}"
         return file if Path(name).name == name and file.is_file() else None
 
     def is_path(self, name: str) -> bool:
-        """Return True if what a person gives as a name is the path of a file."""
+        """Return True if the user gave a file path instead of a name."""
         return os.sep in name or name.endswith(self._suffix)
 
     def add(self, name: str, text: str) -> Path:
-        """A new file. Raises BadInputError for one that is there, or a name that no file should have."""
+        """Create a new file. Raises BadInputError if it exists or its name is unsuitable."""
         from eventstore.errors import BadInputError
 
         if not name or Path(name).name != name or name.startswith(".") or not name.isprintable():
@@ -62,7 +62,7 @@ TEMPLATES: Final = UserFiles("templates", ".md")
 
 
 class ActionOptions(TypedDict):
-    """The options of `action_options`, as a command gets them."""
+    """The values of `action_options`, as a command receives them."""
 
     action: str
     name: str | None
@@ -71,25 +71,25 @@ class ActionOptions(TypedDict):
 
 
 class ListAction(Protocol):
-    """Prints all that there are."""
+    """Prints all items."""
 
     def __call__(self, ctx: click.Context, *, as_json: bool) -> None: ...
 
 
 class NewAction(Protocol):
-    """Makes a new one of a person's own, from another if that is named."""
+    """Creates an item of the user's own, from another if one is named."""
 
     def __call__(self, name: str, origin: str | None, *, as_json: bool) -> None: ...
 
 
 class ShowAction(Protocol):
-    """Prints one, or what is wrong with it."""
+    """Prints an item, or what is wrong with it."""
 
     def __call__(self, ctx: click.Context, name: str, *, is_check: bool, as_json: bool) -> None: ...
 
 
 def action_options(*, origin_help: str) -> Decorator:
-    """The arguments and options by which a person says what to do with which one."""
+    """Add the arguments and options that choose an action and an item to a command."""
 
     def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
         command = json_option(command)
@@ -108,7 +108,7 @@ def action_options(*, origin_help: str) -> Decorator:
 def run_action(
     ctx: click.Context, asked: ActionOptions, *, listing: ListAction, begin: NewAction, show: ShowAction
 ) -> None:
-    """Do what was asked for. Raises UsageError for a name that is missing, and for options that go with nothing."""
+    """Run the chosen action. Raises UsageError for a missing name and for options that do not apply."""
     action, name, origin, as_json = asked["action"], asked["name"], asked["origin"], asked["as_json"]
     if origin is not None and action != "new":
         raise click.UsageError(f"--from goes with '{ctx.info_name} new'", ctx)
@@ -123,9 +123,9 @@ def run_action(
 
 
 def toml_text(values: Mapping[str, Any]) -> str:
-    """Values as TOML: what is no table first, then tables, then lists of tables. None, which TOML lacks, is left out.
+    """Return values as TOML: plain values first, then tables, then lists of tables.
 
-    Tables hold no tables.
+    None is left out, because TOML lacks it. Tables may not contain tables.
     """
     plain = {name: value for name, value in values.items() if not _is_table(value) and not _is_tables(value)}
     blocks = ["\n".join(lines)] if (lines := list(_lines(plain))) else []
@@ -160,7 +160,7 @@ def _value(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """A basic string: JSON's escapes are TOML's, but for a character that JSON leaves as it is."""
+    """Return a basic TOML string: its escapes are those of JSON, except for one character."""
     import msgspec
 
     return msgspec.json.encode(text).decode().replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Write files completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from eventstore.errors import BadInputError
 
 
 def write_atomically(output: str, pieces: Iterable[bytes], *, option: str = "-o") -> int:
-    """Write pieces to a file and return its size in bytes; what was there is replaced at the end, in one step.
+    """Write a file in one step, replacing an existing one, and return its size in bytes.
 
-    Raises BadInputError where it cannot be written; `option` is what names another place.
+    Raises BadInputError if it cannot be written; `option` is the option that names another path.
     """
     target = Path(output)
     try:
         if target.exists() and not target.is_file() and not target.is_dir():
-            # A pipe or a device: nothing may be put in its place.
+            # A pipe or a device must not be replaced by a file.
             with target.open("wb") as file:
                 return sum(map(file.write, pieces))
-        # What a link leads to is replaced, not the link.
+        # Replace the target of a link, not the link.
         with tidy_end():
             return _put_in_place(target.resolve(), pieces)
     except IsADirectoryError:
@@ -38,7 +38,7 @@ def write_atomically(output: str, pieces: Iterable[bytes], *, option: str = "-o"
 
 
 def _put_in_place(target: Path, pieces: Iterable[bytes]) -> int:
-    """Write pieces beside the file and put it in place: a reader never sees half of it."""
+    """Write to a temporary file beside the target, then rename it: no reader sees half a file."""
     if target.is_dir():
         raise IsADirectoryError
     handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -48,7 +48,7 @@ def _put_in_place(target: Path, pieces: Iterable[bytes]) -> int:
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
-            # A new file is its owner's alone, as mkstemp makes it: sessions hold what is nobody else's business.
+            # Keep mkstemp's permissions: only the owner may read sessions.
             Path(beside).chmod(target.stat().st_mode & 0o777)
         Path(beside).replace(target)
     except BaseException:
@@ -59,10 +59,10 @@ def _put_in_place(target: Path, pieces: Iterable[bytes]) -> int:
 
 @contextmanager
 def tidy_end() -> Iterator[None]:
-    """End the program on SIGTERM and SIGHUP as on Ctrl-C: the block can remove what is half made.
+    """Treat SIGTERM and SIGHUP in the block like Ctrl-C, so that it can remove unfinished files.
 
-    A signal that is ignored, as SIGHUP under nohup, stays so. Outside the main thread nothing changes: only that
-    thread can be told of signals.
+    A signal that is ignored, such as SIGHUP under nohup, stays ignored. Outside the main thread nothing
+    changes, because only that thread can handle signals.
     """
     if current_thread() is not main_thread():
         yield

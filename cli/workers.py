@@ -1,8 +1,8 @@
-"""Work done by several processes at once, its results in order.
+"""Run work in several processes and return the results in order.
 
-A pool of the standard library would do, but for two ends: where one of its processes is killed while it hands over a
-large result, the pool waits for the rest for good; and where the pool's own process is killed, the others stay. Here
-every process has a pipe of its own, whose end it and we see.
+A pool of the standard library does not do: if one of its processes is killed while it sends a large result,
+the pool waits forever; and if the pool's own process is killed, the others stay alive. Here each process has
+its own pipe, and both ends notice when the other is gone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MAX_PENDING_PER_WORKER: Final = 8
-"""How many results for each process may be there before their turn."""
+"""Maximum results per process that may wait for their turn."""
 
 
 class WorkerLostError(Exception):
@@ -34,11 +34,11 @@ class WorkerLostError(Exception):
 def map_in_processes(
     work: Callable[[Item], Result], items: Sequence[Item], *, jobs: int
 ) -> Generator[Result, None, None]:
-    """Yield what `work` gives for each item, in order of the items, by up to `jobs` processes of their own.
+    """Yield `work(item)` for each item, in order, using up to `jobs` processes.
 
-    `work`, items and results are pickled; nothing of this process, no open file or store, is in the others.
-    However many items there are, few results wait for their turn. Raises WorkerLostError where a process is
-    killed. The processes end with the iterator: when it is through, fails, is interrupted or closed.
+    `work`, items and results are pickled; the processes inherit no open file or store from this one. Few
+    results wait for their turn, however many items there are. Raises WorkerLostError if a process is killed.
+    The processes end with the iterator, whether it finishes, fails, is interrupted or is closed.
     """
     workers: list[_Worker[Item, Result]] = []
     waiting: dict[int, Result] = {}
@@ -77,7 +77,7 @@ def _another(
 
 
 def _answering(workers: list[_Worker[Item, Result]]) -> Iterator[_Worker[Item, Result]]:
-    """The workers with a result; waits until there is one."""
+    """Wait for results, and return the workers that have one."""
     busy: dict[Any, _Worker[Item, Result]] = {
         worker.pipe: worker for worker in workers if worker.at is not None
     }
@@ -85,23 +85,23 @@ def _answering(workers: list[_Worker[Item, Result]]) -> Iterator[_Worker[Item, R
 
 
 class _Worker(Generic[Item, Result]):
-    """A process, the pipe to it, and what it is at work on: the item and its place, None where it waits for one."""
+    """A process, the pipe to it, and its current item with its index, None if idle."""
 
     def __init__(self, work: Callable[[Item], Result]) -> None:
-        # Spawned, not forked: an open store must not get into another process.
+        # Spawn, do not fork: an open store must not be inherited by another process.
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(work, theirs), daemon=True)
         with _interrupts_held():
             self._process.start()
-        # Without our copy, the pipe ends when the process does.
+        # Close our copy, so that the pipe closes when the process ends.
         theirs.close()
         self.at: int | None = None
         self._item: Item | None = None
 
     def give(self, at: int, item: Item) -> None:
         self.at, self._item = at, item
-        # A broken pipe is told by the attempt to take the result.
+        # A broken pipe is reported when the result is taken.
         with suppress(OSError):
             self.pipe.send(item)
 
@@ -115,7 +115,7 @@ class _Worker(Generic[Item, Result]):
         return at, result
 
     def dismiss(self) -> None:
-        """Have the process end: by itself where it waits, else in the middle of its work."""
+        """End the process: by itself if it is idle, otherwise in the middle of its work."""
         self.pipe.close()
         if self.at is not None:
             self._process.terminate()
@@ -126,7 +126,7 @@ class _Worker(Generic[Item, Result]):
 
 
 def _serve(work: Callable[[Item], Result], pipe: Connection) -> None:
-    """Give the result for each item that comes, until the other end of the pipe is closed."""
+    """Return the result for each item that arrives, until the other end of the pipe is closed."""
     while True:
         try:
             item = pipe.recv()
@@ -141,8 +141,8 @@ def _serve(work: Callable[[Item], Result], pipe: Connection) -> None:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Ctrl-C reaches every process of a terminal; those that start meanwhile will not hear it, but be ended."""
-    # Its own start would let interrupts through again.
+    """Start processes with Ctrl-C blocked: the parent handles it and ends them."""
+    # Start the tracker now: its own start would unblock interrupts.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

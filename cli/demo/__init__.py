@@ -1,1 +1,1 @@
-"""The demo session: a recording, and the player that gives it real compactions."""
+"""The demo session: a recording, and the player that adds real compactions."""

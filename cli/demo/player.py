@@ -1,8 +1,8 @@
-"""Play the recorded demo session into a log, with real compactions where its harness asked for them.
+"""Play the recorded demo session into a log, with real compactions at the recorded moments.
 
-`session.jsonl` holds a step a line, each with the time at which it happened: a record that is appended as it is (what
-the person, the model and its tools said, with the provider's usage; settings; a label), or an action of the harness.
-Of what refold does about the context, the recording holds only that it was asked for.
+Each line of `session.jsonl` is a step with its time: a record to append unchanged (messages with the
+provider's usage, settings, a label), or an action of the harness. For compactions, the recording holds only
+the request.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ POLICY: Final = parse(
     """,
     source="frugal",
 )
-"""What keeps the demo's contexts small."""
+"""The policy that keeps the demo's contexts small."""
 
 _ID_STEP: Final = 0x9E3779B1
-"""Odd, so that its multiples visit every 32-bit number: counted ids that look random."""
+"""An odd number, so that its multiples visit all 32-bit numbers: sequential ids that look random."""
 
 
 def play(log: EventLog) -> str:
-    """Write the demo session into a log that does not have it yet; return its id.
+    """Write the demo session into a log that lacks it, and return its id.
 
-    Every play gives the same events: ids are counted, and the clock is the recording's.
+    Every run writes the same events, because ids are sequential and times come from the recording.
     """
     buffer = _BufferingLog()
     player = _Player(buffer)
@@ -77,11 +77,11 @@ def play(log: EventLog) -> str:
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """The fields of a recorded line that the player itself reads.
+    """The fields of a recorded line that the player reads.
 
-    An action of the harness has the type `maintain` (look after the context, a turn is over), `compact` (the person
-    asks for it) or `move` (go to the entry `target`, and summarize what is left if `summarize`). Any other type is the
-    kind of a record, and the line is its body.
+    An action of the harness has the type `maintain` (check the context after a turn), `compact` (requested by
+    the user) or `move` (go to the entry `target`, summarizing the branch left if `summarize`). Any other type
+    is the kind of a record, and the line is its body.
     """
 
     time: datetime
@@ -94,13 +94,13 @@ _decode_step: Final = msgspec.json.Decoder(_Step).decode
 
 
 class _Player:
-    """Carries out recorded steps, one after the other, in one session."""
+    """Executes recorded steps in one session."""
 
     def __init__(self, log: EventLog) -> None:
         self._now = self._ids = 0
         self._writer = SessionWriter(log, SESSION, clock=lambda: self._now, new_id=self._next_id)
         limits, tokens = Limits(window=200_000), counter(POLICY.counter)
-        # A request's record holds its duration: none, so that every play is the same.
+        # A request's record holds its duration: use zero, so that every run is the same.
         chain = SummarizerChain(summarizers=[ExtractiveSummarizer()], seconds=lambda: 0.0)
         compactor = Compactor(policy=POLICY, chain=chain, limits=limits, tokens=tokens)
         self._maintainer = Maintainer(compactor=compactor, now=lambda: self._now)
@@ -108,7 +108,7 @@ class _Player:
         self._summarizing_navigator = Navigator(limits=limits, tokens=tokens, chain=chain)
 
     def play(self, line: bytes) -> None:
-        """Set the clock to a step's time, and do what it says."""
+        """Set the clock to a step's time, and execute the step."""
         step = _decode_step(line)
         self._now = round(step.time.timestamp() * 1000)
         match step.type:
@@ -128,7 +128,7 @@ class _Player:
 
 
 class _BufferingLog(MemoryLog):
-    """A log in memory that keeps what was appended, so that a store gets it in one append, and flushes once."""
+    """An in-memory log that keeps its appends, so that a store gets them all in one flush."""
 
     def __init__(self) -> None:
         super().__init__(clock=lambda: 0)
