@@ -44,7 +44,16 @@ _name_sizes_of: Final = struct.Struct("<6xHHHH").unpack_from
 _time_of: Final = struct.Struct("<96xq").unpack_from
 _UNKNOWN_TIME: Final = -(2**63)
 _ROLE_CODE: Final = {role: code for code, role in enumerate(ROLES)}
-FORMATS: Final = ("refold/1", "pi/1", "pi/2", "pi/3", "claude-code/1")
+FORMATS: Final = (
+    "refold/1",
+    "pi/1",
+    "pi/2",
+    "pi/3",
+    "claude-code/1",
+    "oh-my-pi/1",
+    "oh-my-pi/2",
+    "oh-my-pi/3",
+)
 """The formats of bodies; the place is the code on disk: append only."""
 _FORMAT_CODE: Final = {name: code for code, name in enumerate(FORMATS)}
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from eventstore.formats import prompt_kinds, view_of
+from eventstore.formats import format_of, prompt_kinds, view_of
 from eventstore.formats.base import PromptView, SettingsView
 from eventstore.javascript import stringify
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import LazyEvent, Memo, event, path_of_kinds
+from eventstore.paths import LazyEvent, Memo, event, path_of_kinds, upward
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
 
 
@@ -78,9 +78,16 @@ def _entries(snapshot: Snapshot, leaf: LazyEvent | None) -> tuple[LazyEvent | No
         return None, None
     model, thinking = leaf.model_seq, leaf.thinking_seq
     return (
-        event(snapshot, leaf.session, model) if model else None,
+        event(snapshot, leaf.session, model) if model else _newest_answer(snapshot, leaf),
         event(snapshot, leaf.session, thinking) if thinking else None,
     )
+
+
+def _newest_answer(snapshot: Snapshot, leaf: LazyEvent) -> LazyEvent | None:
+    """The newest answer of a path on which nothing has put a model in use, where it tells the model all the same."""
+    if not format_of(leaf.format).infers_model:
+        return None
+    return next((each for each in upward(snapshot, leaf.session, leaf.seq) if each.role == "assistant"), None)
 
 
 def _read(model: LazyEvent | None, thinking: LazyEvent | None) -> Settings:

@@ -11,14 +11,15 @@ from functools import cache
 from typing import Final, Protocol
 
 from eventstore.event import Facts
-from eventstore.formats import claude_code, pi, refold
+from eventstore.formats import claude_code, oh_my_pi, pi, refold
 from eventstore.formats.base import Format, Tools, View
 from eventstore.frame import body_of
 from eventstore.log import Snapshot
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Payload
 
-_FORMATS: Final[tuple[Format, ...]] = (refold.FORMAT, pi.FORMAT, claude_code.FORMAT)
+# A harness that writes files like another's, with marks of its own, stands before it.
+_FORMATS: Final[tuple[Format, ...]] = (refold.FORMAT, oh_my_pi.FORMAT, pi.FORMAT, claude_code.FORMAT)
 
 
 @cache

@@ -212,6 +212,8 @@ class Format(Protocol):
     tools: Tools
     prompt_kinds: frozenset[str] = frozenset()
     """The kinds of its records that may hold a prompt."""
+    infers_model: bool = False
+    """True if an answer tells the model in use only where nothing on its path has put one in use."""
     kinds_of_two: frozenset[str] = frozenset()
     """The kinds of its records that say something together with their parent's: `view` and `facts` get that one too."""
     places: tuple[Place, ...]

@@ -13,7 +13,7 @@ from eventstore.formats import format_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event
 from eventstore.records import FORMAT, Import, record_of
-from projections.rules import claude_code, pi
+from projections.rules import claude_code, oh_my_pi, pi
 from projections.rules.base import Rules
 
 # refold's own records have the same shape as pi's.
@@ -21,6 +21,7 @@ HARNESS_RULES: Final[dict[str, Rules]] = {
     "refold": pi.RULES,
     "pi": pi.RULES,
     "claude-code": claude_code.RULES,
+    "oh-my-pi": oh_my_pi.RULES,
 }
 """All rules, by harness."""
 

@@ -11,8 +11,9 @@ import msgspec
 
 from eventstore.event import Event, Facts, NewEvent
 from eventstore.formats.base import Certainty, Export, Format, View
-from eventstore.formats.pi.entry import entry_of, facts_of
+from eventstore.formats.pi.entry import entry_of
 from eventstore.formats.pi.export import export_file, is_exported
+from eventstore.formats.pi.file import PI
 from eventstore.formats.pi.message import payloads, view_of_wire, wire_of
 from eventstore.formats.pi.session_file import PiFile
 from eventstore.formats.pi.tools import TOOLS
@@ -30,6 +31,7 @@ class PiFormat(Format):
 
     name: str = "pi"
     versions: tuple[str, ...] = ("pi/1", "pi/2", "pi/3")
+    dialect = PI
     tools = TOOLS
     prompt_kinds = frozenset({"session_init"})
     places: tuple[Place, ...] = (
@@ -59,10 +61,10 @@ class PiFormat(Format):
         return payloads(raw)
 
     def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Facts:  # noqa: ARG002
-        renames = version in ("pi/1", "pi/2")
-        facts = facts_of(kind, record, entry_of(record), renames_hook_role=renames, is_own=False)
+        number = int(version.rpartition("/")[2])
+        facts = self.dialect.facts(number, kind, record, entry_of(record))
         # A compaction of version 1 names what it keeps by a place in its file.
-        is_by_place = version == "pi/1" and kind == "compaction"
+        is_by_place = number == 1 and kind == "compaction"
         return msgspec.structs.replace(facts, target=None, needs_source=True) if is_by_place else facts
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
@@ -70,7 +72,7 @@ class PiFormat(Format):
         return Certainty.SURE if _HEADER.match(beginning) else Certainty.POSSIBLE
 
     def open(self, source: Source) -> Contents:
-        return PiFile(source)
+        return PiFile(source, self.dialect)
 
     def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:
         return is_exported(snapshot, event, stored)

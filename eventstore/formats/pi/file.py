@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from hashlib import sha256
 from json import JSONDecodeError
@@ -26,14 +26,17 @@ _SPREAD: Final = 0x9E3779B1
 class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A harness that writes files as pi does: its name, and the types of the entries that it writes itself.
 
-    `slot` is the type of a first line with the session's title, "" where there is none. `reads_first`: of several
-    records in one line, the harness reads the first.
+    `same` are types that mean what a kind of another name means. `slot` is the type of a first line with the session's
+    title, "" where there is none. `reads_first`: of several records in one line, the harness reads the first.
+    `names_model` tells whether a record (its kind, the role of its message, itself) puts a model in use.
     """
 
     harness: str
     kinds: frozenset[str]
+    same: Mapping[str, str] = {}
     slot: str = ""
     reads_first: bool = False
+    names_model: Callable[[str, str, bytes], bool] | None = None
 
     @cached_property
     def types(self) -> frozenset[str]:
@@ -53,7 +56,18 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return the kind of an entry; a type that only refold has otherwise is kept apart from refold's own."""
         if not isinstance(type_, str) or not is_name(type_):
             return "untyped"
-        return f"{self.harness}:{type_}" if type_ in CODE_OF_KIND and type_ not in self.kinds else type_
+        if type_ in CODE_OF_KIND and type_ not in self.kinds:
+            return f"{self.harness}:{type_}"
+        return self.same.get(type_, type_)
+
+    def facts(self, version: int, kind: str, record: bytes, entry: Entry) -> Facts:
+        """Return what the log keeps of a record beside its bytes, its place in the file left aside."""
+        is_old = version < NEWEST_VERSION
+        facts = facts_of(kind, record, entry, renames_hook_role=is_old, is_own=False)
+        if self.names_model is None or not facts.flags & Flag.SETS_MODEL:
+            return facts
+        names_model = self.names_model(kind, facts.role, record)
+        return facts if names_model else msgspec.structs.replace(facts, flags=facts.flags & ~Flag.SETS_MODEL)
 
 
 PI: Final = Dialect(harness="pi", kinds=KINDS)
@@ -234,8 +248,7 @@ class PiReader:
     def _read(self, body: bytes, entry: Entry) -> tuple[str, Facts, int | None]:
         """Return a record's kind, facts and time: what can fail changes nothing of the reader's state."""
         kind = self._dialect.kind(entry.type)
-        is_old = self._header.version < NEWEST_VERSION
-        facts = facts_of(kind, body, entry, renames_hook_role=is_old, is_own=False)
+        facts = self._dialect.facts(self._header.version, kind, body, entry)
         return kind, facts, epoch_ms(entry.timestamp)
 
     def _place(

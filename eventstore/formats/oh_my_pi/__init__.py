@@ -1,0 +1,59 @@
+"""oh-my-pi's session files: pi's, with a title that is rewritten in place, kinds of its own, and images kept apart."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from eventstore.formats.base import Certainty, Export, View
+from eventstore.formats.oh_my_pi.own_kinds import DIALECT, message_view, view
+from eventstore.formats.oh_my_pi.titled_file import TitledFile, has_marks
+from eventstore.formats.pi import PiFormat
+from eventstore.formats.source import Contents, Place, Source
+from eventstore.views import Message
+
+_FILES: Final = "*/**/*.jsonl"
+"""Below a folder for each project; a subagent's session lies in a folder named after its parent's file."""
+
+
+class OhMyPiFormat(PiFormat):
+    """Everything that knows how oh-my-pi writes its sessions."""
+
+    name = "oh-my-pi"
+    versions = ("oh-my-pi/1", "oh-my-pi/2", "oh-my-pi/3")
+    dialect = DIALECT
+    infers_model = True
+    places = (
+        Place(
+            environment={"PI_CODING_AGENT_DIR": "sessions"}, default="~/.omp/agent/sessions", pattern=_FILES
+        ),
+        # Of profiles, and where Linux keeps data.
+        Place(environment={}, default="~/.omp/profiles", pattern=f"*/agent/sessions/{_FILES}"),
+        Place(
+            environment={"XDG_DATA_HOME": "omp/sessions"},
+            default="~/.local/share/omp/sessions",
+            pattern=_FILES,
+        ),
+        Place(
+            environment={"XDG_DATA_HOME": "omp/profiles"},
+            default="~/.local/share/omp/profiles",
+            pattern=f"*/sessions/{_FILES}",
+        ),
+    )
+    exports: Mapping[str, Export] = {}
+
+    def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
+        return view(kind, record)
+
+    def message(self, raw: bytes) -> Message:
+        return message_view(raw)
+
+    def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
+        return Certainty.SURE if has_marks(beginning) else Certainty.NONE
+
+    def open(self, source: Source) -> Contents:
+        return TitledFile(source)
+
+
+FORMAT: Final = OhMyPiFormat()

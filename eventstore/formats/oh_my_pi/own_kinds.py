@@ -1,0 +1,194 @@
+"""The records that oh-my-pi writes otherwise than pi, or alone, and their views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.formats.base import RequestView, SettingsView, TitleView, View
+from eventstore.formats.pi import entry
+from eventstore.formats.pi.file import Dialect
+from eventstore.formats.pi.message import usage_view, view_of_wire, wire_of
+from eventstore.formats.pi.view import view as pi_view
+from eventstore.javascript import tolerant_json, trim
+from eventstore.views import Message, Text
+
+OWN_KINDS: Final = frozenset(
+    {
+        "credential_pin",
+        "mode_change",
+        "model_usage",
+        "reset_boundary",
+        "service_tier_change",
+        "session_init",
+        "title_change",
+        "ttsr_injection",
+    }
+)
+"""The entry types that pi does not write."""
+SLOT: Final = "title"
+"""The type of a first line with the session's title."""
+_DEFAULT_ROLE: Final = "default"
+_FAILED: Final = ("error", "aborted")
+_PERSONS: Final = ("skill-prompt", "collab-prompt")
+"""Types of extension messages that a person may have written: `attribution` says so."""
+
+
+def names_model(kind: str, role: str, record: bytes) -> bool:
+    """Return True if a record puts a model in use.
+
+    A change for another role does not, and an answer names only the model that wrote it: a fallback or what a
+    provider took instead is not what the person chose.
+    """
+    return kind == "model_change" and role == "" and _default_model(_fields(record)) is not None
+
+
+DIALECT: Final = Dialect(
+    harness="oh-my-pi",
+    kinds=entry.KINDS | OWN_KINDS,
+    same={"title_change": "session_info"},
+    slot=SLOT,
+    reads_first=True,
+    names_model=names_model,
+)
+
+
+def view(kind: str, record: bytes) -> View:
+    """Return what a record says."""
+    reader = _READERS.get(kind)
+    return reader(record) if reader is not None else pi_view(kind, record)
+
+
+def message_view(raw: bytes) -> Message:
+    """Return the view of a message: pi's roles, and those that oh-my-pi adds."""
+    wire = wire_of(raw)
+    if wire.role == "pythonExecution":
+        fields = _fields(raw)
+        plain = view_of_wire(wire)
+        assert plain.shell is not None  # noqa: S101  the role says so
+        return msgspec.structs.replace(
+            plain, shell=msgspec.structs.replace(plain.shell, command=_text(fields.get("code")))
+        )
+    if wire.role == "fileMention":
+        return msgspec.structs.replace(view_of_wire(wire), blocks=_mentioned(_fields(raw)))
+    return view_of_wire(wire)
+
+
+def _mentioned(fields: dict[str, Any]) -> tuple[Text, ...]:
+    """Return the contents of the files that a person mentioned."""
+    files = fields.get("files")
+    return tuple(
+        Text(_text(file.get("content")))
+        for file in (files if isinstance(files, list) else ())
+        if isinstance(file, dict)
+    )
+
+
+def _message(record: bytes) -> View:
+    plain = pi_view("message", record)
+    if not plain.messages or plain.messages[0].role not in ("pythonExecution", "fileMention"):
+        return plain
+    raw = entry.entry_of(record).message
+    return (
+        msgspec.structs.replace(plain, messages=(message_view(bytes(raw)),))
+        if isinstance(raw, msgspec.Raw)
+        else plain
+    )
+
+
+def _custom_message(record: bytes) -> View:
+    plain, fields = pi_view("custom_message", record), _fields(record)
+    by_person = fields.get("customType") in _PERSONS and fields.get("attribution") == "user"
+    return msgspec.structs.replace(plain, by_person=by_person)
+
+
+def _model_change(record: bytes) -> View:
+    fields = _fields(record)
+    line = " ".join(each for each in (_text(fields.get("model")), _text(fields.get("role"))) if each)
+    named = _default_model(fields)
+    if named is None:
+        return View(line=line)
+    provider, slash, model = named.partition("/")
+    return View(
+        settings=SettingsView(provider=provider if slash else "", model=model if slash else named), line=line
+    )
+
+
+def _default_model(fields: dict[str, Any]) -> str | None:
+    """Return the model that a change puts in use for the conversation, as "provider/id"; None for other roles."""
+    model, role = fields.get("model"), fields.get("role")
+    if not isinstance(model, str) or not model:
+        return None
+    return model if role is None or role == _DEFAULT_ROLE else None
+
+
+def _thinking_level_change(record: bytes) -> View:
+    level = _fields(record).get("thinkingLevel")
+    return View(
+        settings=SettingsView(thinking_level="off" if level is None else level), line=str(level or "off")
+    )
+
+
+def _session_info(record: bytes) -> View:
+    fields = _fields(record)
+    title = fields.get("title", fields.get("name"))
+    if not isinstance(title, str):
+        return View()
+    return View(title=TitleView(text=trim(title)), line=title)
+
+
+def _model_usage(record: bytes) -> View:
+    """Read a request that is no part of the conversation, as for a title: its tokens were paid for."""
+    fields = _fields(record)
+    usage, model = usage_view(fields.get("usage")), fields.get("model")
+    request = RequestView(
+        summarizer=_text(fields.get("purpose")),
+        provider=fields.get("provider"),
+        model=model if isinstance(model, str) else None,
+        usage=usage if usage and usage.total else None,
+        is_failed=fields.get("stopReason") in _FAILED,
+    )
+    return View(requests=(request,), line=" ".join(filter(None, (request.summarizer, request.model))))
+
+
+def _note(record: bytes) -> View:
+    """Read what an import derives: the title at the head of the file."""
+    title = _fields(record).get("title")
+    return View(title=TitleView(text=trim(title)) if isinstance(title, str) else None)
+
+
+def _line_of(name: str) -> Callable[[bytes], View]:
+    """Return a reader of kinds that say nothing but a line for logs: the value of this field."""
+
+    def read(record: bytes) -> View:
+        value = _fields(record).get(name)
+        texts = value if isinstance(value, list) else [value]
+        return View(line=" ".join(each for each in texts if isinstance(each, str)))
+
+    return read
+
+
+def _fields(record: bytes) -> dict[str, Any]:
+    fields = tolerant_json(record)
+    return fields if isinstance(fields, dict) else {}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+_READERS: Final[dict[str, Callable[[bytes], View]]] = {
+    "message": _message,
+    "custom_message": _custom_message,
+    "model_change": _model_change,
+    "thinking_level_change": _thinking_level_change,
+    "session_info": _session_info,
+    "model_usage": _model_usage,
+    "mode_change": _line_of("mode"),
+    "ttsr_injection": _line_of("injectedRules"),
+    # Its hash can be linked to an account: a line does not show it.
+    "credential_pin": _line_of("provider"),
+    "note": _note,
+}

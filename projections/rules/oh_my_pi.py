@@ -1,0 +1,358 @@
+"""The rules of oh-my-pi 18 (`buildSessionContext`): what a path looks like to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.event import Event
+from eventstore.javascript import stringify, tolerant_json, trim
+from eventstore.log import Snapshot
+from eventstore.paths import LazyEvent, event, path, path_of_kinds, upward
+from eventstore.records import FORMAT
+from projections.context.parts import Part
+from projections.rules.base import Gap, Selection, select_kept_run
+from projections.rules.pi import PiRules
+
+_HIDDEN_TYPES: Final = frozenset({"prewalk-plan", "vibe-mode-context"})
+"""Types of extension messages that a model is not sent."""
+_NOTES: Final = "experimental_context_notes"
+_INTERRUPTED: Final = "interrupted-thinking"
+"""The type of the message behind an answer that was broken off while it thought, by which that answer stays."""
+_REQUESTS: Final = frozenset({"skill-prompt", "collab-prompt"})
+_BROKEN: Final = ("aborted", "error")
+_BLOB: Final = "blob:sha256:"
+
+Json = dict[str, Any]
+
+
+class OhMyPiRules(PiRules):
+    """The rules of oh-my-pi: pi's, with boundaries, replays by providers, and failed turns left out."""
+
+    name = "oh-my-pi"
+    format = "oh-my-pi/3"
+    arranges = True
+
+    def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
+        """Return what a context shows of its path: what stands behind a boundary, or what a compaction keeps."""
+        since = leaf.compaction_seq + 1
+        boundaries = path_of_kinds(snapshot, leaf.session, leaf.seq, {"reset_boundary"}, first=since)
+        if found := [entry.seq for entry in boundaries]:
+            return Selection(first=found[-1] + 1)
+        selected = select_kept_run(snapshot, leaf)
+        compaction = selected.compaction
+        if compaction is None or compaction.format == FORMAT:
+            return selected
+        fields = _decoded(compaction.body)
+        preserved = _object(fields.get("preserveData"))
+        through = fields.get("providerReplayThroughEntryId")
+        is_replaced = _replacement(preserved) is not None
+        if is_replaced or (_replay(preserved) is not None and fields.get("firstKeptEntryId") == ""):
+            behind = _place(snapshot, compaction, through)
+            return Selection(first=(behind or compaction.seq) + 1, compaction=compaction)
+        if _object(fields.get("details")).get("kind") == "experimental-context-rollover":
+            return self._with_request(snapshot, compaction, selected)
+        return selected
+
+    def _with_request(self, snapshot: Snapshot, compaction: LazyEvent, selected: Selection) -> Selection:
+        """Return a selection with the newest request above a compaction, where what it keeps begins behind that."""
+        for entry in upward(snapshot, compaction.session, compaction.parent_seq):
+            if entry.kind == "reset_boundary":
+                break
+            if not _is_request(entry):
+                continue
+            if selected.first > compaction.seq or entry.seq >= selected.first:
+                break
+            kept = path(snapshot, compaction.session, compaction.parent_seq, first=selected.first)
+            return Selection(
+                first=entry.seq,
+                compaction=compaction,
+                kept=frozenset({entry.id, *(each.id for each in kept)}),
+            )
+        return selected
+
+    def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
+        fields = _decoded(record)
+        preserved = _object(fields.get("preserveData"))
+        payload = _replacement(preserved) or _replay(preserved)
+        told = _some(fields, "summary", "shortSummary", "tokensBefore", "tokensAfter", "method")
+        if payload is not None:
+            told["providerPayload"] = payload
+        return (_message("compactionSummary", told | _some(fields, "warning"), compaction.time),)
+
+    def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
+        if entry.kind != "custom_message":
+            return super().show(entry, record)
+        fields = _decoded(record)
+        content = fields.get("content")
+        if fields.get("customType") in _HIDDEN_TYPES or not isinstance(content, str | list):
+            return ()
+        custom_type = fields.get("customType")
+        normal: Json = {
+            "customType": custom_type if isinstance(custom_type, str) and custom_type else "custom-message",
+            "content": content,
+            "display": fields.get("display") is True,
+        }
+        if "details" in fields:
+            normal["details"] = fields["details"]
+        if "attribution" in fields:
+            normal["attribution"] = "user" if fields["attribution"] == "user" else "agent"
+        return (_message("custom", normal, entry.time),)
+
+    def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:
+        """Return the parts as oh-my-pi sends them.
+
+        Answers without content that failed are left out, and those that a retry replaced; then calls that nothing
+        answers; then answers that failed, and the results of their calls. Images that were kept apart are put back.
+        """
+        kept = [part for part in parts if part.role != "assistant" or not _is_retried(_decoded(part.raw))]
+        kept = _without_broken(_without_dangling_calls(kept))
+        return [
+            _with_blobs(snapshot, _dated(snapshot, part, kept[place + 1 :]))
+            for place, part in enumerate(kept)
+        ]
+
+    def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:
+        for entry in entries:
+            for what in _unknown(snapshot, entry):
+                yield Gap(what=what, event=entry.id, seq=entry.seq)
+
+
+def _unknown(snapshot: Snapshot, entry: LazyEvent) -> list[str]:
+    """Return what an entry stands for in a request that no record holds."""
+    body = entry.body
+    if entry.kind == "custom":
+        return ["instructions around the context notes"] if _NOTES.encode() in body else []
+    found = []
+    if (
+        entry.kind == "compaction"
+        and b'"snapcompact"' in body
+        and _object(_object(_decoded(body).get("preserveData")).get("snapcompact"))
+    ):
+        found.append("pages of history as images")
+    if _BLOB.encode() in body:
+        missing = [ref for ref in _references(_decoded(body)) if _blob(snapshot, entry.session, ref) is None]
+        found += ["image that was not found"] * len(missing)
+    return found
+
+
+def _message(role: str, fields: Json, time: int | None) -> bytes:
+    return _encode({"role": role, **fields, "timestamp": time})
+
+
+def _some(fields: Json, *names: str) -> Json:
+    return {name: fields[name] for name in names if name in fields}
+
+
+def _decoded(raw: bytes) -> Json:
+    return _object(tolerant_json(raw))
+
+
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _encode(value: Json) -> bytes:
+    return stringify(value).encode()
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _replacement(preserved: Json) -> Json | None:
+    """Return the history by which a provider replaces what was compacted, as oh-my-pi hands it on."""
+    found = _object(preserved.get("openaiRemoteCompaction"))
+    items = found.get("replacementHistory")
+    if not _is_named(found.get("provider")) or not isinstance(items, list):
+        return None
+    if not all(isinstance(item, dict | list) for item in items):
+        return None
+    return {"type": "openaiResponsesHistory", "provider": found["provider"], "items": items}
+
+
+def _replay(preserved: Json) -> Json | None:
+    """Return the summary that a provider made itself, as oh-my-pi hands it on."""
+    found = _object(preserved.get("anthropicCompaction"))
+    if not _is_named(found.get("provider")) or not _is_named(found.get("content")):
+        return None
+    optional = {name: found[name] for name in ("encryptedContent", "filesText") if _is_named(found.get(name))}
+    return {
+        "type": "anthropicCompaction",
+        "provider": found["provider"],
+        "content": found["content"],
+        **optional,
+    }
+
+
+def _place(snapshot: Snapshot, compaction: LazyEvent, name: Any) -> int:
+    """Return the number of an entry above a compaction by its id, 0 where none of its path has it."""
+    seq = snapshot.locate(compaction.session, name) if _is_named(name) else 0
+    if not seq or seq >= compaction.seq:
+        return 0
+    above = path(snapshot, compaction.session, compaction.parent_seq, first=seq)
+    return seq if any(entry.seq == seq for entry in above) else 0
+
+
+def _is_request(entry: LazyEvent) -> bool:
+    if entry.kind == "message" and entry.role == "user":
+        return True
+    fields = _decoded(entry.body)
+    said = _object(fields.get("message")) if entry.kind == "message" and entry.role == "custom" else fields
+    is_said = entry.kind == "custom_message" or said is not fields
+    return is_said and said.get("customType") in _REQUESTS and said.get("attribution") == "user"
+
+
+def _blocks(message: Json) -> list[Json]:
+    content = message.get("content")
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def _is_retried(message: Json) -> bool:
+    if message.get("retryRecovery"):
+        return True
+    return message.get("stopReason") == "error" and not any(map(_says_something, _blocks(message)))
+
+
+def _says_something(block: Json) -> bool:
+    names = _TEXTS_OF.get(block.get("type", ""))
+    return names is None or any(trim(block[name]) for name in names if isinstance(block.get(name), str))
+
+
+_TEXTS_OF: Final[dict[Any, tuple[str, ...]]] = {
+    "text": ("text",),
+    "thinking": ("thinking", "thinkingSignature"),
+    "redactedThinking": ("data",),
+    "fallback": (),
+}
+"""The fields that make up what a block says; one of any other type always says something."""
+
+
+def _without_dangling_calls(parts: list[Part]) -> list[Part]:
+    """Return the parts without calls whose result no part holds; a turn of which nothing is left goes.
+
+    What is left of such a turn is not what its provider signed: its thinking loses signatures.
+    """
+    answered = {_decoded(part.raw).get("toolCallId") for part in parts if part.role == "toolResult"}
+    found = []
+    for part in parts:
+        message = _decoded(part.raw) if part.role == "assistant" else {}
+        if all(block.get("id") in answered for block in _calls(message)):
+            found.append(part)
+        elif left := [
+            _unsigned(block)
+            for block in _blocks(message)
+            if block.get("type") != "redactedThinking"
+            and (block.get("type") != "toolCall" or block.get("id") in answered)
+        ]:
+            found.append(part.rewritten_as(_encode({**message, "content": left})))
+    return found
+
+
+def _calls(message: Json) -> list[Json]:
+    return [block for block in _blocks(message) if block.get("type") == "toolCall"]
+
+
+def _unsigned(block: Json) -> Json:
+    if block.get("type") != "thinking" or not block.get("thinkingSignature"):
+        return block
+    return {name: value for name, value in block.items() if name != "thinkingSignature"}
+
+
+def _without_broken(parts: list[Part]) -> list[Part]:
+    """Return the parts without answers that failed or were broken off, and without the results of their calls."""
+    kept = list(parts)
+    for place in range(len(kept) - 1, -1, -1):
+        part = kept[place]
+        message = _decoded(part.raw) if part.role == "assistant" else {}
+        if message.get("stopReason") not in _BROKEN or _is_continued(kept[place + 1 : place + 2]):
+            continue
+        calls = {block.get("id") for block in _calls(message)}
+        behind = [
+            each
+            for each in kept[place + 1 :]
+            if each.role != "toolResult" or _decoded(each.raw).get("toolCallId") not in calls
+        ]
+        kept[place:] = behind if calls else kept[place + 1 :]
+    return kept
+
+
+def _is_continued(behind: Sequence[Part]) -> bool:
+    return any(
+        part.role == "custom" and _decoded(part.raw).get("customType") == _INTERRUPTED for part in behind
+    )
+
+
+def _dated(snapshot: Snapshot, part: Part, behind: Sequence[Part]) -> Part:
+    """Return a summary that its provider replays with the time from which the history counts as rewritten.
+
+    That is before the first entry that stays, so that the signatures there hold.
+    """
+    if part.kind != "compaction" or b'"providerPayload"' not in part.raw:
+        return part
+    compaction = event(snapshot, part.session, part.seq)
+    message, fields = _decoded(part.raw), _decoded(compaction.body)
+    is_replayed = _replay(_object(fields.get("preserveData"))) is not None
+    time = _retained_since(snapshot, compaction, fields, behind) if is_replayed else None
+    if time is None:
+        return part
+    told_at = message.pop("timestamp", None)
+    raw = _encode({**message, "historyRewriteAt": time - 1, "timestamp": told_at})
+    return msgspec.structs.replace(part, raw=raw)
+
+
+def _retained_since(
+    snapshot: Snapshot, compaction: LazyEvent, fields: Json, behind: Sequence[Part]
+) -> int | None:
+    """Return the time of the first entry that a compaction keeps, or that comes behind it."""
+    session = compaction.session
+    if seq := _place(snapshot, compaction, fields.get("firstKeptEntryId")):
+        return event(snapshot, session, seq).time
+    if fields.get("firstKeptEntryId") == "":
+        through = _place(snapshot, compaction, fields.get("providerReplayThroughEntryId"))
+        above = path(snapshot, session, compaction.parent_seq, first=through + 1) if through else iter(())
+        if (first := next(above, None)) is not None:
+            return first.time
+    if not behind:
+        return None
+    following = path(snapshot, session, behind[-1].seq, first=compaction.seq + 1)
+    return next((entry.time for entry in following), None)
+
+
+def _with_blobs(snapshot: Snapshot, part: Part) -> Part:
+    """Return a part with the images that its session file keeps apart, as far as the import found them."""
+    if _BLOB.encode() not in part.raw:
+        return part
+    message = _decoded(part.raw)
+    found = {ref: data for ref in _references(message) if (data := _blob(snapshot, part.session, ref))}
+    if not found:
+        return part
+    return msgspec.structs.replace(part, raw=_encode(_replaced(message, found)))
+
+
+def _references(value: Any) -> list[str]:
+    """Return the references to blobs in a value."""
+    if isinstance(value, str):
+        return [value] if value.startswith(_BLOB) else []
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [ref for each in inner for ref in _references(each)]
+
+
+def _replaced(value: Any, found: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        return found.get(value, value)
+    if isinstance(value, dict):
+        return {name: _replaced(each, found) for name, each in value.items()}
+    return [_replaced(each, found) for each in value] if isinstance(value, list) else value
+
+
+def _blob(snapshot: Snapshot, session: str, ref: str) -> str | None:
+    """Return the text that a reference stands for; None where the import did not find its file."""
+    seq = snapshot.locate(session, f"blob-{ref.removeprefix(_BLOB)}")
+    data = _decoded(event(snapshot, session, seq).body).get("data") if seq else None
+    return data if isinstance(data, str) else None
+
+
+RULES: Final = OhMyPiRules()
