@@ -26,6 +26,7 @@ MAY_NAME = {
     "refold/__init__.py": "the policy that is followed where none is named, and the file that any session can become",
     "cli/commands/compact.py": "the policy that is followed where none is named",
     "cli/commands/maintain.py": "the policy that is followed where none is named",
+    "cli/commands/prune.py": "the policy that is followed where none is named",
     "cli/commands/policies.py": "the policy that a new one begins as",
 }
 FIELDS = (

@@ -210,7 +210,7 @@ class TestKinds:
 
     @pytest.mark.parametrize(
         "kind",
-        ["rewrite", "leaf_moved", "undone", "reset_boundary", "import", "decision", "observed_rewrite"],
+        ["rewrite", "leaf_moved", "undone", "import", "decision", "observed_rewrite"],
     )
     def test_a_type_of_refolds_own_is_kept_apart(self, store: LmdbLog, tmp_path: Path, kind: str) -> None:
         strange = entry("b", "a", kind, targetId="a", targets="no")

@@ -192,5 +192,8 @@ def test_a_record_that_is_nested_too_deeply_is_told() -> None:
 @pytest.mark.parametrize("version", FORMATS)
 def test_every_format_knows_tools_that_read_and_run_scripts(version: str) -> None:
     tools = tools_of(version)
-    assert "path" in tools.reads["read"]
-    assert "command" in tools.shells["bash"]
+    reads, shells = (
+        {name.lower(): paths for name, paths in each.items()} for each in (tools.reads, tools.shells)
+    )
+    assert {"path", "file_path"} & {*reads["read"]}
+    assert "command" in shells["bash"]

@@ -10,7 +10,7 @@ from eventstore.errors import NotFoundError
 from eventstore.formats import format_of
 from eventstore.frame import FORMATS
 from eventstore.records import TextReplacement
-from projections.rules import HARNESS_RULES, pi, rules_named, rules_of_format
+from projections.rules import HARNESS_RULES, harness_names, pi, rules_named, rules_of_format
 from projections.rules.pi import (
     rewrite,
     show_branch_summary,
@@ -152,11 +152,14 @@ def test_rules_are_found_by_their_harnesss_name():
 def test_rules_that_are_not_there_are_refused_by_name():
     with pytest.raises(NotFoundError) as refused:
         rules_named("emacs")
-    assert (refused.value.name, told.names(refused.value.remedy, HARNESS_RULES)) == ("emacs", ["pi"])
+    assert (refused.value.name, told.names(refused.value.remedy, HARNESS_RULES)) == ("emacs", harness_names())
 
 
 def test_rules_are_found_by_the_format_that_their_harness_writes():
-    assert {rules_of_format(name) for name in FORMATS} == {pi.RULES}
+    assert {name: rules_of_format(name).name for name in FORMATS if name != "refold/1"} == {
+        name: name.partition("/")[0] for name in FORMATS if name != "refold/1"
+    }
+    assert rules_of_format("refold/1") is pi.RULES
 
 
 def test_each_harness_has_rules() -> None:
