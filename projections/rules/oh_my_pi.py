@@ -16,12 +16,12 @@ from projections.context.parts import Part
 from projections.rules.base import Gap, Selection, select_kept_run
 from projections.rules.pi import PiRules
 
-_HIDDEN_TYPES: Final = frozenset({"prewalk-plan", "vibe-mode-context"})
+_HIDDEN_TYPES: Final = ("prewalk-plan", "vibe-mode-context")
 """Types of extension messages that a model is not sent."""
 _NOTES: Final = "experimental_context_notes"
 _INTERRUPTED: Final = "interrupted-thinking"
 """The type of the message behind an answer that was broken off while it thought, by which that answer stays."""
-_REQUESTS: Final = frozenset({"skill-prompt", "collab-prompt"})
+_REQUESTS: Final = ("skill-prompt", "collab-prompt")
 _BROKEN: Final = ("aborted", "error")
 _BLOB: Final = "blob:sha256:"
 
@@ -217,7 +217,7 @@ def _is_retried(message: Json) -> bool:
 
 
 def _says_something(block: Json) -> bool:
-    names = _TEXTS_OF.get(block.get("type", ""))
+    names = _TEXTS_OF.get(_comparable(block.get("type")))
     return names is None or any(trim(block[name]) for name in names if isinstance(block.get(name), str))
 
 
@@ -235,20 +235,29 @@ def _without_dangling_calls(parts: list[Part]) -> list[Part]:
 
     What is left of such a turn is not what its provider signed: its thinking loses signatures.
     """
-    answered = {_decoded(part.raw).get("toolCallId") for part in parts if part.role == "toolResult"}
+    answered = {_answered(part) for part in parts if part.role == "toolResult"}
     found = []
     for part in parts:
         message = _decoded(part.raw) if part.role == "assistant" else {}
-        if all(block.get("id") in answered for block in _calls(message)):
+        if all(_comparable(block.get("id")) in answered for block in _calls(message)):
             found.append(part)
         elif left := [
             _unsigned(block)
             for block in _blocks(message)
             if block.get("type") != "redactedThinking"
-            and (block.get("type") != "toolCall" or block.get("id") in answered)
+            and (block.get("type") != "toolCall" or _comparable(block.get("id")) in answered)
         ]:
             found.append(part.rewritten_as(_encode({**message, "content": left})))
     return found
+
+
+def _answered(part: Part) -> Any:
+    return _comparable(_decoded(part.raw).get("toolCallId"))
+
+
+def _comparable(value: Any) -> Any:
+    """Return an id as it can be looked up; a damaged one that is an object or a list equals nothing."""
+    return object() if isinstance(value, dict | list) else value
 
 
 def _calls(message: Json) -> list[Json]:
@@ -269,11 +278,9 @@ def _without_broken(parts: list[Part]) -> list[Part]:
         message = _decoded(part.raw) if part.role == "assistant" else {}
         if message.get("stopReason") not in _BROKEN or _is_continued(kept[place + 1 : place + 2]):
             continue
-        calls = {block.get("id") for block in _calls(message)}
+        calls = {_comparable(block.get("id")) for block in _calls(message)}
         behind = [
-            each
-            for each in kept[place + 1 :]
-            if each.role != "toolResult" or _decoded(each.raw).get("toolCallId") not in calls
+            each for each in kept[place + 1 :] if each.role != "toolResult" or _answered(each) not in calls
         ]
         kept[place:] = behind if calls else kept[place + 1 :]
     return kept

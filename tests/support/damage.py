@@ -17,15 +17,17 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from eventstore.errors import RefoldError
-from eventstore.files.exporting import export_original, export_session
+from eventstore.files.exporting import export_formats, export_original, export_session
 from eventstore.files.importing import import_sessions
 from eventstore.formats import harnesses, view_of
+from eventstore.formats.oh_my_pi.own_kinds import OWN_KINDS
 from eventstore.formats.pi.entry import KINDS
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from projections.context.build import build_context, context_json, harness_json
 from tests.conformance.test_mistyped_records import RECORDS
+from tests.support import oh_my_pi_sessions
 from tests.support.events import events
 from tests.support.pi_files import header
 
@@ -240,8 +242,9 @@ def check(damage: Damaged, folder: Path, name: str) -> str:
             context = build_context(snapshot, each.id)
             assert harness_json(context) == context_json(snapshot, each.id)
             json.loads(harness_json(context))
-    for each in found:
-        b"".join(export_session(log, each.id, name))
+    if name in export_formats():
+        for each in found:
+            b"".join(export_session(log, each.id, name))
     return "imported"
 
 
@@ -296,7 +299,18 @@ def _is_no_header(fields: Json) -> bool:
     return fields.get("type") != "session"
 
 
+def _oh_my_pi_lines(rng: random.Random) -> list[bytes]:
+    entries = oh_my_pi_sessions.entries_of(rng, rng.randint(2, 8))
+    return oh_my_pi_sessions.file_of(entries, title=rng.choice(["", "A title", "größe"])).splitlines()
+
+
 SUBJECTS: Final = {
+    "oh-my-pi": Subject(
+        _oh_my_pi_lines,
+        lambda fields: fields.get("type") not in ("session", "title"),
+        is_found=lambda fields: fields.get("type") in KINDS | OWN_KINDS,
+        heads=2,
+    ),
     "pi": Subject(_pi_lines, _is_no_header, is_found=lambda fields: fields.get("type") in KINDS),
 }
 """The harnesses whose files are damaged, by the names of their formats."""

@@ -11,9 +11,10 @@ import msgspec
 
 from eventstore.event import Facts, NewEvent
 from eventstore.formats.oh_my_pi.own_kinds import DIALECT, OWN_KINDS, SLOT
+from eventstore.formats.pi.file import objects_in
 from eventstore.formats.pi.session_file import PiFile, PiReading
 from eventstore.formats.source import Derived, Known, Piece, Reader, Source
-from eventstore.javascript import epoch_ms, stringify, tolerant_json
+from eventstore.javascript import TooDeepError, epoch_ms, stringify, tolerant_json
 from eventstore.records import Resume
 
 SLOT_BYTES: Final = 256
@@ -21,7 +22,7 @@ SLOT_BYTES: Final = 256
 _HEADER_MARKS: Final = frozenset(
     {"title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"}
 )
-_ROLES: Final = frozenset({"developer", "pythonExecution", "fileMention"})
+_ROLES: Final = ("developer", "pythonExecution", "fileMention")
 _MARKED: Final = re.compile(
     rb'"type"\s*:\s*"(?:session|model_change|message|%b)"|"fromExtension"|"blob:sha256:[0-9a-f]{64}"'
     % b"|".join(each.encode() for each in sorted({SLOT, *OWN_KINDS}))
@@ -36,10 +37,15 @@ def has_marks(beginning: bytes) -> bool:
 
 def _is_marked(line: bytes) -> bool:
     try:
-        record: Any = tolerant_json(line)
-    except msgspec.DecodeError:
-        return False
-    if not isinstance(record, dict) or not isinstance(type_ := record.get("type"), str):
+        records = [tolerant_json(line)]
+    except (msgspec.DecodeError, TooDeepError):
+        records = [record for *_, record in objects_in(line, DIALECT)[0]]
+    return any(isinstance(each, dict) and _has_mark(each, line) for each in records)
+
+
+def _has_mark(record: dict[str, Any], line: bytes) -> bool:
+    type_ = record.get("type")
+    if not isinstance(type_, str):
         return False
     is_marked = _MARKS.get(type_)
     return type_ in OWN_KINDS or b'"blob:sha256:' in line or (is_marked is not None and is_marked(record))
