@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from compaction.summarizers import (
         Answer,
         AnswerTooLargeError,
+        Cancellation,
         CancelledError,
         DeadlineError,
         RedirectError,
@@ -82,6 +83,7 @@ __all__ = [
     "Answer",
     "AnswerTooLargeError",
     "BadInputError",
+    "Cancellation",
     "CancelledError",
     "Context",
     "CorruptionError",
@@ -113,6 +115,7 @@ _MODULES: Final = {
     "Answer": "compaction.summarizers",
     "AnswerTooLargeError": "compaction.summarizers",
     "SummarizersFailedError": "compaction.summarizers.chain",
+    "Cancellation": "compaction.summarizers",
     "CancelledError": "compaction.summarizers",
     "DeadlineError": "compaction.summarizers",
     "FaultyInputError": "compaction.validation",
