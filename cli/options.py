@@ -12,7 +12,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def utf8(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """Refuse bytes that are no UTF-8 in a text that is going to be stored, or looked for in what is."""
+    """Reject text that is not UTF-8, before it is stored or searched for."""
     try:
         if value is not None:
             value.encode()
@@ -22,7 +22,7 @@ def utf8(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str
 
 
 class LazyChoice(click.ParamType):  # type: ignore[type-arg]  # older clicks take none
-    """One of the names of a registry, which is not loaded before somebody asks for one of them."""
+    """A choice among the names of a registry that is loaded on first use."""
 
     def __init__(self, name: str, names: Callable[[], Sequence[str]]) -> None:
         self.name = name
@@ -69,7 +69,7 @@ prices_option: Final[Decorator] = click.option(
 
 
 def tools_of(file: BinaryIO) -> bytes:
-    """The definitions of tools that a file has. Raises BadInputError for what is no JSON list of them."""
+    """Return the tool definitions in a file. Raises BadInputError if it is not a JSON list of objects."""
     import json
 
     from eventstore.errors import BadInputError

@@ -1,1 +1,1 @@
-"""One module a subcommand; `command` in it is the click command."""
+"""One module per subcommand; `command` in each is the click command."""

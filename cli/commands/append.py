@@ -68,7 +68,7 @@ def _append(log: LmdbLog, session: str, line: bytes, number: int, expected: int 
 
 
 def _check_target(log: LmdbLog, session: str, event: NewEvent, number: int) -> None:
-    """Refuse an event that points at one which is not there: a compaction would keep nothing."""
+    """Refuse an event that points at a missing one: a compaction would keep nothing."""
     from eventstore.errors import BadInputError, NotFoundError
 
     target = event.facts.target

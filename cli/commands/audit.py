@@ -131,7 +131,7 @@ def _show(views: list[AuditView], *, is_full: bool, as_json: bool) -> None:
 
 
 def _check(views: list[AuditView], bounds: tuple[Bound, ...]) -> int:
-    """Say what is under a bound; the exit code."""
+    """Print what falls below a minimum share, and return the exit code."""
     from cli.auditing import breaches
     from cli.output import echo_problem
 
@@ -142,7 +142,7 @@ def _check(views: list[AuditView], bounds: tuple[Bound, ...]) -> int:
 
 
 def _audit_all(ctx: click.Context, wanted: AuditOptions, jobs: int | None) -> int:
-    """Audit every session of the store; the exit code."""
+    """Audit every session of the store, and return the exit code."""
     from cli.auditing import cores, show_audits
     from cli.store import opened, store_path
 

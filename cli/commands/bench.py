@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from projections.rules.base import Rules
 
 _SESSIONS: Final = 10
-"""Sessions that are measured where none is named."""
+"""Sessions to measure if none is named."""
 _FEWEST: Final = 3
 _MOST: Final = 15
-"""Rounds of a measurement: between these two, as many as fit into the seconds that are enough."""
+"""Rounds of a measurement: between these two, as many as fit into a fixed time."""
 _ENOUGH: Final = 0.3
 _APPENDS: Final = 50
 _TEXT: Final = "x" * 2_000
-"""What an appended message says: as much as a message of real sessions on average."""
+"""The text of an appended message, as long as the average message of real sessions."""
 _MILLISECOND: Final = 0.001
 
 _clock = time.perf_counter
@@ -91,7 +91,7 @@ def _rules(log: LmdbLog, session: str) -> Rules:
 
 @contextmanager
 def _folder_beside(store: str) -> Iterator[Path]:
-    """Make a folder beside the store, else among temporary files; remove it at the end, even of a signal."""
+    """Make a folder beside the store, or a temporary one; remove it at the end, even after a signal."""
     from cli.output import echo_note
     from cli.whole_file import tidy_end
 
@@ -114,7 +114,7 @@ def _exported(log: LmdbLog, session: str, file: Path, form: str) -> Path:
 
     forms = export_formats()
     with file.open("wb") as out:
-        # Of a harness whose files are not written, the session is measured as a file of another one.
+        # If refold cannot write the harness's files, measure the session as another format's file.
         out.writelines(export_session(log, session, form if form in forms else next(iter(forms))))
     return file
 
@@ -122,7 +122,7 @@ def _exported(log: LmdbLog, session: str, file: Path, form: str) -> Path:
 def _measured(store: str, session: str, file: Path, folder: Path, rules: Rules) -> dict[str, Any]:
     """Measure a session; its file is what a harness without a store would have.
 
-    Nothing is said of a fold where the rules have none.
+    The fold is left out if the harness's rules do not support it.
     """
     from eventstore import import_file, open_store
     from projections.context.build import context_json
@@ -179,7 +179,7 @@ def _messages(context: bytes) -> list[Any]:
 
 
 def _median(run: Callable[[], object], *, after: Callable[[], object] = lambda: None) -> float:
-    """Return the median of the seconds that a run takes; what comes after each is not counted."""
+    """Return the median duration of a run in seconds, without the time that `after` takes."""
     times: list[float] = []
     while len(times) < _FEWEST or (len(times) < _MOST and sum(times) < _ENOUGH):
         begun = _clock()
@@ -190,18 +190,18 @@ def _median(run: Callable[[], object], *, after: Callable[[], object] = lambda: 
 
 
 def _parsed(file: Path) -> list[dict[str, Any]]:
-    """Decode a session file as a plain harness does: every line, by the standard library."""
+    """Decode a session file as a simple harness does: every line, with the standard library."""
     entries = []
     with file.open("rb") as lines:
         for line in lines:
-            # A harness passes over what it cannot read.
+            # A harness skips lines that it cannot read.
             with suppress(ValueError, RecursionError):
                 entries.append(json.loads(line))
     return [entry for entry in entries if isinstance(entry, dict)]
 
 
 def _appends(folder: Path) -> dict[str, Any]:
-    """Measure an append to a store beside a line at the end of a file, each flushed to the disk, in turns."""
+    """Measure appends to a store and lines written to a file, alternating, each flushed to disk."""
     from eventstore import SessionWriter, open_store
 
     message = {"role": "user", "content": _TEXT}
@@ -278,7 +278,7 @@ def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
 
 
 def _time(seconds: float) -> str:
-    """Show a time by three digits."""
+    """Format a time with three digits."""
     value, unit = (seconds * 1e6, "µs") if seconds < _MILLISECOND else (seconds * 1e3, "ms")
     value, unit = (seconds, "s") if seconds >= 1 else (value, unit)
     return f"{value:,.{_decimals(value)}f} {unit}"

@@ -135,7 +135,7 @@ def command(
 
 
 def _keeping(policy: Policy, tokens: int) -> AnyCut:
-    """Return the policy's own cut with `tokens` to keep, or `keep-recent` where it keeps otherwise."""
+    """Return the policy's cut with `tokens` to keep, or `keep-recent` if that cut has no such number."""
     from compaction.cuts import KeepRecent
 
     return (policy.cut and policy.cut.keeping(tokens)) or KeepRecent(tokens=tokens)

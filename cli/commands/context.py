@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _LINES: Final = 6
 _LONGEST: Final = 400
-"""Characters of a line, made from so many at most."""
+"""Maximum characters of a line, and how many characters to build it from."""
 _LOOKED_AT: Final = 4096
 _COLOURS: Final = {
     "user": "green",
@@ -44,7 +44,7 @@ _COLOURS: Final = {
 
 
 def print_context(out: Console, context: Context, tokens: Counter, *, is_full: bool) -> None:
-    """Every message under a line that says what it is, then the totals."""
+    """Print every message under a header line, then the totals."""
     from msgspec import UNSET
     from rich.text import Text
 
@@ -92,9 +92,9 @@ _HINTS: Final = {
 
 
 def echo_request(request: Request, *, as_json: bool, is_full: bool) -> None:
-    """The body on stdout, unless its API would refuse it; on stderr its repairs, and what is wrong.
+    """Print the body on stdout unless the API would refuse it, and repairs and violations on stderr.
 
-    Repairs are a line for each rule with how often it was applied, or in full a line each.
+    Repairs share a line per rule with a count; `is_full` prints each of them.
     """
     if as_json:
         import msgspec
@@ -119,7 +119,7 @@ def _each(repairs: Sequence[Repair]) -> Iterator[str]:
 
 
 def _counts(repairs: Sequence[Repair]) -> Iterator[str]:
-    """A line for each rule, with one of what it did where it did it once."""
+    """Yield a line per rule, with the action if it was applied once."""
     events: dict[str, list[Repair]] = {}
     for repair in repairs:
         events.setdefault(repair.rule, []).append(repair)
@@ -130,7 +130,7 @@ def _counts(repairs: Sequence[Repair]) -> Iterator[str]:
 
 
 _NATIVE: Final = "native"
-"""The format of a context as the session's own harness builds it."""
+"""The format that the session's own harness builds."""
 
 
 def _formats() -> list[str]:
@@ -249,7 +249,7 @@ def command(
 
 
 def _refuse_options_of_requests(ctx: click.Context, form: str) -> None:
-    """Raise UsageError for an option that was given and has an effect on the body of a request only."""
+    """Raise UsageError for an option that only affects the body of a request."""
     for name in ("model", "max_tokens", "system", "tools", "cache_breakpoints"):
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             option = name.replace("_", "-")
@@ -268,7 +268,7 @@ def _refuse_another_harness(ctx: click.Context, form: str, context: Context) -> 
 
 
 def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[str, object]:
-    """A context with what is known of each message."""
+    """Return a context as a JSON value, with all facts about each message."""
     import msgspec
 
     from eventstore.paths import event

@@ -34,7 +34,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     from projections.audit.session import audit
     from projections.tree import tree
 
-    # REFOLD_STORE is where somebody keeps real sessions; a demo goes there only by name.
+    # REFOLD_STORE holds real sessions, so write the demo there only if the user names it.
     is_named = ctx.find_root().get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE
     store = ctx.obj if is_named else tempfile.mkdtemp(prefix="refold-demo-")
     ctx.meta[STORE] = store

@@ -127,7 +127,7 @@ def _from_standard_input() -> str:
 
 
 def move_json(move: Move) -> dict[str, object]:
-    """A move as JSON tells of it."""
+    """Return a move as a JSON value."""
     return {
         "commonAncestor": move.common_ancestor,
         "toSummarize": [entry.id for entry in move.to_summarize],

@@ -85,7 +85,7 @@ def command(
 
 @contextmanager
 def _taken_meanwhile() -> Iterator[None]:
-    """A block in which a new session that somebody else begins is told as such, with what becomes of the document."""
+    """Report a new session that another process began in the meantime, and what became of the document."""
     from eventstore.errors import BadInputError, VersionConflictError
 
     try:
@@ -98,7 +98,7 @@ def _taken_meanwhile() -> Iterator[None]:
 
 
 def _name(log: LmdbLog, given: str | None) -> str:
-    """A name that no session has. Raises BadInputError before anybody is asked for anything."""
+    """Return an unused session name. Raises BadInputError before any summarizer is asked."""
     from cli.compacting import new_session_name
     from cli.store import check_new_name
     from eventstore.errors import BadInputError

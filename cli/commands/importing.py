@@ -43,7 +43,7 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_
 
 
 def _import(ctx: click.Context, files: list[tuple[str, str]], name: str | None, *, as_json: bool) -> int:
-    """Import files, each with the folder that was named for it; return the exit code."""
+    """Import files, each with the folder that the user named for it, and return the exit code."""
     from cli.output import echo_json, echo_problem
     from cli.store import import_with_progress, opened
     from eventstore.errors import BadInputError
@@ -72,7 +72,7 @@ def _import(ctx: click.Context, files: list[tuple[str, str]], name: str | None, 
 
 
 def _list_found(*, as_json: bool) -> int:
-    """Print which session files the harnesses on this machine keep; return the exit code: 1 where there are none."""
+    """List the session files of the harnesses on this machine; return 1 if there are none."""
     import os
 
     from cli.output import command_line, console, echo_json, echo_text, safe_line, table, thousands, when
@@ -122,7 +122,7 @@ def _from_home(path: str) -> str:
 
 
 def _files(paths: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The files that paths stand for, each with the folder that was named for it, "" for none."""
+    """Yield the files that paths stand for, each with the folder that the user named, or ""."""
     from pathlib import Path
 
     files: list[tuple[str, str]] = []
@@ -133,7 +133,7 @@ def _files(paths: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def _inside(folder: str) -> list[str]:
-    """The session files in a folder, those of harnesses that refold cannot import among them."""
+    """Return the session files in a folder, including those that refold cannot import."""
     from pathlib import Path
 
     from eventstore.files.discovery import unreadable_harness
@@ -143,14 +143,14 @@ def _inside(folder: str) -> list[str]:
 
 
 def _is_one_of_many(folder: str, error: BadInputError) -> bool:
-    """Return True if one line tells of this file and of others like it in its folder."""
+    """Return True if one line can report this file and similar ones in its folder."""
     from eventstore.files.discovery import ForeignSessionError
 
     return bool(folder) and isinstance(error, ForeignSessionError)
 
 
 def _of_folders(failed: list[tuple[str, BadInputError]]) -> Iterator[str]:
-    """Yield a problem for each folder and harness of the sessions of other harnesses."""
+    """Yield a problem for each folder and harness whose sessions cannot be imported."""
     from eventstore.files.discovery import ForeignSessionError
 
     alike: dict[tuple[str, str], list[ForeignSessionError]] = {}
@@ -169,11 +169,11 @@ _LINES_OF_A_KIND = 6
 
 
 _NAMES_AND_NUMBERS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+""")
-"""What the reasons of remarks of one kind differ in."""
+"""The parts that differ between remarks of one kind."""
 
 
 def print_imported(path: str, imported: Imported) -> None:
-    """Print a line for an imported file, and one for every remark; many of one kind share a line."""
+    """Print a line for an imported file and one per remark; many of one kind share a line."""
     from cli.output import counted, echo_text, safe_line
 
     facts = [f"{imported.added:,} of {counted(imported.events, 'event')} new"]
@@ -199,7 +199,7 @@ def print_imported(path: str, imported: Imported) -> None:
 
 
 def _grouped(remarks: list[Remark]) -> Iterator[tuple[int, str]]:
-    """Yield a line number and a text for each remark, or for all of a kind where there are many."""
+    """Yield a line number and a text per remark, or per kind if there are many."""
     kinds: dict[str, list[Remark]] = {}
     for remark in remarks:
         kinds.setdefault(_NAMES_AND_NUMBERS.sub("", remark.reason), []).append(remark)

@@ -54,7 +54,7 @@ def command(
 
 
 def _label(snapshot: Snapshot, session: str, target: str) -> str | None:
-    """The label that an entry has."""
+    """Return the label of an entry."""
     from eventstore.paths import events_of_kinds
     from projections.tree import LabelFold
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from eventstore.log import Snapshot
 
 _WIDE: Final = 110
-"""Columns from which on a line holds all of a time beside the words that tell which event it is."""
+"""Columns from which a line shows whole times."""
 _NARROW: Final = 80
-"""Columns from which on there is room for a time at all."""
+"""Columns from which a line shows times at all."""
 _KIND: Final = max(map(len, CODE_OF_KIND))
 _SHORT: Final = 13
-"""Characters of an id and of a kind that there is room for on a narrow terminal."""
+"""Characters of an id or a kind on a narrow terminal."""
 
 
 @click.command("log", epilog="Example:  refold log @last --json | head -3")
@@ -66,7 +66,7 @@ def _line(event: Event, leaf: int, width: int) -> str:
 
     mark = "*" if event.seq == leaf else " " if event.is_entry else "-"
     name, what, tokens = safe_line(event.id), safe_line(event_name(event)), thousands(event.utf16 or None)
-    # A narrow terminal's line has no room for the year and the seconds, nor for long names: #N is one, too.
+    # A narrow terminal has no room for year and seconds, nor for long ids: use #N instead.
     if width >= _WIDE:
         line = f"{event.seq:>6}{mark} {name:<8}  {when(event.time):<19}  {what:<{_KIND}} {tokens:>7}  "
     elif width >= _NARROW:
@@ -80,7 +80,7 @@ def _line(event: Event, leaf: int, width: int) -> str:
 
 
 def _check_named(snapshot: Snapshot, session: str, *, kind: tuple[str, ...], role: tuple[str, ...]) -> None:
-    """Raise NotFoundError for a kind or a role that nobody knows and the session does not have."""
+    """Raise NotFoundError for a kind or role that is unknown and not in the session."""
     from eventstore.errors import NotFoundError
     from eventstore.event import ROLES
     from eventstore.paths import events
@@ -118,7 +118,7 @@ def _chosen(
 
 
 def event_json(event: Event) -> dict[str, Any]:
-    """Return an event as JSON has it; times are RFC 3339."""
+    """Return an event as a JSON value; times are in RFC 3339."""
     from eventstore.javascript import iso_time
 
     return {

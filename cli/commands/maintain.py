@@ -89,7 +89,7 @@ def command(
     )
 
     def is_cancelled() -> bool:
-        # Who goes first in another thread, which the maintainer asks besides, is nobody here: one thread calls it.
+        # The maintainer also asks whether another thread takes precedence: here only one thread calls it.
         return interrupt() or lines.is_cancelled()
 
     check_window(policy_with(chosen, settings), limits)

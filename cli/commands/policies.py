@@ -40,7 +40,7 @@ def command(ctx: click.Context, *, window: int | None, **asked: Unpack[ActionOpt
 
 
 def _list(ctx: click.Context, *, as_json: bool) -> None:
-    """Each policy, a person's own first; one that is broken is told, and the others are listed."""
+    """List all policies, the user's own first; report invalid ones and continue."""
     from cli.compacting import policy_named
     from cli.output import console, echo_json, echo_problem, safe_line, table
     from cli.user_files import POLICIES
@@ -97,7 +97,7 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
 
 
 def _commented(policy: Policy) -> str:
-    """Return a policy without its name as TOML comments, to be uncommented and changed."""
+    """Return a policy without its name as TOML comments, to uncomment and edit."""
     import msgspec
 
     from cli.user_files import toml_text
@@ -148,7 +148,7 @@ def _toml(policy: Policy) -> str:
 
 
 def _in_short(policy: Policy, limits: Limits) -> str:
-    """When a policy acts, and by which parts."""
+    """Describe when a policy acts, and by which parts."""
     from cli.compacting import part_name
 
     threshold = policy.trigger.threshold(limits)

@@ -85,13 +85,13 @@ def command(
 
 
 def _file_name(session: str) -> str:
-    """A file in the current folder, named after a session as far as names of files go."""
+    """Return a file name for a session's report in the current folder."""
     name = re.sub(r"[^\w.~-]+", "-", session, flags=re.ASCII).strip(".-")
     return f"{name[:_LONGEST_NAME] or 'session'}.html"
 
 
 def _refuse_others(target: str) -> None:
-    """Raise BadInputError for a file that is there and is no report."""
+    """Raise BadInputError for an existing file that is not a report."""
     from pathlib import Path
 
     from cli.views.page.html import MARKER

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from eventstore.log import Head, Snapshot
 
 _WIDE: Final = 100
-"""Columns from which on there is room for times of day beside titles."""
+"""Columns from which times of day fit beside titles."""
 _NARROW: Final = 80
-"""Columns under which there is no room for long ids beside titles."""
+"""Columns below which long ids do not fit beside titles."""
 _ORDERS: Final = {
     "written": lambda row: row["_position"],
     "ended": lambda row: row["ended"] or "",

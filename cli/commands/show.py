@@ -11,12 +11,15 @@ from cli.options import json_option
 from cli.output import one_line
 
 _SUMMARIZED: Final = frozenset({"compaction", "branch_summary"})
-"""Kinds of records that hold a summary, and beside it how it came about."""
+"""Kinds of records that hold a summary and how it was made."""
 _LONG: Final = 120
 
 
 def record_text(kind: str, record: Any) -> str:
-    """A record as JSON; of one that holds a summary, that as text behind a JSON in which other long texts are cut."""
+    """Return a record as JSON.
+
+    If it holds a summary, cut other long texts in the JSON and append the summary as text.
+    """
     summary = record.get("summary") if kind in _SUMMARIZED and isinstance(record, dict) else None
     if not isinstance(summary, str):
         return _json(record)

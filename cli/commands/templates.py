@@ -26,7 +26,7 @@ def command(ctx: click.Context, **asked: Unpack[ActionOptions]) -> None:
 
 
 def _list(ctx: click.Context, *, as_json: bool) -> None:
-    """Each template; one that is broken is told, and the others are listed."""
+    """List all templates; report invalid ones and continue."""
     from cli.compacting import template_sources
     from cli.output import console, echo_json, echo_problem, safe_line, table
     from cli.user_files import TEMPLATES
@@ -73,7 +73,7 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
 
 
 def _text_of(name: str) -> str:
-    """The file of a person's own template, or of one that comes with refold; one of a package as a file has it."""
+    """Return the file text of a template: the user's own, refold's, or one from a package."""
     from cli.compacting import template_sources
     from cli.user_files import TEMPLATES
     from compaction.templates import built_in_text, find
@@ -116,7 +116,7 @@ def _json(template: Template) -> dict[str, Any]:
 
 
 def _file(template: Template) -> str:
-    """A template as a file would have it."""
+    """Return a template in the form of its file."""
     from cli.user_files import toml_text
 
     front = {"name": template.name, "version": template.version, "sections": list(template.sections)}

@@ -17,9 +17,9 @@ _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 
 
 def plot(values: Sequence[int], *, marks: Sequence[int] = (), width: int = 80, height: int = 10) -> list[str]:
-    """A series as lines of text, its largest value on top; `marks` are indexes to point out below.
+    """Plot a series as lines of text, the largest value on top; `marks` are indexes to mark below.
 
-    Each column stands for an equal share of the series and shows the largest value in it.
+    Each column covers an equal share of the series and shows its largest value.
     """
     if not values:
         return []
@@ -47,9 +47,9 @@ def plot(values: Sequence[int], *, marks: Sequence[int] = (), width: int = 80, h
 
 
 _WIDE: Final = 80
-"""Columns from which on there is room for whole times."""
+"""Columns from which whole times fit."""
 _LARGEST: Final = 12
-"""How many of the largest changes are listed, where not all are."""
+"""Number of largest changes to list, unless all are."""
 
 
 @click.command("timeline", epilog="Example:  refold timeline @last")
@@ -104,7 +104,7 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
     listing = table(
         *columns, right=("#", "TOKENS", "CHANGE"), shrinks="WHAT", drops=("TIME", "EVENT", "CHANGE")
     )
-    # A narrow terminal's line has no room for the year and the seconds.
+    # A narrow terminal has no room for the year and the seconds.
     of_time = slice(None) if out.width >= _WIDE else slice(5, 16)
     for each in found.moments:
         if is_full or each.kind in turns or (each.delta and each.seq in largest):

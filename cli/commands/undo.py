@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 _COUNTER: Final = "utf16/4"
-"""What the sizes of contexts are counted with."""
+"""The token counter for context sizes."""
 
 
 @click.command("undo", epilog="Example:  refold undo @last --dry-run")

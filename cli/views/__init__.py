@@ -1,3 +1,3 @@
-"""Views of a session: one model, rendered to a terminal or to a page of HTML."""
+"""Views of a session: one model, rendered for a terminal or as an HTML page."""
 
 from __future__ import annotations

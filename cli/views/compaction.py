@@ -1,4 +1,4 @@
-"""Show what a compaction would do, and what one has done, to people and to programs."""
+"""Print planned and completed compactions, as text or JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from projections.tokens import Counter, is_estimate
 
 
 def shared_folder(paths: Sequence[str]) -> str:
-    """The deepest folder that at least two paths and three in four are in, with its slash; "" for none."""
+    """Return the deepest folder of at least two paths and three in four, with a slash; "" for none."""
     counts = collections.Counter(folder for path in paths for folder in _folders(path))
     shared = [folder for folder, count in counts.items() if count > 1 and count * 4 >= len(paths) * 3]
     return max(shared, key=len, default="")
@@ -35,21 +35,21 @@ def _folders(path: str) -> Iterator[str]:
 
 
 def is_estimated(log: EventLog, session: str, tokens: Counter, *, leaf: Leaf = None) -> bool:
-    """Return True unless a counter has the vocabulary of the model in use at a leaf."""
+    """Return True unless a counter uses the vocabulary of the model in use at a leaf."""
     with log.snapshot() as snapshot:
         at = resolve_cursor(snapshot, session, leaf=leaf).leaf
         return is_estimate(tokens, settings_at(snapshot, session, at).model)
 
 
 def counted_by(tokens: Counter, *, estimated: bool) -> str:
-    """Return what a count is followed by: "by o200k", "by utf16/4, an estimate"."""
+    """Return the suffix of a token count: "by o200k", "by utf16/4, an estimate"."""
     return f"by {tokens.name}{', an estimate' if estimated else ''}"
 
 
 def print_plan(
     compactor: Compactor, session: str, plan: Plan, asked: SummarizerChoice, *, template: str, estimated: bool
 ) -> None:
-    """A plan, and who would be asked for its summary; `template` is one in place of the policy's, "" for none."""
+    """Print a plan and who would write its summary; `template` replaces the policy's, unless ""."""
     expected = estimate(plan, compactor.policy, session=session, tokens=compactor.tokens)
     prefix = f" and {counted(len(plan.turn_prefix), 'message')} of a split turn" if plan.turn_prefix else ""
     by = made_by(compactor.policy.name, _template(compactor, plan, template), [_named(asked)])
@@ -65,7 +65,7 @@ def print_plan(
 
 
 def plan_json(compactor: Compactor, session: str, plan: Plan, *, estimated: bool) -> dict[str, Any]:
-    """A plan as JSON tells of it."""
+    """Return a plan as a JSON value."""
     expected = estimate(plan, compactor.policy, session=session, tokens=compactor.tokens)
     return {
         "firstKept": plan.cut.first_kept,
@@ -84,13 +84,13 @@ def plan_json(compactor: Compactor, session: str, plan: Plan, *, estimated: bool
 
 
 def print_nothing(why: str, policy: Policy, cut: AnyCut | None) -> None:
-    """Why there is nothing to compact, and what else there may be to do; `cut` is one in place of the policy's."""
+    """Print why there is nothing to compact, and what else may help; `cut` replaces the policy's."""
     instead = ": refold prune makes those" if cut is None and policy.cut is None and policy.rewrites else ""
     echo_text(f"nothing to compact: {why}{instead}")
 
 
 def made_by(policy: str, template: str, summarizers: list[str]) -> str:
-    """Return what makes a summary, for people: "by policy pi, template compaction, extractive"."""
+    """Describe what makes a summary: "by policy pi, template compaction, extractive"."""
     named = [f"policy {policy}", *([f"template {template}"] if template else []), *summarizers]
     return f"by {', '.join(map(safe_line, named))}"
 
@@ -131,7 +131,7 @@ _OTHERWISE: Final = "try another --keep-recent, --policy or --summarizer"
 def print_done(
     log: EventLog, session: str, compactor: Compactor, done: CompactionResult, *, as_json: bool
 ) -> None:
-    """Print the outcome of a compaction that had something to do; in JSON also of others."""
+    """Print the outcome of a compaction; if it did nothing, only as JSON."""
     if as_json:
         echo_json(_json(log, session, compactor, done))
     elif done.outcome == "compacted":
@@ -164,7 +164,7 @@ def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Co
 
 
 def _made_by(log: EventLog, session: str, done: CompactionResult) -> str:
-    """Policy, template and who answered, by the compaction's own record; less where nobody was asked."""
+    """Describe policy, template and answering models from a compaction's own record."""
     from eventstore.formats import view_of
     from eventstore.paths import event
 
@@ -176,7 +176,7 @@ def _made_by(log: EventLog, session: str, done: CompactionResult) -> str:
 
 
 def _who(request: RequestView) -> str:
-    """A summarizer, and its model where it has one of another name."""
+    """Return a summarizer's name, and its model if that has another name."""
     return " ".join(dict.fromkeys([request.summarizer, request.model or ""])).rstrip()
 
 

@@ -1,4 +1,4 @@
-"""An audit in full: all of each compaction, branch summary and rewrite."""
+"""Print an audit in full: every compaction, branch summary and rewrite."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from projections.audit.summary_text import Growth, Sections
 
 _LOST: Final = 20
-"""How many of a kind there is room for; of the others, their number is told."""
+"""Maximum items to list per kind; the rest are counted."""
 
 
 def print_metrics(out: Console, metrics: Metrics) -> None:
-    """Print everything that was measured of a replacement."""
+    """Print all metrics of a replacement."""
     _print(out, "size", _size(metrics.size))
     _print(out, "needed", _future_use(metrics.future_use), _losses(metrics.future_use))
     room = max(out.width - INDENT, 20)
@@ -87,7 +87,7 @@ def _recall(recall: Recall) -> Iterator[str]:
 
 
 def _lost(recall: Recall, width: int) -> Iterator[str]:
-    """Yield by kind what is no longer named, a line each, and of many the first."""
+    """Yield a line per kind with what is no longer named, cut to the first items."""
     for each in recall.kinds:
         if each.lost:
             yield f"{each.kind} no longer named: {len(each.lost):,}"
@@ -175,7 +175,7 @@ _BAR: Final = 40
 
 
 def print_full(out: Console, view: AuditView) -> None:
-    """Print one session, replacement for replacement, in order of the log within each kind."""
+    """Print a session's replacements one by one, in log order within each kind."""
     print_overview(out, view.audit)
     out.print()
     for kind in ("compaction", "branch_summary", "rewrite"):
@@ -279,7 +279,7 @@ INDENT: Final = 12
 def print_rule(
     out: Console, heading: str, event_id: str, seq: int, time: str | None, *, is_undone: bool = False
 ) -> None:
-    """Print the heading above what is told of an event."""
+    """Print the heading above an event."""
     from rich.text import Text
 
     line = Text(f"── {heading} ", style="bold magenta")
@@ -290,7 +290,7 @@ def print_rule(
 
 
 def print_field(out: Console, name: str, value: str, *, style: str = "") -> None:
-    """Print a name and a value; a long value goes on below its beginning."""
+    """Print a name and a value; a long value continues below its beginning."""
     from rich.text import Text
 
     lines = wrapped(safe_line(value), max(out.width - INDENT, 20), hanging=0).split("\n")
@@ -301,12 +301,12 @@ def print_field(out: Console, name: str, value: str, *, style: str = "") -> None
 
 
 def print_summary(out: Console, text: str) -> None:
-    """Print the text of a summary, below the values of fields."""
+    """Print the text of a summary, indented below the field values."""
     for line in printable(text).strip().splitlines():
         for part in textwrap.wrap(line, max(out.width - INDENT, 20)) or [""]:
             print_line(out, f"{' ' * INDENT}{part}".rstrip(), style="italic")
 
 
 def day_and_time(time: str | None) -> str:
-    """Return a time for people: UTC, to the second; "-" where it is unknown."""
+    """Format a time as UTC to the second; "-" if unknown."""
     return time[:19].replace("T", " ") if time else "-"

@@ -1,4 +1,4 @@
-"""The model of what is shown of a session: plain values, which a terminal and a page lay out as they are."""
+"""The view model of an audit: plain values that a terminal and an HTML page render unchanged."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ AuditedReplacement = CompactionAudit | BranchSummaryAudit | RewriteAudit
 
 
 class ViewStruct(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of everything that is shown."""
+    """Base class of view models."""
 
 
 class ReplacementView(ViewStruct, frozen=True):
-    """A compaction, a branch summary or a rewrite, with everything that is said of it.
+    """A compaction, a branch summary or a rewrite, with everything to show about it.
 
-    `name` counts by kind: "compaction 2", "branch summary 1". `losses` are what was lost by it, in a few words each;
-    `remarks` are what else is not as it should be, the worst first. `grew`: the context should have got smaller, and
-    did not; a branch summary adds to the branch that was gone to. A rewrite that `came_with_compaction` lost the same
-    as the compaction did.
+    `name` counts by kind: "compaction 2", "branch summary 1". `losses` describes what it lost; `remarks`
+    lists other problems, worst first. `grew`: the context should have become smaller but did not (a branch
+    summary is expected to add to its branch). If a rewrite `came_with_compaction`, the compaction's losses
+    include its own.
     """
 
     result: AuditedReplacement
@@ -44,26 +44,27 @@ class ReplacementView(ViewStruct, frozen=True):
 
     @property
     def metrics(self) -> Metrics:
-        """Everything that was measured of it."""
+        """All of its metrics."""
         return self.result.metrics
 
     @property
     def files(self) -> FilesAudit | None:
-        """The files that it lists and those of the log; None for a rewrite, which lists none."""
+        """The files that it claims and those in the log; None for a rewrite, which claims none."""
         return None if isinstance(self.result, RewriteAudit) else self.result.files
 
     @property
     def sign(self) -> str:
-        """The sign of its kind."""
+        """The symbol of its kind."""
         return SIGNS[self.kind]
 
 
 class SessionRow(ViewStruct, frozen=True, kw_only=True):
-    """A session in a line.
+    """A session in one line.
 
-    `future_use` is the smallest share that a replacement has, `losses` and `gone` count those of all; what was
-    undone is left out, and so is in the sums what a rewrite lost that came with a compaction: that lost the same.
-    `earlier` is the session's generation before this one. `cost` is in dollars, as recorded, or else by the table.
+    `future_use` is the smallest share among its replacements; `losses` and `gone` are totals. Undone
+    replacements are left out, and so are the totals of a rewrite that came with a compaction, whose losses
+    include them. `earlier` is the session's previous generation. `cost` is in US dollars, recorded or else by
+    the price table.
     """
 
     session: str
@@ -77,9 +78,9 @@ class SessionRow(ViewStruct, frozen=True, kw_only=True):
 
 
 class AuditView(ViewStruct, frozen=True):
-    """An audit as a terminal, a page and a gate show it; its JSON is `audit` itself.
+    """An audit as shown in a terminal, on a page and by a CI gate; its JSON is `audit` itself.
 
-    `replacements` are in order of the log, `worst` has them the worst first.
+    `replacements` are in log order, `worst` has the worst first.
     """
 
     audit: Audit
@@ -88,7 +89,7 @@ class AuditView(ViewStruct, frozen=True):
 
     @property
     def row(self) -> SessionRow:
-        """The session in a line."""
+        """The session in one line."""
         measured = [each for each in self.replacements if not each.is_undone]
         shares = [each.metrics.future_use.share for each in measured]
         once = [each.metrics for each in measured if not each.came_with_compaction]
@@ -106,7 +107,7 @@ class AuditView(ViewStruct, frozen=True):
 
 
 def audit_view(audit: Audit) -> AuditView:
-    """Return what is shown of an audit."""
+    """Return the view model of an audit."""
     found = [
         *(_replacement(each, "compaction", at) for at, each in enumerate(audit.compactions, 1)),
         *(_replacement(each, "branch_summary", at) for at, each in enumerate(audit.branch_summaries, 1)),
@@ -128,7 +129,7 @@ def _replacement(
         kind=kind,
         name=f"{kind.replace('_', ' ')} {number}",
         grew=grew,
-        # A branch summary never is.
+        # A branch summary cannot be undone.
         is_undone=not isinstance(result, BranchSummaryAudit) and result.undone,
         came_with_compaction=isinstance(result, RewriteAudit) and result.compaction is not None,
         losses=tuple(_losses(result.metrics)),
@@ -138,7 +139,7 @@ def _replacement(
 
 _LONGEST_TITLE: Final = 60
 _TOLERANCE: Final = 0.1
-"""How far a claim may be from a count: no two counters agree."""
+"""Accepted relative difference between a claim and a count, because no two counters agree."""
 
 
 def _remarks(result: AuditedReplacement, *, grew: bool) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Audits of many sessions: a line for each, the worst first."""
+"""Print audits: one session on one screen, or many in a table, the worst first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TITLE: Final = 100
 
 
 def print_overview(out: Console, audit: Audit) -> None:
-    """A session in a few lines."""
+    """Print a session in a few lines."""
     print_line(out, safe_line(audit.session), style="bold")
     print_line(out, one_line(audit.title, min(out.width, _TITLE)))
     counts = [
@@ -62,12 +62,12 @@ ROWS: Final = 8
 REMARKS: Final = 4
 LOSSES: Final = 5
 GONE: Final = 3
-"""How many of each there is room for; of the others, their number is told."""
+"""Maximum items to list; the rest are counted."""
 
 _WIDE: Final = 100
-"""Columns from which there is room for times and long names."""
+"""Columns from which times and long names fit."""
 _DROPS: Final = ("WHEN", "AGAIN", "BEFORE", "AT", "RECALL")
-"""Columns that a narrow terminal has no room for, the first to go first."""
+"""Columns to drop on a narrow terminal, in this order."""
 _VALUE: Final = 60
 _LEGEND: Final = (
     "NEEDED still there / needed later · RECALL of what was removed, named after",
@@ -76,7 +76,7 @@ _LEGEND: Final = (
 
 
 def print_screen(out: Console, view: AuditView) -> None:
-    """Print one session: at a glance, what its replacements kept and lost, and how to see more."""
+    """Print a session's audit: overview, what replacements kept and lost, and how to see more."""
     audit, worst = view.audit, view.worst
     print_overview(out, audit)
     if not worst:
@@ -178,7 +178,7 @@ def _print_rest(out: Console, count: int, one: str, many: str = "") -> None:
 
 
 def sessions_table(rows: Iterable[SessionRow]) -> Table:
-    """The lines of sessions, the worst first, those of which nothing was needed later last."""
+    """Return the table of sessions, the worst first, those with nothing needed later last."""
     from rich.text import Text
 
     from cli.terminal import CutLine
@@ -202,7 +202,7 @@ def sessions_table(rows: Iterable[SessionRow]) -> Table:
 
 
 def generations_line(rows: Iterable[SessionRow]) -> list[str]:
-    """Return a line that says that some sessions are generations of one, if some are."""
+    """Yield a line if some sessions are generations of one session."""
     later = sum(row.earlier is not None for row in rows)
     if not later:
         return []

@@ -1,7 +1,7 @@
-"""A session as a tree of lines, and how that looks in a terminal.
+"""Lay out a session's tree as lines, and print it.
 
-The path to the leaf is a straight line; branches off it are indented where they leave it, and the last part
-of the line comes last. Runs of entries in which nothing turns are counted, not listed.
+The path to the leaf is a straight line; other branches are indented where they leave it, and the path
+continues after them. Runs of entries without a branch, label or other landmark are counted, not listed.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _COLOURS: Final = {
 
 
 _LEAST: Final = 12
-"""Characters of an entry's text that are shown on the narrowest terminal."""
+"""Minimum characters of an entry's text, even on the narrowest terminal."""
 
 
 class EntryRow(msgspec.Struct, frozen=True):
-    """An entry at which something turns."""
+    """An entry with its own line."""
 
     level: int
     node: Node
@@ -51,7 +51,7 @@ class EntryRow(msgspec.Struct, frozen=True):
 
 
 class CollapsedRun(msgspec.Struct):
-    """Entries, one after the other, at which nothing does: the numbers of the first and the last, and their names."""
+    """Consecutive entries that share a line: the numbers of the first and the last, and their names."""
 
     level: int
     first: int
@@ -62,7 +62,10 @@ class CollapsedRun(msgspec.Struct):
 def tree_rows(
     tree: Tree, event_of: Callable[[str], Event], is_main: Callable[[str], bool], *, is_full: bool = False
 ) -> Iterator[EntryRow | CollapsedRun]:
-    """The tree, root first; `is_main` tells the ids on the path to the leaf. In full, every entry is a turn."""
+    """Yield the rows of a tree, root first; `is_main` is true for ids on the path to the leaf.
+
+    With `is_full`, every entry has its own row.
+    """
     run: CollapsedRun | None = None
     for node, level in _in_order(tree, is_main):
         event = event_of(node.id)
@@ -81,9 +84,9 @@ def tree_rows(
 
 
 def _in_order(tree: Tree, is_main: Callable[[str], bool]) -> Iterator[tuple[Node, int]]:
-    """Entries with their levels; of siblings, the one that leads to the leaf, or else the last, comes last."""
+    """Yield entries with their levels; the sibling that leads to the leaf, or else the last, comes last."""
     nodes = {node.id: node for node in tree.nodes}
-    # A stack, for trees are as deep as sessions are long.
+    # Use a stack, because trees are as deep as sessions are long.
     pending = [(root, 0) for root in sorted(tree.roots, key=is_main)][::-1]
     while pending:
         node_id, level = pending.pop()
@@ -141,7 +144,7 @@ def _turn(turn: EntryRow, leaf: str | None, width: int) -> Text:
     if node.id == leaf:
         marks.append("  ← leaf", style="bold green")
     room = min(84 - 2 * turn.level, width - line.cell_len - marks.cell_len)
-    # The sign in front says already that it is a summary.
+    # The symbol in front already says that it is a summary.
     line.append(one_line(summary_line(turn.event).removeprefix("∑ "), max(_LEAST, room)))
     return line + marks
 

@@ -1,4 +1,4 @@
-"""Numbers, times and texts of sessions as people read them."""
+"""Format numbers, times and texts of sessions for people."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ SIGNS: Final = {
     "session_info": "✎",
     "custom_message": "+",
 }
-"""From the kinds of events that turn a session to their signs."""
+"""Symbols of the kinds of events that stand out in a session."""
 LONGEST_TEXT: Final = 4000
-"""Characters of an event's text on the page, unless all is asked for."""
+"""Maximum characters of an event's text on the page, unless all is requested."""
 LONGEST_LINE: Final = 240
-"""Characters of the line that stands for an event."""
+"""Maximum characters of the line for an event."""
 _SEEN: Final = 60
-"""Characters of a line that the page has room for, about: it hides the end of a longer one."""
+"""Approximate characters of a line that fit on the page; the end of a longer one is hidden."""
 _LOOKED_AT: Final = 4096
 
 
 def cut(text: str, longest: int) -> tuple[str, int]:
-    """The beginning of a text, and how many characters are left out."""
+    """Return the beginning of a text, and the number of characters left out."""
     return text[:longest], max(len(text) - longest, 0)
 
 
 def line_of(text: str, longest: int = LONGEST_LINE) -> str:
-    """Return a text on one line: long paths in it give way first, then its end."""
-    # More than is shown, for runs of spaces become one; not all, for a text may be huge.
+    """Return a text on one line; long paths are shortened first."""
+    # Take more than is shown, because runs of spaces collapse; not all, because a text may be huge.
     looked_at = max(longest * 8, _LOOKED_AT)
     line = " ".join(text[:looked_at].split())
     whole = len(text) <= looked_at
@@ -42,17 +42,17 @@ def line_of(text: str, longest: int = LONGEST_LINE) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share for people; "-" where there was nothing to find."""
+    """Format a share as a percentage; "-" if there was nothing to find."""
     return "-" if share is None else f"{share:.0%}"
 
 
 def part_of(found: int, total: int) -> str:
-    """Return how many of how many; "-" where there was nothing to find."""
+    """Format a count of a total; "-" if there was nothing to find."""
     return f"{found:,}/{total:,}" if total else "-"
 
 
 def dollars(amount: float | None, *, is_signed: bool = False) -> str:
-    """US dollars for people: to the cent, small ones to the hundredth of one; "-" where they are unknown."""
+    """Format US dollars, to the cent or for small amounts to a hundredth of one; "-" if unknown."""
     if amount is None:
         return "-"
     sign = "-" if amount < 0 else "+" if is_signed else ""

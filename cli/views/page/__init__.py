@@ -1,7 +1,7 @@
-"""A session's report: one page of HTML that needs nothing else.
+"""A session's report: one self-contained HTML page.
 
-`material` reads a session out of its log; `build`, `lines` and `charts` make the page's view of it by pure functions;
-`html` writes it.
+`material` reads a session from its log; `build`, `lines` and `charts` turn it into the page's view model with
+pure functions; `html` writes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of a session, by a pure function of what was read of it."""
+"""Build the page of a session from its material."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from projections.transcript import message_text
 
 
 def figures(material: Material) -> Iterator[Figure]:
-    """The totals of a session: what it holds, what its context is now, what was sent and what that cost."""
+    """Yield the totals of a session: its size, its context now, its calls and their cost."""
     audit, nodes = material.view.audit, material.tree.nodes
     others = [
         counted(len(found), *names)
@@ -58,7 +58,7 @@ def _of_calls(calls: Sequence[BilledCall], prices: str) -> Iterator[Figure]:
 
 
 def _how_known(calls: Sequence[BilledCall], prices: str) -> str:
-    """Return where the dollars come from, and how many calls have none."""
+    """Describe where the costs come from, and how many calls have none."""
     sources = [
         "as recorded" if any(call.is_recorded for call in calls) else "",
         f"by {prices}" if any(call.dollars is not None and not call.is_recorded for call in calls) else "",
@@ -72,7 +72,7 @@ def _figure(name: str, value: str, note: str) -> Figure:
 
 
 def _short(number: int) -> str:
-    """A number of tokens in three digits."""
+    """Format a number of tokens with three digits."""
     for unit, name in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if number >= unit:
             return f"{number / unit:,.3g}{name}" if number < 1000 * unit else f"{number // unit:,}{name}"
@@ -80,7 +80,7 @@ def _short(number: int) -> str:
 
 
 def models(material: Material) -> list[str]:
-    """The models that wrote messages, the one that wrote most first."""
+    """Return the models that wrote messages, most messages first."""
     names = Counter(
         "/".join(filter(None, (view.provider, view.model)))
         for view in material.views.values()
@@ -93,7 +93,7 @@ _LONGEST_FINDING: Final = 90
 
 
 def sections_of(material: Material, lines: EventLines) -> list[Section]:
-    """The sections, the worst first and open; `lines` are what messages say, by their numbers."""
+    """Return the sections, the worst first and open; `lines` are the messages' lines, by event number."""
     seq_of: dict[str | None, int] = {event.id: event.seq for event in material.events}
     return [
         _section(each, material.exchanges[each.seq], lines, seq_of, is_open=place == 0)
@@ -126,7 +126,7 @@ def _section(
 
 
 def findings(each: ReplacementView) -> list[Finding]:
-    """Return what a reader should know before anything else: what was lost by it, or that nothing was."""
+    """Return what a reader should know first: what a replacement lost, or that it lost nothing."""
     texts = (*each.losses, *each.remarks)
     bad = [Finding(text=line_of(text, _LONGEST_FINDING), is_bad=True) for text in texts]
     undone = [Finding(text="undone", is_bad=False)] if each.is_undone else []
@@ -134,7 +134,7 @@ def findings(each: ReplacementView) -> list[Finding]:
 
 
 def _bar(size: Size, *parts: tuple[str, int]) -> list[Segment]:
-    """Parts of a context side by side, those without tokens left out."""
+    """Return the parts of a context side by side, without empty ones."""
     whole = max(size.before, size.after, 1)
     segments, done = list[Segment](), 0
     for name, tokens in parts:
@@ -200,7 +200,7 @@ _LONGEST_TITLE: Final = 120
 
 
 def build_page(material: Material, *, is_full: bool = False) -> Page:
-    """The page; texts are cut unless `is_full`, but for those that a loss leads to."""
+    """Return the page; texts are cut unless `is_full`, except those that a loss links to."""
     audit = material.view.audit
     lines = lines_of(material.events)
     worst = sections_of(material, lines)
@@ -231,7 +231,7 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
 
 
 def _dates(material: Material) -> str:
-    """Return from when to when the entries happened."""
+    """Return the dates of the first and the last entry."""
     times = [event.time for event in material.events if event.time is not None and event.is_entry]
     if not times:
         return ""

@@ -1,4 +1,4 @@
-"""The two charts of a session: its context's size, and what it cost."""
+"""Draw the two charts of a session: its context's size, and its cost."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ RIGHT: Final = WIDTH - 12
 _BELOW: Final = 26
 _LANE: Final = 22
 _LANES: Final = 3
-"""Rows of marks above a plot."""
+"""Rows of markers above a plot."""
 _COLUMNS: Final = 9
 _ROWS: Final = 4
-"""How many places are named on the axes, about."""
+"""Approximate number of labels on the axes."""
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class ChartMarker(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to mark at an entry, in a lane above the plot, on the curve, or on the floor."""
+    """A marker at an entry: in a lane above the plot, on the curve, or on the axis."""
 
     seq: int
     kind: str
@@ -45,7 +45,7 @@ class ChartMarker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Plot(msgspec.Struct, frozen=True, kw_only=True):
-    """The rectangle of a plot: from entries' places and values to coordinates."""
+    """The rectangle of a plot; converts positions of entries and values to coordinates."""
 
     entries: int
     highest: float
@@ -68,9 +68,9 @@ def chart(
     second: Sequence[Point] = (),
     places: Sequence[ChartMarker] = (),
 ) -> Chart:
-    """A stepped area of one series, a second as a line, and marks; `second` and `places` are at entries of the first.
+    """Draw one series as a stepped area, a second as a line, and markers at entries of the first.
 
-    `name` writes a value of the vertical axis.
+    `name` formats a value of the vertical axis.
     """
     place_of = {point.seq: at for at, point in enumerate(points)}
     lanes = _lanes([(place, place_of[place.seq]) for place in places], len(points))
@@ -113,7 +113,7 @@ def chart(
 
 
 def _lanes(placed: Sequence[tuple[ChartMarker, int]], entries: int) -> list[int | None]:
-    """The lane of each mark above the plot, so that neighbours do not cover each other while there are lanes."""
+    """Choose a lane above the plot for each marker, so that neighbours do not overlap."""
     room = entries * _LANE / (RIGHT - LEFT)
     last = [-math.inf] * _LANES
     lanes: list[int | None] = []
@@ -128,7 +128,7 @@ def _lanes(placed: Sequence[tuple[ChartMarker, int]], entries: int) -> list[int 
 
 
 def _ticks(highest: float) -> list[float]:
-    """Round values from 0 to the first that is not below the highest."""
+    """Return round values from 0 to the first one that is not below the highest."""
     if highest <= 0:
         return [0, 1]
     rough = highest / _ROWS
@@ -138,7 +138,7 @@ def _ticks(highest: float) -> list[float]:
 
 
 def _columns(points: Sequence[Point], plot: _Plot) -> list[Tick]:
-    """The numbers of some entries at equal distances, the first among them."""
+    """Return numbers of entries at equal distances, the first included."""
     every = max(-(-len(points) // _COLUMNS), 1)
     return [
         Tick(at=round(plot.x(at + 0.5), 1), label=f"#{points[at].seq}") for at in range(0, len(points), every)
@@ -148,7 +148,7 @@ def _columns(points: Sequence[Point], plot: _Plot) -> list[Tick]:
 def _steps(
     points: Sequence[Point], place_of: Mapping[int, int], plot: _Plot
 ) -> Iterator[tuple[float, float]]:
-    """Yield from where on a curve runs at which height; of values too close to be told apart, the highest."""
+    """Yield the positions at which a curve changes, with the highest of values too close to distinguish."""
     x = y = math.nan
     for point in points:
         start, height = round(plot.x(place_of[point.seq]) * 2) / 2, round(plot.y(point.value), 1)
@@ -167,7 +167,7 @@ def _line(steps: Sequence[tuple[float, float]]) -> str:
 
 
 def _drawn(steps: Sequence[tuple[float, float]]) -> str:
-    """Steps as SVG draws them, up to the right end."""
+    """Return steps as an SVG path up to the right edge."""
     drawn: list[str] = []
     height = math.nan
     for x, y in steps:
@@ -179,13 +179,13 @@ def _drawn(steps: Sequence[tuple[float, float]]) -> str:
 
 _LONGEST: Final = 60
 _NAMED: Final = 3
-"""How many of the things that were needed at one event are named."""
+"""Maximum things to name for one event that needed them."""
 
 
 def chart_markers(
     material: Material, lines: EventLines, views: Sequence[Section], target: Callable[[int], str]
 ) -> list[ChartMarker]:
-    """Replacements, needs that were not met, forks and changes of the model, in order of the path."""
+    """Return markers for replacements, unmet needs, forks and model changes, in path order."""
     found = [*_replaced(views, target), *_needed(views), *_forks(material), *_models(material, lines)]
     return sorted((place for place in found if place.seq in material.path), key=lambda place: place.seq)
 
@@ -203,7 +203,7 @@ def _replaced(views: Sequence[Section], target: Callable[[int], str]) -> Iterato
 
 
 def _needed(views: Sequence[Section]) -> Iterator[ChartMarker]:
-    """Events that needed what had been lost, each once."""
+    """Yield each event that needed something lost, once."""
     values: dict[int, dict[str, None]] = {}
     for view in views:
         for loss in view.replacement.metrics.future_use.losses:
@@ -252,7 +252,7 @@ _COST_HEIGHT: Final = 130
 
 
 def context_chart(material: Material, places: Sequence[ChartMarker]) -> Chart | None:
-    """The context's size after every entry, as recomputed and as measured; None for an empty path."""
+    """Draw the context's size after every entry, recomputed and measured; None for an empty path."""
     moments = material.timeline.moments
     if not moments:
         return None
@@ -267,7 +267,7 @@ def context_chart(material: Material, places: Sequence[ChartMarker]) -> Chart | 
 
 
 def cost_chart(material: Material) -> Chart | None:
-    """Return the chart of what was spent by each entry; None where no cost is known."""
+    """Draw the cumulative cost; None if no cost is known."""
     total = total_cost(material.calls)
     moments = material.timeline.moments
     if not total or not moments:

@@ -1,4 +1,4 @@
-"""A page as one file of HTML that loads nothing, runs nothing but its own script, and needs no network."""
+"""Write a page as one HTML file that loads nothing, runs only its own script, and needs no network."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 LONGEST: Final = 50_000
-"""Characters of Markdown that are laid out; a longer summary is shown as it is written."""
+"""Maximum characters of Markdown to render; a longer summary is shown as source."""
 DEEPEST: Final = 40
-"""Levels of nesting from which on a summary is shown as it is written."""
+"""Nesting levels from which a summary is shown as source."""
 
 _PLAIN_TAGS: Final = frozenset(
     {"p", "ul", "ol", "li", "blockquote", "strong", "em", "s", "hr"}
@@ -35,9 +35,9 @@ _Mark = Callable[[str], Markup]
 
 
 def summary_html(text: str, named: Mapping[str, str]) -> Markup:
-    """A summary as HTML, the words in `named` marked, each with its kind.
+    """Render a summary as HTML, with the words in `named` marked by kind.
 
-    Addresses of links and images become text, headings paragraphs (the page has its own); HTML is shown, not obeyed.
+    Link and image URLs become text, headings become paragraphs (the page has its own), and HTML is escaped.
     """
     source = printable(text)
     if not source.strip():
@@ -45,7 +45,7 @@ def summary_html(text: str, named: Mapping[str, str]) -> Markup:
     mark = _marker({printable(word): kind for word, kind in named.items()})
     tokens = _parser().parse(source) if len(source) <= LONGEST else []
     if not tokens or any(token.level >= DEEPEST - 1 for token in tokens):
-        # Deeper than that, the parser leaves texts out.
+        # At deeper nesting the parser drops text.
         return Markup('<pre class="as-written">{}</pre>').format(mark(source))
     return Markup().join(_blocks(tokens, mark))
 
@@ -55,7 +55,7 @@ def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     options = {"html": False, "breaks": True, "maxNesting": DEEPEST}
-    # What a definition of a link or a character's name stands for is text that a reader is to see.
+    # Link definitions and character references must stay visible as text.
     return (
         MarkdownIt("commonmark", options).enable(["table", "strikethrough"]).disable(["reference", "entity"])
     )
@@ -99,7 +99,7 @@ def _address(address: str) -> Markup:
 
 
 def _tag(token: Token) -> Markup:
-    """The tag of a token without a text of its own; nothing for one that this page does not know."""
+    """Return the tag of a token without text; nothing for unknown ones."""
     if token.tag not in _PLAIN_TAGS:
         return Markup()
     if token.nesting < 0:
@@ -109,7 +109,7 @@ def _tag(token: Token) -> Markup:
 
 
 def _marker(named: Mapping[str, str]) -> _Mark:
-    """Return a function that escapes a text and marks the words that are named in it, the longest first."""
+    """Return a function that escapes a text and marks the named words in it, longest first."""
     if not named:
         return escape
     words = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
@@ -127,16 +127,16 @@ def _marker(named: Mapping[str, str]) -> _Mark:
 
 
 MARKER: Final = "<!-- made by refold report: it is made anew, not edited -->"
-"""The second line of every page, by which a report is told from other files."""
+"""The second line of every page, which identifies a file as a report."""
 
 
 def page_bytes(page: Page) -> bytes:
-    """The page as a file in UTF-8."""
+    """Return the page as UTF-8."""
     return page_html(page).encode()
 
 
 def page_html(page: Page) -> str:
-    """The page's HTML. Whatever it prints of the session is escaped, and what cannot be seen is spelled out."""
+    """Return the page's HTML. Session text is escaped, and invisible characters are made visible."""
     style, script = _own("style.css"), _own("script.js")
     return (
         _environment()
@@ -152,7 +152,7 @@ def page_html(page: Page) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """The content security policy: this style and this script, and nothing else."""
+    """Return the content security policy: this style and this script, and nothing else."""
     rules = (
         "default-src 'none'",
         f"style-src '{_hash(style)}'",
@@ -168,7 +168,7 @@ def _hash(text: str) -> str:
 
 
 def _own(name: str) -> Markup:
-    """A file of the page's own, that is put into it as it is."""
+    """Return one of the page's own files, to embed unchanged."""
     return Markup(files("cli.views.page").joinpath("templates", name).read_text("utf-8"))  # noqa: S704  no text of a session
 
 
@@ -202,5 +202,5 @@ def _dollars(amount: float | None, *, is_signed: bool = False) -> str:
 
 
 def _harmless(value: Any) -> Any:
-    """A value as it is printed: what of a text cannot be seen, or turns its direction, is spelled out."""
+    """Return a value with invisible and direction-changing characters made visible."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,4 +1,4 @@
-"""The events of a session on the page: each in a line, the tree of them, and all of each."""
+"""The events of a session on the page: their lines, their tree, and their full view."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST_OF_TREE: Final = 120
 
 
 class EventLine(msgspec.Struct, frozen=True, kw_only=True):
-    """An event in a line: `name` is what it is called: a message's role, or else the kind."""
+    """An event in one line; `name` is a message's role, or the kind."""
 
     sign: str
     name: str
@@ -33,16 +33,16 @@ class EventLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EventLines = Mapping[int, EventLine]
-"""Lines by the numbers of their events."""
+"""Lines by event number."""
 
 
 def lines_of(events: Iterable[Event]) -> dict[int, EventLine]:
-    """The lines of events by their numbers."""
+    """Return the lines of events by event number."""
     return {
         event.seq: EventLine(
             sign="" if is_continuation(event) else SIGNS.get(event.kind, ""),
             name=line_of(event_name(event), _LONGEST_NAME),
-            # The sign says already that it is a summary.
+            # The symbol already says that it is a summary.
             text=line_of(summary_line(event).removeprefix("∑ ")),
         )
         for event in events
@@ -50,7 +50,7 @@ def lines_of(events: Iterable[Event]) -> dict[int, EventLine]:
 
 
 def tree_lines(material: Material, lines: EventLines, target: Callable[[int], str]) -> Iterator[TreeLine]:
-    """The lines of the tree; `target` is where an event's line leads."""
+    """Yield the lines of the tree; `target` returns the link for an event."""
     events = {event.id: event for event in material.events}
     path = material.path
     for each in tree_rows(material.tree, events.__getitem__, lambda node_id: events[node_id].seq in path):
@@ -95,7 +95,10 @@ def event_groups(
     *,
     whole: AbstractSet[int | None] | None,
 ) -> list[EventGroup]:
-    """The events in order of the log, in groups; texts are cut, but for those in `whole`; None: none is."""
+    """Return the events in log order, in groups.
+
+    Texts are cut, except those of events in `whole`; None: none are cut.
+    """
     labels = {node.id: node.label for node in material.tree.nodes if node.label}
     views = [
         _event_view(

@@ -1,4 +1,4 @@
-"""The material of a report, read from a log."""
+"""Read the material of a report from a log."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from projections.usage import billed_usage
 
 
 class BilledCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that its provider counted, on whatever branch. `dollars` as recorded, or else by a table of prices.
+    """A call with usage, on whatever branch.
 
-    None where neither knows.
+    `dollars` is its cost as recorded, or else by the price table; None if unknown.
     """
 
     seq: int
@@ -42,7 +42,7 @@ class BilledCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def billed_call(event: Event, view: Message, prices: Prices) -> BilledCall | None:
-    """The call that a message answers; None for other messages."""
+    """Return the call that a message answers; None for other messages."""
     usage = billed_usage(view)
     if usage is None:
         return None
@@ -54,13 +54,13 @@ def billed_call(event: Event, view: Message, prices: Prices) -> BilledCall | Non
 
 
 def total_cost(calls: Sequence[BilledCall]) -> float | None:
-    """Dollars of all calls whose cost is known; None where none is."""
+    """Return the sum of all known costs in US dollars; None if none is known."""
     known = [call.dollars for call in calls if call.dollars is not None]
     return math.fsum(known) if known else None
 
 
 def cumulative_cost(calls: Sequence[BilledCall], entries: Sequence[int]) -> Iterator[tuple[int, float]]:
-    """After each entry of a path, by its number, what had been spent by then, calls of other branches with it."""
+    """Yield each entry of a path with the cost up to then, including calls on other branches."""
     done, total = 0, 0.0
     for seq in entries:
         while done < len(calls) and calls[done].seq <= seq:
@@ -70,7 +70,10 @@ def cumulative_cost(calls: Sequence[BilledCall], entries: Sequence[int]) -> Iter
 
 
 class MessageChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A message of a context, and what became of it. `message` is what stands there in place of the recorded one."""
+    """A message of a context and what happened to it.
+
+    `message` is its new content if it was rewritten.
+    """
 
     seq: int
     tokens: int
@@ -81,7 +84,7 @@ class MessageChange(msgspec.Struct, frozen=True, kw_only=True):
 class ContextChange(msgspec.Struct, frozen=True, kw_only=True):
     """The contexts before and after a replacement.
 
-    `named` are the words of the summary that name what the removed messages named, and of which kind that is.
+    `named` maps the words of the summary that name something from the removed messages to its kind.
     """
 
     before: tuple[MessageChange, ...]
@@ -90,7 +93,7 @@ class ContextChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def context_change(replacement: Replacement, *, dropped: Iterable[str], tokens: Counter) -> ContextChange:
-    """The exchange that a replacement made; `dropped` are the ids of messages that no summary covers."""
+    """Return the change that a replacement made; `dropped` are ids that no summary covers."""
     shown_after = {part.key for part in replacement.after.parts}
     kept = {part.key for part in replacement.kept}
     rewritten = {part.key for part in replacement.removed} & shown_after
@@ -146,7 +149,7 @@ def _named(replacement: Replacement) -> dict[str, MentionKind]:
 
 
 def _stands_in(text: str, word: str) -> bool:
-    """Return True if a word stands in a text by itself. Faster than a regular expression, in texts of megabytes."""
+    """Return True if a text contains a whole word; faster than a regular expression on megabytes."""
     at = text.find(word)
     while at >= 0:
         end = at + len(word)
@@ -161,11 +164,11 @@ def _goes_on(character: str) -> bool:
 
 
 class Material(msgspec.Struct, frozen=True, kw_only=True):
-    """A session at a leaf.
+    """A session at a leaf, read for a report.
 
-    By the numbers of events: `path` are the entries from root to leaf, `fates` those of the messages in the
-    context there, `views` and `tokens` those of every message, `exchanges` one a replacement of the audit.
-    `calls` are all model calls in order of the log.
+    By event number: `path` are the entries from root to leaf, `fates` those of messages in the context,
+    `views` and `tokens` those of every message, `exchanges` one per replacement of the audit. `calls` are all
+    model calls in log order.
     """
 
     view: AuditView
@@ -240,24 +243,24 @@ def _exchanges(
 
 
 class EventStatus(StrEnum):
-    """The place of an event, seen from the leaf."""
+    """Where an event is, seen from the leaf."""
 
     KEPT = "kept"
     """In the context, as recorded."""
     REWRITTEN = "rewritten"
     """In the context, with other content."""
     SUMMARIZED = "summarized"
-    """Not in the context; a summary was made of it, or something else shown in its place."""
+    """Not in the context; a summary or another text replaces it."""
     GONE = "gone"
     """Not in the context, and no summary covers it."""
     ASIDE = "aside"
     """On another branch."""
     SILENT = "silent"
-    """Nothing that a model is sent."""
+    """Not something that a model is sent."""
 
 
 class EventOutcome(msgspec.Struct, frozen=True):
-    """The fate of a message, and the number of the event that made it so, None where none did."""
+    """What happened to a message, and the number of the event that caused it, if any."""
 
     status: EventStatus
     by: int | None = None
@@ -268,7 +271,7 @@ _OF_CHANGE = {Change.SUMMARIZED: EventStatus.SUMMARIZED, Change.GONE: EventStatu
 
 
 def outcomes(material: Material) -> dict[int, EventOutcome]:
-    """The outcome of every event by its number."""
+    """Return the outcome of every event by its number."""
     without_effect = {each.seq for each in material.view.replacements if each.is_undone}
     taken: dict[int, EventOutcome] = {}
     changed: dict[int, int] = {}

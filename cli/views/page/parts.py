@@ -1,4 +1,4 @@
-"""The parts of the page as plain values: figures, sections, charts, lines of the tree, events."""
+"""The page's view model: figures, sections, charts, tree lines and events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Figure(ViewStruct, frozen=True):
-    """A number at the head of the page: what it is, the number, what to know of it."""
+    """A number at the top of the page: its name, value and a note."""
 
     name: str
     value: str
@@ -19,7 +19,7 @@ class Figure(ViewStruct, frozen=True):
 
 
 class Fact(ViewStruct, frozen=True):
-    """A name and a value, or the number of the event that the value is; 0 for none."""
+    """A name and a value, or the number of the event that is the value; 0 for none."""
 
     name: str
     value: str = ""
@@ -27,9 +27,9 @@ class Fact(ViewStruct, frozen=True):
 
 
 class Row(ViewStruct, frozen=True):
-    """A message in the context before or after a replacement; `fate` is one of `projections.diff.Change`.
+    """A message in the context before or after a replacement; `fate` is a `projections.diff.Change`.
 
-    `losses` counts the things that it named first, that were needed later and lost.
+    `losses` counts things that this message named first and that were needed later but lost.
     """
 
     seq: int
@@ -41,7 +41,7 @@ class Row(ViewStruct, frozen=True):
 
 
 class Segment(ViewStruct, frozen=True):
-    """A part of a bar that stands for a whole context: `start` and `width` in percent of the larger one."""
+    """A part of a bar for a whole context; `start` and `width` are percentages of the larger context."""
 
     name: str
     tokens: int
@@ -50,7 +50,7 @@ class Segment(ViewStruct, frozen=True):
 
 
 class Finding(ViewStruct, frozen=True):
-    """A remark on a replacement in a few words; `is_bad` where something was lost by it."""
+    """A short remark on a replacement; `is_bad` if something was lost."""
 
     text: str
     is_bad: bool
@@ -59,8 +59,8 @@ class Finding(ViewStruct, frozen=True):
 class Section(ViewStruct, frozen=True):
     """A replacement as a section of the page.
 
-    `before` and `after` are the messages of both contexts, the bars what these are made of. `summary` is HTML, None
-    where the event has none.
+    `before` and `after` are the messages of both contexts, the bars their composition. `summary` is HTML,
+    None if the event has none.
     """
 
     replacement: ReplacementView
@@ -76,14 +76,14 @@ class Section(ViewStruct, frozen=True):
 
 
 class Tick(ViewStruct, frozen=True):
-    """A labelled place on an axis."""
+    """A labelled position on an axis."""
 
     at: float
     label: str
 
 
 class Mark(ViewStruct, frozen=True):
-    """A place of a chart that leads to an event or its section; `kind` is how it looks."""
+    """A marker on a chart that links to an event or its section; `kind` sets its appearance."""
 
     kind: str
     sign: str
@@ -96,8 +96,8 @@ class Mark(ViewStruct, frozen=True):
 class Chart(ViewStruct, frozen=True):
     """A chart over the entries of the path, in units of its view box.
 
-    `area`, `line` and `second` (a second series, "" for none) are SVG paths. `points` are `seq:value` of every
-    entry, for reading values off.
+    `area`, `line` and `second` (a second series, or "") are SVG paths. `points` lists `seq:value` for every
+    entry, for reading values from the chart.
     """
 
     width: int
@@ -117,7 +117,7 @@ class Chart(ViewStruct, frozen=True):
 
 
 class TreeLine(ViewStruct, frozen=True):
-    """A line of the tree: an entry, or a run of `hidden` entries from `seq` on in which nothing turns."""
+    """A line of the tree: an entry, or a run of `hidden` entries from `seq` on."""
 
     level: int
     seq: int
@@ -132,10 +132,10 @@ class TreeLine(ViewStruct, frozen=True):
 
 
 class EventView(ViewStruct, frozen=True):
-    """An event: `fate` is what became of it in the context at the leaf, `taken_by` the event that took it out of there.
+    """An event; `fate` is its status at the leaf, `taken_by` the event that removed it from the context.
 
-    `left_out` counts the characters of `text` that are not on the page; `show` is the command that prints all.
-    `target` is the event's own section on the page, "" for none.
+    `left_out` counts the characters of `text` that are not on the page; `show` is the command that prints all
+    of it. `target` is the event's own section on the page, or "".
     """
 
     seq: int
@@ -157,7 +157,7 @@ class EventView(ViewStruct, frozen=True):
 
 
 class EventGroup(ViewStruct, frozen=True):
-    """Events that stand together in the list, so that a browser lays them out only when they are near."""
+    """Consecutive events in the list, which a browser lays out only when they are near the viewport."""
 
     first: int
     last: int
