@@ -65,7 +65,8 @@ class Rows:
         for record in records:
             self._stamp += 1
             self._run(
-                "INSERT INTO record VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET stamp = ?3, body = ?4",
+                "INSERT INTO record VALUES (?, ?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET stamp = excluded.stamp, body = excluded.body",
                 record["id"],
                 record["in"],
                 self._stamp,

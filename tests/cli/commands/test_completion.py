@@ -59,7 +59,8 @@ def test_options_are_completed(refold: Refold) -> None:
 
 
 def test_choices_are_completed(refold: Refold) -> None:
-    assert completed(refold, "refold context s --format ", 4) == ["text", "pi", "transcript", "anthropic"]
+    choices = ["text", "native", "pi", "transcript", "anthropic"]
+    assert completed(refold, "refold context s --format ", 4) == choices
 
 
 def test_no_store_is_needed(refold: Refold) -> None:
