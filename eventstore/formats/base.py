@@ -227,6 +227,10 @@ class Format(Protocol):
     def continues(self, kind: str, record: bytes) -> bool:
         """Return `view(...).continues` of a user's or an extension's message, decoding as little as may be."""
 
+    def by_person(self, version: str, kind: str, record: bytes) -> bool:
+        """Return `view(...).by_person` of a user's or an extension's message that does not `continue`."""
+        return self.view(version, kind, record).by_person
+
     def rewrites(self, version: str, record: bytes) -> Sequence[TextReplacement]:  # noqa: ARG002  others ask it
         """Return what a record of the kind `rewrite` shows otherwise, oldest first; "" may show nothing at all.
 

@@ -16,7 +16,7 @@ import msgspec
 from eventstore.estimates import fragments
 from eventstore.formats import view_of_event
 from projections.audit.measure import MetricStruct, share_of
-from projections.context.parts import Part, view_of_part
+from projections.context.parts import Part, is_by_person, view_of_part
 from projections.mentions.instructions import instructions_in, is_instruction
 from projections.mentions.prose import sentences
 from projections.replacement import Replacement
@@ -252,7 +252,7 @@ class _Said(NamedTuple):
 
 def _said(parts: Iterable[Part]) -> Iterator[_Said]:
     for part in parts:
-        if part.role == "user":
+        if part.by_person:
             yield _Said(part.id, part.seq, view_of_part(part).text)
 
 
@@ -260,11 +260,7 @@ def _said_before(replacement: Replacement) -> Iterator[_Said]:
     """Yield the user's messages above the replacement that C does not show."""
     shown = {each for part in replacement.before.parts for each in part.events}
     for event in replacement.earlier:
-        if (
-            event.role == "user"
-            and (event.session, event.seq) not in shown
-            and (view := view_of_event(event))
-        ):
+        if is_by_person(event) and (event.session, event.seq) not in shown and (view := view_of_event(event)):
             yield _Said(event.id, event.seq, view.text)
 
 

@@ -20,7 +20,7 @@ from eventstore.paths import LazyEvent, Memo, event, in_effect_on, messages_of_p
 from eventstore.records import FORMAT, TextReplacement
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.context.overlay import NO_REWRITES, Rewrites, resolve_targets
-from projections.context.parts import Context, Fate, Part, is_continuation, role_and_estimates
+from projections.context.parts import Context, Fate, Part, is_by_person, is_continuation, role_and_estimates
 from projections.rules import rules_at, rules_named, rules_of_format
 from projections.rules.base import Rules, Selection
 from projections.settings import encode_settings, settings_at, settings_json
@@ -191,7 +191,8 @@ def _selected(
             due = None
         if span:
             rules = rules_of_format(entry.format)
-            yield from _made(entry, span.messages(rules, entry.time), Fate.REWRITTEN)
+            made = _made(entry, span.messages(rules, entry.time), Fate.REWRITTEN)
+            yield from (msgspec.structs.replace(part, by_person=False) for part in made)
             continue
         changed = observed.get(entry.seq, ()) if observed else ()
         yield from _shown(entry, changed, rewrites.changes.get(entry.id, ()) if rewrites.changes else ())
@@ -276,13 +277,15 @@ def _made(entry: Event | LazyEvent, messages: Sequence[bytes], fate: Fate | None
 def _one_of(part: Part, place: int) -> Part:
     """Return one of several parts of an event, with role and estimates of its own message."""
     role, utf16, utf8 = role_and_estimates(part.raw, part.role, part.format)
-    return msgspec.structs.replace(part, role=role, utf16=utf16, utf8=utf8, place=place)
+    by_person = part.by_person and role == "user"
+    return msgspec.structs.replace(part, role=role, utf16=utf16, utf8=utf8, place=place, by_person=by_person)
 
 
 def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate | None, format: str) -> Part:
     """Return the part for a message; without a fate, one that nothing changed."""
     kind, role, utf16, utf8 = entry.kind, entry.role, entry.utf16, entry.utf8
     goes_on = is_continuation(entry)
+    by_person = not goes_on and is_by_person(entry)
     if kind == "compaction":
         role = "compactionSummary"
     if fate is Fate.REWRITTEN:
@@ -303,4 +306,5 @@ def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate | None, format: str) 
         utf16=utf16,
         utf8=utf8,
         continues=goes_on,
+        by_person=by_person,
     )

@@ -124,7 +124,8 @@ def _overlaid(parts: Sequence[Part], rewrites: Rewrites) -> Iterator[Part]:
     for entry, span in rewrites.visible(by_entry, lambda entry: entry[0].id):
         first, rules = entry[0], rules_of_format(entry[0].format)
         if span:
-            yield from (first.rewritten_as(raw, rules.format) for raw in span.messages(rules, None))
+            nobodys = msgspec.structs.replace(first, by_person=False)
+            yield from (nobodys.rewritten_as(raw, rules.format) for raw in span.messages(rules, None))
         elif first.id in rewrites.changes:
             messages = rules.rewrite([part.raw for part in entry], rewrites.changes[first.id])
             yield from (part.rewritten_as(raw) for part, raw in zip(cycle(entry), messages, strict=False))

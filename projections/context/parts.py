@@ -30,9 +30,18 @@ def has_message(entry: Event | LazyEvent) -> bool:
 
 def is_continuation(event: Event | LazyEvent) -> bool:
     """Return True for a user or extension message that continues the work after a compaction."""
-    if event.kind != "custom_message" and (event.kind != "message" or event.role != "user"):
+    return _may_be_by_person(event) and format_of(event.format).continues(event.kind, event.body)
+
+
+def is_by_person(entry: Event | LazyEvent) -> bool:
+    """Return True for a message that a human wrote."""
+    if not _may_be_by_person(entry) or is_continuation(entry):
         return False
-    return format_of(event.format).continues(event.kind, event.body)
+    return format_of(entry.format).by_person(entry.format, entry.kind, entry.body)
+
+
+def _may_be_by_person(entry: Event | LazyEvent) -> bool:
+    return entry.kind == "custom_message" or (entry.kind == "message" and entry.role == "user")
 
 
 def is_bare_continuation(event: Event | LazyEvent) -> bool:
@@ -64,6 +73,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     `raw` is the message's JSON in the shape of `format`; `utf16` and `utf8` are token estimates of it.
     `continues`: the event continues the work after a compaction (`is_continuation`), so no person wrote it.
+    `by_person`: a human wrote the message, or one of those merged into it.
     `session` holds the event, `place` is the message's index among those of its event, and `merged` are the
     numbers of further events whose content the message includes.
     """
@@ -79,6 +89,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     utf16: int
     utf8: int
     continues: bool = False
+    by_person: bool = False
     place: int = 0
     merged: tuple[int, ...] = ()
 
@@ -108,7 +119,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return one part for the messages of several entries, merged into `raw`; it keeps this part's entry."""
         role, utf16, utf8 = role_and_estimates(raw, self.role, self.format)
         merged = (*self.merged, *(other.seq for other in others if other.seq != self.seq))
-        return msgspec.structs.replace(self, raw=raw, role=role, utf16=utf16, utf8=utf8, merged=merged)
+        by_person = self.by_person or any(other.by_person for other in others)
+        return msgspec.structs.replace(
+            self, raw=raw, role=role, utf16=utf16, utf8=utf8, merged=merged, by_person=by_person
+        )
 
 
 def role_and_estimates(raw: bytes, role: str, format: str) -> tuple[str, int, int]:

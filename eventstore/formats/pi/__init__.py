@@ -49,6 +49,9 @@ class PiFormat(Format):
     def continues(self, kind: str, record: bytes) -> bool:
         return continues(kind, record)
 
+    def by_person(self, version: str, kind: str, record: bytes) -> bool:  # noqa: ARG002  one rule for all versions
+        return kind == "message"
+
     def rewrites(self, version: str, record: bytes) -> Sequence[TextReplacement]:  # noqa: ARG002  refold alone writes them
         rewrite = record_of("rewrite", record)
         assert isinstance(rewrite, Rewrite)  # noqa: S101  the kind says so

@@ -22,6 +22,7 @@ from eventstore.verify import verify
 from eventstore.writing import SessionWriter
 from projections.audit.calls import model_calls, shared_prefix_length
 from projections.audit.coverage import compaction_coverage
+from projections.audit.instruction_fates import instructions
 from projections.audit.session import Counts, audit
 from projections.context.build import build_context, context_at, context_json, harness_json
 from projections.context.cursor import path, resolve_cursor
@@ -69,7 +70,8 @@ def say(
     tokens: int | None = None,
     **more: Any,
 ) -> Json:
-    message = {"who": who, "text": f"text of {name}", **({} if tokens is None else {"tokens": tokens})}
+    text = more.pop("text", f"text of {name}")
+    message = {"who": who, "text": text, **({} if tokens is None else {"tokens": tokens})}
     return record("say", name, after, session, message=message, **more)
 
 
@@ -674,3 +676,52 @@ class TestTools:
 
     def test_its_first_request_is_by_a_person(self, worked: MemoryLog) -> None:
         assert first_user_message(worked, "one") == "text of a"
+
+
+class TestPersons:
+    """Whose words a message is does not follow from its role."""
+
+    def test_of_several_messages_of_a_record_those_in_the_persons_role_are_theirs(
+        self, log: MemoryLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, exchange("a", None, "person", "model", "person"), say("b", "a", "model"))
+        parts = build_context(log, "one").parts
+        assert [part.by_person for part in parts] == [True, False, True, False]
+
+    def test_a_message_of_several_records_is_a_persons_if_one_of_them_is(
+        self, log: MemoryLog, tmp_path: Path
+    ) -> None:
+        bring(
+            log,
+            tmp_path,
+            say("a", None, group="g"),
+            say("b", "a", group="g", told_by="harness"),
+            say("c", "b", told_by="harness"),
+        )
+        joined, told = build_context(log, "one").parts
+        assert (joined.by_person, told.by_person, told.role) == (True, False, "user")
+
+    def test_a_message_that_stands_for_several_is_nobodys(self, log: MemoryLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, say("a", None), say("b", "a", "model"))
+        shown = [TextReplacement(target="a", through="b", text="elsewhere")]
+        ahead = apply_rewrites(build_context(log, "one").parts, shown)
+        SessionWriter(log, "one").append(Rewrite(reason="test", targets=shown))
+        parts = build_context(log, "one").parts
+        assert [part.by_person for part in (*parts, *ahead)] == [False, False]
+
+    def test_instructions_are_those_of_persons(self, log: MemoryLog, tmp_path: Path) -> None:
+        rule = "You must never touch the migrations folder of the service."
+        bring(
+            log,
+            tmp_path,
+            say("a", None, text=rule),
+            say("b", "a", "model"),
+            say("c", "b", text=rule.replace("migrations", "generated"), told_by="harness"),
+            say("d", "c", "model"),
+            record("summary", "s", "d", text="all of it"),
+        )
+        with log.snapshot() as snapshot:
+            cursor = resolve_cursor(snapshot, "one")
+            *earlier, compaction = path(snapshot, cursor)
+            found = instructions(replacement_of(compaction, snapshot, cursor, earlier=earlier))
+        assert [(each.sentence, each.event) for each in found.sentences] == [(rule, "a")]

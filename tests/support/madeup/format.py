@@ -97,7 +97,7 @@ class MadeUp(Format):
         return View(
             messages=messages,
             group=fields.get("group", ""),
-            by_person=any(message.role == "user" for message in messages),
+            by_person="told_by" not in fields and any(message.role == "user" for message in messages),
         )
 
     def continues(self, kind: str, record: bytes) -> bool:  # noqa: ARG002
