@@ -17,6 +17,7 @@ from rich.console import Console
 from cli.demo.player import play
 from cli.views.model import audit_view
 from cli.views.screen import print_screen
+from eventstore.formats import harnesses
 from eventstore.memory import MemoryLog
 from eventstore.paths import event
 from projections import audit
@@ -127,6 +128,12 @@ def test_links_in_the_documentation_lead_somewhere(page: str) -> None:
     assert [
         t for t in targets if t and "://" not in t and not (ROOT / page).parent.joinpath(t).exists()
     ] == []
+
+
+def test_the_readme_names_every_harness_whose_sessions_are_read() -> None:
+    # Names in prose have capitals and spaces that names in a command do not.
+    readme = (ROOT / "README.md").read_text("utf-8").lower().replace("\n", " ").replace(" ", "-")
+    assert [each.name for each in harnesses() if f"-{each.name}" not in readme] == []
 
 
 def test_the_readme_names_the_two_commands_that_do_everything() -> None:
