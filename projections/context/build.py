@@ -173,15 +173,21 @@ def _selected(
     compaction, kept = selected.compaction, selected.kept
     rewrites, observed = NO_REWRITES, dict[int, list[bytes]]()
     entries: Iterable[LazyEvent]
+    beside = [
+        event(snapshot, cursor.session, seq)
+        for seq in rules_at(snapshot, leaf).beside(snapshot, leaf, selected.first)
+    ]
     if _is_overlaid(cursor, leaf):
         if cursor.has_observed:
             observed = observed_rewrites(snapshot, cursor.session, as_of=cursor.as_of)
-        in_effect, entries = _rewrites_among(
-            in_effect_on(snapshot, cursor.session, cursor.leaf, first=selected.first)
-        )
+        on_path = in_effect_on(snapshot, cursor.session, cursor.leaf, first=selected.first)
+        in_effect, entries = _rewrites_among(chain(on_path, beside))
         rewrites = in_effect if rewritten else NO_REWRITES
     else:
         entries = path(snapshot, cursor.session, cursor.leaf, first=selected.first)
+        entries = chain(entries, beside) if beside else entries
+    if beside:
+        entries = sorted(entries, key=attrgetter("seq"))
     if compaction and kept is not None:
         entries = [entry for entry in entries if entry.seq > compaction.seq or entry.id in kept]
     due = compaction

@@ -120,6 +120,14 @@ class Rules(ABC):
             keeps_before=said.keeps_before,
         )
 
+    def beside(self, snapshot: Snapshot, leaf: LazyEvent, first: int) -> Sequence[int]:  # noqa: ARG002
+        """Return the numbers of entries off the path from entry `first` to a leaf that show with it, in order.
+
+        They show at their place in the log's order: results of parallel calls, if the harness makes branches of
+        them. By default there are none; rules that have some need `arranges`.
+        """
+        return ()
+
     def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:  # noqa: ARG002  others ask it
         """Return the parts as the harness sends them, for example merged, regrouped or filtered."""
         return parts

@@ -59,6 +59,7 @@ class Fields(msgspec.Struct, frozen=True):
     message: Raw | UnsetType = UNSET
     attachment: Any = None
     content: Any = None
+    messageCount: Any = None  # noqa: N815
     compactMetadata: Any = None  # noqa: N815
     microcompactMetadata: Any = None  # noqa: N815
     snipMetadata: Any = None  # noqa: N815
