@@ -77,10 +77,9 @@ def answers(snapshot: Snapshot, cursor: Cursor) -> Iterator[Answer]:
     for place, (entry, message, group) in enumerate(held):
         is_counted = paying.get(group, place) == place
         counted = message if is_counted else msgspec.structs.replace(message, usage=None)
-        sent_at, of_group = entry.parent_seq, parents.get(group, {entry.seq: entry.parent_seq})
-        while sent_at in of_group:
-            sent_at = of_group[sent_at]
-        yield Answer(entry, counted, sent_at, tuple(of_group))
+        of_group = parents.get(group, {entry.seq: entry.parent_seq})
+        # Results of calls may stand between the records of a message that the model sent all at once.
+        yield Answer(entry, counted, of_group[min(of_group)], tuple(of_group))
 
 
 class LateUsages:

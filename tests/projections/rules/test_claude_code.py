@@ -1,0 +1,319 @@
+"""What a path of a Claude Code session looks like to a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eventstore.memory import MemoryLog
+from eventstore.paths import path
+from projections.context.build import build_context, context_json, harness_json
+from projections.rules import claude_code
+from tests.support.claude_code import (
+    SESSION,
+    answer,
+    boundary,
+    bring,
+    call,
+    note,
+    record,
+    result,
+    said,
+    summary,
+    system,
+)
+
+
+@pytest.fixture
+def log() -> MemoryLog:
+    return MemoryLog()
+
+
+def shown(log: MemoryLog, leaf: str | None = None) -> list[tuple[str, list[str]]]:
+    """The messages of a context: the role, and what each block is or says."""
+    context = build_context(log, SESSION, leaf=leaf)
+    if leaf is None:
+        assert context_json(log, SESSION) == harness_json(context)
+    found = []
+    for part in context.parts:
+        content = json.loads(part.raw)["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        found.append((part.role, [_told(block) for block in blocks]))
+    return found
+
+
+def _told(block: dict[str, Any]) -> str:
+    if block["type"] == "tool_use":
+        return f"call {block['id']}"
+    if block["type"] == "tool_result":
+        return f"{block['tool_use_id']}: {block['content']}"
+    return str(block["text"])
+
+
+PARALLEL = (
+    said("u", None, "read both"),
+    answer("a1", "u", "m1", "reading"),
+    answer("a2", "a1", "m1", call("x")),
+    answer("a3", "a2", "m1", call("y")),
+    result("r1", "a2", "x", "one"),
+    result("r2", "a3", "y", "two"),
+)
+JOINED = [
+    ("user", ["read both"]),
+    ("assistant", ["reading", "call x", "call y"]),
+    ("toolResult", ["x: one"]),
+    ("toolResult", ["y: two"]),
+]
+
+
+def test_parallel_results_are_joined_and_the_records_of_a_message_are_one(
+    log: MemoryLog, tmp_path: Path
+) -> None:
+    bring(log, tmp_path / "s.jsonl", *PARALLEL, answer("b", "r2", "m2", "done"))
+    assert shown(log) == [*JOINED, ("assistant", ["done"])]
+    assert shown(log, "r2") == JOINED
+
+
+def test_a_result_beside_the_path_brings_what_hangs_on_it(log: MemoryLog, tmp_path: Path) -> None:
+    hook = {"type": "hook_additional_context", "content": ["mind the gap"]}
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *PARALLEL[:5],
+        record_of_attachment("h", "r1", hook),
+        PARALLEL[5],
+        answer("b", "r2", "m2", "done"),
+    )
+    assert [role for role, _ in shown(log)] == [
+        "user",
+        "assistant",
+        "toolResult",
+        "custom",
+        "toolResult",
+        "assistant",
+    ]
+
+
+def record_of_attachment(uuid: str, parent: str, attachment: dict[str, Any]) -> bytes:
+    return record(uuid, parent, "attachment", attachment=attachment)
+
+
+def test_a_rewind_is_a_branch(log: MemoryLog, tmp_path: Path) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        said("u", None, "first"),
+        answer("a", "u", "m1", "yes"),
+        said("v", "a", "second"),
+        answer("b", "v", "m2", call("x")),
+        result("r", "b", "x", "never mind"),
+        said("w", "a", "second, better"),
+        answer("c", "w", "m3", "done"),
+    )
+    assert shown(log) == [
+        ("user", ["first"]),
+        ("assistant", ["yes"]),
+        ("user", ["second, better"]),
+        ("assistant", ["done"]),
+    ]
+    assert shown(log, "r")[-1] == ("toolResult", ["x: never mind"])
+
+
+@pytest.mark.parametrize(("version", "is_lost"), [("2.1.7", True), ("2.1.170", False)])
+def test_results_beside_the_path_are_lost_where_an_old_version_resumed(
+    log: MemoryLog, tmp_path: Path, version: str, *, is_lost: bool
+) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *PARALLEL,
+        said("q", "r2", "<command-name>/exit</command-name>", version=version),
+        said("w", "q", "go on", version=version),
+        answer("b", "w", "m2", "done", version=version),
+    )
+    kept = [text for _, blocks in shown(log) for text in blocks]
+    assert ("x: one" not in kept) == is_lost
+    assert "y: two" in kept
+    with log.snapshot() as snapshot:
+        head = snapshot.head(SESSION)
+        gaps = list(claude_code.RULES.gaps(snapshot, path(snapshot, SESSION, head.leaf)))
+    assert [each.event for each in gaps] == (["w"] if is_lost else [])
+
+
+def test_a_record_whose_parent_is_missing_goes_on_from_the_one_before(log: MemoryLog, tmp_path: Path) -> None:
+    (imported,) = bring(
+        log,
+        tmp_path / "s.jsonl",
+        said("u", None, "first"),
+        answer("a", "u", "m1", "yes"),
+        said("v", "gone", "second"),
+    )
+    assert shown(log) == [("user", ["first"]), ("assistant", ["yes"]), ("user", ["second"])]
+    assert [each.line for each in imported.differs_from_harness] == [3]
+
+
+def test_a_parent_may_come_later(log: MemoryLog, tmp_path: Path) -> None:
+    (imported,) = bring(
+        log,
+        tmp_path / "s.jsonl",
+        said("u", None, "read"),
+        result("r", "a", "x", "one"),
+        answer("a", "u", "m1", call("x")),
+        answer("b", "r", "m2", "done"),
+    )
+    assert [role for role, _ in shown(log)] == ["user", "assistant", "toolResult", "assistant"]
+    assert (imported.orphans, imported.differs_from_harness) == ([], [])
+
+
+BEFORE = (
+    said("u", None, "first"),
+    answer("a", "u", "m1", "yes"),
+    said("v", "a", "second"),
+    answer("b", "v", "m2", "indeed"),
+)
+
+
+def test_a_context_begins_with_the_newest_summary(log: MemoryLog, tmp_path: Path) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *BEFORE,
+        boundary("k", "b"),
+        summary("s", "k"),
+        said("w", "s", "third"),
+    )
+    assert shown(log) == [("compactionSummary", ["so far"]), ("user", ["third"])]
+    assert len(shown(log, "b")) == 4
+
+
+KEPT_LIST = {"uuids": ["v", "b"], "allUuids": ["v", "b"]}
+KEPT_RUN = {"headUuid": "v", "tailUuid": "b"}
+
+
+@pytest.mark.parametrize("field", ["preservedSegment", "preservedMessages"])
+@pytest.mark.parametrize("is_before", [False, True])
+@pytest.mark.parametrize("next_of", ["s", "b"])
+def test_what_a_boundary_keeps_stands_before_or_behind_the_summary(
+    log: MemoryLog, tmp_path: Path, field: str, next_of: str, *, is_before: bool
+) -> None:
+    kept = KEPT_RUN if field == "preservedSegment" else KEPT_LIST
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *BEFORE,
+        boundary("k", "b", **{field: {**kept, "anchorUuid": "k" if is_before else "s"}}),
+        summary("s", "k"),
+        said("w", "s" if is_before else next_of, "third"),
+    )
+    stay = [("user", ["second"]), ("assistant", ["indeed"])]
+    told = [("compactionSummary", ["so far"])]
+    assert shown(log) == [*(stay + told if is_before else told + stay), ("user", ["third"])]
+
+
+def test_a_broken_run_keeps_nothing(log: MemoryLog, tmp_path: Path) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *BEFORE,
+        boundary("k", "b", preservedSegment={"headUuid": "gone", "tailUuid": "b", "anchorUuid": "s"}),
+        summary("s", "k"),
+        said("w", "s", "third"),
+    )
+    assert shown(log) == [("compactionSummary", ["so far"]), ("user", ["third"])]
+
+
+def test_cleared_results_are_cleared_from_there_on(log: MemoryLog, tmp_path: Path) -> None:
+    cleared = {"trigger": "auto", "compactedToolIds": ["x"]}
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *PARALLEL,
+        system("k", "r2", "microcompact_boundary", microcompactMetadata=cleared),
+        answer("b", "k", "m2", "done"),
+    )
+    assert shown(log)[2:4] == [("toolResult", ["x: [cleared]"]), ("toolResult", ["y: two"])]
+    assert shown(log, "r2")[2] == ("toolResult", ["x: one"])
+
+
+def test_a_replacement_without_an_id_holds_from_its_place_on(log: MemoryLog, tmp_path: Path) -> None:
+    replaced = [{"kind": "tool-result", "toolUseId": "y", "replacement": "kept in a file"}]
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *PARALLEL,
+        note("content-replacement", replacements=replaced),
+        answer("b", "r2", "m2", "done"),
+        said("w", "b", "more"),
+    )
+    assert shown(log)[3] == ("toolResult", ["y: kept in a file"])
+    assert shown(log, "r2")[3] == ("toolResult", ["y: two"])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"subtype": "snip_boundary", "snipMetadata": {"removedUuids": ["u", "a"]}},
+        {"subtype": "model_refusal_fallback", "retractedMessageUuids": ["u", "a"]},
+    ],
+)
+def test_what_is_snipped_or_retracted_is_gone(log: MemoryLog, tmp_path: Path, fields: Any) -> None:
+    bring(log, tmp_path / "s.jsonl", *BEFORE, system("k", "b", **fields), said("w", "k", "third"))
+    assert [blocks for _, blocks in shown(log)] == [["second"], ["indeed"], ["third"]]
+
+
+def test_a_collapsed_run_is_its_summary(log: MemoryLog, tmp_path: Path) -> None:
+    commit = {"firstArchivedUuid": "u", "lastArchivedUuid": "a", "summaryContent": "they agreed"}
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *BEFORE,
+        note("marble-origami-commit", **commit),
+        said("w", "b", "third"),
+    )
+    assert [blocks for _, blocks in shown(log)] == [["they agreed"], ["second"], ["indeed"], ["third"]]
+
+
+def test_what_the_harness_made_up_was_never_sent(log: MemoryLog, tmp_path: Path) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        said("u", None, "first"),
+        answer("a", "u", "m1", "overloaded", model="<synthetic>", isApiErrorMessage=True),
+        said("v", "a", "again"),
+    )
+    assert shown(log) == [("user", ["first"]), ("user", ["again"])]
+
+
+def test_several_results_in_one_record_are_messages_each(log: MemoryLog, tmp_path: Path) -> None:
+    blocks = [
+        {"type": "tool_result", "tool_use_id": "x", "content": "one"},
+        {"type": "tool_result", "tool_use_id": "y", "content": "two"},
+        {"type": "text", "text": "and now?"},
+    ]
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *PARALLEL[:4],
+        record("r", "a3", "user", message={"role": "user", "content": blocks}),
+    )
+    assert shown(log)[2:] == [
+        ("toolResult", ["x: one"]),
+        ("toolResult", ["y: two"]),
+        ("user", ["and now?"]),
+    ]
+
+
+def test_a_count_in_a_record_is_checked(log: MemoryLog, tmp_path: Path) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *PARALLEL,
+        system("d", "r2", "turn_duration", messageCount=6),
+        system("e", "d", "turn_duration", messageCount=9),
+    )
+    with log.snapshot() as snapshot:
+        checks = list(claude_code.RULES.checks(snapshot, SESSION))
+    assert [(each.event, each.found, each.passed) for each in checks] == [("d", 6, True), ("e", 7, False)]
