@@ -52,9 +52,17 @@ class Flag(IntFlag):
     REPLACED_TEXT = 64
     """The record is no valid UTF-8; its harness reads U+FFFD in place of what is not."""
 
+    GIVES_TITLE = 128
+    """The record gives the session a title, though its kind is not `session_info`."""
+
 
 OWN_FLAGS: Final = (
-    Flag.SETS_MODEL | Flag.SETS_THINKING | Flag.ORPHAN | Flag.MIGRATED_ROLE | Flag.REPLACED_TEXT
+    Flag.SETS_MODEL
+    | Flag.SETS_THINKING
+    | Flag.ORPHAN
+    | Flag.MIGRATED_ROLE
+    | Flag.REPLACED_TEXT
+    | Flag.GIVES_TITLE
 )
 """The flags that come with an event; the others come from where it stands."""
 

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from eventstore.chain import START
-from eventstore.event import Event, NewEvent
+from eventstore.event import Event, Flag, NewEvent
 from eventstore.frame import Buffer
 
 Expected = int | Literal["any", "new"]
@@ -24,7 +24,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     tree. `info_seq`, `user_seq` and `import_seq` are the newest `session_info`, the first user message
     and the newest `import` (0: none), `observed` all `observed_rewrite` events; `first_time` and `last_time`
     span the known times of its entries.
-    `source` is the file that it was last imported from, on this machine.
+    `source` is the file that it was last imported from, on this machine. `titles` are all other events that
+    give the session a title.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     first_time: int | None = None
     last_time: int | None = None
     source: str = ""
+    titles: tuple[int, ...] = ()
 
 
 def advance(head: Head, event: Event, *, source: str = "") -> Head:
@@ -62,6 +64,7 @@ def advance(head: Head, event: Event, *, source: str = "") -> Head:
         first_time=min(times) if times and is_node else head.first_time,
         last_time=max(times) if times and is_node else head.last_time,
         source=source or head.source,
+        titles=(*head.titles, event.seq) if Flag.GIVES_TITLE in event.flags else head.titles,
     )
 
 

@@ -19,14 +19,15 @@ def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -
     """Return the newest title of a session in log order, or "" if it has none. Raises NotFoundError."""
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
-        seq = head.info_seq
-        if as_of is not None and seq > as_of:
+        info = head.info_seq
+        if as_of is not None and info > as_of:
             newest_first = events_of_kinds(snapshot, session, {"session_info"}, last=as_of, backward=True)
-            seq = next((info.seq for info in newest_first), 0)
-        if not seq:
-            return ""
-        found = view_of(event(snapshot, session, seq)).title
-        return found.text if found else ""
+            info = next((each.seq for each in newest_first), 0)
+        seqs = sorted(seq for seq in (info, *head.titles) if seq and (as_of is None or seq <= as_of))
+        found = (view_of(event(snapshot, session, seq)).title for seq in reversed(seqs))
+        # Of those of one rank, max gives the first: the newest.
+        newest = max(filter(None, found), key=lambda each: each.rank, default=None)
+        return newest.text if newest else ""
 
 
 def first_user_message(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:

@@ -122,10 +122,25 @@ class LabelView(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
 
 
+class TitleRank(IntEnum):
+    """The author of a title. The titles of the highest rank count."""
+
+    SUMMARY = 0
+    """The harness: it is a summary of the session, or its beginning."""
+    MODEL = 1
+    """A model that was asked for one."""
+    PERSON = 2
+    """A person, or a tool in a person's name."""
+
+
 class TitleView(msgspec.Struct, frozen=True, kw_only=True):
-    """A title of the session. Of several, the newest holds."""
+    """A title of the session. Of several of the highest rank, the newest holds.
+
+    A record of another kind than `session_info` that has one needs `Flag.GIVES_TITLE` among its facts.
+    """
 
     text: str
+    rank: TitleRank = TitleRank.PERSON
 
 
 class PromptView(msgspec.Struct, frozen=True, kw_only=True):

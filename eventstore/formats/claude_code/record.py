@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.estimates import estimates
 from eventstore.event import Facts, Flag
-from eventstore.formats.base import ResultReplacement
+from eventstore.formats.base import ResultReplacement, TitleRank, TitleView
 from eventstore.formats.claude_code.api_message import (
     NO_MODEL,
     content_of,
@@ -22,7 +22,7 @@ from eventstore.formats.claude_code.api_message import (
 )
 from eventstore.formats.claude_code.attachments import attachment_text
 from eventstore.formats.pi.entry import is_name
-from eventstore.javascript import stringify
+from eventstore.javascript import stringify, trim
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Text
@@ -231,6 +231,23 @@ def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
     return (fields.raw_message,) if kind == "compaction" else ()
 
 
+_TITLES: Final = {
+    ("custom-title", "customTitle"): TitleRank.PERSON,
+    ("ai-title", "aiTitle"): TitleRank.MODEL,
+    ("summary", "summary"): TitleRank.SUMMARY,
+}
+"""The types of records that name a session, with the field that has the name."""
+
+
+def title_of(fields: Fields) -> TitleView | None:
+    """Return the title that a record gives its session."""
+    for (named, field), rank in _TITLES.items():
+        text = getattr(fields, field) if fields.type == named else None
+        if isinstance(text, str) and (title := trim(text)):
+            return TitleView(text=title, rank=rank)
+    return None
+
+
 def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = None) -> Facts:
     """Return what the log keeps of a record beside its bytes; `parent` is the record above a compaction."""
     flags = Flag(0)
@@ -244,7 +261,7 @@ def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = N
         kept = kept_by(parent) if parent is not None and is_boundary(parent) else None
         return _facts(view, (0, 0), flags, kept.first if kept else None)
     if kind not in ("message", "custom_message"):
-        return Facts(flags=flags)
+        return Facts(flags=flags | Flag.GIVES_TITLE if title_of(fields) else flags)
     shown = shown_messages(kind, record)
     if not shown:
         return Facts(role="assistant", flags=flags)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from msgspec import UNSET
 
 from eventstore.formats.base import (
     CompactionView,
     SettingsView,
-    TitleView,
     View,
 )
 from eventstore.formats.claude_code.api_message import NO_MODEL, PROVIDER, split, view_of, wire_of
@@ -21,16 +19,9 @@ from eventstore.formats.claude_code.record import (
     fields_of,
     is_boundary,
     kept_by,
+    title_of,
 )
-from eventstore.javascript import trim
 from eventstore.views import Extension, Message, Text
-
-_TITLES: Final[Mapping[str, str]] = {
-    "custom-title": "customTitle",
-    "ai-title": "aiTitle",
-    "summary": "summary",
-}
-"""The types of records that name a session, with the field that has the name."""
 
 
 def view(kind: str, record: bytes, parent: bytes | None = None) -> View:
@@ -97,9 +88,8 @@ def _compaction(fields: Fields, boundary: Fields) -> View:
 
 
 def _note(fields: Fields) -> View:
-    name = _TITLES.get(fields.type) if isinstance(fields.type, str) else None
-    title = trim(_text(getattr(fields, name))) if name else ""
-    return View(title=TitleView(text=title), line=title) if title else View(line=_line(fields))
+    title = title_of(fields)
+    return View(title=title, line=title.text) if title else View(line=_line(fields))
 
 
 def _line(fields: Fields) -> str:

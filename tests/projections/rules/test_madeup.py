@@ -17,7 +17,7 @@ from eventstore.errors import CorruptionError
 from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
 from eventstore.paths import event
-from eventstore.records import Compaction, CustomMessage, Rewrite, TextReplacement
+from eventstore.records import Compaction, CustomMessage, Rewrite, SessionInfo, TextReplacement
 from eventstore.verify import verify
 from eventstore.writing import SessionWriter
 from projections.audit.calls import model_calls, shared_prefix_length
@@ -29,7 +29,7 @@ from projections.context.cursor import path, resolve_cursor
 from projections.context.incremental import IncrementalContexts, IncrementalSizes
 from projections.context.overlay import apply_rewrites
 from projections.context.parts import Context, Fate, view_of_part
-from projections.descriptions import first_user_message, summary_line
+from projections.descriptions import first_user_message, summary_line, title
 from projections.diff import Change, diff
 from projections.files import file_operations
 from projections.mentions import MentionKind
@@ -725,3 +725,50 @@ class TestPersons:
             *earlier, compaction = path(snapshot, cursor)
             found = instructions(replacement_of(compaction, snapshot, cursor, earlier=earlier))
         assert [(each.sentence, each.event) for each in found.sentences] == [(rule, "a")]
+
+
+class TestTitles:
+    """Titles that a harness keeps beside the tree, and of which some count more than others."""
+
+    @staticmethod
+    def titled(name: str, by: str, text: str) -> Json:
+        return record("titled", name, None, title=text, by=by)
+
+    def test_a_persons_title_counts_before_a_models_and_that_before_a_summary(
+        self, log: MemoryLog, tmp_path: Path
+    ) -> None:
+        steps = [
+            (self.titled("t1", "SUMMARY", "a summary"), "a summary"),
+            (self.titled("t2", "MODEL", "a model's"), "a model's"),
+            (self.titled("t3", "SUMMARY", "another summary"), "a model's"),
+            (self.titled("t4", "MODEL", "a model's second"), "a model's second"),
+            (self.titled("t5", "PERSON", "mine"), "mine"),
+            (self.titled("t6", "MODEL", "a model's third"), "mine"),
+        ]
+        records = [say("a", None)]
+        for titled, expected in steps:
+            records.append(titled)
+            bring(log, tmp_path, *records)
+            assert title(log, "one") == expected
+        assert texts(build_context(log, "one")) == ["text of a"]
+        with log.snapshot() as snapshot:
+            seqs = [snapshot.locate("one", f"t{number}") for number in range(1, 7)]
+            assert snapshot.head("one").titles == tuple(seqs)
+        assert [title(log, "one", as_of=seq) for seq in seqs] == [expected for _, expected in steps]
+        assert title(log, "one", as_of=seqs[0] - 1) == ""
+        assert verify(log).findings == []
+
+    def test_the_newest_title_given_here_counts_before_all_others(
+        self, log: MemoryLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, say("a", None), self.titled("t", "PERSON", "theirs"))
+        SessionWriter(log, "one").append(SessionInfo(name="ours"))
+        assert title(log, "one") == "ours"
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            self.titled("t", "PERSON", "theirs"),
+            self.titled("n", "MODEL", "no"),
+        )
+        assert title(log, "one") == "ours"

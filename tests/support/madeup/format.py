@@ -22,6 +22,8 @@ from eventstore.formats.base import (
     Export,
     Format,
     ResultReplacement,
+    TitleRank,
+    TitleView,
     Tools,
     UsageView,
     View,
@@ -93,6 +95,8 @@ class MadeUp(Format):
             )
         if "about" in fields:
             return View(usage=UsageView(about=fields["about"], usage=_usage(fields["tokens"])))
+        if "title" in fields:
+            return View(title=TitleView(text=fields["title"], rank=TitleRank[fields["by"]]))
         messages = tuple(_message(each) for each in _messages(fields))
         return View(
             messages=messages,
@@ -127,6 +131,7 @@ class MadeUp(Format):
             role=first.role if first else "",
             message=(start, start + len(raw)) if start >= 0 else (0, 0),
             utf16=sum(len(message.text) for message in view.messages) // 4,
+            flags=Flag.GIVES_TITLE if view.title else Flag(0),
             target=fields.get("about") or next(iter(fields.get("kept", ())), None),
         )
 
@@ -198,7 +203,7 @@ def _event(
         format=VERSION,
         parent=parent,
         time=fields.get("time"),
-        facts=msgspec.structs.replace(facts, flags=Flag.ORPHAN) if is_orphan else facts,
+        facts=msgspec.structs.replace(facts, flags=facts.flags | Flag.ORPHAN) if is_orphan else facts,
     )
 
 
