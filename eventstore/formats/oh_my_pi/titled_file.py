@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import os
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from hashlib import sha256
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Literal
 
 import msgspec
 
 from eventstore.event import Facts, NewEvent
 from eventstore.formats.oh_my_pi.own_kinds import DIALECT, OWN_KINDS, SLOT
-from eventstore.formats.pi.file import objects_in
+from eventstore.formats.pi.entry import is_name
+from eventstore.formats.pi.file import Dialect, PiHeader, objects_in
 from eventstore.formats.pi.session_file import PiFile, PiReading
-from eventstore.formats.source import Derived, Known, Piece, Reader, Source
+from eventstore.formats.refold.events import compose
+from eventstore.formats.source import BEGINNING, Derived, Known, Piece, Reader, Record, Source
+from eventstore.imports import origin_link, started_link
 from eventstore.javascript import TooDeepError, epoch_ms, stringify, tolerant_json
-from eventstore.records import Resume
+from eventstore.records import Link, Resume, record_of
 
 SLOT_BYTES: Final = 256
 """The size of the first line, its end included, however long the title is."""
+_BLOB: Final = b'"blob:sha256:'
+_REFERENCE: Final = re.compile(r"blob:sha256:([0-9a-f]{64})")
+_LEVELS: Final = 6
+"""Folders above a file in which blobs are looked for: a subagent's file lies deeper than its parent's."""
+_TASK: Final = b'"results"'
+_AGENT: Final = re.compile(r"[\w.-]+")
+"""The name of a subagent, which is that of its file: none that leads elsewhere."""
+_TOLD: Final = ("title", "source", "updatedAt")
+"""What of the first line is kept as a note."""
 _HEADER_MARKS: Final = frozenset(
     {"title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"}
 )
@@ -48,7 +64,7 @@ def _has_mark(record: dict[str, Any], line: bytes) -> bool:
     if not isinstance(type_, str):
         return False
     is_marked = _MARKS.get(type_)
-    return type_ in OWN_KINDS or b'"blob:sha256:' in line or (is_marked is not None and is_marked(record))
+    return type_ in OWN_KINDS or _BLOB in line or (is_marked is not None and is_marked(record))
 
 
 def _is_slot(record: dict[str, Any]) -> bool:
@@ -95,33 +111,120 @@ def _title_of(line: bytes) -> dict[str, Any]:
     """Return the title at the head of a file, decoded; nothing where there is none."""
     try:
         record: Any = tolerant_json(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, TooDeepError):
         return {}
     return record if isinstance(record, dict) and record.get("type") == SLOT and _is_slot(record) else {}
 
 
 class _TitledReading(PiReading):
-    def __init__(self, *args: Any, title: dict[str, Any]) -> None:
-        super().__init__(*args)
-        self._title = title
+    """A reading of a session file with what lies beside it: blobs, and the sessions of subagents."""
+
+    def __init__(
+        self,
+        source: Source,
+        header: PiHeader,
+        dialect: Dialect,
+        resume: Resume,
+        known: Known,
+        *,
+        title: dict[str, Any],
+    ) -> None:
+        super().__init__(source, header, dialect, resume, known)
+        self._title, self._known = title, known
+        self._session, self._version = header.session, f"{dialect.harness}/{header.version}"
+        self._path = Path(os.fsdecode(source.path))
+        self._blobs = set[str]()
 
     def pieces(self) -> Iterator[Piece]:
         # Each reading tells the title: it changes in place, in bytes that are not read again.
         if self._title:
-            yield Derived(_title_event(self._title, f"{DIALECT.harness}/{self._header.version}"))
-        yield from super().pieces()
+            told = {name: value for name, value in self._title.items() if name in _TOLD}
+            digest = sha256(stringify(told).encode()).hexdigest()
+            yield self._note(f"title-{digest[:16]}", told, epoch_ms(told.get("updatedAt")))
+        if parent := _session_in(Path(f"{self._path.parent}.jsonl")):
+            call = self._known.event(parent, started_link(self._session))
+            link = record_of("link", call.body) if call is not None else None
+            started_by = link.event if isinstance(link, Link) else ""
+            yield Derived(_link("subagent", parent, started_by, origin_link("subagent", started_by)))
+        for piece in super().pieces():
+            yield piece
+            if isinstance(piece, Record):
+                yield from self._beside(piece.event)
+
+    def _beside(self, event: NewEvent) -> Iterator[Derived]:
+        """Yield what lies beside the file of a record: its images, and links to the sessions that it started."""
+        if _BLOB in event.body:
+            for digest in sorted({*_references(tolerant_json(event.body))} - self._blobs):
+                self._blobs.add(digest)
+                if data := self._blob(digest):
+                    yield self._note(f"blob-{digest}", {"blob": digest, "data": data}, event.time)
+        if _TASK in event.body and event.kind == "message":
+            for child in map(_session_in, self._started(tolerant_json(event.body))):
+                if child:
+                    yield Derived(_link("child", child, event.id, started_link(child)))
+                    origin = _link("subagent", self._session, event.id, origin_link("subagent", event.id))
+                    yield Derived(origin, into=child)
+
+    def _note(self, event_id: str, fields: dict[str, Any], time: int | None) -> Derived:
+        """Return a note; the same one again is the same event."""
+        body = stringify(fields).encode()
+        note = NewEvent(
+            id=event_id, kind="note", body=body, format=self._version, parent=None, time=time, facts=Facts()
+        )
+        return Derived(note)
+
+    def _blob(self, digest: str) -> str:
+        """Return what the harness puts in place of a reference, "" if no folder `blobs` above the file has it.
+
+        An image is base64 of the bytes, an address of data is the text that was kept.
+        """
+        for folder in list(self._path.absolute().parents)[:_LEVELS]:
+            try:
+                data = (folder / "blobs" / digest).read_bytes()
+            except OSError:
+                continue
+            if sha256(data).hexdigest() == digest:
+                is_address = data.startswith(b"data:image/")
+                return data.decode("utf-8", "replace") if is_address else b64encode(data).decode()
+        return ""
+
+    def _started(self, record: Any) -> Iterator[Path]:
+        """Yield the session files of the subagents whose results a record holds."""
+        details = record["message"].get("details") if isinstance(record.get("message"), dict) else None
+        results = details.get("results") if isinstance(details, dict) else None
+        for result in results if isinstance(results, list) else ():
+            name = result.get("id") if isinstance(result, dict) else None
+            if isinstance(name, str) and _AGENT.fullmatch(name):
+                yield self._path.parent / self._path.name.removesuffix(".jsonl") / f"{name}.jsonl"
 
 
-def _title_event(slot: dict[str, Any], written_as: str) -> NewEvent:
-    """Return the note of a title; the same one again is the same event."""
-    told = {name: slot[name] for name in ("title", "source", "updatedAt") if name in slot}
-    body = stringify(told).encode()
-    return NewEvent(
-        id=f"title-{sha256(body).hexdigest()[:16]}",
-        kind="note",
-        body=body,
-        format=written_as,
-        parent=None,
-        time=epoch_ms(slot.get("updatedAt")),
-        facts=Facts(),
-    )
+def _session_in(path: Path) -> str:
+    """Return the id of the session in a file of oh-my-pi; "" for what is none, or is not there."""
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(BEGINNING)
+    except OSError:
+        return ""
+    for line in beginning.split(b"\n")[:2]:
+        with suppress(msgspec.DecodeError, TooDeepError):
+            record: Any = tolerant_json(line)
+            if isinstance(record, dict) and record.get("type") == "session":
+                name = record.get("id")
+                return name if isinstance(name, str) and is_name(name) else ""
+    return ""
+
+
+def _link(relation: Literal["child", "subagent"], session: str, event: str, name: str) -> NewEvent:
+    return compose(Link(relation=relation, session=session, event=event), id=name, time=None)
+
+
+def _references(value: Any, key: str = "") -> Iterator[str]:
+    """Yield the digests of the blobs that a record shows; pages of compacted history are not shown."""
+    if isinstance(value, str):
+        if found := _REFERENCE.fullmatch(value):
+            yield found[1]
+    elif key != "frames":
+        named = value.items() if isinstance(value, dict) else ()
+        listed = ((key, each) for each in value) if isinstance(value, list) else ()
+        for name, each in (*named, *listed):
+            yield from _references(each, name)

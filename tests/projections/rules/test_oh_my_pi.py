@@ -1,0 +1,150 @@
+"""Contexts of oh-my-pi's sessions are those that oh-my-pi 18.3.4 built of the same entries, field for field."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eventstore.memory import MemoryLog
+from eventstore.paths import path
+from projections.context.build import build_context, context_json
+from projections.rules import rules_of_format
+from projections.settings import settings
+from tests.support.oh_my_pi_sessions import BLOB, file_of, time_of
+from tests.support.pi_files import bring
+
+Json = dict[str, Any]
+
+SESSIONS = (Path(__file__).parent / "oh_my_pi_18.jsonl").read_text("utf-8").splitlines()
+"""Made-up entries, and of the context at each: SHA-256 of its messages as oh-my-pi built them, the model in use."""
+
+
+def digest(messages: list[Json]) -> str:
+    text = json.dumps(messages, ensure_ascii=False, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("number", range(len(SESSIONS)))
+def test_contexts_at_every_leaf_are_those_of_oh_my_pi(number: int, tmp_path: Path) -> None:
+    frozen = json.loads(SESSIONS[number])
+    log = MemoryLog()
+    session = bring(log, tmp_path, file_of(frozen["entries"])).id
+    last = {}
+    for leaf, expected in frozen["contexts"].items():
+        last = json.loads(context_json(log, session, leaf=leaf))
+        assert digest(last["messages"]) == expected, leaf
+        model = settings(log, session, leaf=leaf).model
+        named = None if model is None else "/".join(filter(None, (model.provider, model.model_id)))
+        assert named == frozen["models"][leaf], leaf
+    assert last["messages"] == frozen["last"]
+
+
+def contexts(tmp_path: Path, *entries: Json) -> list[Json]:
+    """The messages at the newest of these entries, each the child of the one before."""
+    chain = [
+        {
+            "type": entry["type"],
+            "id": f"{number:08x}",
+            "parentId": f"{number - 1:08x}" if number else None,
+            "timestamp": time_of(number),
+            **entry,
+        }
+        for number, entry in enumerate(entries)
+    ]
+    log = MemoryLog()
+    session = bring(log, tmp_path, file_of(chain)).id
+    messages: list[Json] = json.loads(context_json(log, session))["messages"]
+    return messages
+
+
+def said(text: Any, **fields: Any) -> Json:
+    return {"type": "message", "message": {"role": "user", "content": text, **fields}}
+
+
+def answered(*blocks: Json, stop: str = "stop") -> Json:
+    return {"type": "message", "message": {"role": "assistant", "content": list(blocks), "stopReason": stop}}
+
+
+def call(call_id: str) -> Json:
+    return {"type": "toolCall", "id": call_id, "name": "read", "arguments": {}}
+
+
+def result(call_id: str) -> Json:
+    return {"type": "message", "message": {"role": "toolResult", "toolCallId": call_id, "content": []}}
+
+
+TEXT = {"type": "text", "text": "t"}
+
+
+def roles(messages: list[Json]) -> list[str]:
+    return [message["role"] for message in messages]
+
+
+def test_a_context_begins_behind_a_boundary(tmp_path: Path) -> None:
+    assert contexts(tmp_path, said("a"), {"type": "reset_boundary"}, said("b")) == [said("b")["message"]]
+
+
+def test_a_compaction_behind_a_boundary_counts(tmp_path: Path) -> None:
+    compaction = {"type": "compaction", "summary": "s", "firstKeptEntryId": "00000000", "tokensBefore": 1}
+    found = contexts(tmp_path, said("a"), {"type": "reset_boundary"}, said("b"), compaction)
+    assert [message.get("content", message.get("summary")) for message in found] == ["s", "a", "b"]
+
+
+def test_a_call_that_nothing_answers_goes_with_the_seals_of_its_turn(tmp_path: Path) -> None:
+    thought = {"type": "thinking", "thinking": "hm", "thinkingSignature": "seal"}
+    [found] = contexts(tmp_path, answered(thought, call("a"), {"type": "redactedThinking", "data": "x"}))
+    assert found["content"] == [{"type": "thinking", "thinking": "hm"}]
+    assert contexts(tmp_path, said("a"), answered(call("a"))) == [said("a")["message"]]
+
+
+def test_an_answer_that_failed_goes_with_the_results_of_its_calls(tmp_path: Path) -> None:
+    found = contexts(tmp_path, said("a"), answered(TEXT, call("a"), stop="aborted"), result("a"), said("b"))
+    assert roles(found) == ["user", "user"]
+
+
+def test_an_answer_that_was_broken_off_while_it_thought_stays(tmp_path: Path) -> None:
+    note = {"type": "custom_message", "customType": "interrupted-thinking", "content": "c", "display": False}
+    assert roles(contexts(tmp_path, answered(TEXT, stop="aborted"), note)) == ["assistant", "custom"]
+
+
+def test_a_history_that_a_provider_keeps_stands_for_what_a_compaction_kept(tmp_path: Path) -> None:
+    history = {"openaiRemoteCompaction": {"provider": "openai", "replacementHistory": [{"type": "x"}]}}
+    compaction = {
+        "type": "compaction",
+        "summary": "s",
+        "firstKeptEntryId": "00000000",
+        "tokensBefore": 1,
+        "providerReplayThroughEntryId": "00000000",
+        "preserveData": history,
+    }
+    found = contexts(tmp_path, said("a"), said("b"), compaction, said("c"))
+    assert [message.get("content", message.get("summary")) for message in found] == ["s", "b", "c"]
+    assert found[0]["providerPayload"]["items"] == [{"type": "x"}]
+
+
+def test_the_request_before_a_rollover_is_shown_again(tmp_path: Path) -> None:
+    compaction = {
+        "type": "compaction",
+        "summary": "s",
+        "firstKeptEntryId": "00000002",
+        "tokensBefore": 1,
+        "details": {"kind": "experimental-context-rollover"},
+    }
+    found = contexts(tmp_path, said("a"), answered(TEXT), answered(TEXT), compaction)
+    assert roles(found) == ["compactionSummary", "user", "assistant"]
+
+
+def test_an_image_that_is_not_there_is_a_gap(tmp_path: Path) -> None:
+    image = {"type": "image", "data": BLOB, "mimeType": "image/png"}
+    log = MemoryLog()
+    entry = {"id": "a", "parentId": None, "timestamp": time_of(0), **said([image])}
+    session = bring(log, tmp_path, file_of([entry])).id
+    with log.snapshot() as snapshot:
+        leaf = snapshot.head(session).leaf
+        gaps = list(rules_of_format("oh-my-pi/3").gaps(snapshot, path(snapshot, session, leaf)))
+    assert [(gap.what, gap.event) for gap in gaps] == [("image that was not found", "a")]
+    assert json.loads(build_context(log, session).parts[0].raw)["content"][0]["data"] == BLOB
