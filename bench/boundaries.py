@@ -10,12 +10,12 @@ from projections.mentions.index import MentionIndex
 
 from compaction.part import Limits
 from compaction.plan import plan_compaction
-from compaction.policy.load import preset
-from compaction.prompts import serialized, serialized_prompt
+from compaction.policy.load import load_preset
+from compaction.prompts import serialize, serialized_prompt
 from compaction.summarizers import Summarizer
 from compaction.summarizers.chain import SummarizerChain, never
-from compaction.summary import summarize
-from compaction.templates import built_in
+from compaction.summary import summarize_plan
+from compaction.templates import load_built_in
 from eventstore.event import Event
 from eventstore.formats.refold.events import compose
 from eventstore.frame import decode
@@ -61,7 +61,7 @@ class Boundary(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def conversation(self) -> str:
         """The messages as a summarizer is shown them."""
-        return serialized(self.parts)
+        return serialize(self.parts)
 
     @property
     def truncated(self) -> str:
@@ -95,7 +95,7 @@ def _recorded(
     replacement = replacement_of(entries[place], snapshot, cursor)
     before = [view_of_part(part).text for part in replacement.removed if part.kind == "compaction"]
     parts = tuple(part for part in replacement.removed if part.kind != "compaction")
-    template = built_in("compaction-update" if before else "compaction")
+    template = load_built_in("compaction-update" if before else "compaction")
     assert template is not None
     assert replacement.summary is not None
     prompt = serialized_prompt(template, parts, system="", max_tokens=_MOST, previous="".join(before))
@@ -116,12 +116,12 @@ def _made(
     snapshot: Snapshot, here: Cursor, rest: Sequence[Event], name: str, summarizer: Summarizer
 ) -> Boundary | None:
     """The cut of a policy at a leaf, with which the rest of the session begins."""
-    policy = preset(name)
+    policy = load_preset(name)
     tokens = counter(policy.counter)
     plan = plan_compaction(snapshot, here, policy, limits=_LIMITS, tokens=tokens)
     if isinstance(plan, str):
         return None
-    summary = summarize(plan, policy.prompting, SummarizerChain(summarizers=[summarizer]), tokens=tokens)
+    summary = summarize_plan(plan, policy.prompting, SummarizerChain(summarizers=[summarizer]), tokens=tokens)
     return Boundary(
         session=here.session,
         name=f"#{here.leaf} {name}",

@@ -18,12 +18,12 @@ from bench.boundaries import FILES, PLACES, Boundary, used_later
 from bench.extractive import mean, percent, say
 from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
-from compaction.policy.load import preset
+from compaction.policy.load import load_preset
 from compaction.policy.model import MessageSource
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
-from compaction.summary import summarize
+from compaction.summary import summarize_plan
 from eventstore import import_file, open_store
 from eventstore.event import Event
 from eventstore.lmdb.store import LmdbLog
@@ -32,7 +32,7 @@ from projections.context.cursor import path, resolve_cursor
 from projections.tokens import counter
 
 SOURCES: Final[tuple[MessageSource, ...]] = ("context", "log")
-_LAYERED: Final = preset("layered")
+_LAYERED: Final = load_preset("layered")
 _TOKENS: Final = counter(_LAYERED.counter)
 _HEAD: Final = (
     "session",
@@ -90,7 +90,7 @@ def _measured(
             first_kept=plan.cut.first_kept,
             parts=plan.to_summarize,
             later=entries[place + 1 :],
-            summary=summarize(plan, prompting, chain, tokens=_TOKENS).text,
+            summary=summarize_plan(plan, prompting, chain, tokens=_TOKENS).text,
         )
         return len(plan.to_summarize), used_later(snapshot, boundary, boundary.summary)[0]
 

@@ -14,11 +14,11 @@ import pytest
 from bench.sessions import session_file
 from compaction.part import Limits
 from compaction.plan import Plan, plan_compaction
-from compaction.policy.load import preset
+from compaction.policy.load import load_preset
 from compaction.prompts import serialized_prompt
 from compaction.summarizers.chain import never
 from compaction.summarizers.extractive import MOST, ExtractiveSummarizer
-from compaction.templates import built_in
+from compaction.templates import load_built_in
 from eventstore import open_store
 from eventstore.files.importing import import_file
 from projections.context.build import parts_from
@@ -52,13 +52,15 @@ def all_parts(length, made):
 
 
 def summarized(parts, previous=""):
-    prompt = serialized_prompt(built_in("compaction"), parts, system="", max_tokens=MOST, previous=previous)
+    prompt = serialized_prompt(
+        load_built_in("compaction"), parts, system="", max_tokens=MOST, previous=previous
+    )
     return ExtractiveSummarizer().summarize(prompt, is_cancelled=never).text
 
 
 def compacted(stored):
     """A cut of the context at the leaf, and a summary of what lies before it."""
-    policy = preset("layered")
+    policy = load_preset("layered")
     tokens = counter("utf16/4")
     with open_store(stored.store, create=False) as log, log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, stored.session)
@@ -79,7 +81,7 @@ def whole(stored):
 
 
 def prompted(parts):
-    return serialized_prompt(built_in("compaction"), parts, system="", max_tokens=MOST).text
+    return serialized_prompt(load_built_in("compaction"), parts, system="", max_tokens=MOST).text
 
 
 def imports(measure, group, file, folder, rounds):

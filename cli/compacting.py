@@ -53,9 +53,9 @@ def policy_named(name: str) -> Policy:
 
     Raises NotFoundError, and BadInputError for an invalid policy or one whose own name differs.
     """
-    from compaction.policy.load import find, policy_of_file
+    from compaction.policy.load import find_policy, load_policy_file
 
-    return policy_of_file(Path(name)) if POLICIES.is_path(name) else find(name, [POLICIES.folder])
+    return load_policy_file(Path(name)) if POLICIES.is_path(name) else find_policy(name, [POLICIES.folder])
 
 
 def part_name(part: PolicyPart) -> str:
@@ -65,14 +65,14 @@ def part_name(part: PolicyPart) -> str:
 
 def template_sources() -> list[Source]:
     """Return the sources of templates that come before the session and refold's own."""
-    from compaction.templates import from_folder, from_plugins
+    from compaction.templates import folder_source, plugin_sources
 
-    return [*from_plugins(), from_folder(TEMPLATES.folder)]
+    return [*plugin_sources(), folder_source(TEMPLATES.folder)]
 
 
 def template_of_file(path: str) -> Template:
     """Load a template from a file. Raises BadInputError."""
-    from compaction.templates import parse
+    from compaction.templates import parse_template
     from eventstore.errors import BadInputError
 
     try:
@@ -80,7 +80,7 @@ def template_of_file(path: str) -> Template:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise BadInputError(f"template {path}", reason, "name a file, or one of 'refold templates'") from None
-    return parse(text, source=path)
+    return parse_template(text, source=path)
 
 
 def with_template(sources: list[Source], name: str) -> tuple[list[Source], str]:
@@ -103,21 +103,21 @@ def check_templates(
     """Raise an error for a missing template before any summarizer is called.
 
     A policy without summaries needs none. `instead` is the user's template that replaces the policy's, or "".
-    Raises NotFoundError if that one is missing, FaultyInputError if one of the policy's is.
+    Raises NotFoundError if that one is missing, InvalidInputError if one of the policy's is.
     """
     if not policy.summarizes:
         return
-    from compaction.policy.validate import unresolved_templates
-    from compaction.templates import find, with_session
-    from compaction.validation import FaultyInputError
+    from compaction.policy.validate import find_missing_templates
+    from compaction.templates import find_template, with_session
+    from compaction.validation import InvalidInputError
     from projections.context.cursor import resolve_cursor
 
     with log.snapshot() as snapshot:
         in_session = with_session(sources, snapshot, resolve_cursor(snapshot, session, leaf=leaf))
     if instead:
-        find(instead, in_session)
-    if found := unresolved_templates(policy.prompting, in_session, instead=instead):
-        raise FaultyInputError(f"policy {policy.name}", found)
+        find_template(instead, in_session)
+    if found := find_missing_templates(policy.prompting, in_session, instead=instead):
+        raise InvalidInputError(f"policy {policy.name}", found)
 
 
 def check_window(policy: Policy, limits: Limits) -> None:
@@ -133,7 +133,7 @@ def check_window(policy: Policy, limits: Limits) -> None:
 def warn_of_misfits(policy: Policy, limits: Limits) -> None:
     """Print on stderr what in a policy does not fit the model."""
     from cli.output import echo_note
-    from compaction.policy.validate import warnings
+    from compaction.policy.validate import policy_warnings
 
-    for warning in warnings(policy, limits=limits):
+    for warning in policy_warnings(policy, limits=limits):
         echo_note(warning)

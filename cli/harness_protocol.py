@@ -20,7 +20,7 @@ from compaction.maintainer.settings import Settings
 from compaction.part import Limits
 from compaction.summarizers.chain import attempt_ids
 from compaction.summary import SummaryOptions
-from compaction.validation import Fault, FaultyInputError, Keys, check, where
+from compaction.validation import InvalidInputError, Keys, ValidationIssue, key_path, validate
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.writing import SessionWriter
 
@@ -31,7 +31,7 @@ _CAPITAL: Final = re.compile("(?<=[a-z])(?=[A-Z])")
 def load_settings(path: str, limits: Limits | None = None) -> Settings:
     """Load the settings in a file and check them against a model's limits, if given.
 
-    Raises BadInputError, which names the file, and FaultyInputError, which lists every invalid key.
+    Raises BadInputError, which names the file, and InvalidInputError, which lists every invalid key.
     """
     try:
         given = tomllib.loads(Path(path).read_text("utf-8"))
@@ -45,19 +45,19 @@ def load_settings(path: str, limits: Limits | None = None) -> Settings:
 def parse_settings(given: Mapping[str, Any], source: str, limits: Limits | None = None) -> Settings:
     """Return the settings of automatic compaction, from our keys or the harness's, such as `reserveTokens`.
 
-    Raises FaultyInputError, which lists every key that is invalid or does not fit the model, as written.
+    Raises InvalidInputError, which lists every key that is invalid or does not fit the model, as written.
     """
     written: dict[str, list[str]] = {}
     named = _by_our_names(given, written)
     again = [(key, first) for first, *others in written.values() for key in others]
-    twice = [Fault(key, f"it sets what {first} sets", "leave one out") for key, first in again]
-    wrong, settings = check(named, Settings), Settings()
+    twice = [ValidationIssue(key, f"it sets what {first} sets", "leave one out") for key, first in again]
+    wrong, settings = validate(named, Settings), Settings()
     if not wrong:
         settings = msgspec.convert(named, Settings)
         wrong = settings.find_issues(limits) if limits else []
     told = [msgspec.structs.replace(each, where=written.get(each.where, [each.where])[-1]) for each in wrong]
     if twice or told:
-        raise FaultyInputError(source, [*twice, *told])
+        raise InvalidInputError(source, [*twice, *told])
     return settings
 
 
@@ -69,7 +69,7 @@ def _by_our_names(
     for key, value in given.items():
         name = _CAPITAL.sub("_", key).lower()
         our, their = (*ours, name), (*theirs, key)
-        written.setdefault(where(our), []).append(where(their))
+        written.setdefault(key_path(our), []).append(key_path(their))
         named[name] = _by_our_names(value, written, our, their) if isinstance(value, dict) else value
     return named
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from compaction.composing import CompactionAppend, Draft, compose_compaction
-from compaction.continuations import Continued
+from compaction.continuations import ContinuationPlan
 from compaction.cuts import AnyCut, cut_before
 from compaction.hooks import (
     Cancel,
@@ -22,9 +22,9 @@ from compaction.hooks import (
 from compaction.part import Limits, Reason
 from compaction.plan import Plan, make_plan, plan_compaction, stale_reason
 from compaction.policy.model import Policy
-from compaction.prompts import SHAPES
+from compaction.prompts import PROMPT_SHAPES
 from compaction.summarizers.chain import SummarizerChain, recording_failed_attempt
-from compaction.summary import DEFAULT_SUMMARY_OPTIONS, Summary, SummaryOptions, summarize
+from compaction.summary import DEFAULT_SUMMARY_OPTIONS, Summary, SummaryOptions, summarize_plan
 from compaction.templates import Source, with_session
 from eventstore.checked import checked
 from eventstore.event import Event, Parent
@@ -60,7 +60,7 @@ class CompactionResult(msgspec.Struct, frozen=True, kw_only=True):
     tokens_kept: int | None = None
     warning: str = ""
     missing: list[str] = []
-    continued: Continued | None = None
+    continued: ContinuationPlan | None = None
     troubles: list[str] = []
 
 
@@ -151,9 +151,9 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             if isinstance(plan, str):
                 return CompactionResult(outcome="nothing", reason=plan)
             sources = with_session(self.sources, snapshot, cursor)
-            notes = notes_of(newest_first(snapshot, cursor), self.policy.memory)
+            notes = latest_notes(newest_first(snapshot, cursor), self.policy.memory)
             sent = PromptView(system=options.system, tools=options.tools)
-            if SHAPES[self.policy.prompting.shape].follows_harness:
+            if PROMPT_SHAPES[self.policy.prompting.shape].follows_harness:
                 sent = sent.or_else(harness_prompt(snapshot, cursor))
         troubles = HookErrors()
         since = plan.version if since is None else since
@@ -236,7 +236,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
 
     def _asked(self, writer: SessionWriter, prepared: PreparedCompaction, options: SummaryOptions) -> Summary:
         with recording_failed_attempt(writer, prepared.reason, self.policy.name):
-            return summarize(
+            return summarize_plan(
                 prepared.plan,
                 self.policy.prompting,
                 self.chain,
@@ -328,7 +328,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def notes_of(newest_first: Iterable[Event], memory: str) -> str:
+def latest_notes(newest_first: Iterable[Event], memory: str) -> str:
     """Return the newest notes among entries since their last compaction, "" where there are none.
 
     Notes are `custom` entries of the type `memory` with a `text`; "" is no type.

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from compaction.continuations import CONTINUATIONS, NONE, Continued, Situation
+from compaction.continuations import CONTINUATIONS, NONE, ContextAfter, ContinuationPlan
 from compaction.file_tags import with_file_tags
 from compaction.part import Limits, Reason
 from compaction.plan import Plan, shrink_outputs
 from compaction.policy.model import Policy
-from compaction.restoring import fewer, restored
+from compaction.restoring import drop_least_recent, restore_files
 from compaction.rewrites import Evict, sized
 from compaction.summary import Summary
 from compaction.window import has_open_calls
@@ -56,7 +56,7 @@ class CompactionAppend(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     records: list[Record]
-    continued: Continued
+    continued: ContinuationPlan
     tokens_before: int
     tokens_after: int
     tokens_kept: int
@@ -94,7 +94,7 @@ def compose_compaction(
     own = [part for part in before if part.session == here.session]
     entries = path(snapshot, here, first=min((part.seq for part in own), default=1))
     is_open = has_open_calls(before)
-    continued = follows.following(Situation(before=before, kept=kept, entries=entries, is_open=is_open))
+    continued = follows.following(ContextAfter(before=before, kept=kept, entries=entries, is_open=is_open))
     overlays = [
         *_rewrite("offload", shrink_outputs(cursor.session, plan, tokens)),
         *_rewrite("evict", _evicted(cursor.session, own, kept, continued, tokens)),
@@ -102,7 +102,7 @@ def compose_compaction(
     shown_again: list[CustomMessage] = []
     if policy.restoring and not is_open:
         shown = [part for part in own if part.id in kept]
-        shown_again = restored(partial(newest_first, snapshot, here), policy.restoring, shown, tokens)
+        shown_again = restore_files(partial(newest_first, snapshot, here), policy.restoring, shown, tokens)
     compaction = compaction_record(
         draft.summary,
         files=plan.files,
@@ -132,7 +132,7 @@ def compose_compaction(
                 compaction, continuation={"branch": continued.branch, "reason": why}
             )
         else:
-            shown_again = fewer(shown_again)
+            shown_again = drop_least_recent(shown_again)
     return CompactionAppend(
         records=[msgspec.structs.replace(compaction, tokens_after=after), *more],
         continued=continued,
@@ -147,7 +147,7 @@ def compose_compaction(
     )
 
 
-def _goes_on_by_itself(draft: Draft, continued: Continued) -> bool:
+def _goes_on_by_itself(draft: Draft, continued: ContinuationPlan) -> bool:
     """Return True if neither a person nor a request to be sent again waits for the continuation's answer."""
     return draft.reason == "threshold" and continued.record is not None and not continued.repeats_request
 
@@ -186,7 +186,7 @@ def _placement(draft: Draft, policy: Policy) -> str:
 
 
 def _evicted(
-    session: str, before: Sequence[Part], kept: set[str], continued: Continued, tokens: Counter
+    session: str, before: Sequence[Part], kept: set[str], continued: ContinuationPlan, tokens: Counter
 ) -> list[TextReplacement]:
     """Return what to show of the images in what is kept, where the continuation asks for it."""
     if not continued.evicts:

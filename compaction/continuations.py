@@ -21,7 +21,7 @@ from eventstore.views import Image, Message, Opaque
 from projections.context.parts import CONTINUE_WORD, Part, view_of_part
 
 
-class Situation(msgspec.Struct, frozen=True, kw_only=True):
+class ContextAfter(msgspec.Struct, frozen=True, kw_only=True):
     """A compaction at hand: the messages `before` it and the `entries` that these are of; those in `kept` stay.
 
     `is_open`: calls of the newest answer are in flight.
@@ -33,7 +33,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     is_open: bool = False
 
 
-class Continued(msgspec.Struct, frozen=True, kw_only=True):
+class ContinuationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The way that a continuation took, and why; `record` is the message to append, None for none.
 
     `evicts`: images in what was kept have to give way, too. `repeats_request`: the record is what a person asked for,
@@ -55,11 +55,11 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    after: Callable[[Situation], Continued]
+    after: Callable[[ContextAfter], ContinuationPlan]
     reasons: frozenset[Reason]
     only_after_turn: bool = False
 
-    def following(self, situation: Situation) -> Continued:
+    def following(self, situation: ContextAfter) -> ContinuationPlan:
         """Return what follows; no message while calls are open, for it would stand between a call and its result."""
         found = self.after(situation)
         if not situation.is_open or found.record is None:
@@ -71,8 +71,8 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
         return reason in self.reasons and (is_after_turn or not self.only_after_turn)
 
 
-def _nothing(_situation: Situation) -> Continued:
-    return Continued(branch="none", reason="the policy continues with nothing")
+def _nothing(_situation: ContextAfter) -> ContinuationPlan:
+    return ContinuationPlan(branch="none", reason="the policy continues with nothing")
 
 
 NONE: Final = Continuation(
@@ -83,10 +83,10 @@ NONE: Final = Continuation(
 _AGENT_SAYS: Final = "Go on with the next step of the work, unless all of it is done."
 
 
-def _by_agent(_situation: Situation) -> Continued:
+def _by_agent(_situation: ContextAfter) -> ContinuationPlan:
     """Say it as an extension; each harness shows that to its model in its own role."""
     record = CustomMessage(custom_type=CONTINUES, content=_AGENT_SAYS, display=False)
-    return Continued(branch="auto-continue", reason="the policy says so", record=record)
+    return ContinuationPlan(branch="auto-continue", reason="the policy says so", record=record)
 
 
 AUTO_CONTINUE: Final = Continuation(
@@ -130,7 +130,7 @@ _NO_TEXT: Final = "[Continuing task — previous message contained media attachm
 _WITH_TEXT: Final = "[Continuing from compaction] "
 
 
-def _replayed(situation: Situation) -> Continued:
+def _replayed(situation: ContextAfter) -> ContinuationPlan:
     """One of opencode's three ways.
 
     The newest request is repeated where nobody answered it and it is not kept; with its text alone where it holds
@@ -139,13 +139,13 @@ def _replayed(situation: Situation) -> Continued:
     """
     request = unanswered_request(situation.before, situation.entries)
     if request is None:
-        return Continued(
+        return ContinuationPlan(
             branch="mid-task", reason="the newest request was answered", record=_said(CONTINUE_WORD)
         )
     message = view_of_part(request)
     if has_media(message):
         text = f"{_WITH_TEXT}{message.text}" if message.text.strip() else _NO_TEXT
-        return Continued(
+        return ContinuationPlan(
             branch="media",
             reason=f"request {request.id} is unanswered and holds attachments",
             record=_said(text, had_media=True),
@@ -153,9 +153,9 @@ def _replayed(situation: Situation) -> Continued:
             repeats_request=True,
         )
     if request.id in situation.kept:
-        return Continued(branch="unanswered", reason=f"request {request.id} is unanswered, and kept")
+        return ContinuationPlan(branch="unanswered", reason=f"request {request.id} is unanswered, and kept")
     record = MessageRecord(message=msgspec.Raw(request.raw), metadata={CONTINUES: True})
-    return Continued(
+    return ContinuationPlan(
         branch="unanswered",
         reason=f"request {request.id} is unanswered and gone",
         record=record,

@@ -130,12 +130,12 @@ class KeepRecent(CutPart, frozen=True, tag="keep-recent"):
             return None
         budget = self.tokens
         if self.adapts and window.measured is not None:
-            budget = adapted(budget, measured=window.measured, estimate=window.tokens)
+            budget = scale_budget(budget, measured=window.measured, estimate=window.tokens)
         behind = list(accumulate(item.tokens for item in reversed(window.items)))[::-1]
         return cut_at(window, next((place for place in places if behind[place] <= budget), places[-1]))
 
 
-def adapted(budget: int, *, measured: int, estimate: int) -> int:
+def scale_budget(budget: int, *, measured: int, estimate: int) -> int:
     """Return a budget in the estimate's tokens, where the provider counts more than the estimate does.
 
     `measured` is what the provider counted as sent, `estimate` what the window is by the counter. oh-my-pi:

@@ -13,7 +13,7 @@ from compaction.part import Limits
 from compaction.policy.model import MessageSource, Policy, Prompting
 from compaction.prompts import output_budget, turn_prefix_budget
 from compaction.rewrites import Offload, shown_after, sized
-from compaction.window import Window, window, window_parts
+from compaction.window import Window, build_window, select_window_parts
 from eventstore import paths
 from eventstore.event import Event
 from eventstore.log import Snapshot
@@ -96,7 +96,7 @@ def plan_compaction(
     part = cut or policy.cut
     if part is None:
         return _why_no_cut(policy)
-    found = window(snapshot, cursor, tokens)
+    found = build_window(snapshot, cursor, tokens)
     chosen = part.cut(found, limits)
     if chosen is None:
         return _why_all_kept(found, part)
@@ -113,7 +113,7 @@ def make_plan(
     tokens: Counter,
 ) -> Plan:
     """Plan a compaction that cuts the window of a leaf so; `source` says where its summarizer reads the messages."""
-    parts = window_parts(snapshot, cursor)
+    parts = select_window_parts(snapshot, cursor)
     turn_place = len(chosen.to_summarize)
     kept_place = turn_place + len(chosen.turn_prefix)
     to_summarize, prefix, kept = parts[:turn_place], parts[turn_place:kept_place], parts[kept_place:]
@@ -182,7 +182,7 @@ def shrink_outputs(session: str, plan: Plan, tokens: Counter) -> list[TextReplac
     return targets
 
 
-USUAL: Final = 3_000
+USUAL_SUMMARY_TOKENS: Final = 3_000
 """Tokens that `extractive` gives to the summary of a long conversation; models' are mostly shorter."""
 
 
@@ -211,7 +211,9 @@ def estimate(plan: Plan, policy: Policy, *, session: str, tokens: Counter) -> Es
     summaries = _summaries(plan, policy.prompting, tokens)
     return Estimate(
         at_most=min(kept + tags + sum(budget for budget, _ in summaries) + restored, plan.tokens_before),
-        likely=min(kept + tags + sum(min(USUAL, *each) for each in summaries), plan.tokens_before),
+        likely=min(
+            kept + tags + sum(min(USUAL_SUMMARY_TOKENS, *each) for each in summaries), plan.tokens_before
+        ),
         kept=kept,
         shrinks=shrinks,
     )

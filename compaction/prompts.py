@@ -47,7 +47,7 @@ _IMITATED: Final = re.compile(rf"<(?=\s*+(?:/\s*+)?(?:{'|'.join(_TAGS)})\b)", re
 _HALF_A_PAIR: Final = re.compile("[\ud800-\udbff]\\Z")
 
 
-def serialized(parts: Iterable[Part]) -> str:
+def serialize(parts: Iterable[Part]) -> str:
     """Messages of a context as text, a blank line between: pi's shape.
 
     `[User]: `, `[Assistant thinking]: `, `[Assistant]: `, `[Assistant tool calls]: name(key=json, …); …` and
@@ -58,12 +58,12 @@ def serialized(parts: Iterable[Part]) -> str:
     return "\n\n".join(line for part in parts for line in _lines_of(part))
 
 
-def in_tag(tag: str, text: str) -> str:
+def wrap_in_tag(tag: str, text: str) -> str:
     """Return a text in a tag; what imitates a tag of the prompt inside it is escaped."""
-    return f"<{tag}>\n{escaped(text)}\n</{tag}>"
+    return f"<{tag}>\n{escape_tags(text)}\n</{tag}>"
 
 
-def escaped(text: str) -> str:
+def escape_tags(text: str) -> str:
     """Return a text in which nothing opens or closes a part of the prompt."""
     return _IMITATED.sub("&lt;", text)
 
@@ -146,9 +146,9 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
         return digest.hexdigest()
 
 
-def reminded(prompt: Prompt, answer: str, missing: Sequence[str], *, is_cut: bool = False) -> Prompt:
+def with_reminder(prompt: Prompt, answer: str, missing: Sequence[str], *, is_cut: bool = False) -> Prompt:
     """Return a prompt that asks again after an answer that lacks sections, or broke off for its length."""
-    pieces = [prompt.text, in_tag("draft", answer)]
+    pieces = [prompt.text, wrap_in_tag("draft", answer)]
     if missing:
         pieces.append("Your draft lacks these sections:\n" + "\n".join(f"## {each}" for each in missing))
     if is_cut:
@@ -162,8 +162,8 @@ def request_text(template: Template, previous: str, context: Sequence[str], inst
 
     The summary before, lines of context from hooks, the template, a person's own instructions; "" and () for none.
     """
-    pieces = [in_tag(_PREVIOUS, previous)] if previous else []
-    pieces += [in_tag("additional-context", "\n".join(context))] if context else []
+    pieces = [wrap_in_tag(_PREVIOUS, previous)] if previous else []
+    pieces += [wrap_in_tag("additional-context", "\n".join(context))] if context else []
     pieces.append(template.text)
     if previous and f"<{_PREVIOUS}>" not in template.text:
         pieces.append(_CARRY_OVER)
@@ -172,7 +172,7 @@ def request_text(template: Template, previous: str, context: Sequence[str], inst
     return "\n\n".join(pieces)
 
 
-class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
+class PromptInputs(msgspec.Struct, frozen=True, kw_only=True):
     """The ingredients of a prompt for a summary, in any shape.
 
     `parts` are the messages to summarize, `previous` the summary that theirs goes on from, "" for none; `shown` is
@@ -193,7 +193,7 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
 
 
-class Shape(msgspec.Struct, frozen=True, kw_only=True):
+class PromptShape(msgspec.Struct, frozen=True, kw_only=True):
     """A way to ask for a summary.
 
     `name` is what policies call it; `prompt` gives the prompt, `sizes` the tokens that each message has in it.
@@ -201,7 +201,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    prompt: Callable[[Ingredients], Prompt]
+    prompt: Callable[[PromptInputs], Prompt]
     sizes: Callable[[Sequence[Part], Counter], list[int]]
     follows_harness: bool = False
 
@@ -221,7 +221,7 @@ def serialized_prompt(
     The conversation comes first, then the summary before, then lines of context from hooks, then the
     template, then a person's own instructions. What imitates the tags between them is escaped.
     """
-    conversation = in_tag("conversation", serialized(parts))
+    conversation = wrap_in_tag("conversation", serialize(parts))
     return Prompt(
         template=template,
         system=system,
@@ -232,7 +232,7 @@ def serialized_prompt(
     )
 
 
-def _serialized(of: Ingredients) -> Prompt:
+def _serialized(of: PromptInputs) -> Prompt:
     return serialized_prompt(
         of.template,
         of.parts,
@@ -245,10 +245,10 @@ def _serialized(of: Ingredients) -> Prompt:
 
 
 def _sizes(parts: Sequence[Part], tokens: Counter) -> list[int]:
-    return [tokens.of_text(serialized([part])) for part in parts]
+    return [tokens.of_text(serialize([part])) for part in parts]
 
 
-SERIALIZED: Final = Shape(name="serialized", prompt=_serialized, sizes=_sizes)
+SERIALIZED: Final = PromptShape(name="serialized", prompt=_serialized, sizes=_sizes)
 
 
 def live_prompt(
@@ -280,7 +280,7 @@ def live_prompt(
     )
 
 
-def _live_prefix(of: Ingredients) -> Prompt:
+def _live_prefix(of: PromptInputs) -> Prompt:
     """Build a prompt behind the real messages; the one that shows the summary before is cached, too."""
     prompt = live_prompt(
         of.template,
@@ -295,7 +295,7 @@ def _live_prefix(of: Ingredients) -> Prompt:
     return msgspec.structs.replace(prompt, previous=of.previous)
 
 
-LIVE_PREFIX: Final = Shape(
+LIVE_PREFIX: Final = PromptShape(
     name="live-prefix",
     prompt=_live_prefix,
     sizes=lambda parts, tokens: tokens.count(parts),
@@ -303,5 +303,5 @@ LIVE_PREFIX: Final = Shape(
 )
 
 
-SHAPES: Final[dict[str, Shape]] = {each.name: each for each in (SERIALIZED, LIVE_PREFIX)}
+PROMPT_SHAPES: Final[dict[str, PromptShape]] = {each.name: each for each in (SERIALIZED, LIVE_PREFIX)}
 """The shapes that a policy can name."""

@@ -39,7 +39,7 @@ class _Read(NamedTuple):
     result: Message
 
 
-def restored(
+def restore_files(
     entries: Callable[[], Iterable[Event]], restoring: Restoring, shown: Sequence[Part], tokens: Counter
 ) -> list[CustomMessage]:
     """Messages with the newest whole read of each recently read file, newest first, then the current plan.
@@ -63,7 +63,7 @@ def restored(
     return found + _plan(filter(_may_plan, entries()), there)
 
 
-def fewer(shown: Sequence[CustomMessage]) -> list[CustomMessage]:
+def drop_least_recent(shown: Sequence[CustomMessage]) -> list[CustomMessage]:
     """Return what is shown again, less the file that was read longest ago; without files, less the plan."""
     files = [each for each in shown if each.custom_type == RESTORED]
     others = [each for each in shown if each.custom_type != RESTORED]

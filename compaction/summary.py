@@ -11,13 +11,13 @@ import msgspec
 
 from compaction.plan import Plan
 from compaction.policy.model import Prompting
-from compaction.policy.validate import templates_of
+from compaction.policy.validate import template_names
 from compaction.prompts import (
+    PROMPT_SHAPES,
     SERIALIZED,
-    SHAPES,
-    Ingredients,
     Prompt,
-    Shape,
+    PromptInputs,
+    PromptShape,
     output_budget,
     serialized_prompt,
     short_budget,
@@ -25,8 +25,14 @@ from compaction.prompts import (
 )
 from compaction.summarizers import CancelledError
 from compaction.summarizers.chain import Reply, SummarizerChain, SummarizersFailedError, request_record
-from compaction.summarizers.folding import Folded, Group, fold, grouped, last_fitting
-from compaction.templates import SYSTEM, Source, Template, find, with_text
+from compaction.summarizers.folding import (
+    FoldedSummary,
+    PartGroup,
+    fold_groups,
+    group_parts,
+    newest_parts_that_fit,
+)
+from compaction.templates import SYSTEM, Source, Template, find_template, with_text
 from eventstore.formats.base import PromptView
 from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
@@ -79,7 +85,7 @@ class SummaryOptions(msgspec.Struct, frozen=True, kw_only=True):
 DEFAULT_SUMMARY_OPTIONS: Final = SummaryOptions()
 
 
-def summarize(
+def summarize_plan(
     plan: Plan,
     prompting: Prompting,
     chain: SummarizerChain,
@@ -105,7 +111,7 @@ def summarize(
         plan=plan, prompting=prompting, chain=chain, tokens=tokens, sources=sources, options=options
     )
     maker.check_templates()
-    jobs: list[Callable[[], Folded]] = [lambda: maker.of_history(parts)]
+    jobs: list[Callable[[], FoldedSummary]] = [lambda: maker.of_history(parts)]
     jobs += [maker.of_turn_prefix] if is_split else []
     history, *beginning = _at_once(jobs, is_over)
     text = history.text or NO_HISTORY
@@ -127,14 +133,14 @@ def _either(one: Callable[[], bool], other: Callable[[], bool]) -> Callable[[], 
     return lambda: one() or other()
 
 
-def _at_once(jobs: Sequence[Callable[[], Folded]], is_over: Event) -> list[Folded]:
+def _at_once(jobs: Sequence[Callable[[], FoldedSummary]], is_over: Event) -> list[FoldedSummary]:
     """Run jobs, of several each in a thread of its own; where one fails, `is_over` tells the others.
 
     One alone needs no thread: a Ctrl-C ends it at once.
     """
     if len(jobs) == 1:
         return [job() for job in jobs]
-    running: list[Future[Folded]] = []
+    running: list[Future[FoldedSummary]] = []
     try:
         with ThreadPoolExecutor(len(jobs)) as threads:
             running += [threads.submit(job) for job in jobs]
@@ -150,7 +156,7 @@ def _at_once(jobs: Sequence[Callable[[], Folded]], is_over: Event) -> list[Folde
     return [each.result() for each in running]
 
 
-def _requests(job: Future[Folded]) -> list[dict[str, Any]]:
+def _requests(job: Future[FoldedSummary]) -> list[dict[str, Any]]:
     error = job.exception()
     if error is None:
         return job.result().requests
@@ -178,25 +184,25 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         Also one that would be needed only after others.
         """
         own = self.options.template
-        for name in (own, *templates_of(self.prompting, instead=own).values()):
-            find(name, self.sources) if name else None
+        for name in (own, *template_names(self.prompting, instead=own).values()):
+            find_template(name, self.sources) if name else None
 
     def template(self, *, previous: str) -> Template:
         updates = previous and self.prompting.update and not self.options.template
         name = self.options.template or (self.prompting.update if updates else self.prompting.template)
-        found = find(name, self.sources)
+        found = find_template(name, self.sources)
         return with_text(found, self.options.prompt, source="hook") if self.options.prompt else found
 
-    def of_history(self, parts: Sequence[Part]) -> Folded:
+    def of_history(self, parts: Sequence[Part]) -> FoldedSummary:
         """Return the summary of messages; of none, what stands for those before them."""
         previous = self.plan.previous_summary
-        return fold(
+        return fold_groups(
             self._groups(parts, self._shape), self._asked, room=self._room(self._answer), previous=previous
         )
 
-    def of_turn_prefix(self) -> Folded:
+    def of_turn_prefix(self) -> FoldedSummary:
         """Return the summary of a turn's beginning."""
-        template = find(self.prompting.turn_prefix, self.sources)
+        template = find_template(self.prompting.turn_prefix, self.sources)
         budget = turn_prefix_budget(self.prompting.reserve)
 
         def asked(parts: Sequence[Part], previous: str) -> Reply:
@@ -205,18 +211,18 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
             )
             return self.chain.summarize(prompt)
 
-        return fold(self._groups(self.plan.turn_prefix, SERIALIZED), asked, room=self._room(budget))
+        return fold_groups(self._groups(self.plan.turn_prefix, SERIALIZED), asked, room=self._room(budget))
 
     def of_short(self, requests: list[dict[str, Any]]) -> str:
         """Return the summary that is only shown, "" for none; add its requests to those before."""
         if not self.prompting.short:
             return ""
-        template = find(self.prompting.short, self.sources)
+        template = find_template(self.prompting.short, self.sources)
         budget = short_budget(self.prompting.reserve)
         groups = self._groups((*self.plan.to_summarize, *self.plan.turn_prefix), SERIALIZED)
         prompt = serialized_prompt(
             template,
-            last_fitting(groups, self._room(budget)(self.plan.previous_summary)),
+            newest_parts_that_fit(groups, self._room(budget)(self.plan.previous_summary)),
             system=self._system,
             max_tokens=budget,
             previous=self.plan.previous_summary,
@@ -239,7 +245,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         template = self.template(previous=previous)
         is_shown = previous == self.plan.previous_summary
         return self._shape.prompt(
-            Ingredients(
+            PromptInputs(
                 template=template,
                 parts=parts,
                 system=self._system,
@@ -254,21 +260,21 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def _shape(self) -> Shape:
-        return SHAPES[self.prompting.shape]
+    def _shape(self) -> PromptShape:
+        return PROMPT_SHAPES[self.prompting.shape]
 
     @property
     def _system(self) -> str:
-        return find(SYSTEM, self.sources).text
+        return find_template(SYSTEM, self.sources).text
 
     @property
     def _answer(self) -> int:
         """Tokens that a summary may have."""
         return self.prompting.output or output_budget(self.prompting.reserve)
 
-    def _groups(self, parts: Sequence[Part], shape: Shape) -> list[Group]:
+    def _groups(self, parts: Sequence[Part], shape: PromptShape) -> list[PartGroup]:
         """Messages with the tokens that they have in prompts of a shape."""
-        return grouped(parts, shape.sizes(parts, self.tokens))
+        return group_parts(parts, shape.sizes(parts, self.tokens))
 
     def _room(self, answer: int) -> Callable[[str], int]:
         """Return a function from an earlier summary to the tokens of messages that fit beside it."""

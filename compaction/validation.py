@@ -24,21 +24,21 @@ def one_of(kind: str, names: Collection[str]) -> dict[str, Any]:
 def check_names(struct: msgspec.Struct) -> None:
     """Raise ValueError for a field that is none of the names that it has to be one of. For `__post_init__`."""
     for field in msgspec.structs.fields(struct):
-        if wrong := unknown(getattr(struct, field.name), field.type):
+        if wrong := check_name(getattr(struct, field.name), field.type):
             raise ValueError(f"{field.name}: {'; '.join(wrong)}")
 
 
-def unknown(value: Any, type_: Any) -> tuple[str, str] | None:
+def check_name(value: Any, type_: Any) -> tuple[str, str] | None:
     """Return what is wrong with a text that is none of a type's names, and what to do."""
-    kind, names = choice(type_)
+    kind, names = named_choices(type_)
     if not kind or not isinstance(value, str) or value in names:
         return None
-    return f"there is no {kind} {value!r}", hint(value, names)
+    return f"there is no {kind} {value!r}", suggest(value, names)
 
 
-def choice(type_: Any) -> tuple[str, Collection[str]]:
+def named_choices(type_: Any) -> tuple[str, Collection[str]]:
     """Return what values of a type have to be one of: of what kind that is, and which there are; none for any value."""
-    for each in members(type_):
+    for each in union_members(type_):
         if isinstance(each, msgspec.Meta) and each.extra and _ONE_OF in each.extra:
             kind, names = each.extra[_ONE_OF]
             return kind, names
@@ -47,22 +47,22 @@ def choice(type_: Any) -> tuple[str, Collection[str]]:
     return "", ()
 
 
-def members(type_: Any) -> Iterator[Any]:
+def union_members(type_: Any) -> Iterator[Any]:
     """Yield the types that a value may be of, which are several for a union, each followed by its annotations."""
     if get_origin(type_) in (Annotated, Union, UnionType):
         for each in get_args(type_):
-            yield from members(each)
+            yield from union_members(each)
     else:
         yield type_
 
 
-def hint(name: Any, names: Collection[str]) -> str:
+def suggest(name: Any, names: Collection[str]) -> str:
     """Return what somebody may have meant by a name that there is not."""
     close = difflib.get_close_matches(name, names, 1) if isinstance(name, str) else []
     return f"did you mean {close[0]}?" if close else f"there are: {', '.join(names)}"
 
 
-class Fault(msgspec.Struct, frozen=True):
+class ValidationIssue(msgspec.Struct, frozen=True):
     """One thing that is wrong: `where`, by table and key ("" for the whole), what it is, and what to do."""
 
     where: str
@@ -78,13 +78,13 @@ class Fault(msgspec.Struct, frozen=True):
         return f"{self.where}: {self.problem}" if self.where else self.problem
 
 
-class FaultyInputError(BadInputError):
+class InvalidInputError(BadInputError):
     """A person's input is invalid: `faults` are all that is wrong with it, a line each.
 
     Its text is one line all the same: the first of them, and how many more there are.
     """
 
-    def __init__(self, source: str, faults: Sequence[Fault]) -> None:
+    def __init__(self, source: str, faults: Sequence[ValidationIssue]) -> None:
         self.faults = tuple(faults)
         first, *others = faults
         more = f" (and {len(others)} more)" if others else ""
@@ -113,47 +113,51 @@ _brief: Final = reprlib.Repr()
 _brief.maxstring = 60
 
 
-def check(given: Mapping[str, Any], struct: type[msgspec.Struct]) -> list[Fault]:
+def validate(given: Mapping[str, Any], struct: type[msgspec.Struct]) -> list[ValidationIssue]:
     """Everything for which a table cannot be a struct, in the order of its keys; what is missing comes last."""
     return _of_table(given, struct, ())
 
 
-def where(keys: Keys) -> str:
+def key_path(keys: Keys) -> str:
     """Return the place of keys in a file: `[table] key`, "" for the whole."""
     *tables, key = (each if _BARE.fullmatch(each) else repr(each) for each in keys) if keys else [""]
     return f"[{'.'.join(tables)}] {key}" if tables else key
 
 
-def _of_table(given: Mapping[str, Any], struct: type[msgspec.Struct], at: Keys) -> list[Fault]:
+def _of_table(given: Mapping[str, Any], struct: type[msgspec.Struct], at: Keys) -> list[ValidationIssue]:
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
     said = {key: value for key, value in given.items() if key != struct.__struct_config__.tag_field}
-    found: list[Fault] = []
+    found: list[ValidationIssue] = []
     for key, value in said.items():
         if key in fields:
             found += _of_value(value, fields[key].type, (*at, key))
         else:
-            found.append(Fault(where((*at, key)), "there is no such key", hint(key, fields)))
+            found.append(ValidationIssue(key_path((*at, key)), "there is no such key", suggest(key, fields)))
     for key, field in fields.items():
         if field.required and key not in said:
-            found.append(Fault(where((*at, key)), "it is missing", f"give {_wanted(field.type)}"))
+            found.append(
+                ValidationIssue(key_path((*at, key)), "it is missing", f"give {_wanted(field.type)}")
+            )
     if not found and (problem := _complaint(said, struct)):
-        found.append(Fault(where(at), problem, "change one of them"))
+        found.append(ValidationIssue(key_path(at), problem, "change one of them"))
     return found
 
 
-def _of_value(value: Any, type_: Any, at: Keys) -> list[Fault]:
-    if wrong := unknown(value, type_):
-        return [Fault(where(at), *wrong)]
+def _of_value(value: Any, type_: Any, at: Keys) -> list[ValidationIssue]:
+    if wrong := check_name(value, type_):
+        return [ValidationIssue(key_path(at), *wrong)]
     if not _complaint(value, type_):
         return []
     said = str(value).lower() if isinstance(value, bool) else _brief.repr(value)
-    return [*_inside(value, type_, at)] or [Fault(where(at), f"it is {said}", f"give {_wanted(type_)}")]
+    return [*_inside(value, type_, at)] or [
+        ValidationIssue(key_path(at), f"it is {said}", f"give {_wanted(type_)}")
+    ]
 
 
-def _inside(value: Any, type_: Any, at: Keys) -> Iterator[Fault]:
+def _inside(value: Any, type_: Any, at: Keys) -> Iterator[ValidationIssue]:
     """Yield what is wrong inside of a table or a list; nothing where such are not wanted."""
     parts: list[type[msgspec.Struct]] = []
-    for kind in members(type_):
+    for kind in union_members(type_):
         origin, args = get_origin(kind), get_args(kind)
         if isinstance(value, list) and (origin is list or args[1:] == (...,)):
             for number, item in enumerate(value, 1):
@@ -167,7 +171,9 @@ def _inside(value: Any, type_: Any, at: Keys) -> Iterator[Fault]:
         yield from _of_part(value, parts, at)
 
 
-def _of_part(value: Mapping[str, Any], parts: Sequence[type[msgspec.Struct]], at: Keys) -> Iterator[Fault]:
+def _of_part(
+    value: Mapping[str, Any], parts: Sequence[type[msgspec.Struct]], at: Keys
+) -> Iterator[ValidationIssue]:
     """Yield the faults of a table that is one of several parts; where there is one only, the tag may be missing."""
     tag, only = parts[0].__struct_config__.tag_field, parts[0] if len(parts) == 1 else None
     tags = {str(each.__struct_config__.tag): each for each in parts}
@@ -175,16 +181,16 @@ def _of_part(value: Mapping[str, Any], parts: Sequence[type[msgspec.Struct]], at
     part = tags.get(said) if isinstance(said, str) else None
     if tag and not part and (tag in value or not only):
         problem = f"there is no {said!r}" if tag in value else "it is missing"
-        yield Fault(where((*at, tag)), problem, hint(said, tags))
+        yield ValidationIssue(key_path((*at, tag)), problem, suggest(said, tags))
     if part := part or only:
         yield from _of_table(value, part, at)
 
 
 def _wanted(type_: Any) -> str:
     """Return what values of a type are called: as it describes them, else as msgspec does, in other words."""
-    if names := choice(type_)[1]:
+    if names := named_choices(type_)[1]:
         return f"one of {', '.join(names)}"
-    metas = [each for each in members(type_) if isinstance(each, msgspec.Meta)]
+    metas = [each for each in union_members(type_) if isinstance(each, msgspec.Meta)]
     for meta in metas:
         if meta.description:
             return meta.description

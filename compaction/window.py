@@ -26,7 +26,7 @@ TURN_STARTS: Final = frozenset({"user", "bashExecution", "custom", "branchSummar
 """Roles of messages that begin a turn: a person's, a command that a person ran, an extension's, a branch's summary."""
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
+class WindowItem(msgspec.Struct, frozen=True, kw_only=True):
     """A message of a window.
 
     `id` is its entry; `first` the entry that a record names as first kept if the cut is here: the message
@@ -52,7 +52,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     calls of the newest answer are in flight, and their results have to find it.
     """
 
-    items: tuple[Item, ...]
+    items: tuple[WindowItem, ...]
     previous_summary: str | None = None
     measured: int | None = None
     is_compacted: bool = False
@@ -64,7 +64,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
         return sum(item.tokens for item in self.items)
 
 
-def window(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Window:
+def build_window(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Window:
     """Return the window at a leaf.
 
     It starts at the first kept entry of the compaction in effect: what that one kept stands in no summary
@@ -76,7 +76,7 @@ def window(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Window:
     leaf = event(snapshot, cursor.session, cursor.leaf)
     selected = rules_at(snapshot, leaf).select(snapshot, leaf)
     entries = path(snapshot, cursor, first=selected.first)
-    parts = window_parts(snapshot, cursor, selected)
+    parts = select_window_parts(snapshot, cursor, selected)
     open_until = _open_until(parts)
     return Window(
         items=tuple(_items(cursor.session, parts, entries, tokens.count(parts), open_until)),
@@ -91,7 +91,9 @@ def window(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Window:
     )
 
 
-def window_parts(snapshot: Snapshot, cursor: Cursor, selected: Selection | None = None) -> tuple[Part, ...]:
+def select_window_parts(
+    snapshot: Snapshot, cursor: Cursor, selected: Selection | None = None
+) -> tuple[Part, ...]:
     """Return the messages of the window at a leaf, one for each of its items; `selected` is the leaf's selection."""
     if selected is None:
         leaf = event(snapshot, cursor.session, cursor.leaf)
@@ -143,7 +145,7 @@ def _items(
     entries: Sequence[Event],
     counts: Sequence[int],
     open_until: Sequence[int],
-) -> list[Item]:
+) -> list[WindowItem]:
     seqs = [entry.seq for entry in entries]
     words = {entry.seq for entry in entries if is_bare_continuation(entry)}
     items = []
@@ -153,7 +155,7 @@ def _items(
         is_own = part.session == session
         begins = is_own and (before is None or not before.is_of(part.session, part.seq))
         items.append(
-            Item(
+            WindowItem(
                 id=part.id,
                 first=_first(entries, bisect_left(seqs, part.seq)) if is_own else part.id,
                 role=part.role,

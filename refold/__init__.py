@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from compaction.branching.move import AppendedMove, StaleSummaryError
     from compaction.compactor import CompactionResult, Compactor
     from compaction.maintainer.remedies import Recommendation
-    from compaction.policy.load import FaultyPolicyError
+    from compaction.policy.load import InvalidPolicyError
     from compaction.policy.model import Policy
     from compaction.prompts import Prompt
     from compaction.summarizers import (
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         UnsupportedTemplateError,
     )
     from compaction.summarizers.chain import SummarizersFailedError
-    from compaction.validation import FaultyInputError
+    from compaction.validation import InvalidInputError
     from eventstore.javascript import TooDeepError
     from eventstore.lmdb.environment import Durability
     from eventstore.lmdb.store import LmdbLog
@@ -89,9 +89,9 @@ __all__ = [
     "CorruptionError",
     "DeadlineError",
     "EventConflictError",
-    "FaultyInputError",
-    "FaultyPolicyError",
     "ForeignSessionError",
+    "InvalidInputError",
+    "InvalidPolicyError",
     "NotFoundError",
     "OpenedOtherwiseError",
     "Policy",
@@ -118,8 +118,8 @@ _MODULES: Final = {
     "Cancellation": "compaction.summarizers",
     "CancelledError": "compaction.summarizers",
     "DeadlineError": "compaction.summarizers",
-    "FaultyInputError": "compaction.validation",
-    "FaultyPolicyError": "compaction.policy.load",
+    "InvalidInputError": "compaction.validation",
+    "InvalidPolicyError": "compaction.policy.load",
     "StaleSummaryError": "compaction.branching.move",
     "Policy": "compaction.policy.model",
     "Prompt": "compaction.prompts",
@@ -355,16 +355,16 @@ class Session:
     ) -> Compactor:
         from compaction import Compactor
         from compaction.part import Limits
-        from compaction.policy.load import find, policy_of_file
+        from compaction.policy.load import find_policy, load_policy_file
         from compaction.policy.model import Policy
         from compaction.summarizers.chain import SummarizerChain
 
         window = _converted("window", window, _Window)
         if isinstance(policy, os.PathLike):
-            policy = policy_of_file(_path(policy))
+            policy = load_policy_file(_path(policy))
         elif not isinstance(policy, Policy):
             name = _converted("policy", policy, str)
-            policy = policy_of_file(name) if name.endswith(".toml") else find(name)
+            policy = load_policy_file(name) if name.endswith(".toml") else find_policy(name)
         return Compactor(
             policy=policy,
             chain=SummarizerChain(summarizers=self._summarizers(policy, summarizer)),

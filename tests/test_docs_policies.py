@@ -18,9 +18,9 @@ from compaction.cuts import AnyCut
 from compaction.maintainer.answers import DONE
 from compaction.maintainer.remedies import NextStep
 from compaction.maintainer.settings import BranchSummaries, Promotion, Settings
-from compaction.policy.load import parse, preset, preset_names
+from compaction.policy.load import load_preset, parse_policy, preset_names
 from compaction.policy.model import Policy, Prompting, Restoring
-from compaction.prompts import SHAPES
+from compaction.prompts import PROMPT_SHAPES
 from compaction.rewrites import AnyRewrite
 from compaction.summarizers.registry import SUMMARIZERS
 from compaction.triggers import AnyTrigger
@@ -96,7 +96,7 @@ def test_every_preset_is_in_the_table_with_its_rewrites_continuation_and_counter
     table = {line.split("`")[1]: line for line in SECTIONS["Presets"].splitlines() if line.startswith("| `")}
     assert sorted(table) == preset_names()
     for name, row in table.items():
-        policy = preset(name)
+        policy = load_preset(name)
         for part in policy.rewrites:
             assert str(part.__struct_config__.tag) in row
         assert f"| `{policy.continuation}` | `{policy.counter}` |" in row
@@ -117,7 +117,7 @@ def test_what_rewrites_show_is_in_the_page() -> None:
 @pytest.mark.parametrize(
     ("section", "heading", "choices"),
     [
-        ("Summaries", "shape", SHAPES),
+        ("Summaries", "shape", PROMPT_SHAPES),
         ("Placement", "placement", PLACEMENTS),
         ("Continuation", "continuation", CONTINUATIONS),
         ("While a harness runs", "`do`", get_args(NextStep)),
@@ -139,11 +139,11 @@ def test_what_a_harness_can_tell_is_in_the_page_and_is_understood() -> None:
 
 def test_the_policy_in_the_page_is_a_policy() -> None:
     (policy,) = (block for block in TOML if "name" in block)
-    made = parse(toml_text(policy), source="docs")
+    made = parse_policy(toml_text(policy), source="docs")
     assert (made.name, made.cut, made.trigger) == (
         "mine",
-        msgspec.structs.replace(preset("oh-my-pi").cut, tokens=40_000),
-        preset("oh-my-pi").trigger,
+        msgspec.structs.replace(load_preset("oh-my-pi").cut, tokens=40_000),
+        load_preset("oh-my-pi").trigger,
     )
 
 

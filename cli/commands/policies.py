@@ -44,7 +44,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
     from cli.compacting import policy_named
     from cli.output import console, echo_json, echo_problem, safe_line, table
     from cli.user_files import POLICIES
-    from compaction.policy.load import preset, preset_names
+    from compaction.policy.load import load_preset, preset_names
     from eventstore.errors import RefoldError
 
     found: list[tuple[Policy, str]] = []
@@ -55,7 +55,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
         except RefoldError as error:
             problems += error.lines
     taken = {policy.name for policy, _ in found}
-    found += [(preset(name), "built-in") for name in preset_names() if name not in taken]
+    found += [(load_preset(name), "built-in") for name in preset_names() if name not in taken]
     if as_json:
         echo_json(
             {
@@ -80,7 +80,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
 def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     from cli.output import echo_json, echo_text, safe_line
     from cli.user_files import POLICIES, toml_text
-    from compaction.policy.load import preset, preset_names
+    from compaction.policy.load import load_preset, preset_names
     from eventstore.errors import BadInputError, NotFoundError, shell_command
 
     origin, extensible = origin or "pi", f"extend one of {', '.join(preset_names())}"
@@ -89,7 +89,7 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
             raise BadInputError(f"policy {origin!r}", "is your own", extensible)
         raise NotFoundError("policy", origin, extensible)
     own = toml_text({"name": name, "extends": origin, "description": ""})
-    path = POLICIES.add(name, f"{own}\n{_commented(preset(origin))}")
+    path = POLICIES.add(name, f"{own}\n{_commented(load_preset(origin))}")
     if as_json:
         echo_json({"policy": name, "path": str(path)})
     else:
@@ -112,19 +112,19 @@ def _commented(policy: Policy) -> str:
 def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limits: Limits) -> None:
     from cli.compacting import policy_named, template_sources
     from cli.output import echo_json, echo_note, echo_problem, echo_text, echo_verbatim, safe_line
-    from compaction.policy.load import FaultyPolicyError
-    from compaction.policy.validate import unresolved, warnings
-    from compaction.validation import Fault
+    from compaction.policy.load import InvalidPolicyError
+    from compaction.policy.validate import find_missing_names, policy_warnings
+    from compaction.validation import ValidationIssue
 
-    policy, misfits, problems = None, list[str](), list[Fault]()
+    policy, misfits, problems = None, list[str](), list[ValidationIssue]()
     try:
         policy = policy_named(name)
         source, prompting = f"policy {policy.name}", policy.prompting if policy.summarizes else None
-        misfits = warnings(policy, limits=limits)
-    except FaultyPolicyError as error:
+        misfits = policy_warnings(policy, limits=limits)
+    except InvalidPolicyError as error:
         source, prompting = error.source, error.prompting
         problems += error.faults
-    problems += unresolved(prompting, template_sources()) if prompting else []
+    problems += find_missing_names(prompting, template_sources()) if prompting else []
     if as_json:
         echo_json({"policy": policy, "warnings": misfits, "problems": problems})
     elif policy is not None and not is_check:

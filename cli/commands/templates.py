@@ -30,14 +30,14 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
     from cli.compacting import template_sources
     from cli.output import console, echo_json, echo_problem, safe_line, table
     from cli.user_files import TEMPLATES
-    from compaction.templates import built_in_names, find
+    from compaction.templates import built_in_names, find_template
     from eventstore.errors import RefoldError
 
     found: list[Template] = []
     problems: list[str] = []
     for name in sorted({*TEMPLATES.names(), *built_in_names()}):
         try:
-            found.append(find(name, template_sources()))
+            found.append(find_template(name, template_sources()))
         except RefoldError as error:
             problems += error.lines
     if as_json:
@@ -59,12 +59,12 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
 def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     from cli.output import echo_json, echo_text, safe_line
     from cli.user_files import TEMPLATES
-    from compaction.templates import built_in_names, built_in_text, renamed
+    from compaction.templates import built_in_names, built_in_text, rename_template
     from eventstore.errors import NotFoundError, shell_command
 
     if origin is None and name not in built_in_names():
         raise NotFoundError("template", name, "name the one to begin from with --from, such as compaction")
-    begun = built_in_text(name) if origin is None else renamed(_text_of(origin), name)
+    begun = built_in_text(name) if origin is None else rename_template(_text_of(origin), name)
     path = TEMPLATES.add(name, begun)
     if as_json:
         echo_json({"template": name, "path": str(path)})
@@ -76,9 +76,9 @@ def _text_of(name: str) -> str:
     """Return the file text of a template: the user's own, refold's, or one from a package."""
     from cli.compacting import template_sources
     from cli.user_files import TEMPLATES
-    from compaction.templates import built_in_text, find
+    from compaction.templates import built_in_text, find_template
 
-    template, own = find(name, template_sources()), TEMPLATES.find(name)
+    template, own = find_template(name, template_sources()), TEMPLATES.find(name)
     if own is not None and template.source == str(own):
         return own.read_text("utf-8")
     return built_in_text(name) if template.source == "built-in" else _file(template)
@@ -88,11 +88,11 @@ def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool) -> No
     from cli.compacting import template_of_file, template_sources
     from cli.output import echo_json, echo_note, echo_text, echo_verbatim, safe_line
     from cli.user_files import TEMPLATES
-    from compaction.templates import find, warnings
+    from compaction.templates import find_template, template_warnings
 
     del ctx
-    template = template_of_file(name) if TEMPLATES.is_path(name) else find(name, template_sources())
-    found = warnings(template)
+    template = template_of_file(name) if TEMPLATES.is_path(name) else find_template(name, template_sources())
+    found = template_warnings(template)
     if as_json:
         more = {"strip": template.strip, "text": template.text, "warnings": found}
         echo_json({**_json(template), **more})

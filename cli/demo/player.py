@@ -18,7 +18,7 @@ from compaction.branching.move import Navigator
 from compaction.compactor import Compactor
 from compaction.maintainer import Maintainer
 from compaction.part import Limits
-from compaction.policy.load import parse
+from compaction.policy.load import parse_policy
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.event import NewEvent
@@ -31,7 +31,7 @@ from projections.tokens import counter
 SESSION: Final = "demo-rate-limiter"
 """The id of the session that `play` writes."""
 
-POLICY: Final = parse(
+POLICY: Final = parse_policy(
     """
     name = "frugal"
     extends = "pi"

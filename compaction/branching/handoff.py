@@ -10,7 +10,7 @@ import msgspec
 
 from compaction.prompts import live_prompt, output_budget
 from compaction.summarizers.chain import SummarizerChain, recording_failed_attempt
-from compaction.templates import Source, find, with_session
+from compaction.templates import Source, find_template, with_session
 from compaction.triggers import DEFAULT_RESERVE
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
@@ -59,7 +59,7 @@ def hand_off(
     with checked(writer.log) as snapshot:
         cursor = resolve_cursor(snapshot, writer.session, leaf=leaf)
         context = context_at(snapshot, cursor)
-        template = find(HANDOFF, with_session(sources, snapshot, cursor))
+        template = find_template(HANDOFF, with_session(sources, snapshot, cursor))
         sent = PromptView(system=system, tools=tools).or_else(harness_prompt(snapshot, cursor))
     if not context.parts:
         raise BadInputError(f"session {writer.session!r}", "has no messages to hand off", "name another")

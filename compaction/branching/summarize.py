@@ -12,8 +12,8 @@ from compaction.file_tags import with_file_tags
 from compaction.part import Limits
 from compaction.prompts import SERIALIZED, serialized_prompt
 from compaction.summarizers.chain import Reply, SummarizerChain, recording_failed_attempt
-from compaction.summarizers.folding import grouped, last_fitting
-from compaction.templates import SYSTEM, Source, Template, find, with_session, with_text
+from compaction.summarizers.folding import group_parts, newest_parts_that_fit
+from compaction.templates import SYSTEM, Source, Template, find_template, with_session, with_text
 from compaction.triggers import Threshold
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError
@@ -169,12 +169,12 @@ def summarize_branch(
         observed = observed_rewrites(snapshot, writer.session)
         parts = [part for entry in left for part in parts_of(entry, changed=observed.get(entry.seq, ()))]
         places = with_session(sources, snapshot, resolve_cursor(snapshot, writer.session))
-    found = find(TEMPLATE, places)
+    found = find_template(TEMPLATE, places)
     told = _told(left, parts, SERIALIZED.sizes(parts, tokens), Threshold(reserve=reserve).threshold(limits))
     if not told:
         return None
     template = _instructed(found, instructions) if instructions else found
-    system = find(SYSTEM, places).text
+    system = find_template(SYSTEM, places).text
     prompt = serialized_prompt(template, told, system=system, max_tokens=MOST_OUTPUT)
     with recording_failed_attempt(writer, "branch"):
         return chain.summarize(prompt)
@@ -197,8 +197,8 @@ def _told(left: Sequence[Event], parts: Sequence[Part], sizes: Sequence[int], bu
     if told:
         return [part for part, _ in told]
     everything = fitting(sum(sizes))
-    groups = grouped([part for part, _ in everything], [size for _, size in everything])
-    return last_fitting(groups, budget)
+    groups = group_parts([part for part, _ in everything], [size for _, size in everything])
+    return newest_parts_that_fit(groups, budget)
 
 
 def _instructed(template: Template, instructions: str) -> Template:

@@ -26,7 +26,7 @@ from compaction.maintainer.remedies import Actions, Recommendation, with_earlier
 from compaction.maintainer.settings import Settings, compactor_with
 from compaction.part import Reason
 from compaction.rewriting import record_rewrites
-from compaction.summarizers.refusals import one_line
+from compaction.summarizers.refusals import single_line_message
 from compaction.summary import DEFAULT_SUMMARY_OPTIONS, SummaryOptions
 from compaction.window import has_open_calls
 from eventstore.checked import checked
@@ -259,7 +259,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         try:
             recommendation = self._choose_and_run(hook_call, "tool", self._size(writer), options=options)
         except BaseException as error:
-            report_no_compaction(writer, results, one_line(str(error)) or type(error).__name__)
+            report_no_compaction(writer, results, single_line_message(str(error)) or type(error).__name__)
             raise
         told: list[str] = []
         if not recommendation.history_rewritten:

@@ -11,7 +11,7 @@ from compaction.maintainer.answers import CompactToolCalls, SessionEnd, is_same_
 from compaction.maintainer.decisions import FailureHistory, HookName, reason_to_give_up
 from compaction.maintainer.settings import Promotion, Settings
 from compaction.part import Limits, Reason
-from compaction.summarizers.refusals import one_line, says_too_long
+from compaction.summarizers.refusals import is_context_overflow, single_line_message
 from compaction.triggers import AnyTrigger
 from projections.context.cursor import ROOT, Leaf
 from projections.usage import CUT_OFF, FAILED
@@ -71,12 +71,12 @@ def on_error(error: str, *, is_stale: bool, is_of_model: bool, settings: Setting
 
     Of another model it says nothing.
     """
-    if not says_too_long(error):
+    if not is_context_overflow(error):
         return NOT_OF_LENGTH
     if not settings.is_automatic:
         return OFF
     if is_stale:
-        return Skip(f"the error is older than the newest compaction: {one_line(error)}")
+        return Skip(f"the error is older than the newest compaction: {single_line_message(error)}")
     return "overflow" if is_of_model else OF_ANOTHER_MODEL
 
 

@@ -13,7 +13,7 @@ from compaction.policy.model import Policy, Prompting
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.http import HttpSummarizer
 from compaction.triggers import AnyTrigger, Threshold
-from compaction.validation import Fault, FaultyInputError, where
+from compaction.validation import InvalidInputError, ValidationIssue, key_path
 
 TokenThreshold = Annotated[int, msgspec.Meta(ge=-1)]
 """A threshold; -1 and 0 set none."""
@@ -79,7 +79,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """True if anything is compacted that nobody asked for."""
         return self.enabled and self.strategy != "off"
 
-    def find_issues(self, limits: Limits) -> list[Fault]:
+    def find_issues(self, limits: Limits) -> list[ValidationIssue]:
         """Return what of it a model cannot have."""
         given = {
             ("reserve_tokens",): self.reserve_tokens,
@@ -88,15 +88,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         }
         window, remedy = f"the window has {limits.window:,} tokens", "give fewer, or tell of a larger window"
         return [
-            Fault(where(keys), f"it is {tokens:,}, and {window}", remedy)
+            ValidationIssue(key_path(keys), f"it is {tokens:,}, and {window}", remedy)
             for keys, tokens in given.items()
             if tokens is not None and tokens >= limits.window
         ]
 
     def check(self, limits: Limits) -> None:
-        """Raise FaultyInputError where a model cannot have what is set."""
+        """Raise InvalidInputError where a model cannot have what is set."""
         if find_issues := self.find_issues(limits):
-            raise FaultyInputError("settings", find_issues)
+            raise InvalidInputError("settings", find_issues)
 
 
 def compactor_with(compactor: Compactor, settings: Settings) -> Compactor:

@@ -12,7 +12,7 @@ import msgspec
 
 from compaction.part import PolicyPart
 from compaction.policy.model import Policy, Prompting
-from compaction.validation import Fault, FaultyInputError, check, one_of
+from compaction.validation import InvalidInputError, ValidationIssue, one_of, validate
 from eventstore.errors import BadInputError, NotFoundError
 
 SUFFIX: Final = ".toml"
@@ -43,10 +43,10 @@ _USUAL: Final = {
 """The part that a table is if it does not name one."""
 
 
-class FaultyPolicyError(FaultyInputError):
+class InvalidPolicyError(InvalidInputError):
     """A text is no policy; `prompting` is what it says of prompts all the same, but for what is wrong with that."""
 
-    def __init__(self, source: str, faults: Sequence[Fault], prompting: Prompting) -> None:
+    def __init__(self, source: str, faults: Sequence[ValidationIssue], prompting: Prompting) -> None:
         super().__init__(f"policy {source}", faults)
         self.prompting = prompting
 
@@ -57,12 +57,12 @@ class _Written(Policy, frozen=True, kw_only=True, forbid_unknown_fields=True):
     extends: Annotated[str, msgspec.Meta(extra=one_of("preset", preset_names()))] | None = None
 
 
-def parse(text: str, *, source: str) -> Policy:
+def parse_policy(text: str, *, source: str) -> Policy:
     """Return the policy of a TOML text.
 
     With `extends = "NAME"` it is that preset, but for the keys that the text has, and under a name of its own;
     "none" takes out a part that a policy can do without. Raises BadInputError for what is no TOML,
-    FaultyPolicyError for all else.
+    InvalidPolicyError for all else.
     """
     try:
         given = tomllib.loads(text)
@@ -74,27 +74,27 @@ def parse(text: str, *, source: str) -> Policy:
         preset = tomllib.loads(preset_text(extended))
         del preset["name"]
         said = {**preset, **said}
-    if found := check(said, _Written):
-        raise FaultyPolicyError(source, found, _sound(said))
+    if found := validate(said, _Written):
+        raise InvalidPolicyError(source, found, _sound(said))
     said.pop(_EXTENDS, None)
     return msgspec.convert(said, Policy)
 
 
-def policy_of_file(path: str | Path) -> Policy:
+def load_policy_file(path: str | Path) -> Policy:
     """Return the policy of a TOML file. Raises as `parse` does, and BadInputError for a file that cannot be read."""
     try:
         text = Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise BadInputError(str(path), reason, "name a TOML file with a policy") from None
-    return parse(text, source=str(path))
+    return parse_policy(text, source=str(path))
 
 
 def _sound(said: Mapping[str, Any]) -> Prompting:
     """Return what a policy's prompting says, without its faulty keys."""
     table = said.get("prompting")
     given = table if isinstance(table, dict) else {}
-    sound = {key: value for key, value in given.items() if not check({key: value}, Prompting)}
+    sound = {key: value for key, value in given.items() if not validate({key: value}, Prompting)}
     return msgspec.convert(sound, Prompting)
 
 
@@ -105,7 +105,7 @@ def _meant(name: str, value: Any) -> Any:
     return None if value == _NONE and name in _DISPENSABLE else value
 
 
-def find(name: str, folders: Sequence[Path] = ()) -> Policy:
+def find_policy(name: str, folders: Sequence[Path] = ()) -> Policy:
     """Return the policy of the first folder that has it, as `NAME.toml`, else the one that comes with refold.
 
     Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
@@ -113,21 +113,21 @@ def find(name: str, folders: Sequence[Path] = ()) -> Policy:
     for folder in folders:
         file = folder / f"{name}{SUFFIX}"
         if Path(name).name == name and file.is_file():
-            policy = policy_of_file(file)
+            policy = load_policy_file(file)
             if policy.name != name:
                 problem, advice = f"it calls itself {policy.name!r}", f'write name = "{name}" there'
                 raise BadInputError(f"policy {file}", problem, advice)
             return policy
     if name not in preset_names():
         raise _not_there(name, {*preset_names(), *_names_in(folders)})
-    return preset(name)
+    return load_preset(name)
 
 
-def preset(name: str) -> Policy:
+def load_preset(name: str) -> Policy:
     """Return a policy that comes with refold. Raises NotFoundError."""
     if name not in preset_names():
         raise _not_there(name, preset_names())
-    return parse(preset_text(name), source=f"preset {name}")
+    return parse_policy(preset_text(name), source=f"preset {name}")
 
 
 def _names_in(folders: Iterable[Path]) -> list[str]:

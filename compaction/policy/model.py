@@ -9,7 +9,7 @@ import msgspec
 from compaction.continuations import CONTINUATIONS
 from compaction.cuts import AnyCut
 from compaction.part import Count, PolicyPart, Positive
-from compaction.prompts import SHAPES
+from compaction.prompts import PROMPT_SHAPES
 from compaction.rewrites import AnyRewrite
 from compaction.triggers import DEFAULT_RESERVE, AnyTrigger, Threshold
 from compaction.validation import check_names, one_of
@@ -28,7 +28,7 @@ PlacementName = Annotated[str, msgspec.Meta(extra=one_of("placement", PLACEMENTS
 ContinuationName = Annotated[str, msgspec.Meta(extra=one_of("continuation", CONTINUATIONS))]
 """The name of a continuation: what follows an automatic compaction."""
 
-ShapeName = Annotated[str, msgspec.Meta(extra=one_of("shape", SHAPES))]
+ShapeName = Annotated[str, msgspec.Meta(extra=one_of("shape", PROMPT_SHAPES))]
 """The shape in which a summary is asked for."""
 
 MessageSource = Literal["context", "log"]

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from compaction.part import Limits
 from compaction.policy.model import Policy, Prompting
 from compaction.summarizers.registry import SUMMARIZERS
-from compaction.templates import SYSTEM, Source, find
-from compaction.validation import Fault, FaultyInputError
+from compaction.templates import SYSTEM, Source, find_template
+from compaction.validation import InvalidInputError, ValidationIssue
 from eventstore.errors import BadInputError, NotFoundError
 
 
-def templates_of(prompting: Prompting, *, instead: str = "") -> dict[str, str]:
+def template_names(prompting: Prompting, *, instead: str = "") -> dict[str, str]:
     """Return the names of all templates that summaries may take, by the keys which name them, "" for what none names.
 
     `instead` is used in place of those of summaries, "" for none.
@@ -22,23 +22,23 @@ def templates_of(prompting: Prompting, *, instead: str = "") -> dict[str, str]:
     return {"": SYSTEM} | {key: name for key, name in named.items() if name}
 
 
-def unresolved(prompting: Prompting, sources: Sequence[Source] = ()) -> list[Fault]:
+def find_missing_names(prompting: Prompting, sources: Sequence[Source] = ()) -> list[ValidationIssue]:
     """Return a fault for each template that is missing or broken, and for an unknown summarizer.
 
     `sources` are where templates are looked for before those that come with refold.
     """
-    return [*unresolved_templates(prompting, sources), *_summarizer(prompting)]
+    return [*find_missing_templates(prompting, sources), *_summarizer(prompting)]
 
 
-def unresolved_templates(
+def find_missing_templates(
     prompting: Prompting, sources: Sequence[Source], *, instead: str = ""
-) -> list[Fault]:
+) -> list[ValidationIssue]:
     """The same of templates alone; `instead` is one that is used in place of those of summaries, "" for none."""
-    names = templates_of(prompting, instead=instead)
+    names = template_names(prompting, instead=instead)
     return [fault for key, name in names.items() for fault in _template(key, name, sources)]
 
 
-def warnings(policy: Policy, *, limits: Limits) -> list[str]:
+def policy_warnings(policy: Policy, *, limits: Limits) -> list[str]:
     """Return a line for each thing of a policy that cannot be meant for a model of these limits."""
     trigger, window = policy.trigger, f"for a window of {limits.window:,} tokens"
     if trigger.leaves_nothing(limits):
@@ -49,20 +49,20 @@ def warnings(policy: Policy, *, limits: Limits) -> list[str]:
     return [f"{window} it keeps up to {kept:,}, and acts at {threshold:,}: lower what its cut keeps"]
 
 
-def _template(where: str, name: str, sources: Sequence[Source]) -> Iterator[Fault]:
+def _template(where: str, name: str, sources: Sequence[Source]) -> Iterator[ValidationIssue]:
     try:
-        find(name, sources)
+        find_template(name, sources)
     except NotFoundError as error:
-        yield Fault(where, f"there is no template {name!r}", error.remedy)
-    except FaultyInputError as error:
+        yield ValidationIssue(where, f"there is no template {name!r}", error.remedy)
+    except InvalidInputError as error:
         for fault in error.faults:
-            yield Fault(where, f"{error.source}: {fault.said}", fault.remedy)
+            yield ValidationIssue(where, f"{error.source}: {fault.said}", fault.remedy)
     except BadInputError as error:
-        yield Fault(where, f"{error.source}: {error.problem}", error.remedy)
+        yield ValidationIssue(where, f"{error.source}: {error.problem}", error.remedy)
 
 
-def _summarizer(prompting: Prompting) -> Iterator[Fault]:
+def _summarizer(prompting: Prompting) -> Iterator[ValidationIssue]:
     name = prompting.summarizer
     if name and name not in SUMMARIZERS:
         there_are = f"there are: {', '.join(SUMMARIZERS)}"
-        yield Fault("[prompting] summarizer", f"there is no summarizer {name!r}", there_are)
+        yield ValidationIssue("[prompting] summarizer", f"there is no summarizer {name!r}", there_are)

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from compaction.prompts import Prompt
-from compaction.summarizers.refusals import masked
+from compaction.summarizers.refusals import mask_secrets
 from eventstore.errors import RefoldError
 from eventstore.views import Usage
 
@@ -89,7 +89,7 @@ class SummarizerError(RefoldError):
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Mask these secrets in its text, too."""
-        self.problem = masked(self.problem, secrets)
+        self.problem = mask_secrets(self.problem, secrets)
         self.args = (f"summarizer {self.summarizer}: {self.problem}",)
 
 

@@ -12,13 +12,13 @@ from compaction.rewrites.sized_context import CACHE_LIFETIME
 from compaction.summarizers import Answer, Cancellation, RedirectError, SummarizerError
 from compaction.summarizers.refusals import (
     TOO_LARGE,
-    is_passing,
-    masked,
-    of_connection,
-    one_line,
-    says_too_long,
+    connection_problem,
+    is_context_overflow,
+    is_transient,
+    mask_secrets,
     seconds_to_wait,
-    without_secrets,
+    single_line_message,
+    strip_credentials,
 )
 from compaction.summarizers.transport import CancellableTransport, cancellable
 from eventstore.errors import BadInputError
@@ -113,7 +113,7 @@ class AnthropicSummarizer:
             # The error may quote a part of a password as the port.
             raise self._failed(f"{self._where} is no address with http:// or https://") from None
         except anthropic.AnthropicError as error:
-            raise self._failed(one_line(str(error))) from None
+            raise self._failed(single_line_message(str(error))) from None
         if client.credentials is None and not _KEYS & {name.lower() for name in client.default_headers}:
             if self._base_url is None:
                 raise self._failed("no key is configured: set ANTHROPIC_API_KEY")
@@ -150,7 +150,9 @@ class AnthropicSummarizer:
             return None
         except (httpx2.HTTPError, anthropic.AnthropicError, ValueError) as error:
             # The transport's own errors: the client passes on what happens once an answer has begun.
-            raise self._failed(f"the answer broke off ({of_connection(error)})", is_transient=True) from None
+            raise self._failed(
+                f"the answer broke off ({connection_problem(error)})", is_transient=True
+            ) from None
 
     def _read(self, answer: anthropic.types.Message | None) -> Answer:
         """Return an answer that says something, or ended as it should. Raises SummarizerError."""
@@ -173,15 +175,15 @@ class AnthropicSummarizer:
     def _refused(self, error: anthropic.APIStatusError, secrets: Iterable[str]) -> SummarizerError:
         """Return the error that came instead of an answer, or within one, then with a status of success."""
         if error.response.has_redirect_location:
-            moved = without_secrets(error.response.headers["location"])
-            return RedirectError(self.name, without_secrets(str(error.request.url)), moved)
-        said = masked(error.api_message or error.message, secrets)
+            moved = strip_credentials(error.response.headers["location"])
+            return RedirectError(self.name, strip_credentials(str(error.request.url)), moved)
+        said = mask_secrets(error.api_message or error.message, secrets)
         status = error.status_code if error.response.is_error else error.type
         return self._failed(
-            f"{status}: {one_line(said)}{self._advice(error)}",
+            f"{status}: {single_line_message(said)}{self._advice(error)}",
             is_transient=_is_passing(error),
             retry_after=seconds_to_wait(error.response.headers),
-            is_too_long=error.status_code == TOO_LARGE or says_too_long(said),
+            is_too_long=error.status_code == TOO_LARGE or is_context_overflow(said),
         )
 
     def _advice(self, error: anthropic.APIStatusError) -> str:
@@ -200,7 +202,8 @@ class AnthropicSummarizer:
             return self._failed("the key has characters in it that no header can hold; set ANTHROPIC_API_KEY")
         is_transient = not isinstance(error, httpx2.UnsupportedProtocol)
         return self._failed(
-            f"{without_secrets(str(client.base_url))}: {of_connection(error)}", is_transient=is_transient
+            f"{strip_credentials(str(client.base_url))}: {connection_problem(error)}",
+            is_transient=is_transient,
         )
 
     def _failed(self, problem: str, **more: Any) -> SummarizerError:
@@ -210,7 +213,7 @@ class AnthropicSummarizer:
 def _is_passing(error: anthropic.APIStatusError) -> bool:
     if error.response.is_success:
         return error.type in _PASSING
-    return is_passing(error.status_code, error.response.headers)
+    return is_transient(error.status_code, error.response.headers)
 
 
 def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> Request:

@@ -13,7 +13,7 @@ MOST_BYTES: Final = 16 * 1024 * 1024
 """Of an answer, decoded: five times what a summary of 20,000 tokens takes as a stream of events."""
 
 
-def bound(response: httpx2.Response, summarizer: str) -> None:
+def limit_response(response: httpx2.Response, summarizer: str) -> None:
     """Let a response of a summarizer end with AnswerTooLargeError once more than 16 MiB of it are decoded.
 
     It has to be called before anything is read. What was compressed is decoded on the way, piece by piece.

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from compaction.prompts import Prompt, reminded
+from compaction.prompts import Prompt, with_reminder
 from compaction.summarizers import (
     Answer,
     Cancellation,
@@ -22,8 +22,8 @@ from compaction.summarizers import (
     Summarizer,
     SummarizerError,
 )
-from compaction.summarizers.refusals import without_secrets
-from compaction.templates import missing_sections, stripped
+from compaction.summarizers.refusals import strip_credentials
+from compaction.templates import missing_sections, strip_tag
 from eventstore.errors import RefoldError
 from eventstore.javascript import well_formed
 from eventstore.records import Attempt
@@ -188,7 +188,9 @@ def _reminded(
 ) -> Answer:
     """Return the answer after a reminder, the draft where that failed."""
     try:
-        return _answer(reminded(prompt, draft.text, missing, is_cut=draft.is_cut), chain, requests, end=end)
+        return _answer(
+            with_reminder(prompt, draft.text, missing, is_cut=draft.is_cut), chain, requests, end=end
+        )
     except SummarizersFailedError:
         return draft
 
@@ -250,7 +252,7 @@ def _attempt(
     finally:
         record["durationMs"] = round((chain.seconds() - begun) * 1000)
     answer = msgspec.structs.replace(answer, text=well_formed(answer.text))
-    text = stripped(answer.text, prompt.template.strip)
+    text = strip_tag(answer.text, prompt.template.strip)
     if not text:
         problem = "the answer is empty"
         empty = SummarizerError(summarizer.name, problem, is_transient=True, usage=answer.usage)
@@ -307,7 +309,7 @@ def _used(usage: Usage | None) -> dict[str, Any]:
 def _whom(summarizer: Summarizer) -> str:
     """Return a summarizer by its name, and its model or address if it has one."""
     address = summarizer.endpoint if isinstance(summarizer, HasEndpoint) else ""
-    return " ".join([summarizer.name, *_model(summarizer).values(), without_secrets(address)]).rstrip()
+    return " ".join([summarizer.name, *_model(summarizer).values(), strip_credentials(address)]).rstrip()
 
 
 def _model(summarizer: Summarizer) -> dict[str, Any]:

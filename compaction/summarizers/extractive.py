@@ -8,11 +8,11 @@ from typing import Final
 
 import msgspec
 
-from compaction.prompts import Prompt, escaped
+from compaction.prompts import Prompt, escape_tags
 from compaction.summarizers import Answer, Cancellation, UnsupportedTemplateError
-from compaction.summarizers.facts import Gleaned, Line, Sort, gleaned, names_in
+from compaction.summarizers.facts import Fact, FactKind, Facts, collect_facts, names_in
 from compaction.summarizers.facts.lines import one_line
-from compaction.templates import Template, built_in, headings
+from compaction.templates import Template, headings, load_built_in
 from eventstore.javascript import utf8_length
 from projections.mentions.path_names import PathIndex
 
@@ -20,13 +20,13 @@ _FILE_TAG: Final = re.compile(r"<(?=/?(?:read|modified)-files>)")
 _HALF_A_PAIR: Final = re.compile("[\ud800-\udfff]")
 
 
-class Queue(msgspec.Struct, frozen=True):
+class FactQueue(msgspec.Struct, frozen=True):
     """Lines, the most telling first: under which heading they go, behind what mark, and for what share of the room."""
 
     heading: str
     mark: str
     share: int
-    lines: Sequence[Line]
+    lines: Sequence[Fact]
 
 
 _Place = tuple[int, bool, bool, int, str]
@@ -44,7 +44,7 @@ class Selection:
         self._lists: dict[str, dict[str, _Place]] = {}
         self._heads = ""
 
-    def take(self, queues: Sequence[Queue], room: int) -> int:
+    def take(self, queues: Sequence[FactQueue], room: int) -> int:
         """Choose lines while there is room for any, in bytes of UTF-8; what room is left.
 
         The next line is always of the queue that has had least of its share. What does not fit is left out, and
@@ -68,23 +68,26 @@ class Selection:
         """Return the chosen lines that go under a heading."""
         return ["".join(parts) for _, parts in sorted(self._lines.get(heading, {}).items())]
 
-    def _is_told(self, line: Line) -> bool:
+    def _is_told(self, line: Fact) -> bool:
         return not self._told.isdisjoint(_keys(line)) or self._is_folder_of_told(line.thing)
 
     def _is_folder_of_told(self, thing: str) -> bool:
         may_be = bool(thing) and "." not in thing.rpartition("/")[2]
         return may_be and f"/{thing.strip('/')}/" in self._heads
 
-    def _write(self, queue: Queue, place: int, line: Line, room: int) -> int:
+    def _write(self, queue: FactQueue, place: int, line: Fact, room: int) -> int:
         """Write a line down if there is room for it; the bytes that it takes."""
         lines = self._lines.setdefault(queue.heading, {})
         lists = self._lists.setdefault(queue.heading, {})
-        text = safe(line.text)
+        text = escape_line(line.text)
         begun = lists.get(line.head)
         if begun:
             added, at = f", {text}", begun
         elif line.head:
-            added, at = f"- {safe(line.head)}: {text}", (place, True, "/" not in line.head, 0, line.head)
+            added, at = (
+                f"- {escape_line(line.head)}: {text}",
+                (place, True, "/" not in line.head, 0, line.head),
+            )
         else:
             added, at = f"{queue.mark}{text}", (place, False, False, line.place, text)
         size = utf8_length(added) + (0 if begun else len("\n"))
@@ -100,14 +103,14 @@ class Selection:
         return size
 
 
-def _keys(line: Line) -> tuple[str, ...]:
+def _keys(line: Fact) -> tuple[str, ...]:
     """Return the keys by which a line is recognized: what it names, and its own text."""
     return (line.thing, f"{line.head}\n{line.text}") if line.thing else (line.head + line.text.casefold(),)
 
 
-def safe(text: str) -> str:
+def escape_line(text: str) -> str:
     """Return a text in which nothing opens or closes a part of a prompt or a record, and that has UTF-8."""
-    return _HALF_A_PAIR.sub("\ufffd", _FILE_TAG.sub("&lt;", escaped(text)))
+    return _HALF_A_PAIR.sub("\ufffd", _FILE_TAG.sub("&lt;", escape_tags(text)))
 
 
 NONE: Final = "none"
@@ -131,7 +134,7 @@ _PARTS: Final = {"Progress": ("Done", "In Progress", "Blocked")}
 class _Row(msgspec.Struct, frozen=True):
     """The place of a sort of lines: the first of these headings that a template has; their mark and share."""
 
-    sort: Sort
+    sort: FactKind
     share: int
     headings: tuple[str, ...]
     mark: str = "- "
@@ -139,28 +142,28 @@ class _Row(msgspec.Struct, frozen=True):
 
 _CONTEXT: Final = ("Critical Context", "Context for Suffix")
 _WANTED: Final = (
-    _Row(Sort.GOAL, 1, ("Goal", "Primary Request and Intent", "Original Request")),
+    _Row(FactKind.GOAL, 1, ("Goal", "Primary Request and Intent", "Original Request")),
     _Row(
-        Sort.RULE,
+        FactKind.RULE,
         1,
         ("Constraints & Preferences", "Instructions", "Primary Request and Intent", "Original Request"),
     ),
 )
 """The person's wishes, which go before all else as far as there is room."""
 _TOLD: Final = (
-    _Row(Sort.REQUEST, 5, ("All User Messages", "Goal", "Original Request")),
-    _Row(Sort.DONE, 7, ("Done", "Accomplished", "Problem Solving", "Early Progress"), "- [x] "),
-    _Row(Sort.CHANGED, 10, ("Relevant files", "Files and Code Sections", "Done", "Early Progress")),
-    _Row(Sort.DOING, 3, ("In Progress", "Current Work", "Accomplished", "Early Progress"), "- [ ] "),
-    _Row(Sort.FAILING, 4, ("Blocked", "Pending Tasks", "Accomplished", *_CONTEXT)),
-    _Row(Sort.DECISION, 3, ("Key Decisions", "Discoveries", "Problem Solving", "Early Progress")),
-    _Row(Sort.PLAN, 4, ("Next Steps", "Optional Next Step", "Accomplished", *_CONTEXT)),
-    _Row(Sort.QUESTION, 3, ("Next Steps", "Pending Tasks", "Accomplished", *_CONTEXT)),
-    _Row(Sort.NOTE, 4, (*_CONTEXT, "Discoveries", "Key Technical Concepts", "Done")),
-    _Row(Sort.COMMAND, 10, (*_CONTEXT, "Problem Solving", "Discoveries", "Done")),
-    _Row(Sort.ERROR, 6, ("Errors and Fixes", *_CONTEXT, "Discoveries", "Blocked")),
-    _Row(Sort.FILE, 27, ("Relevant files", "Files and Code Sections", *_CONTEXT, "Done")),
-    _Row(Sort.NAME, 24, ("Key Technical Concepts", *_CONTEXT, "Discoveries", "Done")),
+    _Row(FactKind.REQUEST, 5, ("All User Messages", "Goal", "Original Request")),
+    _Row(FactKind.DONE, 7, ("Done", "Accomplished", "Problem Solving", "Early Progress"), "- [x] "),
+    _Row(FactKind.CHANGED, 10, ("Relevant files", "Files and Code Sections", "Done", "Early Progress")),
+    _Row(FactKind.DOING, 3, ("In Progress", "Current Work", "Accomplished", "Early Progress"), "- [ ] "),
+    _Row(FactKind.FAILING, 4, ("Blocked", "Pending Tasks", "Accomplished", *_CONTEXT)),
+    _Row(FactKind.DECISION, 3, ("Key Decisions", "Discoveries", "Problem Solving", "Early Progress")),
+    _Row(FactKind.PLAN, 4, ("Next Steps", "Optional Next Step", "Accomplished", *_CONTEXT)),
+    _Row(FactKind.QUESTION, 3, ("Next Steps", "Pending Tasks", "Accomplished", *_CONTEXT)),
+    _Row(FactKind.NOTE, 4, (*_CONTEXT, "Discoveries", "Key Technical Concepts", "Done")),
+    _Row(FactKind.COMMAND, 10, (*_CONTEXT, "Problem Solving", "Discoveries", "Done")),
+    _Row(FactKind.ERROR, 6, ("Errors and Fixes", *_CONTEXT, "Discoveries", "Blocked")),
+    _Row(FactKind.FILE, 27, ("Relevant files", "Files and Code Sections", *_CONTEXT, "Done")),
+    _Row(FactKind.NAME, 24, ("Key Technical Concepts", *_CONTEXT, "Discoveries", "Done")),
 )
 """In the order in which lines stand under one heading. What a share leaves goes to the others."""
 _ELSEWHERE: Final = "Critical Context"
@@ -190,7 +193,7 @@ class ExtractiveSummarizer:
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """Return the summary. Raises UnsupportedTemplateError, CancelledError."""
         sections = self._sections(prompt.template)
-        found = gleaned(prompt.parts, prompt.previous, is_cancelled=is_cancelled)
+        found = collect_facts(prompt.parts, prompt.previous, is_cancelled=is_cancelled)
         room = min(prompt.max_tokens, self.most) * _BYTES_A_TOKEN
         text = _filled(sections, found, room) if sections else _in_short(found, room)
         return Answer(text=text, model=self.name)
@@ -212,15 +215,15 @@ class ExtractiveSummarizer:
 
 def _default_sections() -> tuple[str, ...]:
     """Return the sections for a person's own instructions."""
-    template = built_in("compaction")
+    template = load_built_in("compaction")
     return template.sections if template else ()
 
 
-def _in_short(found: Gleaned, room: int) -> str:
+def _in_short(found: Facts, room: int) -> str:
     """Two or three sentences: what was asked for, how much was done, how it stands."""
-    asked, *_ = [*found.lines[Sort.GOAL], Line("nothing")]
-    stands, *_ = [*found.lines[Sort.DOING], *found.lines[Sort.DONE], Line("")]
-    changed, run = len(found.lines[Sort.CHANGED]), len(found.lines[Sort.COMMAND])
+    asked, *_ = [*found.lines[FactKind.GOAL], Fact("nothing")]
+    stands, *_ = [*found.lines[FactKind.DOING], *found.lines[FactKind.DONE], Fact("")]
+    changed, run = len(found.lines[FactKind.CHANGED]), len(found.lines[FactKind.COMMAND])
     sentences = [f"Asked for: {_quoted(asked)}"]
     sentences += [f"Files changed: {changed}, commands run: {run}."] if changed or run else []
     sentences += [f"It stands at: {_quoted(stands)}"] if stands.text else []
@@ -229,19 +232,19 @@ def _in_short(found: Gleaned, room: int) -> str:
     return " ".join(sentences)
 
 
-def _quoted(line: Line) -> str:
-    text = safe(one_line(line.text, _QUOTED))
+def _quoted(line: Fact) -> str:
+    text = escape_line(one_line(line.text, _QUOTED))
     return f'"{text}"' if text.endswith(_ENDS) else f'"{text}."'
 
 
-def _filled(sections: Sequence[str], found: Gleaned, room: int) -> str:
+def _filled(sections: Sequence[str], found: Facts, room: int) -> str:
     parts = {part.casefold(): part for section in sections for part in _PARTS.get(section, (section,))}
 
-    def queue(row: _Row) -> Queue:
+    def queue(row: _Row) -> FactQueue:
         heading = next(
             (parts[each.casefold()] for each in row.headings if each.casefold() in parts), _ELSEWHERE
         )
-        return Queue(heading, row.mark, row.share, found.lines[row.sort])
+        return FactQueue(heading, row.mark, row.share, found.lines[row.sort])
 
     selection = Selection(found.paths)
     room = min(room, _most(found, len(parts))) - utf8_length(_laid_out(sections, selection))
@@ -254,7 +257,7 @@ def _filled(sections: Sequence[str], found: Gleaned, room: int) -> str:
     return _laid_out(sections, selection)
 
 
-def _most(found: Gleaned, headings: int) -> int:
+def _most(found: Facts, headings: int) -> int:
     """Bytes up to which something is gained by a summary in place of an earlier one and of messages.
 
     What says under a heading that there is nothing gives way to the first line.

@@ -15,14 +15,14 @@ MOST_REFUSALS: Final = 3
 """The number of refusals for length after which a summary has failed."""
 
 
-class Group(msgspec.Struct, frozen=True):
+class PartGroup(msgspec.Struct, frozen=True):
     """Messages that one prompt holds together, an assistant's with all results of its calls, and their tokens."""
 
     parts: tuple[Part, ...]
     tokens: int
 
 
-class Folded(msgspec.Struct, frozen=True, kw_only=True):
+class FoldedSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A summary, the sections that it lacks, a record of each request, and ids of the messages that fit no prompt."""
 
     text: str
@@ -31,13 +31,13 @@ class Folded(msgspec.Struct, frozen=True, kw_only=True):
     left_out: list[str] = []
 
 
-def fold(
-    groups: Sequence[Group],
+def fold_groups(
+    groups: Sequence[PartGroup],
     ask: Callable[[Sequence[Part], str], Reply],
     *,
     room: Callable[[str], int],
     previous: str = "",
-) -> Folded:
+) -> FoldedSummary:
     """Return the summary of groups, oldest first, in as few steps as there is room for; of none, `previous` as it is.
 
     `ask` gives the summary of messages, with the summary of those before in hand, `room` the tokens of messages
@@ -46,7 +46,7 @@ def fold(
     SummarizersFailedError, CancelledError.
     """
     requests: list[dict[str, Any]] = []
-    left_out: list[Group] = []
+    left_out: list[PartGroup] = []
     missing: list[str] = []
     refusals = 0
     most = sum(group.tokens for group in groups)
@@ -69,7 +69,7 @@ def fold(
             requests += asked.requests
             previous, missing = asked.text, asked.missing
             del waiting[: len(run)]
-    return Folded(
+    return FoldedSummary(
         text=previous,
         missing=missing,
         requests=requests,
@@ -77,33 +77,33 @@ def fold(
     )
 
 
-def grouped(parts: Sequence[Part], sizes: Sequence[int]) -> list[Group]:
+def group_parts(parts: Sequence[Part], sizes: Sequence[int]) -> list[PartGroup]:
     """Messages in groups; `sizes` are their tokens."""
     return list(_grouped(parts, sizes))
 
 
-def last_fitting(groups: Sequence[Group], room: int) -> list[Part]:
+def newest_parts_that_fit(groups: Sequence[PartGroup], room: int) -> list[Part]:
     """Return the newest messages that fit, of the newest group in any case."""
     newest = _fitting(groups[::-1], room)
     return [part for group in reversed(newest) for part in group.parts]
 
 
-def _grouped(parts: Sequence[Part], sizes: Sequence[int]) -> Iterator[Group]:
+def _grouped(parts: Sequence[Part], sizes: Sequence[int]) -> Iterator[PartGroup]:
     together: list[Part] = []
     tokens = 0
     for part, size in zip(parts, sizes, strict=True):
         if together and part.role != "toolResult":
-            yield Group(tuple(together), tokens)
+            yield PartGroup(tuple(together), tokens)
             together, tokens = [], 0
         together.append(part)
         tokens += size
     if together:
-        yield Group(tuple(together), tokens)
+        yield PartGroup(tuple(together), tokens)
 
 
-def _fitting(groups: Sequence[Group], room: int) -> list[Group]:
+def _fitting(groups: Sequence[PartGroup], room: int) -> list[PartGroup]:
     """Return the first groups that fit; the very first in any case."""
-    run: list[Group] = []
+    run: list[PartGroup] = []
     for group in groups:
         room -= group.tokens
         if run and room < 0:

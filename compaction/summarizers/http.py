@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from compaction.prompts import Prompt, in_tag, serialized
+from compaction.prompts import Prompt, serialize, wrap_in_tag
 from compaction.summarizers import Answer, Cancellation, RedirectError, SummarizerError
 from compaction.summarizers.refusals import (
     TOO_LARGE,
-    is_passing,
-    masked,
-    of_connection,
-    one_line,
-    says_too_long,
+    connection_problem,
+    find_secrets,
+    is_context_overflow,
+    is_transient,
+    mask_secrets,
     seconds_to_wait,
-    secrets_of,
-    without_secrets,
+    single_line_message,
+    strip_credentials,
 )
 from compaction.summarizers.transport import CancellableTransport, cancellable
 from eventstore.javascript import stringify, tolerant_json
@@ -55,7 +55,7 @@ class HttpSummarizer:
                 )
             return self._read(response, line.secrets)
         except SummarizerError as error:
-            error.hide(line.secrets | secrets_of(self.endpoint, {}))
+            error.hide(line.secrets | find_secrets(self.endpoint, {}))
             raise
 
     def _asked(self, client: httpx2.Client, prompt: Prompt) -> httpx2.Response:
@@ -70,19 +70,20 @@ class HttpSummarizer:
             raise self._failed(f"{problem}; give an address with http:// or https://") from None
         except httpx2.HTTPError as error:
             is_transient = isinstance(error, httpx2.TransportError)
-            raise self._failed(of_connection(error), is_transient=is_transient) from None
+            raise self._failed(connection_problem(error), is_transient=is_transient) from None
 
     def _read(self, response: httpx2.Response, secrets: Iterable[str]) -> Answer:
         if response.has_redirect_location:
-            moved = without_secrets(response.headers["location"])
-            raise RedirectError(self.name, without_secrets(self.endpoint), moved)
+            moved = strip_credentials(response.headers["location"])
+            raise RedirectError(self.name, strip_credentials(self.endpoint), moved)
         if not response.is_success:
-            said = masked(response.text, secrets)
+            said = mask_secrets(response.text, secrets)
             raise self._failed(
-                f"answered {response.status_code}" + (f": {one_line(said)}" if said.strip() else ""),
-                is_transient=is_passing(response.status_code, response.headers),
+                f"answered {response.status_code}"
+                + (f": {single_line_message(said)}" if said.strip() else ""),
+                is_transient=is_transient(response.status_code, response.headers),
                 retry_after=seconds_to_wait(response.headers),
-                is_too_long=response.status_code == TOO_LARGE or says_too_long(said),
+                is_too_long=response.status_code == TOO_LARGE or is_context_overflow(said),
             )
         try:
             response.content.decode()
@@ -98,7 +99,7 @@ class HttpSummarizer:
 
     def _failed(self, problem: str, **more: Any) -> SummarizerError:
         return SummarizerError(
-            self.name, f"{without_secrets(self.endpoint)}: {' '.join(problem.split())}", **more
+            self.name, f"{strip_credentials(self.endpoint)}: {' '.join(problem.split())}", **more
         )
 
 
@@ -106,4 +107,4 @@ def _text(prompt: Prompt) -> str:
     """Return all of a prompt as one text."""
     if not prompt.prefix:
         return prompt.text
-    return f"{in_tag('conversation', serialized(prompt.prefix))}\n\n{prompt.text}"
+    return f"{wrap_in_tag('conversation', serialize(prompt.prefix))}\n\n{prompt.text}"

@@ -36,7 +36,7 @@ _AFTER_NAME: Final = re.compile(
 _USER: Final = re.compile(r"(?<=://)[^\s/?#@]+@")
 
 
-def masked(text: str, secrets: Iterable[str] = ()) -> str:
+def mask_secrets(text: str, secrets: Iterable[str] = ()) -> str:
     """Return a text with `[masked]` in place of these secrets, and of whatever looks like a key or a token.
 
     A secret of fewer than 8 characters is masked where it stands as a word. Of a text without end, the beginning is
@@ -49,7 +49,7 @@ def masked(text: str, secrets: Iterable[str] = ()) -> str:
     return _AFTER_NAME.sub(rf"\g<name>{MASK}", _KEY.sub(MASK, text))
 
 
-def secrets_of(address: str, headers: Mapping[str, str]) -> frozenset[str]:
+def find_secrets(address: str, headers: Mapping[str, str]) -> frozenset[str]:
     """Return the keys, tokens and passwords in a request's address and headers."""
     return frozenset(
         secret for secret in (*_in_address(address), *_in_headers(headers)) if secret.strip(" :")
@@ -101,7 +101,7 @@ _TOO_MUCH_AT_ONCE: Final = re.compile(
 )
 
 
-def says_too_long(error: str) -> bool:
+def is_context_overflow(error: str) -> bool:
     """Return True if an error says that a request is longer than its model takes, in whatever provider's words.
 
     That one asked for too much in too short a time, or for too long an answer, is another thing: a shorter
@@ -123,7 +123,7 @@ _NUMBERED: Final = re.compile(r"^\[Errno -?\d+\] ")
 _NO_HTTP: Final = re.compile(r"^illegal .*: bytearray\(", re.DOTALL)
 
 
-def is_passing(status: int, headers: Mapping[str, str]) -> bool:
+def is_transient(status: int, headers: Mapping[str, str]) -> bool:
     """Return True if a request that was answered so may go through later: `x-should-retry` says, else the status."""
     said = headers.get("x-should-retry")
     if said in ("true", "false"):
@@ -144,7 +144,7 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
     return seconds if seconds is not None else _until(after, headers.get("date"))
 
 
-def one_line(text: str) -> str:
+def single_line_message(text: str) -> str:
     """Return the beginning of what a server says, in one line; of a page, its words, each line of them once."""
     if _HTML.search(text):
         text = " ".join(dict.fromkeys(" ".join(each.split()) for each in _TAG.split(_UNSEEN.sub("", text))))
@@ -152,13 +152,13 @@ def one_line(text: str) -> str:
     return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE].rstrip()}…"
 
 
-def of_connection(error: BaseException) -> str:
+def connection_problem(error: BaseException) -> str:
     """Return what has become of a connection, for people: without the system's numbers, and the bytes that came."""
     said = _NUMBERED.sub("", str(error)) or type(error).__name__
     return "what came back is no HTTP; check the address" if _NO_HTTP.match(said) else said
 
 
-def without_secrets(address: str) -> str:
+def strip_credentials(address: str) -> str:
     """Return an address without user name, password, query and fragment, for errors are kept in the log.
 
     What is no address because of a character in its password is shown without it, too.

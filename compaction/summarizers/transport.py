@@ -10,7 +10,7 @@ from threading import Lock, Thread
 from typing import Any, Final, TypeVar
 
 from compaction.summarizers import Cancellation, CancelledError
-from compaction.summarizers.refusals import secrets_of
+from compaction.summarizers.refusals import find_secrets
 
 T = TypeVar("T")
 _LOOK_EVERY: Final = 0.05
@@ -51,12 +51,12 @@ class CancellableTransport:
         request.extensions = {**request.extensions, "trace": self._opened}
 
     def _remember(self, request: Any) -> None:
-        self.secrets = secrets_of(str(request.url), request.headers)
+        self.secrets = find_secrets(str(request.url), request.headers)
 
     def _bound(self, response: Any) -> None:
-        from compaction.summarizers.bounded import bound  # noqa: PLC0415  heavy
+        from compaction.summarizers.bounded import limit_response  # noqa: PLC0415  heavy
 
-        bound(response, self._summarizer)
+        limit_response(response, self._summarizer)
 
     def _opened(self, event: str, info: dict[str, Any]) -> None:
         if not event.endswith(_OPENED):

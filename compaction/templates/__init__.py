@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from compaction.part import Positive
-from compaction.validation import FaultyInputError, check
+from compaction.validation import InvalidInputError, validate
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.formats import view_of
 from eventstore.log import Snapshot
@@ -70,7 +70,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
 
 
-def parse(text: str, *, source: str) -> Template:
+def parse_template(text: str, *, source: str) -> Template:
     """Return the template of a file's text: TOML between two lines `+++`, then the prompt. Raises BadInputError."""
     lines = text.replace("\r\n", "\n")
     found = _FRONT_MATTER.match(lines)
@@ -98,7 +98,7 @@ def with_text(template: Template, text: str, *, source: str) -> Template:
     return msgspec.structs.replace(template, text=text, source=source, digest=_digest(text))
 
 
-def renamed(text: str, name: str) -> str:
+def rename_template(text: str, name: str) -> str:
     """Return a template's text by another name; all else stays as it stands. For texts that are templates."""
     return _NAME.sub(lambda _: f"name = {msgspec.json.encode(name).decode()}", text, count=1)
 
@@ -114,7 +114,7 @@ def missing_sections(answer: str, sections: Sequence[str]) -> list[str]:
     return [section for section in sections if f"## {section}" not in lines]
 
 
-def stripped(answer: str, tag: str) -> str:
+def strip_tag(answer: str, tag: str) -> str:
     """Return an answer without the part in a tag; of what is left, what stands in `<summary>`, if anything does.
 
     A part that is not closed ends where the summary begins, and a summary that is not closed at the end.
@@ -146,8 +146,8 @@ def _front(toml: str, source: str) -> _Front:
         given = tomllib.loads(toml)
     except tomllib.TOMLDecodeError as error:
         raise _bad(source, f"front matter: {error}", "correct the TOML") from None
-    if found := check(given, _Front):
-        raise FaultyInputError(f"template {source}", found)
+    if found := validate(given, _Front):
+        raise InvalidInputError(f"template {source}", found)
     return msgspec.convert(given, _Front)
 
 
@@ -182,7 +182,7 @@ class _Folder(msgspec.Struct, frozen=True):
         if Path(name).name != name or not file.is_file():
             return None
         try:
-            return parse(file.read_bytes().decode(), source=str(file))
+            return parse_template(file.read_bytes().decode(), source=str(file))
         except UnicodeDecodeError:
             raise BadInputError(f"template {file}", "it is not UTF-8", "save it as UTF-8") from None
         except OSError as error:
@@ -214,16 +214,16 @@ def with_session(sources: Sequence[Source], snapshot: Snapshot, cursor: Cursor) 
     """Sources and a session's own templates, which lead before those of folders, and follow all others."""
     others = [source for source in sources if not isinstance(source, _Folder)]
     folders = [source for source in sources if isinstance(source, _Folder)]
-    return [*others, from_session(snapshot, cursor), *folders]
+    return [*others, session_source(snapshot, cursor), *folders]
 
 
-def from_plugins() -> list[Source]:
+def plugin_sources() -> list[Source]:
     """Templates of installed packages, in order of their names."""
     points = sorted(entry_points(group=PLUGINS), key=lambda point: point.name)
     return [partial(_of_plugin, point) for point in points]
 
 
-def from_session(snapshot: Snapshot, cursor: Cursor) -> Source:
+def session_source(snapshot: Snapshot, cursor: Cursor) -> Source:
     """Templates of a session's own: the newest `custom` entry of the path that names each."""
     texts: dict[str, tuple[str, Any]] = {}
     for entry in path_of_kinds(snapshot, cursor.session, cursor.leaf, {"custom"}):
@@ -234,7 +234,7 @@ def from_session(snapshot: Snapshot, cursor: Cursor) -> Source:
     return _Session(texts)
 
 
-def from_folder(folder: Path) -> Source:
+def folder_source(folder: Path) -> Source:
     """Templates of a person's: files `NAME.md` in a folder."""
     return _Folder(folder)
 
@@ -252,7 +252,7 @@ def _of_plugin(point: EntryPoint, name: str) -> Template | None:
 def _parsed(text: Any, source: str) -> Template:
     if not isinstance(text, str):
         raise BadInputError(f"template {source}", "it is no text", "give the text of a template's file")
-    return parse(text, source=source)
+    return parse_template(text, source=source)
 
 
 SYSTEM: Final = "system"
@@ -260,12 +260,12 @@ SYSTEM: Final = "system"
 _TEXTS: Final = files("compaction.templates") / "texts"
 
 
-def find(name: str, sources: Sequence[Source]) -> Template:
+def find_template(name: str, sources: Sequence[Source]) -> Template:
     """Return the template of the first source that has it, else the one that comes with refold.
 
     Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
     """
-    for source in (*sources, built_in):
+    for source in (*sources, load_built_in):
         found = source(name)
         if found is not None:
             if found.name != name:
@@ -288,19 +288,19 @@ def built_in_text(name: str) -> str:
     return (_TEXTS / f"{name}{SUFFIX}").read_text("utf-8")
 
 
-def built_in(name: str) -> Template | None:
+def load_built_in(name: str) -> Template | None:
     """Return a template that comes with refold."""
-    return parse(built_in_text(name), source="built-in") if name in built_in_names() else None
+    return parse_template(built_in_text(name), source="built-in") if name in built_in_names() else None
 
 
-def warnings(template: Template) -> list[str]:
+def template_warnings(template: Template) -> list[str]:
     """Return a line for each way in which a template may not get the answers that it should.
 
     It drops sections of the one of its name that comes with refold, for which readers of summaries may look. Its prompt
     does not ask for a section that answers have to have, or asks for one that nobody misses if it lacks; but for those
     that the templates that come with refold leave to the answer, too.
     """
-    original = built_in(template.name)
+    original = load_built_in(template.name)
     asked = headings(template.text)
     found = {
         "the template drops sections": [
@@ -316,5 +316,5 @@ def warnings(template: Template) -> list[str]:
 
 def _optional() -> set[str]:
     """Headings of templates that come with refold which an answer may leave out."""
-    templates = [parse(built_in_text(name), source="built-in") for name in built_in_names()]
+    templates = [parse_template(built_in_text(name), source="built-in") for name in built_in_names()]
     return {each for one in templates for each in headings(one.text) if each not in one.sections}

@@ -12,11 +12,11 @@ import pytest
 
 from cli.compacting import new_session_name, policy_named, with_template
 from cli.summarizing import SUMMARIZER, build_summarizer_chain
-from compaction.policy.load import parse, preset
+from compaction.policy.load import load_preset, parse_policy
 from compaction.policy.model import Policy
 from compaction.summarizers import SummarizerError, registry
 from compaction.summarizers.chain import never
-from compaction.validation import FaultyInputError
+from compaction.validation import InvalidInputError
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.lmdb.store import LmdbLog
 from tests.cli.long_talk import SESSION
@@ -24,7 +24,7 @@ from tests.cli.running import Refold
 from tests.compaction.scripted import Scripted
 from tests.support.local_http import free_address
 
-CHEAP = parse('name = "cheap"\n[prompting]\nmodels = ["cheap", "dear"]\n', source="here")
+CHEAP = parse_policy('name = "cheap"\n[prompting]\nmodels = ["cheap", "dear"]\n', source="here")
 ASKING = {"summarizer": None, "models": (), "endpoint": ""}
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
@@ -160,7 +160,7 @@ class TestAsker:
         ("asking", "policy"),
         [
             ({"models": ("a",)}, CHEAP),
-            ({}, parse('name = "mine"\n[prompting]\nsummarizer = "http"\n', source="here")),
+            ({}, parse_policy('name = "mine"\n[prompting]\nsummarizer = "http"\n', source="here")),
         ],
     )
     def test_an_address_is_of_whom_models_or_the_policy_choose(
@@ -209,11 +209,11 @@ class TestAsker:
 @pytest.mark.usefixtures("policies")
 class TestPolicies:
     def test_a_name_is_that_of_a_preset(self) -> None:
-        assert policy_named("opencode") == preset("opencode")
+        assert policy_named("opencode") == load_preset("opencode")
 
     def test_ones_own_goes_before_a_preset(self, policies: Path) -> None:
         (policies / "pi.toml").write_text('name = "pi"\nextends = "mask"\n')
-        assert policy_named("pi").rewrites == preset("mask").rewrites
+        assert policy_named("pi").rewrites == load_preset("mask").rewrites
 
     def test_a_path_is_that_of_a_file(self, policies: Path) -> None:
         (policies / "x.toml").write_text('name = "another name"\n')
@@ -267,7 +267,7 @@ def test_new_sessions_have_names_of_their_own() -> None:
 
 class TestAPolicysSummarizer:
     def of(self, ctx: click.Context, store: LmdbLog, toml: str, **asking: object) -> list[str]:
-        policy = parse(f'name = "mine"\n[prompting]\n{toml}\n', source="here")
+        policy = parse_policy(f'name = "mine"\n[prompting]\n{toml}\n', source="here")
         chain = build_summarizer_chain(ctx, store, {**ASKING, **asking}, never, policy)  # type: ignore[typeddict-item]
         return [summarizer.name for summarizer in chain.summarizers]
 
@@ -361,7 +361,7 @@ def test_a_policy_that_names_a_template_which_is_not_there_is_not_followed_and_n
     command, *options = arguments
     arguments = (command, SESSION, "--policy", "mine.toml", *EXTRACTING, *options)
     outcome = mine(*arguments, stdin=AFTER_TURN, code=1)
-    assert isinstance(outcome.error, FaultyInputError)
+    assert isinstance(outcome.error, InvalidInputError)
     assert [fault.where for fault in outcome.error.faults] == ["[prompting] template", "[prompting] short"]
     assert "'nope'" in outcome.error.faults[0].problem
     assert (outcome.error.source, outcome.errors.count("\n")) == ("policy mine", 2)
@@ -380,7 +380,7 @@ def test_a_policy_that_makes_no_summaries_misses_no_template(
 
 def test_where_a_person_names_another_template_the_policys_is_not_missed(mine: Refold) -> None:
     arguments = ("--policy", "mine.toml", *EXTRACTING, "--template", "compaction")
-    (fault,) = mine.refused(FaultyInputError, "compact", SESSION, *arguments).faults
+    (fault,) = mine.refused(InvalidInputError, "compact", SESSION, *arguments).faults
     assert fault.where == "[prompting] short"
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cli.harness_protocol import ReadAheadLines, load_settings, parse_settings
 from compaction.maintainer.settings import BranchSummaries, Promotion, Settings
 from compaction.part import Limits
-from compaction.validation import FaultyInputError
+from compaction.validation import InvalidInputError
 from eventstore.errors import BadInputError
 from tests.support.patience import comes
 
@@ -118,7 +118,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "where", "named"), WRONG)
 def test_what_is_wrong_is_told_with_its_key(written, tmp_path, text, where, named):
-    with pytest.raises(FaultyInputError) as raised:
+    with pytest.raises(InvalidInputError) as raised:
         written(text)
     (fault,) = raised.value.faults
     assert (raised.value.source, fault.where) == (str(tmp_path / "settings.toml"), where)
@@ -133,7 +133,7 @@ def test_what_is_no_toml_is_told_with_its_file(written, tmp_path, text):
 
 
 def test_all_that_is_wrong_is_told_a_line_each_by_the_files_own_keys(written):
-    with pytest.raises(FaultyInputError) as raised:
+    with pytest.raises(InvalidInputError) as raised:
         written(
             "thresholdPercent = 'x'\nenabledd = true\nmostFailures = 1\nmost_failures = 0\n"
             "[branchSummary]\nreserveTokens = -1\n[promotion]\nmodel = 'x'"
@@ -179,7 +179,7 @@ def test_whatever_a_table_says_it_is_settings_or_what_is_wrong_is_told(table):
 def test_what_the_models_window_is_too_small_for_is_told_with_its_key(tmp_path, text, key):
     (tmp_path / "settings.toml").write_text(text)
     assert load_settings(str(tmp_path / "settings.toml"), Limits(window=8_001))
-    with pytest.raises(FaultyInputError) as raised:
+    with pytest.raises(InvalidInputError) as raised:
         load_settings(str(tmp_path / "settings.toml"), Limits(window=8_000))
     (fault,) = raised.value.faults
     assert (fault.where, fault.problem.count("8,000")) == (key, 2)

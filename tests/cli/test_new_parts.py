@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from compaction.prompts import Prompt
-from compaction.templates import built_in
+from compaction.templates import load_built_in
 from tests.cli.long_talk import SESSION
 from tests.cli.running import PROJECT, Outcome, Refold
 
@@ -253,7 +253,7 @@ def test_a_shape(extended: Extended, tmp_path: Path) -> None:
     mine = policy(tmp_path, f'[trigger]\nreserve = 300\n{CUT}[prompting]\nshape = "roll-call"\n')
     (tmp_path / "system.txt").write_text("You are a harness.")
     (record,) = extended.maintains(mine, "--system", "system.txt")
-    (request,), template = record["request"]["requests"], built_in("compaction")
+    (request,), template = record["request"]["requests"], load_built_in("compaction")
     system = "You are a harness. Call the roll."
     sent = Prompt(template=template, system=system, text=template.text, max_tokens=1, parts=())
     assert request["promptDigest"] == sent.digest

@@ -11,7 +11,7 @@ from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.chain import SummarizerChain, SummarizersFailedError
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summary import SummaryOptions
-from compaction.templates import from_folder
+from compaction.templates import folder_source
 from eventstore.errors import NotFoundError
 from eventstore.event import NewEvent
 from eventstore.records import Custom, Undone
@@ -271,7 +271,7 @@ def by_mine(tmp_path):
         front = f'name = "mine"\nversion = 1\nsections = {json.dumps(sections)}'
         (tmp_path / "mine.md").write_text(f"+++\n{front}\n+++\nSum up.")
         mine = policy(prompting=prompting(template="mine", short="", turn_prefix=""))
-        return compactor(ExtractiveSummarizer(), mine, sources=[from_folder(tmp_path)])
+        return compactor(ExtractiveSummarizer(), mine, sources=[folder_source(tmp_path)])
 
     return made
 

@@ -16,7 +16,7 @@ from compaction.branching.undo import undo
 from compaction.compactor import Compactor
 from compaction.cuts import LastMessages, TailTurn
 from compaction.part import Limits
-from compaction.policy.load import preset, preset_names
+from compaction.policy.load import load_preset, preset_names
 from compaction.policy.model import Prompting
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.anthropic import messages_request
@@ -39,15 +39,15 @@ from tests.support.examples import examples
 bounded = settings(max_examples=examples(60))
 LIMITS = Limits(window=200_000)
 TOKENS = counter("utf16/4")
-SUMMARIZING = [name for name in preset_names() if preset(name).cut]
+SUMMARIZING = [name for name in preset_names() if load_preset(name).cut]
 each_policy = pytest.mark.parametrize(
     "policies",
-    [*(st.just(small(preset(name))) for name in preset_names()), any_policies],
+    [*(st.just(small(load_preset(name))) for name in preset_names()), any_policies],
     ids=[*preset_names(), "any"],
 )
 each_summarizing_policy = pytest.mark.parametrize(
     "policies",
-    [*(st.just(small(preset(name))) for name in SUMMARIZING), any_policies],
+    [*(st.just(small(load_preset(name))) for name in SUMMARIZING), any_policies],
     ids=[*SUMMARIZING, "any"],
 )
 DONE: Counter[str] = Counter()
@@ -300,7 +300,7 @@ def test_no_call_is_parted_from_its_results(policies, data, appended):
 @given(appended=sessions, cut=cuts)
 def test_what_is_kept_stays_within_its_budget_or_is_the_newest_group(appended, cut):
     log, _ = session_of(appended)
-    policy = msgspec.structs.replace(preset("pi"), cut=cut)
+    policy = msgspec.structs.replace(load_preset("pi"), cut=cut)
     compactor = Compactor(policy=policy, chain=SummarizerChain(summarizers=[]), limits=LIMITS, tokens=TOKENS)
     with log.snapshot() as snapshot:
         plan = compactor.plan(snapshot, "s")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from compaction.branching.undo import undo
-from compaction.policy.load import preset
+from compaction.policy.load import load_preset
 from compaction.policy.model import Restoring
-from compaction.restoring import RESTORED, fewer, restored
+from compaction.restoring import RESTORED, drop_least_recent, restore_files
 from compaction.rewrites import Micro
 from compaction.rewriting import record_rewrites
 from projections.context.build import build_context
@@ -28,7 +28,7 @@ def again(story, kept=(), **numbers):
     with story.log.snapshot() as snapshot:
         entries = list(newest_first(snapshot, resolve_cursor(snapshot, "s")))
     parts = [part for part in build_context(story.log, "s").parts if part.id in kept]
-    return restored(lambda: entries, Restoring(**numbers), parts, TOKENS)
+    return restore_files(lambda: entries, Restoring(**numbers), parts, TOKENS)
 
 
 def shown(story, kept=(), **numbers):
@@ -90,7 +90,7 @@ def test_all_files_together_stay_within_50000_tokens(story):
 
 
 def test_layered_shows_again_5_files_of_5000_tokens_and_50000_in_all():
-    assert preset("layered").restoring == Restoring(files=5, tokens_a_file=5_000, tokens=50_000)
+    assert load_preset("layered").restoring == Restoring(files=5, tokens_a_file=5_000, tokens=50_000)
 
 
 def test_what_is_kept_is_not_shown_again(story):
@@ -116,7 +116,7 @@ def test_fewer_is_without_the_file_read_longest_ago_and_at_last_without_the_plan
     left = again(story)
     names = []
     while left:
-        left = fewer(left)
+        left = drop_least_recent(left)
         names.append([each.content.split()[0] for each in left])
     assert names == [["b.py,", "The"], ["The"], []]
 
@@ -173,7 +173,7 @@ def test_a_file_that_was_read_anew_since_it_was_shown_again_is_shown_as_it_is_no
 
 
 def test_layered_shows_five_files_again_behind_every_compaction(story):
-    layered = compactor(Scripted(), preset("layered"))
+    layered = compactor(Scripted(), load_preset("layered"))
     for number in range(8):
         reads(story, f"{number}.py", long(200 + number))
         micro(story)
@@ -189,7 +189,7 @@ def test_layered_shows_five_files_again_behind_every_compaction(story):
 def test_what_is_shown_again_goes_with_the_compaction_that_is_undone(story):
     reads(story, "a.py", long(100))
     story.says(user(long(2_000)))
-    compactor(Scripted(), preset("layered")).compact(story.writer)
+    compactor(Scripted(), load_preset("layered")).compact(story.writer)
     undo(story.writer)
     assert restored_in(story) == []
     assert len(shown(story)) == 1

@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 
 from compaction import record_compaction
-from compaction.prompts import serialized
+from compaction.prompts import serialize
 from compaction.rewrites import Mask, Micro, Snip
 from compaction.rewriting import record_rewrite, record_rewrites
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
@@ -261,7 +261,7 @@ def test_a_rewritten_command_is_told_to_a_model_and_in_a_transcript_as_it_is_sho
     (target,) = story.says(shell("ls", "the whole output"))
     rewrite(story, TextReplacement(target=target, text="short"))
     context = build_context(story.log, "s")
-    for shown in (request(context, model="m").body.decode(), transcript(context), serialized(context.parts)):
+    for shown in (request(context, model="m").body.decode(), transcript(context), serialize(context.parts)):
         assert "short" in shown
         assert "the whole output" not in shown
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.part import Count, PolicyPart, Positive, Share
-from compaction.validation import Fault, FaultyInputError, check, check_names, one_of
+from compaction.validation import InvalidInputError, ValidationIssue, check_names, one_of, validate
 from tests.support import told
 
 PLANETS = {"mars": 4, "venus": 2}
@@ -70,7 +70,7 @@ DATA |= {"once", "soon", "later", "pluto", "marz", "bred", "hots", "xyz", "crust
 
 
 def faults(text, guest='guest = "Ada"\n'):
-    return check(tomllib.loads(guest + text), Meal)
+    return validate(tomllib.loads(guest + text), Meal)
 
 
 def data(fault):
@@ -200,8 +200,9 @@ def test_a_wrong_part_hides_nothing_else_of_a_table_that_can_be_one_part_only():
 
 
 def test_input_with_faults_tells_each_in_a_line_of_its_own_and_in_one_the_first():
-    error = FaultyInputError(
-        "meal.toml", [Fault("hot", "it is 1", "give 2"), Fault("", "it is odd", "change it")]
+    error = InvalidInputError(
+        "meal.toml",
+        [ValidationIssue("hot", "it is 1", "give 2"), ValidationIssue("", "it is odd", "change it")],
     )
     assert error.lines == ["meal.toml: hot: it is 1; give 2", "meal.toml: it is odd; change it"]
     assert str(error) == "meal.toml: hot: it is 1; give 2 (and 1 more)"
@@ -252,9 +253,9 @@ def test_a_table_is_a_struct_exactly_where_it_has_no_faults(table):
     try:
         msgspec.convert(table, Meal)
     except msgspec.ValidationError:
-        assert check(table, Meal)
+        assert validate(table, Meal)
     else:
-        assert check(table, Meal) == []
+        assert validate(table, Meal) == []
 
 
 class Oven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -274,7 +275,7 @@ class Kitchen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ],
 )
 def test_a_table_that_is_no_part_of_a_policy_has_no_tag(oven, told_of):
-    found = check({"oven": oven}, Kitchen)
+    found = validate({"oven": oven}, Kitchen)
     assert [
         (fault.where, told.names(fault.remedy, DATA), told.numbers(fault.remedy)) for fault in found
     ] == told_of

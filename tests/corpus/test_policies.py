@@ -8,7 +8,7 @@ from compaction.branching.move import move_to
 from compaction.branching.undo import undo
 from compaction.compactor import Compactor
 from compaction.part import Limits
-from compaction.policy.load import preset, preset_names
+from compaction.policy.load import load_preset, preset_names
 from compaction.rewriting import record_rewrites
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
@@ -48,7 +48,7 @@ def test_a_policy_makes_a_real_context_smaller_and_valid_and_is_undone_to_the_by
     session = import_file(store, corpus / f"pi/{file}.jsonl").id
     writer = stands_at(store, session, share)
     before, bytes_before = size(store, session), context_json(store, session)
-    policy, tokens = preset(name), counter("utf16/4")
+    policy, tokens = load_preset(name), counter("utf16/4")
     made = [record_rewrites(writer, policy.rewrites, tokens=tokens, is_compacting=True).events]
     chain = SummarizerChain(summarizers=[ExtractiveSummarizer()])
     compactor = Compactor(policy=policy, chain=chain, limits=Limits(window=200_000), tokens=tokens)

@@ -17,7 +17,7 @@ import compaction
 import eventstore
 import projections
 import refold
-from compaction.policy.load import policy_of_file
+from compaction.policy.load import load_policy_file
 from eventstore.errors import RefoldError
 from tests.conftest import PROJECT
 from tests.support.pi_files import header, said
@@ -311,7 +311,7 @@ def test_a_policy_may_be_made_in_python_and_its_file_named_by_a_path(
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     file = tmp_path / "mine.toml"
     file.write_text('name = "mine"\nextends = "pi"\n[cut]\npart = "keep-recent"\ntokens = 3000\n')
-    own = msgspec.structs.replace(policy_of_file(file), name="own")
+    own = msgspec.structs.replace(load_policy_file(file), name="own")
     assert isinstance(own, refold.Policy)
     for policy in (file, own):
         session = store.new()

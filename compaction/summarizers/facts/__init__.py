@@ -16,7 +16,7 @@ import msgspec
 from compaction.summarizers import Cancellation, CancelledError
 from compaction.summarizers.chain import never
 from compaction.summarizers.facts import talk
-from compaction.summarizers.facts.earlier import Earlier, earlier, is_summary
+from compaction.summarizers.facts.earlier import EarlierFacts, is_summary, parse_summaries
 from compaction.summarizers.facts.lines import (
     AT_FIRST,
     BEFORE,
@@ -27,15 +27,15 @@ from compaction.summarizers.facts.lines import (
     NAMES,
     OK,
     QUESTION,
-    Folders,
-    Line,
-    Sort,
-    in_order,
-    newest_first,
+    Fact,
+    FactKind,
+    FolderIndex,
     one_line,
-    told_root,
+    rank_in_order,
+    rank_newest_first,
+    render_root,
 )
-from compaction.summarizers.facts.talk import Run, counted, ranked, runs
+from compaction.summarizers.facts.talk import CommandRun, command_runs, count_repeats, rank_by_mentions
 from eventstore.formats import tools_of
 from eventstore.javascript import utf8_length
 from eventstore.views import Message, Text
@@ -46,14 +46,14 @@ from projections.mentions.message_facts import LineMentions, MessageFacts, messa
 from projections.mentions.path_names import PathIndex
 
 
-class Read(NamedTuple):
+class ReadMessage(NamedTuple):
     """A message and what it holds."""
 
     view: Message
     held: MessageFacts
 
 
-def read(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator[Read]:
+def read_messages(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator[ReadMessage]:
     """Messages with what they hold, in order; lines that stand in several are looked at once.
 
     A word to go on after a compaction says nothing, and is passed over. Raises CancelledError.
@@ -65,7 +65,7 @@ def read(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator[Read]:
         view = view_of_part(part)
         if part.continues and view.text == CONTINUE_WORD:
             continue
-        yield Read(view, message_facts(part.seq, part.id, view, tools_of(part.format), lines))
+        yield ReadMessage(view, message_facts(part.seq, part.id, view, tools_of(part.format), lines))
 
 
 _NAMES: Final = (MentionKind.SYMBOL, MentionKind.URL, MentionKind.IDENTIFIER)
@@ -81,45 +81,48 @@ _SHORTEST: Final = 3
 _MOST_FAILING: Final = 3
 
 
-class Gleaned(msgspec.Struct, frozen=True):
+class Facts(msgspec.Struct, frozen=True):
     """Lines of each sort, the most telling first.
 
     `paths` are all that are spoken of. `size` is how many bytes of UTF-8 the messages have, `before` how many
     the summaries of what was before them.
     """
 
-    lines: dict[Sort, list[Line]]
+    lines: dict[FactKind, list[Fact]]
     paths: PathIndex
     size: int
     before: int
 
 
-def gleaned(parts: Sequence[Part], previous: str = "", *, is_cancelled: Cancellation = never) -> Gleaned:
+def collect_facts(parts: Sequence[Part], previous: str = "", *, is_cancelled: Cancellation = never) -> Facts:
     """Return what messages tell, and the summary of what was before them, "" for none. Raises CancelledError."""
-    told = list(read(parts, is_cancelled))
+    told = list(read_messages(parts, is_cancelled))
     summaries = [previous, *(view.text for view, _ in told if _is_summary(view))]
-    before = earlier(summaries)
+    before = parse_summaries(summaries)
     # What was before is read as the oldest message.
     held = [_said(previous), *(each for _, each in told)]
-    spoken = chain(before[Sort.CHANGED], before[Sort.FILE], *(each.paths for each in held))
+    spoken = chain(before[FactKind.CHANGED], before[FactKind.FILE], *(each.paths for each in held))
     paths = PathIndex(dict.fromkeys(spoken))
-    turns = talk.turns(view for view, _ in told)
+    turns = talk.split_turns(view for view, _ in told)
     size = sum(utf8_length(text) for view, each in told if not _is_summary(view) for text in each.texts)
     users = [view.text for view, _ in told if view.role == "user"]
     lines = {
         **_asked(turns, users, before, size),
         **_answered(turns, before),
-        **_run(runs(told), _newest_turn([view.role for view, _ in told]), before),
+        **_run(command_runs(told), _newest_turn([view.role for view, _ in told]), before),
         **_files(held, before, paths),
-        Sort.NOTE: in_order(before[Sort.NOTE]),
-        Sort.ERROR: in_order(
-            counted([before[Sort.ERROR], *(_named(each, MentionKind.ERROR) for _, each in told)])
+        FactKind.NOTE: rank_in_order(before[FactKind.NOTE]),
+        FactKind.ERROR: rank_in_order(
+            count_repeats([before[FactKind.ERROR], *(_named(each, MentionKind.ERROR) for _, each in told)])
         ),
-        Sort.NAME: _names(
-            [[*before[Sort.NAME], *_named(held[0], *_NAMES)], *(_named(each, *_NAMES) for _, each in told)]
+        FactKind.NAME: _names(
+            [
+                [*before[FactKind.NAME], *_named(held[0], *_NAMES)],
+                *(_named(each, *_NAMES) for _, each in told),
+            ]
         ),
     }
-    return Gleaned(lines, paths, size, sum(map(utf8_length, summaries)))
+    return Facts(lines, paths, size, sum(map(utf8_length, summaries)))
 
 
 def names_in(text: str, paths: PathIndex) -> set[str]:
@@ -149,29 +152,33 @@ def _newest_turn(roles: Sequence[str]) -> int:
 
 
 def _asked(
-    turns: Sequence[talk.Turn], users: Iterable[str], before: Earlier, size: int
-) -> dict[Sort, list[Line]]:
+    turns: Sequence[talk.ConversationTurn], users: Iterable[str], before: EarlierFacts, size: int
+) -> dict[FactKind, list[Fact]]:
     """Requests, and the sentences in them that order, forbid or prefer."""
     asked = [turn.asked for turn in turns if turn.asked]
     requests = [request for request in asked if len(request.split()) >= _FEWEST] or asked
-    goals = [line for line in before[Sort.GOAL] if not line.startswith(AT_FIRST)]
-    firsts = [line.removeprefix(AT_FIRST) for line in before[Sort.GOAL] if line.startswith(AT_FIRST)]
+    goals = [line for line in before[FactKind.GOAL] if not line.startswith(AT_FIRST)]
+    firsts = [line.removeprefix(AT_FIRST) for line in before[FactKind.GOAL] if line.startswith(AT_FIRST)]
     first = next(iter([*firsts, *goals, *requests]), "")
     newest = next(iter([*requests[::-1], *goals]), first)
-    others = [*before[Sort.REQUEST], *goals[1:], *goals[:1], *requests]
+    others = [*before[FactKind.REQUEST], *goals[1:], *goals[:1], *requests]
     rules = [one_line(rule) for text in users for rule in instructions_in(text)]
     # A request that is nothing but a rule was told once, as a request.
     uncovered = [
-        line for line in (*firsts, *goals, *before[Sort.REQUEST]) if not _tells_any(line, before[Sort.RULE])
+        line
+        for line in (*firsts, *goals, *before[FactKind.REQUEST])
+        if not _tells_any(line, before[FactKind.RULE])
     ]
     alone = [one_line(rule) for line in uncovered for rule in instructions_in(line)]
     longest, long = _within(size // 4, _LONGEST), _within(size // 16, _LONG)
     return {
-        Sort.GOAL: in_order(
+        FactKind.GOAL: rank_in_order(
             [one_line(newest, longest), AT_FIRST + one_line(first, longest) if first != newest else ""]
         ),
-        Sort.RULE: newest_first([*before[Sort.RULE], *alone, *rules]),
-        Sort.REQUEST: newest_first(one_line(each, long) for each in others if each not in (first, newest)),
+        FactKind.RULE: rank_newest_first([*before[FactKind.RULE], *alone, *rules]),
+        FactKind.REQUEST: rank_newest_first(
+            one_line(each, long) for each in others if each not in (first, newest)
+        ),
     }
 
 
@@ -183,20 +190,22 @@ def _tells_any(text: str, others: Iterable[str]) -> bool:
     return any(other in text for other in others)
 
 
-def _answered(turns: Sequence[talk.Turn], before: Earlier) -> dict[Sort, list[Line]]:
+def _answered(turns: Sequence[talk.ConversationTurn], before: EarlierFacts) -> dict[FactKind, list[Fact]]:
     """Return how turns ended, where the newest one stands, and what is to come after it."""
-    newest = turns[-1] if turns else talk.Turn("")
-    standing = talk.standing(newest)
+    newest = turns[-1] if turns else talk.ConversationTurn("")
+    standing = talk.current_work(newest)
     plans = [plan for plan in talk.plans(newest) if plan != standing] or ([GO_ON] if standing else [])
     decisions = [decision for turn in turns for decision in talk.decisions(turn)]
-    planned = [plan for plan in before[Sort.PLAN] if plan != GO_ON]
+    planned = [plan for plan in before[FactKind.PLAN] if plan != GO_ON]
     return {
-        Sort.DONE: newest_first([*before[Sort.DONE], *map(talk.outcome, turns)]),
-        Sort.DOING: in_order([standing] if turns else before[Sort.DOING]),
-        Sort.DECISION: newest_first([*before[Sort.DECISION], *decisions]),
-        Sort.PLAN: in_order([*plans, *_once_more(planned)] if turns else before[Sort.PLAN]),
-        Sort.QUESTION: in_order(
-            [QUESTION + question for question in talk.questions(newest)] if turns else before[Sort.QUESTION]
+        FactKind.DONE: rank_newest_first([*before[FactKind.DONE], *map(talk.turn_outcome, turns)]),
+        FactKind.DOING: rank_in_order([standing] if turns else before[FactKind.DOING]),
+        FactKind.DECISION: rank_newest_first([*before[FactKind.DECISION], *decisions]),
+        FactKind.PLAN: rank_in_order([*plans, *_once_more(planned)] if turns else before[FactKind.PLAN]),
+        FactKind.QUESTION: rank_in_order(
+            [QUESTION + question for question in talk.questions(newest)]
+            if turns
+            else before[FactKind.QUESTION]
         ),
     }
 
@@ -206,20 +215,24 @@ def _once_more(lines: Iterable[str]) -> list[str]:
     return [BEFORE + line for line in lines if not line.startswith(BEFORE)]
 
 
-def _run(worked: Sequence[Sequence[Run]], newest: int, before: Earlier) -> dict[Sort, list[Line]]:
+def _run(
+    worked: Sequence[Sequence[CommandRun]], newest: int, before: EarlierFacts
+) -> dict[FactKind, list[Fact]]:
     """Commands with their outcome, and those that failed in the messages from `newest` on and did not go well since."""
     last = {run.command: run for each in worked for run in each}
     failed = {
         run.command for each in worked[newest:] for run in each if last[run.command].failure is not None
     }
-    outcomes = dict(line.removeprefix("`").rsplit("`: ", 1) for line in before[Sort.COMMAND])
+    outcomes = dict(line.removeprefix("`").rsplit("`: ", 1) for line in before[FactKind.COMMAND])
     outcomes |= {command: OK if run.failure is None else FAILED for command, run in last.items()}
-    order = ranked([list(outcomes), *([run.command for run in each] for each in worked)])
+    order = rank_by_mentions([list(outcomes), *([run.command for run in each] for each in worked)])
     failing = [f"{_code(command)} {FAILED}: {last[command].failure}" for command in last if command in failed]
     return {
-        Sort.COMMAND: in_order(f"{_code(command)}: {outcomes[command]}" for command in order),
-        Sort.FAILING: newest_first(
-            [*_once_more(before[Sort.FAILING]), *failing[-_MOST_FAILING:]] if worked else before[Sort.FAILING]
+        FactKind.COMMAND: rank_in_order(f"{_code(command)}: {outcomes[command]}" for command in order),
+        FactKind.FAILING: rank_newest_first(
+            [*_once_more(before[FactKind.FAILING]), *failing[-_MOST_FAILING:]]
+            if worked
+            else before[FactKind.FAILING]
         ),
     }
 
@@ -228,7 +241,9 @@ def _code(command: str) -> str:
     return f"`{one_line(command, _LONGEST_COMMAND)}`"
 
 
-def _files(held: Sequence[MessageFacts], before: Earlier, paths: PathIndex) -> dict[Sort, list[Line]]:
+def _files(
+    held: Sequence[MessageFacts], before: EarlierFacts, paths: PathIndex
+) -> dict[FactKind, list[Fact]]:
     """Files that were changed, and the others that are spoken of, each behind its folder."""
     longest = cache(paths.longest_form)
 
@@ -236,21 +251,22 @@ def _files(held: Sequence[MessageFacts], before: Earlier, paths: PathIndex) -> d
         return [dict.fromkeys(map(longest, named)) for named in each]
 
     oldest, *others = held
-    changed = ranked(whole([before[Sort.CHANGED], *(each.modified for each in others)]))
-    spoken = ranked(
-        whole([(*before[Sort.FILE], *oldest.paths), *(each.paths for each in others)]), size=_length_of_name
+    changed = rank_by_mentions(whole([before[FactKind.CHANGED], *(each.modified for each in others)]))
+    spoken = rank_by_mentions(
+        whole([(*before[FactKind.FILE], *oldest.paths), *(each.paths for each in others)]),
+        size=_length_of_name,
     )
     known = set(changed)
     unchanged = [path for path in sorted(spoken, key=_may_be_folder) if path not in known]
-    folders = Folders([*changed, *unchanged], paths)
+    folders = FolderIndex([*changed, *unchanged], paths)
 
-    def line(path: str, remark: str = "") -> Line:
-        folder, name = folders.parted(path)
-        return Line(name + remark, head=folder or FILES, thing="" if remark else path)
+    def line(path: str, remark: str = "") -> Fact:
+        folder, name = folders.split(path)
+        return Fact(name + remark, head=folder or FILES, thing="" if remark else path)
 
     return {
-        Sort.CHANGED: [line(path, CHANGED) for path in changed],
-        Sort.FILE: [*in_order([told_root(folders.root)]), *map(line, unchanged)],
+        FactKind.CHANGED: [line(path, CHANGED) for path in changed],
+        FactKind.FILE: [*rank_in_order([render_root(folders.root)]), *map(line, unchanged)],
     }
 
 
@@ -263,9 +279,9 @@ def _may_be_folder(path: str) -> bool:
     return "." not in path.rpartition("/")[2]
 
 
-def _names(named: Sequence[Iterable[str]]) -> list[Line]:
-    order = ranked(list(map(dict.fromkeys, named)), size=lambda name: len(name) + len(", "))
-    return [Line(one_line(name), head=NAMES, thing=name) for name in order if _tells_something(name)]
+def _names(named: Sequence[Iterable[str]]) -> list[Fact]:
+    order = rank_by_mentions(list(map(dict.fromkeys, named)), size=lambda name: len(name) + len(", "))
+    return [Fact(one_line(name), head=NAMES, thing=name) for name in order if _tells_something(name)]
 
 
 def _tells_something(name: str) -> bool:
@@ -273,4 +289,4 @@ def _tells_something(name: str) -> bool:
     return len(name) >= _SHORTEST and not name.startswith("__")
 
 
-__all__ = ["Gleaned", "Line", "Sort", "gleaned", "names_in"]
+__all__ = ["Fact", "FactKind", "Facts", "collect_facts", "names_in"]

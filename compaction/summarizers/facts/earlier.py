@@ -13,17 +13,17 @@ from compaction.summarizers.facts.lines import (
     NAMES,
     OK,
     QUESTION,
-    Sort,
+    FactKind,
     one_line,
-    root_told,
-    unlisted,
-    without_root,
+    parse_root,
+    split_list,
+    strip_root,
 )
-from compaction.summarizers.facts.talk import uncounted
+from compaction.summarizers.facts.talk import strip_count
 from projections.mentions import MentionKind, mentions
 from projections.mentions.prose import unfenced
 
-Earlier = dict[Sort, list[str]]
+EarlierFacts = dict[FactKind, list[str]]
 """The lines of each sort in their order, without marks; of files and names each by itself."""
 
 _LONGEST: Final = 600
@@ -41,34 +41,36 @@ _NOTHING: Final = re.compile(r"[\s|:*_=-]*|none\.?|No prior history\.", re.IGNOR
 _LEADS: Final = re.compile(r".*:(?:\*\*)?")
 """A note that only leads to the lines behind it."""
 _COMMAND: Final = re.compile(rf"`.+`: (?:{OK}|{FAILED})")
-_LISTED: Final = {FILES: Sort.FILE, NAMES: Sort.NAME}
+_LISTED: Final = {FILES: FactKind.FILE, NAMES: FactKind.NAME}
 
 _HEADINGS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), sort)
     for pattern, sort in (
-        (r"\b(?:constraint|preference|instruction|requirement|rule)s?\b", Sort.RULE),
-        (r"\b(?:next|pending|remaining|to ?do)\b", Sort.PLAN),
-        (r"\b(?:goal|objective|intent|original request)\b", Sort.GOAL),
-        (r"\buser messages\b", Sort.REQUEST),
-        (r"\b(?:decision|discover|decided)", Sort.DECISION),
-        (r"\b(?:in progress|current|active)\b", Sort.DOING),
-        (r"\b(?:done|complete|accomplish|progress)", Sort.DONE),
-        (r"\bblock", Sort.FAILING),
-        (r"\b(?:context|notes|concepts|files|errors|problem)\b", Sort.NOTE),
+        (r"\b(?:constraint|preference|instruction|requirement|rule)s?\b", FactKind.RULE),
+        (r"\b(?:next|pending|remaining|to ?do)\b", FactKind.PLAN),
+        (r"\b(?:goal|objective|intent|original request)\b", FactKind.GOAL),
+        (r"\buser messages\b", FactKind.REQUEST),
+        (r"\b(?:decision|discover|decided)", FactKind.DECISION),
+        (r"\b(?:in progress|current|active)\b", FactKind.DOING),
+        (r"\b(?:done|complete|accomplish|progress)", FactKind.DONE),
+        (r"\bblock", FactKind.FAILING),
+        (r"\b(?:context|notes|concepts|files|errors|problem)\b", FactKind.NOTE),
     )
 )
 """The sort of lines under a heading, by its words: templates have many, and models vary them."""
 
 
-def earlier(summaries: Iterable[str]) -> Earlier:
+def parse_summaries(summaries: Iterable[str]) -> EarlierFacts:
     """Return what summaries say. Fenced code, tags of files, and what only says that there is nothing are left out."""
-    found: Earlier = {sort: [] for sort in Sort}
+    found: EarlierFacts = {sort: [] for sort in FactKind}
     for summary in summaries:
         lines = list(_lines(_TAGGED.sub("", summary)))
-        root = next(filter(None, (root_told(line) for _, line in lines)), "")
+        root = next(filter(None, (parse_root(line) for _, line in lines)), "")
         for place, line in lines:
             for sort, text in _told(place, line):
-                found[sort].append(without_root(text, root) if sort in (Sort.CHANGED, Sort.FILE) else text)
+                found[sort].append(
+                    strip_root(text, root) if sort in (FactKind.CHANGED, FactKind.FILE) else text
+                )
     return found
 
 
@@ -78,40 +80,43 @@ def is_summary(text: str) -> bool:
     return any(heading and heading["level"] and _sort_of(heading["title"]) for heading in headings)
 
 
-def _told(place: Sort, line: str) -> Iterator[tuple[Sort, str]]:
+def _told(place: FactKind, line: str) -> Iterator[tuple[FactKind, str]]:
     """Yield what a line tells: what its heading says, but for lines that were made here of other things."""
     head, _, rest = line.partition(": ")
-    if head in _LISTED or (paths := unlisted(line)):
+    if head in _LISTED or (paths := split_list(line)):
         things = rest.split(", ") if head in _LISTED else paths
         for thing in things:
             is_changed = thing.endswith(CHANGED)
-            yield Sort.CHANGED if is_changed else _LISTED.get(head, Sort.FILE), thing.removesuffix(CHANGED)
+            yield (
+                FactKind.CHANGED if is_changed else _LISTED.get(head, FactKind.FILE),
+                thing.removesuffix(CHANGED),
+            )
     elif _COMMAND.fullmatch(line):
-        yield Sort.COMMAND, line
+        yield FactKind.COMMAND, line
     elif line.startswith(QUESTION):
-        yield Sort.QUESTION, line
-    elif place is Sort.NOTE and any(
-        mention.kind is MentionKind.ERROR for mention in mentions(uncounted(line)[0])
+        yield FactKind.QUESTION, line
+    elif place is FactKind.NOTE and any(
+        mention.kind is MentionKind.ERROR for mention in mentions(strip_count(line)[0])
     ):
-        yield Sort.ERROR, line
-    elif not root_told(line) and not (place is Sort.NOTE and _LEADS.fullmatch(line)):
+        yield FactKind.ERROR, line
+    elif not parse_root(line) and not (place is FactKind.NOTE and _LEADS.fullmatch(line)):
         yield place, one_line(line, _LONGEST)
 
 
-def _lines(summary: str) -> Iterator[tuple[Sort, str]]:
+def _lines(summary: str) -> Iterator[tuple[FactKind, str]]:
     """Yield each line without its mark, and its sort; the first under an unknown heading begins with that."""
-    place, title = Sort.NOTE, ""
+    place, title = FactKind.NOTE, ""
     for line in unfenced(summary):
         if line == _TURN:
             # Before its headings stand requests, word for word.
-            place, title = Sort.REQUEST, ""
+            place, title = FactKind.REQUEST, ""
             continue
         heading = _HEADING.fullmatch(line)
         if heading:
             name = heading["title"] or heading["numbered"]
             known = _sort_of(name)
             if len(heading["level"] or "") <= _SECTION or (known and len(name.split()) <= _SHORT):
-                place, title = known or Sort.NOTE, "" if known else f"{name}: "
+                place, title = known or FactKind.NOTE, "" if known else f"{name}: "
                 continue
         text = one_line(_MARK.sub("", heading["title"] if heading else line, count=1).strip("| \t"))
         if not _NOTHING.fullmatch(text):
@@ -119,5 +124,5 @@ def _lines(summary: str) -> Iterator[tuple[Sort, str]]:
             title = ""
 
 
-def _sort_of(heading: str) -> Sort | None:
+def _sort_of(heading: str) -> FactKind | None:
     return next((sort for pattern, sort in _HEADINGS if pattern.search(heading)), None)

@@ -13,7 +13,7 @@ import msgspec
 from projections.mentions.path_names import PathIndex, split_path
 
 
-class Sort(StrEnum):
+class FactKind(StrEnum):
     """The sort of a line."""
 
     GOAL = "goal"
@@ -48,7 +48,7 @@ class Sort(StrEnum):
     """A name in code, an address, an identifier."""
 
 
-class Line(msgspec.Struct, frozen=True):
+class Fact(msgspec.Struct, frozen=True):
     """Something to tell: a text by itself, or behind a `head` on one line with all that has the same head.
 
     `place` is where it stands among the lines of its sort. `thing` is what it names, if it does no more than
@@ -79,14 +79,14 @@ def one_line(text: str, most: int = 0) -> str:
     return line if not most or len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
-def in_order(texts: Iterable[str]) -> list[Line]:
+def rank_in_order(texts: Iterable[str]) -> list[Fact]:
     """Lines of distinct texts, the most telling first; empty ones are left out."""
-    return [Line(text, place) for place, text in enumerate(dict.fromkeys(filter(None, texts)))]
+    return [Fact(text, place) for place, text in enumerate(dict.fromkeys(filter(None, texts)))]
 
 
-def newest_first(texts: Iterable[str]) -> list[Line]:
+def rank_newest_first(texts: Iterable[str]) -> list[Fact]:
     """Lines of distinct texts that stand in order of time, of which the newest are the most telling."""
-    return in_order(texts)[::-1]
+    return rank_in_order(texts)[::-1]
 
 
 _HERE: Final = "./"
@@ -100,14 +100,14 @@ _UNLISTED: Final = re.compile(r"[\s,]")
 _NO_NAME: Final = re.compile(r"[./~]*")
 
 
-class Foldered(NamedTuple):
+class SplitPath(NamedTuple):
     """A path in two: the folder with a slash behind it, "" for none, and the rest."""
 
     folder: str
     rest: str
 
 
-class Folders:
+class FolderIndex:
     """Folders of some paths; `known` are all paths that are mentioned.
 
     A folder in several forms is told in its longest. `root` is what `./` stands for, "" where nothing is
@@ -122,7 +122,7 @@ class Folders:
         self._wholes: dict[str, str] = {}
         self.root = _root([self._whole(folder) for folder in folders])
 
-    def parted(self, path: str) -> Foldered:
+    def split(self, path: str) -> SplitPath:
         """Return a path in two, so that the rest alone tells it from all that are known.
 
         That is the name of the file if no other path has it, else the name with its own folder.
@@ -130,18 +130,18 @@ class Folders:
         folder, rest = self._parts.get(path) or self._parted(path)
         whole = self._whole(folder)
         is_inside = self.root and whole.startswith(self.root)
-        return Foldered(_HERE + whole[len(self.root) :] if is_inside else whole, rest)
+        return SplitPath(_HERE + whole[len(self.root) :] if is_inside else whole, rest)
 
-    def _parted(self, path: str) -> Foldered:
+    def _parted(self, path: str) -> SplitPath:
         path = one_line(path).rstrip("/")
         if _UNLISTED.search(path):
-            return Foldered("", path)
+            return SplitPath("", path)
         names = split_path(path)
         slash = path.rfind("/")
         # A name with no extension is as like as not an ordinary word.
         if not (names and "." in names[-1] and self._known.is_unambiguous(names)):
             slash = path.rfind("/", 0, max(slash, 0))
-        return Foldered(path[: slash + 1], path[slash + 1 :])
+        return SplitPath(path[: slash + 1], path[slash + 1 :])
 
     def _whole(self, folder: str) -> str:
         whole = self._wholes.get(folder)
@@ -164,22 +164,22 @@ def _root(folders: Sequence[str]) -> str:
     return max(roots, key=lambda root: (lines[root] * len(root), root), default="")
 
 
-def told_root(root: str) -> str:
+def render_root(root: str) -> str:
     """Return the line that says what `./` stands for, "" for nothing."""
     return _ROOT + root if root else ""
 
 
-def root_told(line: str) -> str:
+def parse_root(line: str) -> str:
     """Return what `./` stands for by a line, "" for a line that does not say so."""
     return line.removeprefix(_ROOT) if line.startswith(f"{_ROOT}/") else ""
 
 
-def without_root(path: str, root: str) -> str:
+def strip_root(path: str, root: str) -> str:
     """Return a path as it was before it was told from a root."""
     return root + path.removeprefix(_HERE) if root and path.startswith(_HERE) else path
 
 
-def unlisted(line: str) -> list[str]:
+def split_list(line: str) -> list[str]:
     """Return the paths of a line that tells them by folder, none for any other line."""
     found = _LIST.fullmatch(line)
     return [found["folder"] + name for name in found["names"].split(", ")] if found else []

@@ -30,7 +30,7 @@ _REMEMBERED: Final = 1 << 10
 """Errors that are remembered with what they say: the same ones are met again and again."""
 
 
-class Run(msgspec.Struct, frozen=True):
+class CommandRun(msgspec.Struct, frozen=True):
     """A command that was run; `failure` is what was said of it where it failed, None where it went well."""
 
     command: str
@@ -41,7 +41,7 @@ def _one(_: str) -> int:
     return 1
 
 
-def ranked(messages: Sequence[Iterable[str]], *, size: Callable[[str], int] = _one) -> list[str]:
+def rank_by_mentions(messages: Sequence[Iterable[str]], *, size: Callable[[str], int] = _one) -> list[str]:
     """Return the things that messages name, oldest message first, by how often and how lately they do.
 
     A mention counts half as much as one 300 messages later. By `size` it is how much that is for each
@@ -57,7 +57,7 @@ def ranked(messages: Sequence[Iterable[str]], *, size: Callable[[str], int] = _o
     return sorted(weights, key=lambda thing: (-weights[thing] / size(thing), -newest[thing], thing))
 
 
-def runs(messages: Sequence[tuple[Message, MessageFacts]]) -> list[list[Run]]:
+def command_runs(messages: Sequence[tuple[Message, MessageFacts]]) -> list[list[CommandRun]]:
     """Return the commands that each message runs: a shell's calls, and what the person ran."""
     results: dict[int, dict[str, tuple[Message, MessageFacts]]] = {}
     for result, caller in answered([view for view, _ in messages]).items():
@@ -65,7 +65,7 @@ def runs(messages: Sequence[tuple[Message, MessageFacts]]) -> list[list[Run]]:
     found = []
     for place, (view, held) in enumerate(messages):
         if view.shell:
-            found.append([Run(command, _failure(view, held)) for command in _commands(held)])
+            found.append([CommandRun(command, _failure(view, held)) for command in _commands(held)])
         else:
             found.append(list(_of_calls(view, held, results.get(place, {}))))
     return found
@@ -73,14 +73,14 @@ def runs(messages: Sequence[tuple[Message, MessageFacts]]) -> list[list[Run]]:
 
 def _of_calls(
     view: Message, held: MessageFacts, results: Mapping[str, tuple[Message, MessageFacts]]
-) -> Iterator[Run]:
+) -> Iterator[CommandRun]:
     """Yield the commands of an answer's calls, with their results by the ids of the calls."""
     for call in view.tool_calls:
         # What a message holds of all its calls is what its only one holds.
         made = _commands(held) if len(view.tool_calls) == 1 else commands_of(call, held.tools)
         result = results.get(call.id)
         for command in made:
-            yield Run(command, _failure(*result) if result else None)
+            yield CommandRun(command, _failure(*result) if result else None)
 
 
 def _commands(held: MessageFacts) -> tuple[str, ...]:
@@ -96,18 +96,20 @@ def _failure(view: Message, held: MessageFacts) -> str | None:
     return one_line(errors[0] if errors else output.rstrip().rpartition("\n")[2], _LONG)
 
 
-def counted(errors: Sequence[Sequence[str]]) -> list[str]:
+def count_repeats(errors: Sequence[Sequence[str]]) -> list[str]:
     """Errors by how often and how lately messages have them: of those that are alike the newest, with their number."""
     times: Counter[str] = Counter()
     newest: dict[str, str] = {}
-    for error, number in (uncounted(error) for message in errors for error in message):
+    for error, number in (strip_count(error) for message in errors for error in message):
         times[_alike(error)] += number
         newest[_alike(error)] = error
-    met = ranked([[_alike(uncounted(error)[0]) for error in message] for message in errors], size=len)
+    met = rank_by_mentions(
+        [[_alike(strip_count(error)[0]) for error in message] for message in errors], size=len
+    )
     return [newest[error] + (f" ({times[error]} times)" if times[error] > 1 else "") for error in met]
 
 
-def uncounted(error: str) -> tuple[str, int]:
+def strip_count(error: str) -> tuple[str, int]:
     """Return an error and how many like it there were, by a line that may tell the number."""
     found = _TIMES.search(error)
     return (error[: found.start()], int(found[1])) if found else (error, 1)
@@ -149,7 +151,7 @@ _ITEM: Final = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[(?P<box>[ xX])\]\
 _ENDS: Final = (".", "!", "…")
 
 
-class Turn(msgspec.Struct, frozen=True):
+class ConversationTurn(msgspec.Struct, frozen=True):
     """A request, in the person's own words, and what the model said until the next one.
 
     `is_over`: it ended with an answer, not with a call.
@@ -160,20 +162,20 @@ class Turn(msgspec.Struct, frozen=True):
     is_over: bool = False
 
 
-def turns(messages: Iterable[Message]) -> list[Turn]:
+def split_turns(messages: Iterable[Message]) -> list[ConversationTurn]:
     """Return the turns of a conversation, oldest first; what was said before the first request is one without."""
-    found: list[Turn] = []
+    found: list[ConversationTurn] = []
     asked, said, is_over = "", list[str](), False
     for message in messages:
         if message.role == "user":
-            found.append(Turn(asked, tuple(said), is_over))
+            found.append(ConversationTurn(asked, tuple(said), is_over))
             asked, said, is_over = _own(message.text), [], False
         elif message.role == "assistant":
             text = message.text
             said += [text] if text.strip() else []
             is_broken = message.stop_reason in ("error", "aborted")
             is_over = bool(said) and not message.tool_calls and not is_broken
-    found.append(Turn(asked, tuple(said), is_over))
+    found.append(ConversationTurn(asked, tuple(said), is_over))
     return [turn for turn in found if turn.asked or turn.said]
 
 
@@ -182,7 +184,7 @@ def _own(text: str) -> str:
     return one_line(" ".join(prose_lines(text))) or one_line(text)
 
 
-def outcome(turn: Turn) -> str:
+def turn_outcome(turn: ConversationTurn) -> str:
     """Return what the answer says that ended a turn, as far as a few sentences tell; "" for a turn without one."""
     told = ""
     for sentence in sentences(prose_lines(turn.said[-1])) if turn.is_over else ():
@@ -196,12 +198,12 @@ def outcome(turn: Turn) -> str:
     return told
 
 
-def standing(turn: Turn) -> str:
+def current_work(turn: ConversationTurn) -> str:
     """Return what was said last in a turn that is not over; "" for one that is."""
     return "" if turn.is_over or not turn.said else one_line(_own(turn.said[-1]), _LONG_ANSWER)
 
 
-def decisions(turn: Turn) -> list[str]:
+def decisions(turn: ConversationTurn) -> list[str]:
     """Sentences of the model's that tell what was chosen, and over what."""
     telling = (text for text in turn.said if any(map(text.casefold().__contains__, _HINTS)))
     said = chain.from_iterable(sentences(prose_lines(text)) for text in telling)
@@ -215,13 +217,13 @@ def decisions(turn: Turn) -> list[str]:
     ]
 
 
-def questions(turn: Turn) -> list[str]:
+def questions(turn: ConversationTurn) -> list[str]:
     """Return what the model asked at the end of a turn."""
     said = sentences(prose_lines(turn.said[-1])) if turn.is_over else ()
     return [one_line(sentence, _LONG_ANSWER) for sentence in said if sentence.endswith("?")]
 
 
-def plans(turn: Turn) -> list[str]:
+def plans(turn: ConversationTurn) -> list[str]:
     """Return what a turn's last words plan: sentences that say so, lists behind one, boxes not ticked."""
     return list(dict.fromkeys(_plans(turn.said[-1]))) if turn.said else []
 

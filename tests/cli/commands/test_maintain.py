@@ -16,7 +16,7 @@ from typing import Any
 import click
 import pytest
 
-from compaction.validation import FaultyInputError
+from compaction.validation import InvalidInputError
 from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
@@ -283,7 +283,7 @@ class TestSettings:
     def test_what_the_models_window_is_too_small_for_is_told(self, talked: Refold, tmp_path: Path) -> None:
         (tmp_path / "settings.toml").write_text("reserveTokens = 8_000\n")
         asking = (*EXTRACTING, "--settings", "settings.toml", "--window", "8000")
-        (fault,) = talked.refused(FaultyInputError, *asking).faults
+        (fault,) = talked.refused(InvalidInputError, *asking).faults
         assert (fault.where, fault.problem.count("8,000")) == ("reserveTokens", 2)
 
     @pytest.mark.parametrize("content", [None, b"\xff", b"enable = true"])

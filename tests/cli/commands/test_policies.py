@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from compaction.policy.load import parse, preset, preset_names
+from compaction.policy.load import load_preset, parse_policy, preset_names
 from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.running import Refold
 
@@ -23,7 +23,7 @@ class TestList:
     def test_every_preset_is_listed_with_what_it_does(self, refold: Refold) -> None:
         listed = {line.split()[0]: line for line in refold("policies").lines[1:]}
         assert list(listed) == preset_names()
-        assert all(preset(name).description in line for name, line in listed.items())
+        assert all(load_preset(name).description in line for name, line in listed.items())
 
     def test_ones_own_come_first_and_stand_for_presets_of_their_names(
         self, refold: Refold, own: Path
@@ -57,7 +57,7 @@ class TestList:
 class TestShow:
     @pytest.mark.parametrize("name", preset_names())
     def test_what_is_shown_is_the_policy_with_every_key(self, refold: Refold, name: str) -> None:
-        assert parse(refold("policies", "show", name).out, source="shown") == preset(name)
+        assert parse_policy(refold("policies", "show", name).out, source="shown") == load_preset(name)
 
     def test_json_has_the_keys_of_toml(self, refold: Refold) -> None:
         shown = refold("policies", "show", "oh-my-pi", "--json").json
@@ -88,8 +88,8 @@ class TestNew:
         own, _, said = path.read_text().partition("\n# What ")
         lines = [line.removeprefix("# ").rstrip("#") for line in said.splitlines()[2:]]
         whole = own.replace("extends = ", "# ") + "\n".join(lines)
-        assert parse(whole, source="mine").prompting == preset(name).prompting
-        assert parse(whole, source="mine").rewrites == preset(name).rewrites
+        assert parse_policy(whole, source="mine").prompting == load_preset(name).prompting
+        assert parse_policy(whole, source="mine").rewrites == load_preset(name).rewrites
 
     def test_people_are_told_where_it_is(self, refold: Refold) -> None:
         path = refold.config / "policies" / "mine.toml"

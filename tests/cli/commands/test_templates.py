@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from compaction.templates import built_in, built_in_names, parse
+from compaction.templates import built_in_names, load_built_in, parse_template
 from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.running import Refold
 
@@ -23,7 +23,7 @@ class TestList:
     def test_every_template_is_listed_with_its_sections(self, refold: Refold) -> None:
         lines = refold("templates").lines[1:]
         assert [line.split()[:3] for line in lines] == [[name, "1", "built-in"] for name in built_in_names()]
-        assert lines[1].endswith(", ".join(built_in("compaction").sections))
+        assert lines[1].endswith(", ".join(load_built_in("compaction").sections))
 
     def test_ones_own_take_the_place_of_refolds(self, refold: Refold, own: Path) -> None:
         for name in ("mine", "branch"):
@@ -43,14 +43,17 @@ class TestList:
 class TestShow:
     @pytest.mark.parametrize("name", built_in_names())
     def test_what_is_shown_is_a_file_that_says_the_same(self, refold: Refold, name: str) -> None:
-        shown, original = parse(refold("templates", "show", name).out, source=""), built_in(name)
+        shown, original = (
+            parse_template(refold("templates", "show", name).out, source=""),
+            load_built_in(name),
+        )
         assert original is not None
         for field in ("name", "version", "sections", "strip", "text"):
             assert getattr(shown, field) == getattr(original, field)
 
     def test_json_has_all_of_it(self, refold: Refold) -> None:
         found = refold("templates", "show", "nine-sections", "--json").json
-        original = built_in("nine-sections")
+        original = load_built_in("nine-sections")
         assert original is not None
         assert found == {
             "name": "nine-sections",
@@ -77,13 +80,13 @@ class TestNew:
     def test_one_of_refolds_is_copied_and_takes_its_place(self, refold: Refold) -> None:
         path = refold("templates", "new", "compaction", "--json").json["path"]
         found = refold("templates", "show", "compaction", "--json").json
-        original = built_in("compaction")
+        original = load_built_in("compaction")
         assert original is not None
         assert (found["source"], found["digest"]) == (path, original.digest)
 
     def test_one_of_another_name_begins_as_the_one_that_is_named(self, refold: Refold) -> None:
         refold("templates", "new", "mine", "--from", "branch")
-        original = built_in("branch")
+        original = load_built_in("branch")
         assert original is not None
         assert refold("templates", "show", "mine", "--json").json["text"] == original.text
 

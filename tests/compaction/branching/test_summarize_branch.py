@@ -10,7 +10,7 @@ from compaction.branching.move import plan_move
 from compaction.branching.summarize import MOST_OUTPUT, summarize_branch
 from compaction.branching.undo import undo
 from compaction.part import Limits
-from compaction.prompts import serialized
+from compaction.prompts import serialize
 from compaction.summarizers import CancelledError
 from compaction.summarizers.chain import SummarizerChain
 from compaction.triggers import DEFAULT_RESERVE
@@ -74,7 +74,7 @@ def test_what_is_told_of_a_long_branch_fills_the_room_and_no_more(branched):
     for number in range(9):
         branched.says(assistant(call("bash", f"c{number}")), result(long(900), call_id=f"c{number}"))
     tokens = counter("utf16/4")
-    told = serialized(asked(branched, tokens=2_700, reserve=DEFAULT_RESERVE).parts)
+    told = serialize(asked(branched, tokens=2_700, reserve=DEFAULT_RESERVE).parts)
     assert 2_700 - 540 < tokens.of_text(told) <= 2_700
 
 

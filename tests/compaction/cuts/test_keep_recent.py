@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.cuts import KeepRecent, adapted
+from compaction.cuts import KeepRecent, scale_budget
 from compaction.part import Limits
 from tests.compaction.cuts.windows import ROLES, told
 from tests.support.told import numbers
@@ -72,15 +72,15 @@ def test_a_window_without_the_start_of_a_turn_is_parted_without_a_prefix():
 
 
 def test_a_budget_shrinks_by_what_the_provider_counts_more_than_the_estimate():
-    assert adapted(20_000, measured=150, estimate=100) == 13_333
+    assert scale_budget(20_000, measured=150, estimate=100) == 13_333
 
 
 def test_a_budget_does_not_grow_where_the_provider_counts_less():
-    assert adapted(20_000, measured=50, estimate=100) == 20_000
+    assert scale_budget(20_000, measured=50, estimate=100) == 20_000
 
 
 def test_a_budget_stays_at_least_one():
-    assert adapted(2, measured=1_000, estimate=1) == 1
+    assert scale_budget(2, measured=1_000, estimate=1) == 1
 
 
 def test_an_adapting_cut_keeps_less_where_the_provider_counts_more():

@@ -6,7 +6,7 @@ import pytest
 
 from compaction.cuts import KeepRecent
 from compaction.part import Limits
-from compaction.window import window
+from compaction.window import build_window
 from eventstore.files.importing import import_file
 from eventstore.records import Compaction, CustomMessage, Label, ModelChange, Rewrite, TextReplacement, Undone
 from projections.context.cursor import resolve_cursor
@@ -18,7 +18,7 @@ MODEL = ModelChange(provider="p", model_id="m")
 
 def window_of(log, session="s", tokens="utf16/4"):
     with log.snapshot() as snapshot:
-        return window(snapshot, resolve_cursor(snapshot, session), counter(tokens))
+        return build_window(snapshot, resolve_cursor(snapshot, session), counter(tokens))
 
 
 def ids(found):

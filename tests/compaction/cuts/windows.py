@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.window import TURN_STARTS, Item, Window
+from compaction.window import TURN_STARTS, Window, WindowItem
 
 ROLES = {
     "u": "user",
@@ -19,10 +19,10 @@ def told(words: str, **fields: object) -> Window:
     return Window(items=tuple(_item(place, word) for place, word in enumerate(words.split())), **fields)  # type: ignore[arg-type]
 
 
-def _item(place: int, word: str) -> Item:
+def _item(place: int, word: str) -> WindowItem:
     role = ROLES[word[0]]
     name = f"m{place}"
-    return Item(
+    return WindowItem(
         id=name,
         first=name,
         role=role,

@@ -9,7 +9,7 @@ from compaction.maintainer.rules import SMALL_ENOUGH
 from compaction.maintainer.settings import BranchSummaries, Settings
 from compaction.policy.model import Restoring
 from compaction.rewrites import Mask, Micro
-from compaction.validation import FaultyInputError
+from compaction.validation import InvalidInputError
 from eventstore.formats.base import PromptView
 from eventstore.records import record_of
 from projections.context.build import build_context
@@ -164,7 +164,7 @@ def test_settings_lead_over_the_policy(story):
 
 
 def test_settings_that_the_window_is_too_small_for_are_told_at_once():
-    with pytest.raises(FaultyInputError) as refused:
+    with pytest.raises(InvalidInputError) as refused:
         maintainer(settings=Settings(reserve_tokens=200_000))
     (fault,) = refused.value.faults
     assert (fault.where, told.numbers(fault.problem)) == ("reserve_tokens", [200_000, 200_000])

@@ -8,7 +8,7 @@ import pytest
 from compaction.cuts import KeepRecent, TailTurn
 from compaction.maintainer.settings import Settings, policy_with, with_remote_summarizer
 from compaction.part import Limits
-from compaction.policy.load import preset, preset_names
+from compaction.policy.load import load_preset, preset_names
 from compaction.summarizers.chain import SummarizerChain
 from compaction.triggers import Threshold, TriggerPart
 from tests.compaction.scripted import Scripted, policy
@@ -17,12 +17,12 @@ WINDOW = Limits(window=200_000)
 
 
 def threshold(name, **settings):
-    return policy_with(preset(name), Settings(**settings)).trigger.threshold(WINDOW)
+    return policy_with(load_preset(name), Settings(**settings)).trigger.threshold(WINDOW)
 
 
 @pytest.mark.parametrize("name", preset_names())
 def test_where_nothing_is_set_a_policy_stays_as_it_is(name):
-    assert policy_with(preset(name), Settings()) == preset(name)
+    assert policy_with(load_preset(name), Settings()) == load_preset(name)
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -79,33 +79,33 @@ def test_a_threshold_that_is_set_takes_the_place_of_a_trigger_without_one(settin
 
 @pytest.mark.parametrize("name", ["opencode", "layered"])
 def test_a_reserve_that_is_set_gives_no_way(name):
-    set_so = policy_with(preset(name), Settings(reserve_tokens=16_000)).trigger
+    set_so = policy_with(load_preset(name), Settings(reserve_tokens=16_000)).trigger
     assert set_so.leaves_nothing(Limits(window=16_000))
 
 
 def test_a_reserve_that_is_set_bounds_answers_too():
-    assert policy_with(preset("pi"), Settings(reserve_tokens=1_000)).prompting.reserve == 1_000
+    assert policy_with(load_preset("pi"), Settings(reserve_tokens=1_000)).prompting.reserve == 1_000
 
 
 def test_a_reserve_that_is_set_is_what_opencodes_tail_leaves_free():
-    cut = policy_with(preset("opencode"), Settings(reserve_tokens=1_000)).cut
+    cut = policy_with(load_preset("opencode"), Settings(reserve_tokens=1_000)).cut
     assert isinstance(cut, TailTurn)
     assert cut.reserved == 1_000
 
 
 def test_tokens_to_keep_are_kept_as_the_policy_adapts_them():
-    assert policy_with(preset("oh-my-pi"), Settings(keep_recent_tokens=99)).cut == KeepRecent(
+    assert policy_with(load_preset("oh-my-pi"), Settings(keep_recent_tokens=99)).cut == KeepRecent(
         tokens=99, adapts=True
     )
 
 
 @pytest.mark.parametrize("name", ["opencode", "layered"])
 def test_tokens_to_keep_take_the_place_of_any_other_cut(name):
-    assert policy_with(preset(name), Settings(keep_recent_tokens=99)).cut == KeepRecent(tokens=99)
+    assert policy_with(load_preset(name), Settings(keep_recent_tokens=99)).cut == KeepRecent(tokens=99)
 
 
 def test_a_policy_without_a_cut_stays_without():
-    assert policy_with(preset("mask"), Settings(keep_recent_tokens=99)).cut is None
+    assert policy_with(load_preset("mask"), Settings(keep_recent_tokens=99)).cut is None
 
 
 def asked(**settings):
@@ -146,6 +146,6 @@ def test_settings_have_oh_my_pis_defaults():
 
 
 def test_what_is_not_set_is_16384_and_20000_by_oh_my_pis_own_policy():
-    own = preset("oh-my-pi")
+    own = load_preset("oh-my-pi")
     assert own.trigger.threshold(Limits(window=100_000)) == 100_000 - 16_384
     assert (own.prompting.reserve, own.cut) == (16_384, KeepRecent(tokens=20_000, adapts=True))

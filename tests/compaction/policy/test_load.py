@@ -6,7 +6,13 @@ import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent, TailTurn
-from compaction.policy.load import FaultyPolicyError, parse, policy_of_file, preset, preset_names
+from compaction.policy.load import (
+    InvalidPolicyError,
+    load_policy_file,
+    load_preset,
+    parse_policy,
+    preset_names,
+)
 from compaction.policy.model import Policy, Prompting
 from compaction.rewrites import Micro
 from compaction.triggers import Threshold
@@ -20,7 +26,7 @@ NAMES |= {"none", "auto-continue", "replay"}
 
 
 def test_a_policy_of_ones_own_takes_parts_of_any_preset():
-    own = parse(
+    own = parse_policy(
         'name = "mine"\n[cut]\npart = "tail-turn"\nturns = 1\n[[rewrites]]\npart = "micro"\nkeep = 5\n',
         source="x",
     )
@@ -28,44 +34,46 @@ def test_a_policy_of_ones_own_takes_parts_of_any_preset():
 
 
 def test_a_policy_may_extend_a_preset():
-    own = parse('extends = "oh-my-pi"\nname = "mine"\n[cut]\npart = "keep-recent"\ntokens = 5\n', source="x")
-    assert (own.cut, own.rewrites) == (KeepRecent(tokens=5), preset("oh-my-pi").rewrites)
+    own = parse_policy(
+        'extends = "oh-my-pi"\nname = "mine"\n[cut]\npart = "keep-recent"\ntokens = 5\n', source="x"
+    )
+    assert (own.cut, own.rewrites) == (KeepRecent(tokens=5), load_preset("oh-my-pi").rewrites)
 
 
 @pytest.mark.parametrize("part", ["cut", "recovery", "restoring"])
 def test_a_part_of_the_preset_may_be_taken_out(part):
-    assert getattr(preset("layered"), part) is not None
-    own = parse(f'extends = "layered"\nname = "mine"\n{part} = "none"\n', source="x")
+    assert getattr(load_preset("layered"), part) is not None
+    own = parse_policy(f'extends = "layered"\nname = "mine"\n{part} = "none"\n', source="x")
     assert msgspec.structs.replace(
-        own, **{part: getattr(preset("layered"), part)}
-    ) == msgspec.structs.replace(preset("layered"), name="mine")
+        own, **{part: getattr(load_preset("layered"), part)}
+    ) == msgspec.structs.replace(load_preset("layered"), name="mine")
     assert getattr(own, part) is None
 
 
 def test_all_rewrites_of_the_preset_may_be_taken_out():
-    assert parse('extends = "oh-my-pi"\nname = "mine"\nrewrites = []\n', source="x").rewrites == ()
+    assert parse_policy('extends = "oh-my-pi"\nname = "mine"\nrewrites = []\n', source="x").rewrites == ()
 
 
 def test_a_policy_may_name_the_models_that_write_its_summaries():
-    own = parse('name = "mine"\n[prompting]\nmodels = ["small", "large"]\n', source="x")
+    own = parse_policy('name = "mine"\n[prompting]\nmodels = ["small", "large"]\n', source="x")
     assert own.prompting.models == ("small", "large")
 
 
 def test_a_policy_is_read_from_a_file(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('name = "mine"')
-    assert policy_of_file(file).name == "mine"
+    assert load_policy_file(file).name == "mine"
 
 
 def test_a_file_that_is_not_there_is_told_by_its_name(tmp_path):
     with pytest.raises(BadInputError) as caught:
-        policy_of_file(tmp_path / "nothing.toml")
+        load_policy_file(tmp_path / "nothing.toml")
     assert caught.value.source == str(tmp_path / "nothing.toml")
 
 
 def faults(text):
-    with pytest.raises(FaultyPolicyError) as caught:
-        parse(text, source="mine.toml")
+    with pytest.raises(InvalidPolicyError) as caught:
+        parse_policy(text, source="mine.toml")
     assert "\n" not in str(caught.value)
     assert caught.value.source == "policy mine.toml"
     return caught.value.faults
@@ -73,7 +81,7 @@ def faults(text):
 
 def test_what_is_no_toml_is_told():
     with pytest.raises(BadInputError) as caught:
-        parse("name = ", source="mine.toml")
+        parse_policy("name = ", source="mine.toml")
     assert (type(caught.value), caught.value.source) == (BadInputError, "policy mine.toml")
 
 
@@ -106,8 +114,8 @@ def test_what_is_wrong_with_a_policy_is_told_by_its_key(text, where, value, ther
 
 
 def test_of_several_faults_the_first_is_told_and_how_many_more_there_are():
-    with pytest.raises(FaultyPolicyError) as caught:
-        parse('nam = "x"\n[cut]\npart = "keep-recent"\ntokens = 0', source="mine.toml")
+    with pytest.raises(InvalidPolicyError) as caught:
+        parse_policy('nam = "x"\n[cut]\npart = "keep-recent"\ntokens = 0', source="mine.toml")
     assert [fault.where for fault in caught.value.faults] == ["nam", "[cut] tokens", "name"]
     assert caught.value.problem == caught.value.faults[0].said
     assert told.numbers(caught.value.remedy) == [2]
@@ -124,8 +132,8 @@ def test_what_stands_for_extends_is_told():
 
 
 def test_a_wrong_part_of_the_trigger_hides_none_of_its_keys():
-    with pytest.raises(FaultyPolicyError) as caught:
-        parse('name = "x"\n[trigger]\npart = "thresold"\nreserve = -1', source="mine.toml")
+    with pytest.raises(InvalidPolicyError) as caught:
+        parse_policy('name = "x"\n[trigger]\npart = "thresold"\nreserve = -1', source="mine.toml")
     assert [fault.where for fault in caught.value.faults] == ["[trigger] part", "[trigger] reserve"]
 
 
@@ -135,8 +143,8 @@ def test_a_model_without_a_name_is_told_as_one():
 
 
 def test_all_faults_are_known():
-    with pytest.raises(FaultyPolicyError) as caught:
-        parse('extends = "claude"\nplacement = "above"\n[[rewrites]]\nkep = 3', source="mine.toml")
+    with pytest.raises(InvalidPolicyError) as caught:
+        parse_policy('extends = "claude"\nplacement = "above"\n[[rewrites]]\nkep = 3', source="mine.toml")
     assert [fault.where for fault in caught.value.faults] == [
         "extends",
         "placement",
@@ -146,8 +154,10 @@ def test_all_faults_are_known():
 
 
 def test_the_names_of_a_faulty_policy_are_known_all_the_same():
-    with pytest.raises(FaultyPolicyError) as caught:
-        parse('name = "x"\n[prompting]\ntemplate = "ours"\nshort = 3\nwindow = "all"', source="mine.toml")
+    with pytest.raises(InvalidPolicyError) as caught:
+        parse_policy(
+            'name = "x"\n[prompting]\ntemplate = "ours"\nshort = 3\nwindow = "all"', source="mine.toml"
+        )
     assert (caught.value.prompting.template, caught.value.prompting.short) == ("ours", "")
 
 
@@ -166,7 +176,7 @@ def test_a_shape_that_there_is_not_is_none_in_python_either():
 
 
 def test_a_trigger_that_does_not_say_its_part_is_a_threshold():
-    assert parse('name = "x"\n[trigger]\nreserve = 3', source="x").trigger == Threshold(reserve=3)
+    assert parse_policy('name = "x"\n[trigger]\nreserve = 3', source="x").trigger == Threshold(reserve=3)
 
 
 @pytest.mark.parametrize("part", ["placement", "recovery_placement", "continuation"])
@@ -178,9 +188,9 @@ def test_a_part_without_a_name_is_none(part):
 @pytest.mark.parametrize("source", ["context", "log"])
 def test_a_policy_says_where_its_summarizer_reads_the_messages(source):
     said = f'name = "x"\n[prompting]\nfrom = "{source}"'
-    assert parse(said, source="text").prompting.source == source
+    assert parse_policy(said, source="text").prompting.source == source
 
 
 def test_layered_summarizes_from_the_log_and_others_from_the_context():
-    from_log = [name for name in preset_names() if preset(name).prompting.source == "log"]
+    from_log = [name for name in preset_names() if load_preset(name).prompting.source == "log"]
     assert from_log == ["layered"]

@@ -6,7 +6,7 @@ import pytest
 
 from compaction.cuts import KeepRecent, LastMessages, TailTurn
 from compaction.part import Limits
-from compaction.policy.load import find, preset, preset_names
+from compaction.policy.load import find_policy, load_preset, preset_names
 from compaction.rewrites import Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
 from eventstore.errors import BadInputError, NotFoundError
 from tests.support import told
@@ -20,7 +20,7 @@ def test_there_are_five_presets():
 
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_has_the_name_of_its_file_and_says_what_it_does(name):
-    assert (preset(name).name, bool(preset(name).description)) == (name, True)
+    assert (load_preset(name).name, bool(load_preset(name).description)) == (name, True)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_preset_has_the_name_of_its_file_and_says_what_it_does(name):
     ],
 )
 def test_presets_trigger_and_count_as_their_harnesses_do(name, threshold, counter):
-    assert (preset(name).trigger.threshold(LIMITS), preset(name).counter) == (threshold, counter)
+    assert (load_preset(name).trigger.threshold(LIMITS), load_preset(name).counter) == (threshold, counter)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_presets_trigger_and_count_as_their_harnesses_do(name, threshold, counte
     ],
 )
 def test_presets_cut_as_their_harnesses_do(name, cut):
-    assert preset(name).cut == cut
+    assert load_preset(name).cut == cut
 
 
 @pytest.mark.parametrize(
@@ -62,25 +62,25 @@ def test_presets_cut_as_their_harnesses_do(name, cut):
     ],
 )
 def test_presets_rewrite_in_the_order_of_their_harnesses(name, rewrites):
-    assert [type(part) for part in preset(name).rewrites] == rewrites
+    assert [type(part) for part in load_preset(name).rewrites] == rewrites
 
 
 def test_layered_saves_large_results_before_micro_would_blank_them():
-    kinds = [type(part) for part in preset("layered").rewrites]
+    kinds = [type(part) for part in load_preset("layered").rewrites]
     assert kinds.index(Offload) < kinds.index(Micro)
 
 
 def test_layered_keeps_the_last_five_messages_after_a_refused_request():
-    assert preset("layered").recovery == LastMessages(messages=5)
+    assert load_preset("layered").recovery == LastMessages(messages=5)
 
 
 def test_mask_asks_no_model():
-    assert preset("mask").cut is None
+    assert load_preset("mask").cut is None
 
 
 def test_a_policy_that_is_not_there_is_told_with_those_that_are():
     with pytest.raises(NotFoundError) as refused:
-        preset("ohmypi")
+        load_preset("ohmypi")
     assert told.names(refused.value.remedy, preset_names()) == [
         "layered",
         "mask",
@@ -100,20 +100,20 @@ def test_a_policy_is_found_in_the_first_folder_that_has_it(tmp_path):
     own(tmp_path / "b", "mine", 'name = "mine"\ndescription = "second"')
     own(tmp_path / "b", "pi", 'name = "pi"\ndescription = "my pi"')
     folders = [tmp_path / "a", tmp_path / "b", tmp_path / "nowhere"]
-    assert [find(name, folders).description for name in ("mine", "pi")] == ["first", "my pi"]
+    assert [find_policy(name, folders).description for name in ("mine", "pi")] == ["first", "my pi"]
 
 
 def test_what_no_folder_has_comes_with_refold_or_is_not_there(tmp_path):
-    assert find("pi", [tmp_path]) == find("pi") == preset("pi")
+    assert find_policy("pi", [tmp_path]) == find_policy("pi") == load_preset("pi")
     with pytest.raises(NotFoundError) as refused:
-        find("mine", [tmp_path])
+        find_policy("mine", [tmp_path])
     assert (refused.value.what, refused.value.name) == ("policy", "mine")
 
 
 def test_a_policy_that_is_not_there_is_told_with_a_persons_own_ones(tmp_path):
     own(tmp_path / "a", "mine", 'name = "mine"')
     with pytest.raises(NotFoundError) as refused:
-        find("mien", [tmp_path / "a", tmp_path / "nowhere"])
+        find_policy("mien", [tmp_path / "a", tmp_path / "nowhere"])
     there_are = ["layered", "mask", "mine", "oh-my-pi", "opencode", "pi"]
     assert told.names(refused.value.remedy, there_are) == there_are
 
@@ -121,11 +121,11 @@ def test_a_policy_that_is_not_there_is_told_with_a_persons_own_ones(tmp_path):
 def test_a_name_leads_out_of_no_folder(tmp_path):
     own(tmp_path / "a", "mine", 'name = "../a/mine"')
     with pytest.raises(NotFoundError):
-        find("../a/mine", [tmp_path / "a"])
+        find_policy("../a/mine", [tmp_path / "a"])
 
 
 def test_a_policy_that_goes_by_another_name_inside_is_told(tmp_path):
     own(tmp_path / "a", "mine", 'name = "yours"')
     with pytest.raises(BadInputError) as refused:
-        find("mine", [tmp_path / "a"])
+        find_policy("mine", [tmp_path / "a"])
     assert "'yours'" in refused.value.problem

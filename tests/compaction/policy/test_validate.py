@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from compaction.part import Limits
-from compaction.policy.load import preset, preset_names
+from compaction.policy.load import load_preset, preset_names
 from compaction.policy.model import Prompting
-from compaction.policy.validate import unresolved, unresolved_templates, warnings
+from compaction.policy.validate import find_missing_names, find_missing_templates, policy_warnings
 from compaction.summarizers.registry import SUMMARIZERS
-from compaction.templates import from_folder
+from compaction.templates import folder_source
 from compaction.triggers import Threshold
 from tests.compaction.scripted import policy
 from tests.support import told
@@ -20,36 +20,36 @@ OURS = "+++\nname = 'ours'\nversion = 1\nsections = []\n+++\nSum up.\n"
 
 @pytest.mark.parametrize("name", preset_names())
 def test_presets_can_be_meant(name):
-    assert warnings(preset(name), limits=LIMITS) == []
+    assert policy_warnings(load_preset(name), limits=LIMITS) == []
 
 
 def test_a_trigger_that_always_fires_is_told_with_the_window():
     always = policy(trigger=Threshold(reserve=200_000))
-    (told_of,) = warnings(always, limits=LIMITS)
+    (told_of,) = policy_warnings(always, limits=LIMITS)
     assert told.numbers(told_of) == [200_000]
-    assert warnings(always, limits=Limits(window=300_000)) == []
+    assert policy_warnings(always, limits=Limits(window=300_000)) == []
 
 
 def test_a_cut_that_keeps_more_than_what_is_too_large_is_told():
-    (told_of,) = warnings(preset("pi"), limits=Limits(window=36_384))
+    (told_of,) = policy_warnings(load_preset("pi"), limits=Limits(window=36_384))
     assert told.numbers(told_of) == [36_384, 20_000, 20_000]
-    assert warnings(preset("pi"), limits=Limits(window=36_385)) == []
+    assert policy_warnings(load_preset("pi"), limits=Limits(window=36_385)) == []
 
 
 @pytest.mark.parametrize("name", ["layered", "mask", "opencode"])
 def test_a_small_window_is_none_of_the_matter_where_little_or_nothing_is_kept(name):
-    assert warnings(preset(name), limits=Limits(window=16_000)) == []
+    assert policy_warnings(load_preset(name), limits=Limits(window=16_000)) == []
 
 
 @pytest.mark.parametrize("name", preset_names())
 def test_presets_name_what_there_is(name):
-    assert unresolved(preset(name).prompting) == []
+    assert find_missing_names(load_preset(name).prompting) == []
 
 
 def test_each_template_that_is_not_there_is_told_by_its_key_with_those_that_are(tmp_path):
     (tmp_path / "mine.md").write_text(OURS.replace("ours", "mine"))
-    first, second = unresolved(
-        Prompting(template="ours", update="", short="shorter"), [from_folder(tmp_path)]
+    first, second = find_missing_names(
+        Prompting(template="ours", update="", short="shorter"), [folder_source(tmp_path)]
     )
     there_are = ["branch", "compaction", "compaction-update", "five-sections", "handoff", "mine"]
     there_are += ["nine-sections", "short", "system", "turn-prefix"]
@@ -61,19 +61,19 @@ def test_each_template_that_is_not_there_is_told_by_its_key_with_those_that_are(
 
 def test_a_persons_own_templates_are_there(tmp_path):
     (tmp_path / "ours.md").write_text(OURS)
-    assert unresolved(Prompting(template="ours"), [from_folder(tmp_path)]) == []
+    assert find_missing_names(Prompting(template="ours"), [folder_source(tmp_path)]) == []
 
 
 def test_a_template_that_is_broken_is_told_by_its_file(tmp_path):
     (tmp_path / "ours.md").write_text("Sum up.")
-    (fault,) = unresolved(Prompting(template="ours"), [from_folder(tmp_path)])
+    (fault,) = find_missing_names(Prompting(template="ours"), [folder_source(tmp_path)])
     assert fault.where == "[prompting] template"
     assert str(tmp_path / "ours.md") in fault.problem
 
 
 def test_the_system_prompts_template_is_looked_at_too(tmp_path):
     (tmp_path / "system.md").write_text("Sum up.")
-    (fault,) = unresolved(Prompting(), [from_folder(tmp_path)])
+    (fault,) = find_missing_names(Prompting(), [folder_source(tmp_path)])
     assert fault.where == ""
     assert str(tmp_path / "system.md") in fault.problem
 
@@ -82,7 +82,7 @@ def test_of_a_template_that_is_broken_all_is_told(tmp_path):
     (tmp_path / "ours.md").write_text(
         OURS.replace("version = 1", "version = 0").replace("sections", "section")
     )
-    version, section = unresolved(Prompting(template="ours"), [from_folder(tmp_path)])
+    version, section = find_missing_names(Prompting(template="ours"), [folder_source(tmp_path)])
     assert version.where == section.where == "[prompting] template"
     assert version.problem.startswith(f"template {tmp_path / 'ours.md'}: version: ")
     assert section.problem.startswith(f"template {tmp_path / 'ours.md'}: section: ")
@@ -91,11 +91,11 @@ def test_of_a_template_that_is_broken_all_is_told(tmp_path):
 
 def test_a_template_that_a_person_names_stands_in_for_those_of_whole_summaries_only():
     asks = Prompting(template="a", update="b", turn_prefix="c", short="d")
-    found = [fault.where for fault in unresolved_templates(asks, [], instead="compaction")]
+    found = [fault.where for fault in find_missing_templates(asks, [], instead="compaction")]
     assert found == ["[prompting] turn_prefix", "[prompting] short"]
 
 
 def test_a_summarizer_that_is_not_there_is_told():
-    (fault,) = unresolved(Prompting(summarizer="nobody"))
+    (fault,) = find_missing_names(Prompting(summarizer="nobody"))
     assert (fault.where, "'nobody'" in fault.problem) == ("[prompting] summarizer", True)
     assert told.names(fault.remedy, SUMMARIZERS) == ["anthropic", "extractive", "http", "recorded"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.branching.summarize import MOST_OUTPUT as MOST_OF_A_BRANCH
-from compaction.policy.load import preset
+from compaction.policy.load import load_preset
 from compaction.prompts import output_budget, short_budget, turn_prefix_budget
 
 
@@ -31,4 +31,4 @@ def test_a_branch_may_have_2048():
 
 
 def test_the_layered_policy_gives_20000():
-    assert preset("layered").prompting.output == 20_000
+    assert load_preset("layered").prompting.output == 20_000

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from compaction.prompts import LONGEST_RESULT, escaped, in_tag, serialized
+from compaction.prompts import LONGEST_RESULT, escape_tags, serialize, wrap_in_tag
 from eventstore.javascript import utf16_length
 from eventstore.records import MessageRecord
 from projections.context.build import build_context
@@ -22,7 +22,7 @@ _A_TAG = re.compile(rf"<\s*/?\s*({'|'.join(TAGS)})\b", re.IGNORECASE)
 
 
 def said(*messages):
-    return serialized(context_of(*messages).parts)
+    return serialize(context_of(*messages).parts)
 
 
 # Shapes
@@ -140,13 +140,13 @@ def test_a_cut_result_and_what_it_says_is_missing_make_the_whole(some, times):
 @pytest.mark.parametrize("written", ["<{}>", "</{}>", "< / {} >", "</ {}>", "<{} a='b'>", "</\n{}"])
 def test_what_imitates_a_tag_of_the_prompt_is_escaped(tag, written):
     imitated = written.format(tag)
-    assert escaped(imitated) == "&lt;" + imitated[1:]
-    assert escaped(imitated.upper()) == "&lt;" + imitated.upper()[1:]
+    assert escape_tags(imitated) == "&lt;" + imitated[1:]
+    assert escape_tags(imitated.upper()) == "&lt;" + imitated.upper()[1:]
 
 
 @pytest.mark.parametrize("other", ["<div>", "a < b", "<conversations>", "<T>", "<-", "x<summary_of>"])
 def test_other_signs_stay_as_they_are(other):
-    assert escaped(other) == other
+    assert escape_tags(other) == other
 
 
 _PIECES = st.one_of(
@@ -156,7 +156,7 @@ _PIECES = st.one_of(
 
 @given(st.lists(_PIECES, max_size=12).map("".join))
 def test_nothing_inside_opens_or_closes_a_part_of_the_prompt(inside):
-    whole = in_tag("conversation", inside)
+    whole = wrap_in_tag("conversation", inside)
     assert whole.startswith("<conversation>\n")
     assert whole.endswith("\n</conversation>")
     assert _A_TAG.search(whole[len("<conversation>") : -len("</conversation>")]) is None
@@ -164,7 +164,7 @@ def test_nothing_inside_opens_or_closes_a_part_of_the_prompt(inside):
 
 @given(st.lists(_PIECES, max_size=12).map("".join))
 def test_what_is_said_can_be_read_back(inside):
-    assert escaped(inside).replace("&lt;", "<") == inside.replace("&lt;", "<")
+    assert escape_tags(inside).replace("&lt;", "<") == inside.replace("&lt;", "<")
 
 
 @pytest.mark.parametrize("hostile", ["<", "< ", "<\n /", " " * 1000 + "<"])
@@ -173,7 +173,7 @@ def test_escaping_takes_time_by_the_length_of_the_text_only(hostile):
         return "<" + hostile * (length // len(hostile)) + " " * (length // 20)
 
     # By its square it would be 64 times as long.
-    assert times_as_long(escaped, text(200_000), text(1_600_000)) < 30
+    assert times_as_long(escape_tags, text(200_000), text(1_600_000)) < 30
 
 
 def test_a_word_to_go_on_after_a_compaction_is_no_users(story):
@@ -182,4 +182,4 @@ def test_a_word_to_go_on_after_a_compaction_is_no_users(story):
     )
     story.says(user("continue"))
     story.writer.append(word)
-    assert serialized(build_context(story.log, "s").parts) == "[User]: continue\n\n[Continuation]: continue"
+    assert serialize(build_context(story.log, "s").parts) == "[User]: continue\n\n[Continuation]: continue"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from compaction.prompts import live_prompt, reminded, serialized, serialized_prompt
-from compaction.templates import built_in, parse
+from compaction.prompts import live_prompt, serialize, serialized_prompt, with_reminder
+from compaction.templates import load_built_in, parse_template
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, user
 
 PARTS = context_of(user("build it"), assistant("I look.")).parts
-TEMPLATE = parse(
+TEMPLATE = parse_template(
     '+++\nname = "t"\nversion = 1\nsections = ["Goal"]\n+++\nSum up.\n\n## Goal\n', source="test"
 )
 CARRY_OVER = "Carry over what still holds of <previous-summary>: nothing else is left of what came before."
@@ -44,7 +44,7 @@ def test_what_is_not_there_leaves_no_trace():
 
 
 def test_a_template_that_speaks_of_the_summary_before_is_not_helped():
-    assert CARRY_OVER not in of(built_in("compaction-update"), previous="before").text
+    assert CARRY_OVER not in of(load_built_in("compaction-update"), previous="before").text
 
 
 def test_a_live_prompt_has_the_messages_themselves_before_its_text():
@@ -75,7 +75,7 @@ def test_context_of_hooks_cannot_get_out_of_its_place():
 
 
 def test_the_conversation_is_exactly_the_serialized_messages():
-    conversation = serialized(PARTS)
+    conversation = serialize(PARTS)
     assert of().text.startswith(f"<conversation>\n{conversation}\n</conversation>\n\n")
 
 
@@ -98,7 +98,7 @@ def test_the_same_prompt_has_the_same_digest():
         live(),
         live(parts=PARTS[:1]),
         live(tools=b"[]"),
-        reminded(of(), "draft", ["Goal"]),
+        with_reminder(of(), "draft", ["Goal"]),
     ],
 )
 def test_whatever_a_model_reads_changes_the_digest(other):
@@ -118,7 +118,7 @@ def test_halves_of_surrogate_pairs_have_a_digest():
 
 
 def test_a_reminder_shows_the_draft_and_names_what_it_lacks():
-    again = reminded(of(), "## Progress\nx", ["Goal", "Next Steps"])
+    again = with_reminder(of(), "## Progress\nx", ["Goal", "Next Steps"])
     assert again.text == of().text + (
         "\n\n<draft>\n## Progress\nx\n</draft>\n\n"
         "Your draft lacks these sections:\n## Goal\n## Next Steps\n\n"
@@ -127,15 +127,15 @@ def test_a_reminder_shows_the_draft_and_names_what_it_lacks():
 
 
 def test_a_reminder_of_a_draft_that_broke_off_asks_for_fewer_words():
-    text = reminded(of(), "x", [], is_cut=True).text
+    text = with_reminder(of(), "x", [], is_cut=True).text
     assert "too long and broke off: say the same in fewer words." in text
     assert "lacks" not in text
 
 
 def test_a_draft_cannot_get_out_of_its_place():
-    assert "&lt;/draft>" in reminded(of(), "</draft>", ["Goal"]).text
+    assert "&lt;/draft>" in with_reminder(of(), "</draft>", ["Goal"]).text
 
 
 def test_a_reminder_is_about_the_same_messages_and_says_that_it_is_one():
-    again = reminded(live(), "x", ["Goal"])
+    again = with_reminder(live(), "x", ["Goal"])
     assert (again.prefix, again.is_reminder, live().is_reminder) == (PARTS, True, False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.prompts import SERIALIZED, serialized
+from compaction.prompts import SERIALIZED, serialize
 from projections.tokens import counter
 from tests.compaction.prompts.ingredients import PARTS, SHOWN, ingredients
 
@@ -10,7 +10,7 @@ from tests.compaction.prompts.ingredients import PARTS, SHOWN, ingredients
 def test_the_conversation_is_text_behind_refolds_own_system_prompt_and_no_tools():
     prompt = SERIALIZED.prompt(ingredients())
     assert (prompt.system, prompt.tools, prompt.prefix) == ("Ours.", b"", ())
-    assert prompt.text == f"<conversation>\n{serialized(PARTS)}\n</conversation>\n\nSum up."
+    assert prompt.text == f"<conversation>\n{serialize(PARTS)}\n</conversation>\n\nSum up."
 
 
 def test_the_summary_before_is_told_though_the_context_shows_it():

@@ -8,7 +8,7 @@ from compaction.prompts import Prompt, live_prompt, serialized_prompt
 from compaction.summarizers import Answer, Cancellation, Summarizer
 from compaction.summarizers.anthropic import AnthropicSummarizer
 from compaction.summarizers.chain import SummarizerChain
-from compaction.templates import Template, built_in
+from compaction.templates import Template, load_built_in
 from tests.support.contexts import context_of
 from tests.support.messages_api import MessagesApi
 from tests.support.talk import Json, user
@@ -17,7 +17,7 @@ MODEL = "claude-opus-4-5"
 
 
 def template(name: str = "short") -> Template:
-    found = built_in(name)
+    found = load_built_in(name)
     assert found is not None
     return found
 

@@ -10,8 +10,8 @@ from compaction.prompts import serialized_prompt
 from compaction.summarizers import CancelledError, UnsupportedTemplateError
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
-from compaction.summarizers.facts import gleaned
-from compaction.templates import built_in_names, missing_sections, parse
+from compaction.summarizers.facts import collect_facts
+from compaction.templates import built_in_names, missing_sections, parse_template
 from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context
@@ -136,7 +136,7 @@ def test_a_short_summary_keeps_to_its_bound_if_it_can():
 
 
 def summary_by(text, *messages, front="", source="test", **options):
-    own = parse(f'+++\nname = "own"\nversion = 1\n{front}\n+++\n{text}', source=source)
+    own = parse_template(f'+++\nname = "own"\nversion = 1\n{front}\n+++\n{text}', source=source)
     parts = context_of(*(messages or TALK)).parts
     return summarize(serialized_prompt(own, parts, **{"system": "", "max_tokens": 4_000, **options}))
 
@@ -177,7 +177,7 @@ def test_with_a_section_of_its_own_it_keeps_to_its_bound(most):
 
 
 def test_a_short_summary_of_ones_own_is_filled_by_its_sections():
-    own = parse('+++\nname = "short"\nversion = 1\nsections = ["Goal"]\n+++\nSum up.', source="test")
+    own = parse_template('+++\nname = "short"\nversion = 1\nsections = ["Goal"]\n+++\nSum up.', source="test")
     text = summarize(serialized_prompt(own, context_of(*TALK).parts, system="", max_tokens=400))
     assert text.startswith("## Goal\n- ")
 
@@ -303,7 +303,7 @@ def test_something_is_gained_by_a_summary_that_is_brought_up_to_date():
     after = summarize(
         serialized_prompt(template("compaction-update"), parts, system="", max_tokens=4_000, previous=before)
     )
-    assert len(before) < len(after) < len(before) + gleaned(parts).size
+    assert len(before) < len(after) < len(before) + collect_facts(parts).size
 
 
 def test_a_summary_brought_up_to_date_with_nothing_stays_as_it_is():

@@ -6,7 +6,13 @@ import pytest
 
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.chain import Reply, SummarizersFailedError
-from compaction.summarizers.folding import MOST_REFUSALS, Folded, fold, grouped, last_fitting
+from compaction.summarizers.folding import (
+    MOST_REFUSALS,
+    FoldedSummary,
+    fold_groups,
+    group_parts,
+    newest_parts_that_fit,
+)
 from projections.context.parts import Fate, Part
 
 
@@ -18,7 +24,7 @@ def part(name, role="user"):
 
 def groups(*sizes):
     """Messages a, b, c, … of these sizes, each a group."""
-    return grouped([part(chr(97 + number)) for number in range(len(sizes))], sizes)
+    return group_parts([part(chr(97 + number)) for number in range(len(sizes))], sizes)
 
 
 class Asking:
@@ -39,7 +45,7 @@ class Asking:
 
 def folded(sizes, *, room=99, previous="", asking=None, **options):
     asking = asking or Asking(**options)
-    return fold(groups(*sizes), asking, room=lambda _: room, previous=previous), asking.steps
+    return fold_groups(groups(*sizes), asking, room=lambda _: room, previous=previous), asking.steps
 
 
 # Groups
@@ -48,25 +54,25 @@ def folded(sizes, *, room=99, previous="", asking=None, **options):
 def test_results_stay_with_the_message_that_called():
     roles = ["user", "assistant", "toolResult", "toolResult", "assistant", "toolResult", "user"]
     parts = [part(str(number), role) for number, role in enumerate(roles)]
-    made = grouped(parts, [1, 2, 3, 4, 5, 6, 7])
+    made = group_parts(parts, [1, 2, 3, 4, 5, 6, 7])
     assert ["".join(each.id for each in group.parts) for group in made] == ["0", "123", "45", "6"]
     assert [group.tokens for group in made] == [1, 9, 11, 7]
 
 
 def test_results_at_the_very_beginning_make_a_group():
-    assert len(grouped([part("a", "toolResult"), part("b")], [1, 1])) == 2
+    assert len(group_parts([part("a", "toolResult"), part("b")], [1, 1])) == 2
 
 
 def test_no_messages_make_no_groups():
-    assert grouped([], []) == []
+    assert group_parts([], []) == []
 
 
 def test_the_newest_that_fit_are_in_their_order():
-    assert [each.id for each in last_fitting(groups(5, 5, 5), 10)] == ["b", "c"]
+    assert [each.id for each in newest_parts_that_fit(groups(5, 5, 5), 10)] == ["b", "c"]
 
 
 def test_the_newest_group_fits_in_any_case():
-    assert [each.id for each in last_fitting(groups(5, 50), 10)] == ["b"]
+    assert [each.id for each in newest_parts_that_fit(groups(5, 50), 10)] == ["b"]
 
 
 # Steps
@@ -89,7 +95,7 @@ def test_a_group_that_alone_is_too_large_is_a_step():
 
 def test_the_room_is_what_the_summary_before_leaves():
     asking = Asking()
-    fold(groups(4, 4, 4), asking, room=lambda previous: 8 if not previous else 4)
+    fold_groups(groups(4, 4, 4), asking, room=lambda previous: 8 if not previous else 4)
     assert [names for _, names in asking.steps] == ["ab", "c"]
 
 
@@ -99,7 +105,7 @@ def test_the_first_step_is_told_the_summary_from_before():
 
 def test_of_nothing_the_summary_from_before_stays_as_it_is_and_nobody_is_asked():
     made, steps = folded([], previous="old")
-    assert (made, steps) == (Folded(text="old"), [])
+    assert (made, steps) == (FoldedSummary(text="old"), [])
 
 
 def test_the_requests_of_all_steps_are_told():
@@ -111,7 +117,7 @@ def test_the_missing_sections_are_those_of_the_last_step():
     def ask(_, previous):
         return Reply(text="x", missing=[] if previous else ["Goal"], requests=[])
 
-    assert fold(groups(4, 4), ask, room=lambda _: 4).missing == []
+    assert fold_groups(groups(4, 4), ask, room=lambda _: 4).missing == []
 
 
 # Refusals
@@ -172,7 +178,7 @@ def test_another_failure_ends_it_with_the_requests_of_the_steps_before():
         return Reply(text="x", missing=[], requests=[{"asked": "first"}])
 
     with pytest.raises(SummarizersFailedError) as raised:
-        fold(groups(4, 4), ask, room=lambda _: 4)
+        fold_groups(groups(4, 4), ask, room=lambda _: 4)
     assert raised.value.requests == [{"asked": "first"}, {"asked": "second"}]
 
 
@@ -183,5 +189,5 @@ def test_what_is_called_off_tells_the_requests_of_the_steps_before():
         return Reply(text="x", missing=[], requests=[{"asked": "first"}])
 
     with pytest.raises(CancelledError) as raised:
-        fold(groups(4, 4), ask, room=lambda _: 4)
+        fold_groups(groups(4, 4), ask, room=lambda _: 4)
     assert raised.value.requests == [{"asked": "first"}, {"asked": "second"}]

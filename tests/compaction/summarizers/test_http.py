@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from compaction.prompts import serialized
+from compaction.prompts import serialize
 from compaction.summarizers import Answer, CancelledError, RedirectError, SummarizerError
 from compaction.summarizers.http import HttpSummarizer
 from tests.compaction.summarizers.asked import chain, live, never, prompt
@@ -40,7 +40,7 @@ def test_a_live_prefix_is_sent_as_text(server):
     talk = [user("build it"), assistant(call("bash", command="ls")), result("a.py")]
     sent = live(*talk)
     HttpSummarizer(service.url).summarize(sent, is_cancelled=never)
-    conversation = serialized(sent.prefix)
+    conversation = serialize(sent.prefix)
     expected = f"<conversation>\n{conversation}\n</conversation>\n\n{sent.text}"
     assert service.requests[0].json["prompt"] == expected
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.summarizers import SummarizerError
-from compaction.summarizers.refusals import MASK, masked, secrets_of
+from compaction.summarizers.refusals import MASK, find_secrets, mask_secrets
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from compaction.summarizers.refusals import MASK, masked, secrets_of
     ],
 )
 def test_a_key_is_known_by_its_beginning(secret):
-    assert masked(f"no such key: {secret}.") == f"no such key: {MASK}."
+    assert mask_secrets(f"no such key: {secret}.") == f"no such key: {MASK}."
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_key_is_known_by_its_beginning(secret):
     ],
 )
 def test_a_secret_is_known_by_what_stands_before_it(text, told):
-    assert masked(text) == told
+    assert mask_secrets(text) == told
 
 
 @pytest.mark.parametrize(
@@ -51,27 +51,27 @@ def test_a_secret_is_known_by_what_stands_before_it(text, told):
     ],
 )
 def test_other_words_stay(text):
-    assert masked(text) == text
+    assert mask_secrets(text) == text
 
 
 def test_what_is_masked_stays_as_it_is_when_it_is_masked_again():
-    once = masked("Authorization: Bearer abc.def https://me:word@host/?key=abcd sk-0123456789")
-    assert masked(once) == once
+    once = mask_secrets("Authorization: Bearer abc.def https://me:word@host/?key=abcd sk-0123456789")
+    assert mask_secrets(once) == once
 
 
 def test_a_short_secret_is_masked_as_a_word_only():
-    assert masked("key in x-api-key and keys", ["key"]) == f"{MASK} in x-api-key and keys"
+    assert mask_secrets("key in x-api-key and keys", ["key"]) == f"{MASK} in x-api-key and keys"
 
 
 @given(secret=st.text(min_size=8).filter(str.strip), before=st.text(), after=st.text())
 def test_a_configured_secret_is_masked_wherever_it_stands(secret, before, after):
     if secret not in MASK:
-        assert secret not in masked(before + secret + after, [secret]).replace(MASK, "")
+        assert secret not in mask_secrets(before + secret + after, [secret]).replace(MASK, "")
 
 
 def test_secrets_of_a_request_are_its_keys_its_password_and_its_tokens():
     headers = {"Authorization": "Bearer abcdefgh", "X-Api-Key": "k", "content-type": "text/plain"}
-    found = secrets_of("https://me:se%20cret@host/a?key=abc&v=1&x=0123456789", headers)
+    found = find_secrets("https://me:se%20cret@host/a?key=abc&v=1&x=0123456789", headers)
     assert found == {
         "Bearer abcdefgh",
         "abcdefgh",
@@ -85,7 +85,7 @@ def test_secrets_of_a_request_are_its_keys_its_password_and_its_tokens():
 
 
 def test_an_address_that_is_none_has_no_secrets():
-    assert secrets_of("http://[::1", {}) == frozenset()
+    assert find_secrets("http://[::1", {}) == frozenset()
 
 
 def test_errors_of_any_summarizer_are_masked():

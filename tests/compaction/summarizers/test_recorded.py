@@ -9,7 +9,7 @@ from compaction.branching.handoff import hand_off
 from compaction.branching.undo import undo
 from compaction.compactor import Compactor
 from compaction.part import Limits
-from compaction.policy.load import preset
+from compaction.policy.load import load_preset
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.recorded import RecordedSummarizer
 from eventstore.event import Parent
@@ -35,7 +35,7 @@ def story(store):
 
 
 def compactor(summarizer, policy="pi"):
-    chosen = preset(policy)
+    chosen = load_preset(policy)
     return Compactor(
         policy=chosen,
         chain=chain(summarizer),

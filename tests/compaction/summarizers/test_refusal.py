@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from compaction.summarizers.refusals import (
-    is_passing,
-    of_connection,
-    one_line,
+    connection_problem,
+    is_transient,
     seconds_to_wait,
-    without_secrets,
+    single_line_message,
+    strip_credentials,
 )
 
 NOW = "Sun, 22 Nov 2026 00:00:00 GMT"
@@ -17,17 +17,17 @@ NOW = "Sun, 22 Nov 2026 00:00:00 GMT"
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529, 599])
 def test_these_pass(status):
-    assert is_passing(status, {})
+    assert is_transient(status, {})
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 413, 422])
 def test_these_stay(status):
-    assert not is_passing(status, {})
+    assert not is_transient(status, {})
 
 
 @pytest.mark.parametrize(("said", "passes"), [("true", True), ("false", False)])
 def test_a_server_that_says_whether_to_try_again_knows_best(said, passes):
-    assert [is_passing(status, {"x-should-retry": said}) for status in (400, 500)] == [passes, passes]
+    assert [is_transient(status, {"x-should-retry": said}) for status in (400, 500)] == [passes, passes]
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_the_wait_that_a_server_asks_for(headers, seconds):
 
 
 def test_what_a_server_says_becomes_one_line():
-    assert one_line(" No\n\n  such\tmodel. ") == "No such model."
+    assert single_line_message(" No\n\n  such\tmodel. ") == "No such model."
 
 
 def test_what_a_server_says_at_length_is_told_in_part():
-    assert one_line("x" * 161) == "x" * 160 + "…"
+    assert single_line_message("x" * 161) == "x" * 160 + "…"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_a_server_says_at_length_is_told_in_part():
     ],
 )
 def test_of_a_page_only_its_words_are_told_and_each_line_of_them_once(page, told):
-    assert one_line(page) == told
+    assert single_line_message(page) == told
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_of_a_page_only_its_words_are_told_and_each_line_of_them_once(page, told
     ],
 )
 def test_what_becomes_of_a_connection_is_told_in_words(said, told):
-    assert of_connection(OSError(said)) == told
+    assert connection_problem(OSError(said)) == told
 
 
 def test_what_is_no_http_is_told_without_its_bytes():
-    told = of_connection(OSError("illegal status line: bytearray(b'SSH-2.0')"))
+    told = connection_problem(OSError("illegal status line: bytearray(b'SSH-2.0')"))
     assert ("HTTP" in told, "SSH" in told, "bytearray" in told) == (True, False, False)
 
 
@@ -103,4 +103,4 @@ def test_what_is_no_http_is_told_without_its_bytes():
     ],
 )
 def test_what_may_be_secret_in_an_address_is_not_shown(address, shown):
-    assert without_secrets(address) == shown
+    assert strip_credentials(address) == shown

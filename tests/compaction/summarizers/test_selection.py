@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.summarizers.extractive import Queue, Selection
-from compaction.summarizers.facts import Line
+from compaction.summarizers.extractive import FactQueue, Selection
+from compaction.summarizers.facts import Fact
 from projections.mentions.path_names import PathIndex
 
 AMPLE = 10_000
 
 
 def queue(*lines, heading="H", mark="- ", share=1):
-    return Queue(
+    return FactQueue(
         heading,
         mark,
         share,
-        [Line(each, place) if isinstance(each, str) else each for place, each in enumerate(lines)],
+        [Fact(each, place) if isinstance(each, str) else each for place, each in enumerate(lines)],
     )
 
 
@@ -33,7 +33,7 @@ def test_a_line_stands_behind_its_mark():
 
 
 def test_lines_of_a_queue_stand_in_order_of_their_places():
-    assert chosen(queue(Line("new", 2), Line("old", 1))) == ["- old", "- new"]
+    assert chosen(queue(Fact("new", 2), Fact("old", 1))) == ["- old", "- new"]
 
 
 def test_queues_under_one_heading_stand_one_after_the_other():
@@ -55,20 +55,20 @@ def test_each_heading_has_its_own_lines():
 
 def test_things_with_one_head_share_a_line_behind_lines_that_stand_alone():
     lines = [
-        Line("a.ts", head="src/", thing="src/a.ts"),
-        Line("alone"),
-        Line("b.ts", head="src/", thing="src/b.ts"),
+        Fact("a.ts", head="src/", thing="src/a.ts"),
+        Fact("alone"),
+        Fact("b.ts", head="src/", thing="src/b.ts"),
     ]
     assert chosen(queue(*lines)) == ["- alone", "- src/: a.ts, b.ts"]
 
 
 def test_lists_stand_by_name_those_without_a_folder_last():
-    lines = [Line("a", head=head, thing=head) for head in ("names", "src/", "docs/")]
+    lines = [Fact("a", head=head, thing=head) for head in ("names", "src/", "docs/")]
     assert chosen(queue(*lines)) == ["- docs/: a", "- src/: a", "- names: a"]
 
 
 def test_queues_share_the_lists_under_their_heading():
-    one, two = (Line(name, head="src/", thing=f"src/{name}") for name in ("a.ts", "b.ts"))
+    one, two = (Fact(name, head="src/", thing=f"src/{name}") for name in ("a.ts", "b.ts"))
     assert chosen(queue(one), queue(two)) == ["- src/: a.ts, b.ts"]
 
 
@@ -108,7 +108,7 @@ def test_no_line_is_told_twice():
 
 
 def test_a_thing_that_a_line_names_is_not_listed():
-    listed = [Line("a.ts", head="src/", thing="src/a.ts"), Line("parseAll", head="names", thing="parseAll")]
+    listed = [Fact("a.ts", head="src/", thing="src/a.ts"), Fact("parseAll", head="names", thing="parseAll")]
     assert chosen(queue("`parseAll` is in src/a.ts"), queue(*listed), paths=["src/a.ts"]) == [
         "- `parseAll` is in src/a.ts"
     ]
@@ -116,8 +116,8 @@ def test_a_thing_that_a_line_names_is_not_listed():
 
 def test_a_folder_is_not_listed_whose_files_are():
     listed = [
-        Line("a.ts", head="src/core/", thing="src/core/a.ts"),
-        Line("core", head="src/", thing="src/core"),
+        Fact("a.ts", head="src/core/", thing="src/core/a.ts"),
+        Fact("core", head="src/", thing="src/core"),
     ]
     assert chosen(queue(*listed)) == ["- src/core/: a.ts"]
 
@@ -130,7 +130,7 @@ def test_a_text_opens_and_closes_nothing(tag):
 
 
 def test_what_stands_there_already_is_not_told_of_another_thing():
-    lines = [Line("a.ts", head="src/", thing="src/a.ts"), Line("a.ts", head="src/", thing="/repo/src/a.ts")]
+    lines = [Fact("a.ts", head="src/", thing="src/a.ts"), Fact("a.ts", head="src/", thing="/repo/src/a.ts")]
     assert chosen(queue(*lines)) == ["- src/: a.ts"]
 
 
@@ -140,15 +140,15 @@ def test_half_a_character_is_replaced():
 
 texts = st.text(st.sampled_from("ab <#é😀\ud83d"), min_size=1, max_size=12)
 lines = st.one_of(
-    st.builds(Line, text=texts, place=st.integers(0, 3)),
-    st.builds(Line, text=texts, head=st.sampled_from(["src/", "names"]), thing=texts | st.just("")),
+    st.builds(Fact, text=texts, place=st.integers(0, 3)),
+    st.builds(Fact, text=texts, head=st.sampled_from(["src/", "names"]), thing=texts | st.just("")),
 )
 
 
 @given(
     queues=st.lists(
         st.builds(
-            Queue, st.sampled_from("HI"), st.just("- "), st.integers(1, 9), st.lists(lines, max_size=6)
+            FactQueue, st.sampled_from("HI"), st.just("- "), st.integers(1, 9), st.lists(lines, max_size=6)
         ),
         max_size=4,
     ),

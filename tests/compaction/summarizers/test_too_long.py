@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.summarizers.refusals import says_too_long
+from compaction.summarizers.refusals import is_context_overflow
 
 
 def test_a_request_was_too_long_for_its_model():
@@ -27,7 +27,7 @@ def test_a_request_was_too_long_for_its_model():
         "prompt too long; exceeded max context length",
         "litellm.ContextWindowExceededError",
     ]
-    assert [error for error in rows if not says_too_long(error)] == []
+    assert [error for error in rows if not is_context_overflow(error)] == []
 
 
 def test_what_a_shorter_context_would_not_help_is_another_thing():
@@ -45,4 +45,4 @@ def test_what_a_shorter_context_would_not_help_is_another_thing():
         "invalid x-api-key",
         "The model's answer was cut off at its maximum length.",
     ]
-    assert [error for error in rows if says_too_long(error)] == []
+    assert [error for error in rows if is_context_overflow(error)] == []

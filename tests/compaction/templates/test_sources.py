@@ -9,10 +9,10 @@ import pytest
 from compaction.templates import (
     IN_SESSION,
     PLUGINS,
-    find,
-    from_folder,
-    from_plugins,
-    from_session,
+    find_template,
+    folder_source,
+    plugin_sources,
+    session_source,
     with_session,
 )
 from eventstore.errors import BadInputError
@@ -43,7 +43,7 @@ def story(store):
 def in_session(story, leaf=None):
     """What the session's own templates give."""
     with story.log.snapshot() as snapshot:
-        return from_session(snapshot, resolve_cursor(snapshot, "s", leaf=leaf))
+        return session_source(snapshot, resolve_cursor(snapshot, "s", leaf=leaf))
 
 
 def keeps(story, text, name="compaction"):
@@ -71,36 +71,36 @@ def plugin(tmp_path, monkeypatch):
 
 
 def test_a_folder_has_a_template_by_its_files_name(folder):
-    template = from_folder(folder)("compaction")
+    template = folder_source(folder)("compaction")
     assert (template.text, template.version) == ("The folder's.", 9)
     assert template.source == str(folder / "compaction.md")
 
 
 def test_a_folder_without_it_has_none(folder):
-    assert from_folder(folder)("branch") is None
+    assert folder_source(folder)("branch") is None
 
 
 def test_a_folder_that_is_not_there_has_none(tmp_path):
-    assert from_folder(tmp_path / "nowhere")("compaction") is None
+    assert folder_source(tmp_path / "nowhere")("compaction") is None
 
 
 @pytest.mark.parametrize("name", ["../templates/compaction", "/etc/passwd", "..", ""])
 def test_a_name_does_not_lead_out_of_the_folder(folder, name):
-    assert from_folder(folder)(name) is None
+    assert folder_source(folder)(name) is None
 
 
 def test_a_file_that_is_not_utf8_is_told(folder):
     (folder / "compaction.md").write_bytes(b"+++\n\xff")
     with pytest.raises(BadInputError) as raised:
-        from_folder(folder)("compaction")
+        folder_source(folder)("compaction")
     assert raised.value.source == f"template {folder / 'compaction.md'}"
 
 
 def test_the_digest_is_of_the_bytes_of_the_file(folder):
     (folder / "compaction.md").write_bytes(file().replace("\n", "\r\n").encode())
-    unix = from_folder(folder)("compaction").digest
+    unix = folder_source(folder)("compaction").digest
     (folder / "compaction.md").write_bytes(file().encode())
-    assert from_folder(folder)("compaction").digest != unix
+    assert folder_source(folder)("compaction").digest != unix
 
 
 # Sessions
@@ -126,7 +126,7 @@ def test_what_stands_on_another_branch_does_not_count(story):
 def test_an_empty_path_has_none(store):
     Story(store).says(user("hello"))
     with store.snapshot() as snapshot:
-        assert from_session(snapshot, resolve_cursor(snapshot, "s", leaf=ROOT))("compaction") is None
+        assert session_source(snapshot, resolve_cursor(snapshot, "s", leaf=ROOT))("compaction") is None
 
 
 def test_a_template_that_is_broken_is_told_when_it_is_wanted_and_not_before(story):
@@ -156,7 +156,7 @@ def test_a_template_that_is_no_text_is_told(story):
 
 def test_a_package_gives_templates_by_their_names(plugin):
     plugin(f"return {file('The package')!r} if name == 'compaction' else None")
-    (source,) = from_plugins()
+    (source,) = plugin_sources()
     assert source("compaction").text == "The package"
     assert source("compaction").source == "plugin mine"
     assert source("branch") is None
@@ -165,12 +165,12 @@ def test_a_package_gives_templates_by_their_names(plugin):
 def test_packages_are_asked_in_order_of_their_names(plugin):
     plugin(f"return {file('b')!r}", package="b")
     plugin(f"return {file('a')!r}", package="a")
-    assert find("compaction", from_plugins()).text == "a"
+    assert find_template("compaction", plugin_sources()).text == "a"
 
 
 def test_a_package_that_raises_is_named_in_one_line(plugin):
     plugin("raise ValueError('no\\nluck')")
-    (source,) = from_plugins()
+    (source,) = plugin_sources()
     with pytest.raises(BadInputError) as raised:
         source("compaction")
     assert (raised.value.source, raised.value.problem) == ("template plugin mine", "ValueError: no luck")
@@ -179,7 +179,7 @@ def test_a_package_that_raises_is_named_in_one_line(plugin):
 
 def test_a_package_that_cannot_be_loaded_is_named_in_one_line(plugin):
     plugin("pass", module="no_such_module")
-    (source,) = from_plugins()
+    (source,) = plugin_sources()
     with pytest.raises(BadInputError) as raised:
         source("compaction")
     assert raised.value.source == "template plugin mine"
@@ -192,17 +192,17 @@ def test_a_package_that_cannot_be_loaded_is_named_in_one_line(plugin):
 def test_plugin_session_folder_and_built_in_lead_in_this_order(plugin, story, folder):
     plugin(f"return {file('The plugin')!r} if name == 'compaction' else None")
     keeps(story, file("The session's."))
-    sources = [*from_plugins(), from_folder(folder)]
+    sources = [*plugin_sources(), folder_source(folder)]
     with story.log.snapshot() as snapshot:
         all_of_them = with_session(sources, snapshot, resolve_cursor(snapshot, "s"))
-    led = [find("compaction", all_of_them[at:]).text for at in range(4)]
+    led = [find_template("compaction", all_of_them[at:]).text for at in range(4)]
     assert led[:3] == ["The plugin", "The session's.", "The folder's."]
-    assert find("compaction", []).source == "built-in"
+    assert find_template("compaction", []).source == "built-in"
     assert len(all_of_them) == 3
 
 
 def test_the_first_that_answers_leads(story, folder):
     keeps(story, file("Other.", name="branch"), name="branch")
     with story.log.snapshot() as snapshot:
-        sources = with_session([from_folder(folder)], snapshot, resolve_cursor(snapshot, "s"))
-    assert find("compaction", sources).text == "The folder's."
+        sources = with_session([folder_source(folder)], snapshot, resolve_cursor(snapshot, "s"))
+    assert find_template("compaction", sources).text == "The folder's."

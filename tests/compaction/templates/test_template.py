@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.templates import missing_sections, parse, stripped, with_text
-from compaction.validation import FaultyInputError
+from compaction.templates import missing_sections, parse_template, strip_tag, with_text
+from compaction.validation import InvalidInputError
 from eventstore.errors import BadInputError, RefoldError
 from tests.support import told
 
@@ -31,7 +31,7 @@ WANTED = ["name", "whole", "number", "1", "sections", "list", "heading", "tag"]
 
 def refusal(text):
     with pytest.raises(BadInputError) as raised:
-        parse(text, source="mine.md")
+        parse_template(text, source="mine.md")
     assert raised.value.source == "template mine.md"
     assert "\n" not in str(raised.value)
     return raised.value
@@ -41,25 +41,25 @@ def refusal(text):
 
 
 def test_the_front_matter_says_name_version_sections_and_what_is_stripped():
-    template = parse(FILE, source="mine.md")
+    template = parse_template(FILE, source="mine.md")
     assert (template.name, template.version) == ("mine", 3)
     assert (template.sections, template.strip) == (("Goal", "Next Steps"), "analysis")
 
 
 def test_the_prompt_is_what_stands_behind_it():
-    assert parse(FILE, source="x").text == "Sum it up.\n\n## Goal\n## Next Steps"
+    assert parse_template(FILE, source="x").text == "Sum it up.\n\n## Goal\n## Next Steps"
 
 
 def test_the_digest_is_that_of_the_whole_file():
-    assert parse(FILE, source="x").digest == hashlib.sha256(FILE.encode()).hexdigest()
+    assert parse_template(FILE, source="x").digest == hashlib.sha256(FILE.encode()).hexdigest()
 
 
 def test_the_source_is_kept():
-    assert parse(FILE, source="mine.md").source == "mine.md"
+    assert parse_template(FILE, source="mine.md").source == "mine.md"
 
 
 def test_sections_and_strip_may_be_left_out():
-    template = parse('+++\nname = "mine"\nversion = 1\n+++\nSum it up.', source="x")
+    template = parse_template('+++\nname = "mine"\nversion = 1\n+++\nSum it up.', source="x")
     assert (template.sections, template.strip) == ((), "")
 
 
@@ -67,17 +67,17 @@ def test_sections_and_strip_may_be_left_out():
     "file", ["\ufeff" + FILE, FILE.replace("\n", "\r\n"), FILE.replace("+++\n", "+++ \n")]
 )
 def test_files_of_other_editors_are_read_alike(file):
-    template = parse(file, source="x")
-    assert template.text == parse(FILE, source="x").text
+    template = parse_template(file, source="x")
+    assert template.text == parse_template(FILE, source="x").text
     assert template.sections == ("Goal", "Next Steps")
 
 
 def test_a_prompt_may_hold_a_line_of_plus_signs():
-    assert parse(FILE + "+++\nmore\n", source="x").text.endswith("+++\nmore")
+    assert parse_template(FILE + "+++\nmore\n", source="x").text.endswith("+++\nmore")
 
 
 def test_a_prompt_of_somebody_elses_has_its_own_digest():
-    template = with_text(parse(FILE, source="x"), "Otherwise.", source="hook")
+    template = with_text(parse_template(FILE, source="x"), "Otherwise.", source="hook")
     assert (template.name, template.text, template.source) == ("mine", "Otherwise.", "hook")
     assert template.digest == hashlib.sha256(b"Otherwise.").hexdigest()
 
@@ -95,7 +95,7 @@ def test_a_file_without_a_prompt():
 
 
 def test_front_matter_that_is_no_toml():
-    assert not isinstance(refusal("+++\nname = mine\n+++\nSum it up."), FaultyInputError)
+    assert not isinstance(refusal("+++\nname = mine\n+++\nSum it up."), InvalidInputError)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_each_mistake_in_the_front_matter_says_where_it_is_and_what_is_wanted(fr
 
 def test_all_mistakes_in_the_front_matter_are_told_a_line_each():
     with pytest.raises(RefoldError) as raised:
-        parse(
+        parse_template(
             '+++\nname = " "\nversion = 0\nsections = ["a", "#"]\nstrip = 1\n+++\nSum it up.',
             source="mine.md",
         )
@@ -144,7 +144,7 @@ def test_all_mistakes_in_the_front_matter_are_told_a_line_each():
 @given(st.text())
 def test_any_text_is_a_template_or_an_error_of_refolds(text):
     with contextlib.suppress(BadInputError):
-        assert parse(text, source="x").text
+        assert parse_template(text, source="x").text
 
 
 # Sections
@@ -199,15 +199,15 @@ def test_the_part_in_a_tag_goes_and_the_summary_stays():
         ),
         ("", ""),
     ]
-    assert {answer: stripped(answer, "analysis") for answer, _ in rows} == dict(rows)
+    assert {answer: strip_tag(answer, "analysis") for answer, _ in rows} == dict(rows)
 
 
 def test_without_a_tag_nothing_is_stripped_but_space():
-    assert stripped("\n<summary>Done.</summary>\n", "") == "<summary>Done.</summary>"
+    assert strip_tag("\n<summary>Done.</summary>\n", "") == "<summary>Done.</summary>"
 
 
 @given(st.text(), st.text())
 def test_a_well_formed_answer_gives_its_summary(thought, summary):
     answer = f"<analysis>{thought}</analysis>\n<summary>{summary}</summary>"
     if not {"<", ">"} & {*thought, *summary}:
-        assert stripped(answer, "analysis") == summary.strip()
+        assert strip_tag(answer, "analysis") == summary.strip()

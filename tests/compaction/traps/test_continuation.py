@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from compaction.policy.load import preset
+from compaction.policy.load import load_preset
 from eventstore.records import CustomMessage
 from tests.compaction.scripted import Scripted, compactor, long
 from tests.support.events import events
@@ -15,7 +15,7 @@ from tests.support.talk import assistant, user
 
 @pytest.fixture
 def opencode():
-    return compactor(Scripted(lambda _: "so far"), preset("opencode"))
+    return compactor(Scripted(lambda _: "so far"), load_preset("opencode"))
 
 
 def went_on(story):

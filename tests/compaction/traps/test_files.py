@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.policy.model import Restoring
-from compaction.restoring import restored
+from compaction.restoring import restore_files
 from eventstore.records import FileOperations, record_of
 from tests.compaction.rewrites.contexts import TOKENS
 from tests.compaction.scripted import Scripted, compactor, long
@@ -50,5 +50,5 @@ def test_a_stub_for_an_unchanged_file_would_be_shown_again_in_place_of_the_file(
     story.says(assistant(call("read", "c1", path="a.py")), result("the text", tool="read", call_id="c1"))
     stub = result("File unchanged since last read.", tool="read", call_id="c2")
     story.says(assistant(call("read", "c2", path="a.py")), stub)
-    (shown,) = restored(lambda: reversed(events(story.log, "s")), Restoring(), [], TOKENS)
+    (shown,) = restore_files(lambda: reversed(events(story.log, "s")), Restoring(), [], TOKENS)
     assert shown.content.endswith("the text")

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from compaction.policy.load import preset
+from compaction.policy.load import load_preset
 from compaction.rewrites import Offload, Prune, Snip, Supersede
 from compaction.rewriting import plan_rewrites, record_rewrites
 from eventstore.records import Compaction
@@ -38,7 +38,7 @@ def answered(story, *texts):
 def test_micro_first_would_blank_what_offload_has_to_save(story):
     large, middle, *_ = answered(story, *("x" * size for size in (120_000, 90_000, 100, 100, 100)))
     with story.log.snapshot() as snapshot:
-        layered = preset("layered")
+        layered = load_preset("layered")
         found = plan_rewrites(snapshot, "s", layered.rewrites, tokens=counter("utf16/4")).records
     assert [(each.reason, [shown.target for shown in each.targets]) for each in found] == [
         ("offload", [large]),
@@ -98,7 +98,7 @@ def test_results_that_a_compaction_hides_would_pay_for_pruning_what_it_keeps(sto
 def test_a_stale_read_would_stay_for_ever_among_the_tools_that_prune_protects(story):
     (stale,) = calls(story, 1_000, tool="read", path="a.py")
     calls(story, 1_000, tool="read", path="a.py")
-    ((only,),) = [each.targets for each in plans(story, *preset("oh-my-pi").rewrites)]
+    ((only,),) = [each.targets for each in plans(story, *load_preset("oh-my-pi").rewrites)]
     assert only.target == stale
 
 

@@ -54,7 +54,7 @@ def test_a_threshold_in_percent_is_at_most_99(percent, threshold):
 
 
 def test_a_policy_may_name_more_than_a_hundred_percent():
-    named = policies.parse('name = "p"\n[trigger]\npart = "threshold"\npercent = 150', source="p")
+    named = policies.parse_policy('name = "p"\n[trigger]\npart = "threshold"\npercent = 150', source="p")
     assert named.trigger.threshold(Limits(window=200_000)) == 198_000
 
 
@@ -88,7 +88,7 @@ SMALL = Limits(window=16_000)
 
 @pytest.mark.parametrize("name", policies.preset_names())
 def test_every_preset_leaves_a_small_window_85_percent(name):
-    assert policies.preset(name).trigger.threshold(SMALL) == 13_600
+    assert policies.load_preset(name).trigger.threshold(SMALL) == 13_600
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.templates import built_in
+from compaction.templates import load_built_in
 from eventstore.records import BranchSummary, Compaction
 from projections.audit.session import audit
 from projections.audit.summary_text import OUTLINES, Sections, sections
@@ -42,7 +42,7 @@ def test_a_summary_with_all_headings_of_a_template_is_of_it_and_lacks_nothing(ou
 
 @pytest.mark.parametrize("name", OF_REFOLD)
 def test_what_refolds_own_templates_ask_for_is_looked_for(name):
-    assert {f"## {section}" for section in built_in(name).sections} <= set(_OUTLINE[name].required)
+    assert {f"## {section}" for section in load_built_in(name).sections} <= set(_OUTLINE[name].required)
 
 
 def test_present_missing_and_duplicated_headings_are_told_in_the_templates_order():

@@ -12,7 +12,7 @@ import pytest
 
 from compaction.rewrites.sized_context import sized
 from compaction.rewrites.supersede import Supersede
-from compaction.window import window
+from compaction.window import build_window
 from eventstore.errors import CorruptionError
 from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
@@ -330,7 +330,7 @@ class TestKeptLists:
     ) -> None:
         self.compacted(log, tmp_path, "b", before=before)
         with log.snapshot() as snapshot:
-            found = window(snapshot, resolve_cursor(snapshot, "one"), counter("utf16/4"))
+            found = build_window(snapshot, resolve_cursor(snapshot, "one"), counter("utf16/4"))
         assert ([item.id for item in found.items], found.previous_summary) == (["b", "e"], "much")
 
     LISTED = (
@@ -509,7 +509,7 @@ class TestNotes:
             cursor = resolve_cursor(snapshot, "one")
             found = [(each.id, message.usage) for each, message, *_ in answers(snapshot, cursor)]
             size = context_size(snapshot, cursor.at_leaf(2), counter("utf16/4"))
-            items = window(snapshot, cursor.at_leaf(2), counter("utf16/4"))
+            items = build_window(snapshot, cursor.at_leaf(2), counter("utf16/4"))
         assert [(name, usage.total) for name, usage in found if usage] == [("b", 50), ("c", 80)]
         assert (size.measured, size.measured_at, items.measured) == (50, "b", 50)
         assert [moment.measured for moment in timeline(log, "one").moments] == [None, 50, 80]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.summarizers.facts.lines import Line, in_order, newest_first, one_line
+from compaction.summarizers.facts.lines import Fact, one_line, rank_in_order, rank_newest_first
 
 
 def test_a_text_becomes_one_line():
@@ -17,8 +17,8 @@ def test_a_long_text_is_cut_and_says_so(most, shown):
 
 
 def test_lines_in_order_are_distinct_and_say_something():
-    assert in_order(["b", "", "a", "b"]) == [Line("b", 0), Line("a", 1)]
+    assert rank_in_order(["b", "", "a", "b"]) == [Fact("b", 0), Fact("a", 1)]
 
 
 def test_of_lines_in_order_of_time_the_newest_come_first_and_keep_their_places():
-    assert newest_first(["old", "new"]) == [Line("new", 1), Line("old", 0)]
+    assert rank_newest_first(["old", "new"]) == [Fact("new", 1), Fact("old", 0)]

@@ -6,7 +6,7 @@ import pytest
 from msgspec import Raw
 
 from compaction.summarizers import CancelledError
-from compaction.summarizers.facts import read
+from compaction.summarizers.facts import read_messages
 from eventstore.records import MessageRecord
 from projections.context.build import build_context
 from projections.mentions.message_facts import SessionFacts
@@ -25,20 +25,27 @@ TALK = [
 def test_messages_come_in_order_with_what_they_hold():
     parts = context_of(*TALK).parts
     session_facts = SessionFacts()
-    assert [held for _, held in read(parts, never)] == [session_facts.of_part(part) for part in parts]
-    assert [view.role for view, _ in read(parts, never)] == ["user", "assistant", "toolResult", "user"]
+    assert [held for _, held in read_messages(parts, never)] == [
+        session_facts.of_part(part) for part in parts
+    ]
+    assert [view.role for view, _ in read_messages(parts, never)] == [
+        "user",
+        "assistant",
+        "toolResult",
+        "user",
+    ]
 
 
 def test_it_is_asked_before_each_message_whether_to_go_on():
     asked = iter([False, False, True])
-    reading = read(context_of(*TALK).parts, lambda: next(asked))
+    reading = read_messages(context_of(*TALK).parts, lambda: next(asked))
     assert [next(reading).view.role for _ in range(2)] == ["user", "assistant"]
     with pytest.raises(CancelledError):
         next(reading)
 
 
 def test_nobody_is_asked_where_there_is_no_message():
-    assert list(read((), lambda: True)) == []
+    assert list(read_messages((), lambda: True)) == []
 
 
 def test_a_word_to_go_on_after_a_compaction_is_passed_over(story):
@@ -48,4 +55,4 @@ def test_a_word_to_go_on_after_a_compaction_is_passed_over(story):
     story.says(user("read src/a.ts"))
     story.writer.append(word)
     parts = build_context(story.log, "s").parts
-    assert [view.text for view, _ in read(parts, never)] == ["read src/a.ts"]
+    assert [view.text for view, _ in read_messages(parts, never)] == ["read src/a.ts"]

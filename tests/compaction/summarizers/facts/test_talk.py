@@ -6,37 +6,51 @@ import json
 
 import pytest
 
-from compaction.summarizers.facts.talk import Turn, decisions, outcome, plans, questions, standing, turns
+from compaction.summarizers.facts.talk import (
+    ConversationTurn,
+    current_work,
+    decisions,
+    plans,
+    questions,
+    split_turns,
+    turn_outcome,
+)
 from eventstore.formats import view_of_message
 from tests.support.talk import assistant, call, result, shell, user
 
 
 def told(*messages):
-    return turns(view_of_message(json.dumps(message).encode(), "pi/3") for message in messages)
+    return split_turns(view_of_message(json.dumps(message).encode(), "pi/3") for message in messages)
 
 
 def over(said):
-    return Turn("go", (said,), is_over=True)
+    return ConversationTurn("go", (said,), is_over=True)
 
 
 def test_a_turn_is_a_request_and_what_was_said_until_the_next():
     found = told(
         user("one"), assistant("a", call("ls")), result("x"), assistant("b"), user("two"), assistant("c")
     )
-    assert found == [Turn("one", ("a", "b"), is_over=True), Turn("two", ("c",), is_over=True)]
+    assert found == [
+        ConversationTurn("one", ("a", "b"), is_over=True),
+        ConversationTurn("two", ("c",), is_over=True),
+    ]
 
 
 def test_a_turn_that_ends_with_a_call_is_not_over():
-    assert told(user("one"), assistant("a", call("ls")), result("x")) == [Turn("one", ("a",))]
+    assert told(user("one"), assistant("a", call("ls")), result("x")) == [ConversationTurn("one", ("a",))]
 
 
 @pytest.mark.parametrize("stop", ["error", "aborted"])
 def test_a_turn_that_broke_off_is_not_over(stop):
-    assert told(user("one"), assistant("a", stop=stop)) == [Turn("one", ("a",))]
+    assert told(user("one"), assistant("a", stop=stop)) == [ConversationTurn("one", ("a",))]
 
 
 def test_what_was_said_before_the_first_request_is_a_turn_without_one():
-    assert told(assistant("a"), user("one")) == [Turn("", ("a",), is_over=True), Turn("one")]
+    assert told(assistant("a"), user("one")) == [
+        ConversationTurn("", ("a",), is_over=True),
+        ConversationTurn("one"),
+    ]
 
 
 def test_a_conversation_without_words_has_no_turns():
@@ -53,33 +67,35 @@ def test_a_request_that_is_nothing_but_pasted_is_told_as_it_is():
 
 def test_the_outcome_is_what_the_answer_states():
     said = "Done!\n\nThe parser reads all files now. It is tested:\n- `make test` passes all cases\n\nShall I go on?"
-    assert outcome(over(said)) == "The parser reads all files now. `make test` passes all cases"
+    assert turn_outcome(over(said)) == "The parser reads all files now. `make test` passes all cases"
 
 
 def test_items_without_an_end_are_parted():
     assert (
-        outcome(over("- the parser is done\n- the printer is done"))
+        turn_outcome(over("- the parser is done\n- the printer is done"))
         == "the parser is done; the printer is done"
     )
 
 
 def test_what_is_still_to_come_is_no_outcome():
-    assert outcome(over("Next I will write the printer.")) == ""
+    assert turn_outcome(over("Next I will write the printer.")) == ""
 
 
 def test_a_turn_that_is_not_over_has_no_outcome():
-    assert outcome(Turn("go", ("The parser reads all files now.",))) == ""
+    assert turn_outcome(ConversationTurn("go", ("The parser reads all files now.",))) == ""
 
 
 def test_an_outcome_ends_with_a_sentence():
     said = "It reads the first kind of file. " * 20
-    assert len(outcome(over(said))) <= 300
-    assert outcome(over(said)).endswith("file.")
+    assert len(turn_outcome(over(said))) <= 300
+    assert turn_outcome(over(said)).endswith("file.")
 
 
 def test_a_turn_that_is_not_over_stands_where_its_last_words_say():
-    assert standing(Turn("go", ("First the parser.", "Now the printer:"))) == "Now the printer:"
-    assert standing(over("All done.")) == ""
+    assert (
+        current_work(ConversationTurn("go", ("First the parser.", "Now the printer:"))) == "Now the printer:"
+    )
+    assert current_work(over("All done.")) == ""
 
 
 @pytest.mark.parametrize(
@@ -114,7 +130,7 @@ def test_what_the_model_asked_at_the_end_is_a_question():
 
 
 def test_what_it_asked_on_the_way_is_none():
-    assert questions(Turn("go", ("Where is the parser?",))) == []
+    assert questions(ConversationTurn("go", ("Where is the parser?",))) == []
 
 
 @pytest.mark.parametrize(
@@ -135,6 +151,6 @@ def test_what_is_to_come_is_planned(said, planned):
 
 
 def test_plans_are_those_of_the_last_words():
-    assert plans(Turn("go", ("Next is the parser module.", "Then comes the printer module."))) == [
-        "Then comes the printer module."
-    ]
+    assert plans(
+        ConversationTurn("go", ("Next is the parser module.", "Then comes the printer module."))
+    ) == ["Then comes the printer module."]
