@@ -26,7 +26,7 @@ window_option: Final[Decorator] = click.option(
     default=DEFAULT_WINDOW,
     show_default=True,
     metavar="TOKENS",
-    help="How much the session's model takes.",
+    help="The context window of the session's model.",
 )
 
 

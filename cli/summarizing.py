@@ -190,20 +190,20 @@ _ASKING: Final[list[Decorator]] = [
     click.option(
         "--summarizer",
         type=SUMMARIZER,
-        help="Who writes the summary.  [default: anthropic where its key is set, else extractive]",
+        help="Who writes the summary.  [default: anthropic if its key is set, else extractive]",
     ),
     click.option(
         "--model",
         "models",
         metavar="NAME",
         multiple=True,
-        help="The model that anthropic asks; given again, the one to ask where those before it fail.",
+        help="The model that anthropic asks; repeat to name models to try next.",
     ),
     click.option(
         "--endpoint",
         metavar="URL",
         default="",
-        help="The address that http asks, or of a server that speaks as Anthropic does.",
+        help="The URL for http, or of an Anthropic-compatible server.",
     ),
 ]
 

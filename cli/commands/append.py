@@ -23,18 +23,19 @@ Example:  echo '{"type":"session_info","name":"First"}' |
     "--expected",
     type=click.IntRange(0),
     metavar="N",
-    help="The session's version before the first line; 0: it is new.",
+    help="The session's version before the first line; 0 for a new session.",
 )
-@click.option("--json", "_as_json", is_flag=True, help="Acknowledge in JSON, as it does in any case.")
+@click.option("--json", "_as_json", is_flag=True, help="Acknowledge in JSON; this is always so.")
 @click.pass_context
 def command(ctx: click.Context, session: str, *, expected: int | None, _as_json: bool) -> None:
-    """Append events from standard input, a line of JSON each, and acknowledge each line when it is on disk.
+    """Append events from standard input, one JSON object per line.
 
-    SESSION is @last or an id, in full; a session that is not there comes to be with the first line. A line is
-    an entry in pi's shape: {"type":"message","message":{...}}; "id", "parentId", "timestamp" and
-    "cause" may be left out. An acknowledgement is {"line","id","seq","version","added"}. With --expected the
-    session has to be at that version, and each line then expects what the one before made it. The first line
-    that fails ends the command with exit code 1; the lines acknowledged before it are stored.
+    Each line is acknowledged when it is on disk. SESSION is @last or a complete id; the first line creates a
+    session that does not exist. A line is an entry in pi's shape: {"type":"message","message":{...}}; "id",
+    "parentId", "timestamp" and "cause" are optional. An acknowledgement is
+    {"line","id","seq","version","added"}. With --expected, the session must be at that version, and each line
+    expects the version that the previous one made. The first line that fails ends the command with exit code
+    1; lines acknowledged before it are stored.
     """
     from cli.store import opened, resolve_session
     from eventstore.append import check_session_id

@@ -28,21 +28,19 @@ def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...
 
 @click.command("audit", epilog="Example:  refold audit session.jsonl")
 @click.argument("sessions", metavar="SESSION...", nargs=-1)
-@click.option("--all", "is_all", is_flag=True, help="Every session of the store, a line each.")
+@click.option("--all", "is_all", is_flag=True, help="Audit every session of the store, one line each.")
 @click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
     help="With --all: so many processes at once; if not given, one for each core.",
 )
-@click.option(
-    "--every-branch", is_flag=True, help="What happened on every branch, not only on the leaf's path."
-)
+@click.option("--every-branch", is_flag=True, help="Audit every branch, not only the path to the leaf.")
 @leaf_option
 @as_of_option
 @counter_option
 @prices_option
-@click.option("--full", "is_full", is_flag=True, help="All of each: every metric, every loss, the summaries.")
+@click.option("--full", "is_full", is_flag=True, help="Print every metric, every loss and the summaries.")
 @click.option(
     "--fail-under",
     "bounds",
@@ -70,11 +68,11 @@ def command(
 ) -> None:
     """Show what compactions, branch summaries and rewrites kept of a session, and what they lost.
 
-    On one screen, the worst first: how large the contexts are before and after, what the model needed later and
-    whether it was still there, which instructions of the user are gone, what was done again, what it cost and
-    saved. --full shows all of each; --all has a line for every session of the store, the worst first.
+    Print one screen, worst first: context sizes before and after, what the model needed later and whether it
+    was still there, which of the user's instructions are gone, what work was repeated, and what it cost and
+    saved. --full prints everything; --all prints a line per session of the store, worst first.
 
-    With --fail-under it is a gate for CI:  --all --fail-under instructions=1
+    Use --fail-under as a CI gate:  --all --fail-under instructions=1
     """
     if is_all and sessions:
         raise click.UsageError("--all stands for every session: name none beside it", ctx)

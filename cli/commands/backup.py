@@ -12,9 +12,10 @@ from cli.options import json_option, utf8
 @json_option
 @click.pass_context
 def command(ctx: click.Context, folder: str, *, as_json: bool) -> None:
-    """Copy the store into a new folder, while it is in use: compacted, and verified before it is put there.
+    """Copy the store to a new folder while it is in use.
 
-    The heads of its sessions are saved beside it, in FOLDER.heads, for verify --heads.
+    The copy is compacted, and verified before it gets its name. The heads of its sessions are saved beside it
+    as FOLDER.heads, for verify --heads.
     """
     from cli.output import counted, echo_json, echo_text, progress_bar
     from cli.store import opened, store_path

@@ -40,13 +40,14 @@ _clock = time.perf_counter
 @json_option
 @click.pass_context
 def command(ctx: click.Context, names: tuple[str, ...], *, as_json: bool) -> None:
-    """Measure how fast contexts are rebuilt, on your own sessions and disk.
+    """Measure how fast contexts are rebuilt, with your own sessions on your own disk.
 
-    Rebuild each session's context from the store, beside a fold of the same session's file by Python's json. Import
-    that file into a new store, beside parsing its lines. Append messages, each flushed to disk, beside lines of a
-    file. Without a SESSION, measure the ten sessions with the most events.
+    Compare three things: rebuilding each session's context from the store with decoding and folding the
+    session's file in Python; importing that file into a new store with parsing its lines; and appending
+    messages, each flushed to disk, with writing lines to a file. Without a SESSION, measure the ten sessions
+    with the most events.
 
-    The store stays as it is, except that a SESSION that names a file is imported first.
+    The store is not changed, except that a SESSION that names a file is imported first.
     """
     from cli.output import echo_json, progress_bar
     from cli.store import looks_like_file, opened, resolve_session

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @click.command("check", epilog="Example:  refold check session.jsonl")
 @click.argument("sessions", metavar="SESSION...", nargs=-1)
-@click.option("--all", "is_all", is_flag=True, help="Every session of the store, a line each.")
+@click.option("--all", "is_all", is_flag=True, help="Check every session of the store, one line each.")
 @json_option
 @click.pass_context
 def command(ctx: click.Context, sessions: tuple[str, ...], *, is_all: bool, as_json: bool) -> None:
-    """Compare the contexts of a session with what its own records say of them.
+    """Check a session's contexts against figures in its own records.
 
-    Records say how many messages there were, which requests began like the one before, how large contexts were, and
-    what a compaction kept. The exit code is 1 where a check fails that leaves no room: sizes are estimates, and only
+    Records say how many messages there were, which requests shared a prefix, how large contexts were, and
+    what a compaction kept. The exit code is 1 if an exact check fails; sizes are estimates and are only
     shown.
     """
     from cli.output import echo_problem, json_bytes, json_list

@@ -19,15 +19,20 @@ if TYPE_CHECKING:
 @click.argument("session")
 @click.argument("instructions", default="", callback=utf8)
 @policy_option("pi")
-@click.option("--template", metavar="NAME|FILE", default="", help="A template in place of the policy's.")
+@click.option(
+    "--template", metavar="NAME|FILE", default="", help="Use this template instead of the policy's."
+)
 @summarizer_options
 @click.option(
-    "--keep-recent", type=click.IntRange(0), metavar="TOKENS", help="Keep so much, whatever the policy keeps."
+    "--keep-recent",
+    type=click.IntRange(0),
+    metavar="TOKENS",
+    help="Keep this many recent tokens, whatever the policy says.",
 )
 @click.option(
     "--counter",
     type=click.Choice(["o200k", "utf16/4", "bytes/4"]),
-    help="How tokens are counted.  [default: as the policy says]",
+    help="How to count tokens.  [default: the policy's way]",
 )
 @window_option
 @click.option(
@@ -35,9 +40,11 @@ if TYPE_CHECKING:
     type=click.File("rb"),
     help="The harness's system prompt, for policies that send real messages.",
 )
-@click.option("--tools", type=click.File("rb"), help="Its tools, a JSON list, for the same.")
-@click.option("--leaf", metavar="ID", help="Compact the branch that ends at this entry, and stand there.")
-@click.option("--dry-run", is_flag=True, help="Say what it would do; ask nobody, append nothing.")
+@click.option(
+    "--tools", type=click.File("rb"), help="The harness's tools as a JSON list, for the same policies."
+)
+@click.option("--leaf", metavar="ID", help="Compact the branch that ends at this entry, and go there.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen; ask no model, append nothing.")
 @json_option
 @click.pass_context
 def command(
@@ -57,10 +64,10 @@ def command(
     as_json: bool,
     **asking: Unpack[SummarizerOptions],
 ) -> None:
-    """Put a summary in place of a session's older messages.
+    """Replace a session's older messages with a summary.
 
-    INSTRUCTIONS are for whoever writes the summary. Everything stays in the log, and refold undo takes a
-    compaction back. Ctrl-C calls it off: the session is as it was, but for a record of the attempt.
+    INSTRUCTIONS are for the summary's author. Everything stays in the log, and refold undo reverts a
+    compaction. Ctrl-C cancels it: the session is unchanged except for a record of the attempt.
     """
     from cli.compacting import check_templates, policy_named, template_sources, warn_of_misfits, with_template
     from cli.options import text_of, tools_of

@@ -7,10 +7,10 @@ import click
 
 @click.command("completion", epilog="Example:  refold completion bash >> ~/.bashrc")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: the script as a text.")
+@click.option("--json", "as_json", is_flag=True, help="Print the script as a JSON string.")
 @click.pass_context
 def command(ctx: click.Context, shell: str, *, as_json: bool) -> None:
-    """Print a script that completes refold's commands and options in a shell."""
+    """Print a shell script that completes refold's commands and options."""
     from click.shell_completion import get_completion_class
 
     from cli.output import echo_json, echo_verbatim

@@ -149,11 +149,11 @@ def _formats() -> list[str]:
     type=LazyChoice("format", _formats),
     default="text",
     show_default=True,
-    help="For people; as the session's harness builds it, or pi (JSON); as a summarizer is given it; as the body of a"
+    help="For people; as the session's harness builds it, or pi (JSON); as summarizers receive it; as the body of a"
     " Messages API request.",
 )
 @click.option(
-    "--model", metavar="NAME", callback=utf8, help="With anthropic: another model than the context's."
+    "--model", metavar="NAME", callback=utf8, help="With anthropic: the model, if not the context's."
 )
 @click.option(
     "--max-tokens",
@@ -168,7 +168,7 @@ def _formats() -> list[str]:
     "--tools",
     type=click.File("rb"),
     metavar="FILE",
-    help="With anthropic: the tools, a JSON list of definitions.",
+    help="With anthropic: the tool definitions as a JSON list.",
 )
 @click.option(
     "--cache-breakpoints",
@@ -176,13 +176,13 @@ def _formats() -> list[str]:
     default=0,
     show_default=True,
     metavar="N",
-    help="With anthropic: how many cache breakpoints to set.",
+    help="With anthropic: the number of cache breakpoints to set.",
 )
 @counter_option
 @click.option(
     "--full",
     is_flag=True,
-    help="With text: whole messages, not their first lines; with anthropic: a line for every repair.",
+    help="With text: whole messages instead of first lines; with anthropic: a line per repair.",
 )
 @click.option(
     "--json",
@@ -207,7 +207,7 @@ def command(
     full: bool,
     as_json: bool,
 ) -> None:
-    """Show what the model was sent at a leaf: messages, model, thinking level."""
+    """Show what the model was sent at a leaf: messages, model and thinking level."""
     from cli.options import text_of
     from cli.output import console, echo_json, echo_json_bytes, echo_transcript, paged
     from cli.store import opened_session, resolve_leaf

@@ -11,16 +11,15 @@ if TYPE_CHECKING:
 
 
 @click.command("demo", epilog="Example:  refold demo --json")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: where the store is, and the audit.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the store's folder, and the audit.")
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool) -> None:
     """Play a scripted coding session into a new store, then show its tree and audit.
 
-    Its contexts are kept small as a harness would that uses refold: by a policy with little room, and without a
-    model. What the audit says was lost was lost by that.
+    refold keeps the session's contexts small, as it would for a harness: with a small context window and
+    without a model. The losses in the audit come from that.
 
-    The store stays, so that one can go on with the other commands: in a temporary folder, or in the one that
-    --store names.
+    The store remains for other commands: in a temporary folder, or in the one that --store names.
     """
     import shlex
     import tempfile

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @counter_option
-@click.option("--all", "show_all", is_flag=True, help="List messages that both contexts have, too.")
+@click.option("--all", "show_all", is_flag=True, help="Also list messages that both contexts have.")
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context, session: str, first: str, second: str, *, counter: str, show_all: bool, as_json: bool
 ) -> None:
-    """Compare the contexts at two entries: what was kept, rewritten, summarized, gone, new.
+    """Compare the contexts at two entries: what was kept, rewritten, summarized, lost or added.
 
-    A and B are ids, unique beginnings of ids, #N for the event of that number, or root.
+    A and B are ids, unique prefixes of ids, #N for event number N, or root.
     """
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf

@@ -25,14 +25,15 @@ def _formats() -> list[str]:
     show_default=True,
     help="The file as it was imported, byte for byte; or a file of pi's version 3 with all that has come since.",
 )
-@click.option("-o", "--output", metavar="FILE", required=True, help="Where to write; - for standard output.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON about what was written.")
+@click.option("-o", "--output", metavar="FILE", required=True, help="File to write; - for standard output.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON report of what was written.")
 @click.pass_context
 def command(ctx: click.Context, session: str, form: str, output: str, *, force: bool, as_json: bool) -> None:
-    """Give a session back as a file.
+    """Write a session to a file.
 
-    The file is written whole or not at all. One that is there and not empty is replaced only with --force.
+    The file is written completely or not at all. An existing file that is not empty is replaced only with
+    --force.
     """
     from pathlib import Path
 

@@ -11,7 +11,7 @@ from cli.options import as_of_option, json_option, leaf_option
 @click.argument("session")
 @leaf_option
 @as_of_option
-@click.option("--read", "only_read", is_flag=True, help="Only files that were read and not modified.")
+@click.option("--read", "only_read", is_flag=True, help="Only files that were read but not modified.")
 @click.option("--modified", "only_modified", is_flag=True, help="Only files that were modified.")
 @json_option
 @click.pass_context
@@ -25,7 +25,7 @@ def command(
     only_modified: bool,
     as_json: bool,
 ) -> None:
-    """List the files that a session read and modified, recomputed from its tool calls up to a leaf."""
+    """List the files that a session read and modified, from its tool calls up to a leaf."""
     from cli.output import console, echo_json, paged, safe_line
     from cli.store import opened_session, resolve_leaf
     from projections.files import file_operations

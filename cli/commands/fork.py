@@ -10,7 +10,7 @@ from cli.options import json_option, leaf_option, utf8
 @click.command("fork", epilog="Example:  refold fork @last --leaf '#5' --as another-try")
 @click.argument("session")
 @leaf_option
-@click.option("--whole", is_flag=True, help="Every branch, not only the path to a leaf.")
+@click.option("--whole", is_flag=True, help="Copy every branch, not only the path to a leaf.")
 @click.option(
     "--as", "new", metavar="NEW", callback=utf8, help="Give the fork this name instead of a new id."
 )
@@ -19,10 +19,10 @@ from cli.options import json_option, leaf_option, utf8
 def command(
     ctx: click.Context, session: str, *, leaf: str | None, whole: bool, new: str | None, as_json: bool
 ) -> None:
-    """Make a new session of the path to a leaf, also one from before a compaction.
+    """Copy the path to a leaf into a new session, even from before a compaction.
 
-    Entries keep their ids, times and bytes, so the fork's contexts are those of the session, which stays as
-    it is. A link says where the fork comes from.
+    Entries keep their ids, times and bytes, so the fork has the same contexts; the original session is
+    unchanged. A link records where the fork comes from.
     """
     from cli.output import counted, echo_json, echo_text, safe_line
     from cli.store import check_new_name, opened_session, resolve_leaf

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     flag_value="",
     metavar="[INSTRUCTIONS]",
     callback=utf8,
-    help="Have the branch that is left summarized; instructions take the place of the template.",
+    help="Summarize the branch that is left; INSTRUCTIONS replace the template.",
 )
 @summarizer_options
 @window_option
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     "--summary",
     metavar="TEXT|-",
     callback=utf8,
-    help="Keep this summary of the branch that is left, at the new leaf; - reads it from standard input.",
+    help="Add this summary of the branch that is left; - reads it from standard input.",
 )
 @click.option(
     "--label",
     metavar="NAME",
     callback=utf8,
-    help="Name the summary, or without one the target, in the same append.",
+    help="Label the summary, or the target if there is none.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what it would do; ask nobody, append nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen; ask no model, append nothing.")
 @json_option
 @click.pass_context
 def command(
@@ -59,11 +59,11 @@ def command(
     as_json: bool,
     **asking: Unpack[SummarizerOptions],
 ) -> None:
-    """Go elsewhere in a session's tree: what is appended next stands there.
+    """Go to another entry of a session's tree; what is appended next continues from there.
 
-    TARGET is an id, a unique beginning of one, #N, or root. At a message of a person or an extension the
-    session stands on its parent, and the message's text is printed, to be edited and sent again; anything
-    else it stands on. The move is an event: nothing is lost, and refold undo takes it back.
+    TARGET is an id, a unique prefix of one, #N, or root. For a message of a person or an extension, the
+    session goes to the message's parent, and the text is printed for editing and sending again. The move is
+    an event: nothing is lost, and refold undo reverts it.
     """
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     callback=utf8,
     help="Give the new session this name instead of a new id.",
 )
-@click.option("--system", type=click.File("rb"), help="The harness's system prompt, as it was sent before.")
-@click.option("--tools", type=click.File("rb"), help="Its tools, a JSON list, as they were sent before.")
+@click.option("--system", type=click.File("rb"), help="The harness's system prompt, as sent in this session.")
+@click.option(
+    "--tools", type=click.File("rb"), help="The harness's tools as a JSON list, as sent in this session."
+)
 @summarizer_options
 @json_option
 @click.pass_context
@@ -42,9 +44,9 @@ def command(
     as_json: bool,
     **asking: Unpack[SummarizerOptions],
 ) -> None:
-    """Begin a new session with a document of what this one has come to.
+    """Start a new session with a document that sums up this one.
 
-    The session itself stays as it is. INSTRUCTIONS are for whoever writes the document.
+    This session is unchanged. INSTRUCTIONS are for the document's author.
     """
     from cli.compacting import template_sources
     from cli.options import text_of, tools_of

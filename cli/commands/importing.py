@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("import", epilog="Example:  refold import ~/.pi/agent/sessions")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
-@click.option("--as", "name", metavar="NEW", help="Take the one file as a session of this name.")
+@click.option("--as", "name", metavar="NEW", help="Import a single file as a session with this name.")
 @json_option
 @click.pass_context
 def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_json: bool) -> None:
@@ -27,9 +27,9 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_
 
     Without a PATH, list the session files on this machine and import nothing.
 
-    What the store has already is not added again: a file that grew adds what is new. A folder stands for the
-    *.jsonl files in it and below it. A file that cannot be read does not keep the others from being imported; the exit
-    code is then 1.
+    What the store already has is not added again: a file that grew adds what is new. A folder stands for the
+    *.jsonl files in it and below it. If a file cannot be read, the others are imported all the same, and the exit code
+    is 1.
     """
     if not paths:
         if name is not None:

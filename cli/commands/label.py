@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 @click.argument("session")
 @click.argument("entry")
 @click.argument("text", callback=utf8, required=False)
-@click.option("--remove", "is_removed", is_flag=True, help="Take the entry's label away.")
+@click.option("--remove", "is_removed", is_flag=True, help="Remove the entry's label.")
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context, session: str, entry: str, text: str | None, *, is_removed: bool, as_json: bool
 ) -> None:
-    """Name an entry; without TEXT, show its label.
+    """Label an entry; without TEXT, show its label.
 
-    The label is an event of the session. ENTRY is an id, a unique beginning of one, or #N.
+    The label is an event of the session. ENTRY is an id, a unique prefix of one, or #N.
     """
     from cli.output import echo_json, echo_text
     from cli.store import opened_session, resolve_event

@@ -26,21 +26,19 @@ _SHORT: Final = 13
 
 @click.command("log", epilog="Example:  refold log @last --json | head -3")
 @click.argument("session")
-@click.option("--kind", metavar="KIND", multiple=True, help="Only events of this kind; may be given again.")
-@click.option("--role", metavar="ROLE", multiple=True, help="Only messages of this role; may be given again.")
-@click.option("--match", metavar="TEXT", callback=utf8, help="Only events whose record holds this text.")
-@click.option(
-    "--first", type=click.IntRange(1), default=1, metavar="SEQ", help="From the event of this number on."
-)
-@click.option("--last", type=click.IntRange(0), metavar="SEQ", help="Up to the event of this number.")
-@click.option("--reverse", is_flag=True, help="The newest first.")
+@click.option("--kind", metavar="KIND", multiple=True, help="Only events of this kind; repeatable.")
+@click.option("--role", metavar="ROLE", multiple=True, help="Only messages of this role; repeatable.")
+@click.option("--match", metavar="TEXT", callback=utf8, help="Only events whose record contains this text.")
+@click.option("--first", type=click.IntRange(1), default=1, metavar="SEQ", help="Start at this event number.")
+@click.option("--last", type=click.IntRange(0), metavar="SEQ", help="Stop after this event number.")
+@click.option("--reverse", is_flag=True, help="Newest first.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="At most N events.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON Lines, an event each.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON Lines, one event per line.")
 @click.pass_context
 def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: bool, **chosen: Any) -> None:
     """List a session's events in the order in which they were stored.
 
-    "*" marks the leaf, "-" events that are no nodes of the tree.
+    "*" marks the leaf, "-" marks events that are not nodes of the tree.
     """
     from cli.output import console, echo_json, paged
     from cli.store import opened_session

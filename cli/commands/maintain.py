@@ -27,18 +27,18 @@ DEFAULT_OUTPUT: Final = 32_000
     default=DEFAULT_OUTPUT,
     show_default=True,
     metavar="TOKENS",
-    help="The longest answer of the session's model.",
+    help="Maximum output of the session's model.",
 )
 @click.option(
     "--system",
     type=click.File("rb"),
     help="The harness's system prompt, for handoffs and policies that send real messages.",
 )
-@click.option("--tools", type=click.File("rb"), help="Its tools, a JSON list, for the same.")
+@click.option("--tools", type=click.File("rb"), help="The harness's tools as a JSON list, for the same uses.")
 @click.option(
     "--settings", "settings_file", metavar="FILE", help="Settings of automatic compaction, in TOML."
 )
-@click.option("--json", "_as_json", is_flag=True, help="Answer in JSON, as it does in any case.")
+@click.option("--json", "_as_json", is_flag=True, help="Answer in JSON; this is always so.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -53,13 +53,13 @@ def command(
     _as_json: bool,
     **asking: Unpack[SummarizerOptions],
 ) -> None:
-    """Keep a session's context small while its harness runs: a line of JSON in, a line of JSON out.
+    """Keep a session's context small while its harness runs: one JSON line in, one JSON line out.
 
-    Each line says what happened: {"on":"before_request"}, {"on":"after_turn","model":"…"},
-    {"on":"error","error":"…","model":"…"}, {"on":"idle","seconds":300}, {"on":"compact","instructions":"…"} or
-    {"on":"abort"}. Each answer says what to do: "do" is nothing, retry, switch-model or continue. What belongs to
-    it in the log is appended already. A line that makes no sense is answered with an "error"; the next is read.
-    "compact" and "abort" call off the summary that is being made, and so does Ctrl-C, which else ends the command.
+    Each input line reports an event: {"on":"before_request"}, {"on":"after_turn","model":"…"},
+    {"on":"error","error":"…","model":"…"}, {"on":"idle","seconds":300}, {"on":"compact","instructions":"…"}
+    or {"on":"abort"}. Each answer says what to do: "do" is nothing, retry, switch-model or continue. Changes
+    to the log are already appended. An invalid line is answered with an "error", and the next one is read.
+    "compact" and "abort" cancel a summary in progress, and so does Ctrl-C, which otherwise ends the command.
     """
     from cli.compacting import check_templates, check_window, new_session_name, policy_named, template_sources
     from cli.harness_protocol import BLANK, ReadAheadLines, load_settings, parse_line, reply_to

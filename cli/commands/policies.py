@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     "--window",
     type=click.IntRange(1),
     metavar="TOKENS",
-    help=f"With check: how much the model takes.  [default: {DEFAULT_WINDOW}]",
+    help=f"With check: the model's context window.  [default: {DEFAULT_WINDOW}]",
 )
 @click.pass_context
 def command(ctx: click.Context, *, window: int | None, **asked: Unpack[ActionOptions]) -> None:
-    """List the policies, show one, begin one of your own, or check it.
+    """List policies, show one, start your own, or check it.
 
-    A policy of your own is a TOML file: `extends` names one that comes with refold, and what else it says
-    takes the place of what that one says. It is kept as NAME.toml in the folder `policies` of REFOLD_CONFIG,
-    or of the platform's folder for settings.
+    Your own policy is a TOML file: `extends` names one of refold's, and everything else overrides it.
+    Policies are stored as NAME.toml in the folder `policies` of REFOLD_CONFIG, or of the platform's settings
+    folder.
     """
     from compaction.part import Limits
 

@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     "names",
     metavar="NAME",
     multiple=True,
-    help="Only this of the policy's rewrites; may be given again.",
+    help="Apply only this rewrite of the policy; repeatable.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what it would do, and append nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen; append nothing.")
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context, session: str, *, policy: str, names: tuple[str, ...], dry_run: bool, as_json: bool
 ) -> None:
-    """Show old content of a session shorter, by a policy's rewrites, without a model.
+    """Shorten old content of a session by a policy's rewrites, without a model.
 
-    The messages stay as they are in the log; contexts from here on show them otherwise. refold undo takes it
-    back. The default policy is not pi, as it is for refold compact, because pi has no rewrites.
+    The messages stay in the log; later contexts show the shorter form. refold undo reverts it. The default
+    policy is not pi, as in refold compact, because pi has no rewrites.
     """
     from cli.compacting import policy_named
     from cli.output import echo_json, echo_note

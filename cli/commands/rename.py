@@ -13,7 +13,7 @@ from cli.options import json_option, utf8
 @json_option
 @click.pass_context
 def command(ctx: click.Context, session: str, title: str, *, as_json: bool) -> None:
-    """Give a session a title; an empty one takes it away. The id stays as it is."""
+    """Give a session a title; an empty one removes it. The id does not change."""
     from cli.output import echo_json, echo_text, safe_line
     from cli.store import opened_session
     from eventstore.records import SessionInfo

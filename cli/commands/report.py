@@ -18,13 +18,13 @@ _LONGEST_NAME: Final = 100
     "-o",
     "--output",
     metavar="FILE",
-    help="Where to write; - for standard output.  [default: the session's id, with .html]",
+    help="File to write; - for standard output.  [default: the session's id, with .html]",
 )
 @leaf_option
 @as_of_option
 @counter_option
 @prices_option
-@click.option("--full", is_flag=True, help="All texts whole; else each is cut at 4,000 characters.")
+@click.option("--full", is_flag=True, help="Do not cut long texts at 4,000 characters.")
 @json_option
 @click.pass_context
 def command(
@@ -39,9 +39,9 @@ def command(
     full: bool,
     as_json: bool,
 ) -> None:
-    """Write a page about a session: its contexts, its tree, and what its compactions lost.
+    """Write an HTML page about a session: its contexts, its tree, and what its compactions lost.
 
-    One file of HTML that needs nothing else and loads nothing. A report that is there is made anew; any other
+    The page is one self-contained file that loads nothing. An existing report is replaced; any other existing
     file is left alone.
     """
     from cli.output import echo_bytes, echo_json, echo_text, progress_bar

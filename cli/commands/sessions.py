@@ -34,16 +34,16 @@ _ORDERS: Final = {
     help="Only sessions with this text in id, title or first request.",
 )
 @click.option(
-    "--sort", type=click.Choice(list(_ORDERS)), default="written", show_default=True, help="The order."
+    "--sort", type=click.Choice(list(_ORDERS)), default="written", show_default=True, help="Sort order."
 )
-@click.option("--reverse", is_flag=True, help="The other way round.")
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the last N of the list.")
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context, *, match: str | None, sort: str, reverse: bool, limit: int | None, as_json: bool
 ) -> None:
-    """List the sessions of the store, the one that was written to last at the end."""
+    """List the sessions of the store, the most recently written last."""
     from cli.output import console, echo_json, paged
     from cli.store import opened
 

@@ -45,12 +45,13 @@ def _json(value: Any) -> str:
 @click.argument("session")
 @click.argument("event")
 @json_option
-@click.option("--raw", is_flag=True, help="Print the record's bytes as they came, and nothing else.")
+@click.option("--raw", is_flag=True, help="Print only the record's bytes, unchanged.")
 @click.pass_context
 def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw: bool) -> None:
-    """Show one event: where it stands, and its record; a summary as text, JSON and --raw have it as it came.
+    """Show one event: its position and its record, with a summary as text.
 
-    EVENT is an id, a unique beginning of one, or #N for the event of that number.
+    --json and --raw leave the summary inside the record. EVENT is an id, a unique prefix of one, or #N for
+    event number N.
     """
     from cli.commands.log import event_json
     from cli.output import console, echo_bytes, echo_json, paged, print_line, safe_line, yes_or_no

@@ -11,7 +11,7 @@ from cli.options import json_option
 @json_option
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool) -> None:
-    """Show what the store holds and how large it is."""
+    """Show the store's contents and size."""
     from cli.output import console, counted, echo_json, print_line, safe_line, table, thousands
     from cli.store import opened
     from projections.stats import stats

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 @click.command("templates", epilog="Example:  refold templates show compaction")
-@action_options(origin_help="With new: the template that it begins as.")
+@action_options(origin_help="With new: the template to copy.")
 @click.pass_context
 def command(ctx: click.Context, **asked: Unpack[ActionOptions]) -> None:
-    """List the templates, show one, begin one of your own, or check it.
+    """List templates, show one, start your own, or check it.
 
-    A template is a Markdown file with TOML between two lines `+++`: its name, version and sections. One of
-    your own is kept as NAME.md in the folder `templates` of REFOLD_CONFIG, or of the platform's folder for
-    settings, where it takes the place of the one of its name that comes with refold.
+    A template is a Markdown file with TOML between two lines `+++`: its name, version and sections. Your own
+    are stored as NAME.md in the folder `templates` of REFOLD_CONFIG, or of the platform's settings folder,
+    and override refold's by name.
     """
     run_action(ctx, asked, listing=_list, begin=_new, show=_show)
 

@@ -57,7 +57,7 @@ _LARGEST: Final = 12
 @leaf_option
 @as_of_option
 @counter_option
-@click.option("--full", is_flag=True, help="List every entry, not only what changed the context most.")
+@click.option("--full", is_flag=True, help="List every entry, not only the largest changes.")
 @json_option
 @click.pass_context
 def command(
@@ -70,7 +70,7 @@ def command(
     full: bool,
     as_json: bool,
 ) -> None:
-    """Show the context's size after every entry, and what changed it, with a plot."""
+    """Plot the context's size after every entry, and list the largest changes."""
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf
     from projections.timeline import timeline

@@ -20,16 +20,15 @@ _COUNTER: Final = "utf16/4"
 @click.command("undo", epilog="Example:  refold undo @last --dry-run")
 @click.argument("session")
 @click.argument("event", required=False)
-@click.option("--dry-run", is_flag=True, help="Say what it would do, and append nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen; append nothing.")
 @json_option
 @click.pass_context
 def command(ctx: click.Context, session: str, event: str | None, *, dry_run: bool, as_json: bool) -> None:
-    """Put the newest compaction, rewrite or move of refold out of effect, and all that came in the same append.
+    """Undo refold's newest compaction, rewrite or move, and everything appended with it.
 
-    With EVENT (an id, a unique beginning of one, or #N) the append that it belongs to, also one that came with
-    an import. An undo is an event
-    itself: undo it, and what it took away is back. A move can be undone while nothing followed it; of
-    compactions, the newest in effect.
+    With EVENT (an id, a unique prefix of one, or #N), undo the append that the event belongs to, even an
+    imported one. An undo is itself an event: undo it to restore what it removed. A move can be undone until
+    something follows it; of several compactions, only the newest in effect can be undone.
     """
     from cli.output import echo_json
     from cli.store import opened_session, resolve_event

@@ -14,15 +14,15 @@ from cli.options import json_option
 @click.option(
     "--heads",
     metavar="FILE",
-    help="Find events that are gone, by the heads saved in FILE; if all is sound, save the present ones there.",
+    help="Find missing events by the heads saved in FILE; if all is sound, save the current heads there.",
 )
 @json_option
 @click.pass_context
 def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
     """Check the whole store: every digest, index and pointer. The exit code is 1 if anything is wrong.
 
-    What was cut off at a session's end leaves no trace in the store: --heads FILE finds that, too. A file that
-    backup wrote is compared with and left as it is.
+    Events cut off at a session's end leave no trace in the store; --heads FILE finds that too. A file that
+    backup wrote is only compared, never changed.
     """
     from cli.output import counted, echo_json, echo_text, progress_bar
     from cli.store import opened, store_path
