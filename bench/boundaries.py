@@ -20,7 +20,7 @@ from eventstore.event import Event
 from eventstore.formats.refold.events import compose
 from eventstore.frame import decode
 from eventstore.log import Snapshot
-from eventstore.preview import Prospect
+from eventstore.preview import Preview
 from eventstore.records import Compaction
 from eventstore.views import Message, Text
 from projections.audit.losses import future_use
@@ -161,7 +161,7 @@ def used_later(snapshot: Snapshot, boundary: Boundary, *summaries: str) -> list[
 def _replacement(snapshot: Snapshot, boundary: Boundary, summary: str) -> Replacement:
     record = Compaction(summary=summary, first_kept_entry_id=boundary.first_kept, tokens_before=0)
     event = compose(record, id="summary", time=None, parent=boundary.leaf)
-    prospect = Prospect(snapshot, boundary.session, [event])
+    prospect = Preview(snapshot, boundary.session, [event])
     cursor = resolve_cursor(prospect, boundary.session)
     made = decode(prospect.frame(cursor.session, cursor.leaf), cursor.session)
     return replacement_of(made, prospect, cursor, later=boundary.later)

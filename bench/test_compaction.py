@@ -17,7 +17,7 @@ from compaction.plan import Plan, plan_compaction
 from compaction.policy.load import load_preset
 from compaction.prompts import serialized_prompt
 from compaction.summarizers.chain import never
-from compaction.summarizers.extractive import MOST, ExtractiveSummarizer
+from compaction.summarizers.extractive import MAX_TOKENS, ExtractiveSummarizer
 from compaction.templates import load_built_in
 from eventstore import open_store
 from eventstore.files.importing import import_file
@@ -53,7 +53,7 @@ def all_parts(length, made):
 
 def summarized(parts, previous=""):
     prompt = serialized_prompt(
-        load_built_in("compaction"), parts, system="", max_tokens=MOST, previous=previous
+        load_built_in("compaction"), parts, system="", max_tokens=MAX_TOKENS, previous=previous
     )
     return ExtractiveSummarizer().summarize(prompt, is_cancelled=never).text
 
@@ -81,7 +81,7 @@ def whole(stored):
 
 
 def prompted(parts):
-    return serialized_prompt(load_built_in("compaction"), parts, system="", max_tokens=MOST).text
+    return serialized_prompt(load_built_in("compaction"), parts, system="", max_tokens=MAX_TOKENS).text
 
 
 def imports(measure, group, file, folder, rounds):
@@ -106,7 +106,7 @@ def test_the_same_session_is_imported(measure, shape, tmp_path):
 def test_refold_summarizes_a_whole_session(measure, length, made):
     stored = made(LENGTHS[length], 60)
     text = measure(f"extractive-{length}", "refold", whole, stored, rounds=ROUNDS[length])
-    assert len(text) > 2 * MOST
+    assert len(text) > 2 * MAX_TOKENS
 
 
 def test_the_whole_session_is_imported(measure, length, tmp_path):

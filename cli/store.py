@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 if TYPE_CHECKING:
-    from eventstore.files.importing import Imported
+    from eventstore.files.importing import ImportResult
     from eventstore.lmdb.store import LmdbLog
     from eventstore.log import Snapshot
     from projections.context.cursor import Leaf
@@ -226,7 +226,7 @@ _NAMED = 5
 """Maximum number of a file's sessions to name."""
 
 
-def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) -> list[Imported]:
+def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) -> list[ImportResult]:
     """Import the sessions of a file, with a progress bar for a large one on a terminal.
 
     Raises BadInputError, and its subclass ForeignSessionError for a session of another harness.
@@ -252,7 +252,7 @@ def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) ->
         )
 
 
-def note_remarks(path: str, imported: Imported) -> None:
+def note_remarks(path: str, imported: ImportResult) -> None:
     """Print one line on stderr if a file that was imported implicitly had problems."""
     from cli.output import command_line, counted, echo_note
 
@@ -271,7 +271,7 @@ def note_remarks(path: str, imported: Imported) -> None:
         echo_note(f"{path}: {', '.join(facts)}; to list them: {command_line('import', path)}")
 
 
-def note_more_in_store(log: LmdbLog, path: str, imported: Imported) -> None:
+def note_more_in_store(log: LmdbLog, path: str, imported: ImportResult) -> None:
     """Print one line on stderr if a file holds less than its session in the store."""
     from cli.output import counted, echo_note
 

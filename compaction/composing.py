@@ -22,7 +22,7 @@ from eventstore.errors import NotFoundError
 from eventstore.event import Parent
 from eventstore.formats.refold.events import compose
 from eventstore.log import Snapshot
-from eventstore.preview import Prospect
+from eventstore.preview import Preview
 from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, TextReplacement
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at
@@ -176,7 +176,7 @@ def parts_after(
     for number, record in enumerate(records):
         events.append(compose(record, id=f"\0{number}", time=None, parent=above))
         above = events[-1].id
-    prospect = Prospect(snapshot, session, events)
+    prospect = Preview(snapshot, session, events)
     return context_at(prospect, resolve_cursor(prospect, session)).parts
 
 

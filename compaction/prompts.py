@@ -20,14 +20,14 @@ from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
 from projections.transcript import CONTINUATION, USER_LABEL, assistant_lines
 
-MOST_OUTPUT: Final = 16_384
+MAX_SUMMARY_TOKENS: Final = 16_384
 """Tokens of the longest summary."""
-_MOST_SHORT: Final = 512
+_MAX_SHORT_SUMMARY: Final = 512
 
 
 def output_budget(reserve: int) -> int:
     """Return the tokens of a summary: 80 % of the reserve, at most 16,384."""
-    return min(int(reserve * 0.8), MOST_OUTPUT)
+    return min(int(reserve * 0.8), MAX_SUMMARY_TOKENS)
 
 
 def turn_prefix_budget(reserve: int) -> int:
@@ -37,10 +37,10 @@ def turn_prefix_budget(reserve: int) -> int:
 
 def short_budget(reserve: int) -> int:
     """Return the tokens of the summary that is only shown: a fifth of the reserve, at most 512."""
-    return min(_MOST_SHORT, int(reserve * 0.2))
+    return min(_MAX_SHORT_SUMMARY, int(reserve * 0.2))
 
 
-LONGEST_RESULT: Final = 2_000
+MAX_RESULT_CHARACTERS: Final = 2_000
 """Characters of a tool result that a summarizer is shown: UTF-16 units, as pi counts them."""
 _TAGS: Final = ("conversation", "previous-summary", "additional-context", "draft", "summary", "analysis")
 _IMITATED: Final = re.compile(rf"<(?=\s*+(?:/\s*+)?(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
@@ -96,10 +96,10 @@ def _call(call: ToolCall) -> str:
 
 def _cut(text: str) -> str:
     """Return the beginning of a long text; unlike pi, no pair of surrogates is parted."""
-    length = utf16_length(text) if len(text) > LONGEST_RESULT // 2 else 0
-    if length <= LONGEST_RESULT:
+    length = utf16_length(text) if len(text) > MAX_RESULT_CHARACTERS // 2 else 0
+    if length <= MAX_RESULT_CHARACTERS:
         return text
-    shown = _HALF_A_PAIR.sub("", cut_utf16(text, LONGEST_RESULT))
+    shown = _HALF_A_PAIR.sub("", cut_utf16(text, MAX_RESULT_CHARACTERS))
     return f"{shown}\n\n[... {length - utf16_length(shown)} more characters truncated]"
 
 

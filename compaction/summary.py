@@ -32,7 +32,7 @@ from compaction.summarizers.folding import (
     group_parts,
     newest_parts_that_fit,
 )
-from compaction.templates import SYSTEM, Source, Template, find_template, with_text
+from compaction.templates import SYSTEM, Source, Template, find_template, replace_text
 from eventstore.formats.base import PromptView
 from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
@@ -191,7 +191,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         updates = previous and self.prompting.update and not self.options.template
         name = self.options.template or (self.prompting.update if updates else self.prompting.template)
         found = find_template(name, self.sources)
-        return with_text(found, self.options.prompt, source="hook") if self.options.prompt else found
+        return replace_text(found, self.options.prompt, source="hook") if self.options.prompt else found
 
     def of_history(self, parts: Sequence[Part]) -> FoldedSummary:
         """Return the summary of messages; of none, what stands for those before them."""

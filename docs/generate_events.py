@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from eventstore import records
-from eventstore.event import Event, Facts, Flag, NewEvent
+from eventstore.event import Event, EventFacts, Flag, NewEvent
 from eventstore.kinds import is_entry
 from eventstore.records import RECORDS, Record
 
@@ -26,7 +26,7 @@ kind. A record holds neither id, parent nor time: those are the event's own.
 
 SECTIONS = {
     "An event before it is stored": NewEvent,
-    "What a format reads out of a record": Facts,
+    "What a format reads out of a record": EventFacts,
     "A stored event": Event,
 }
 
@@ -87,7 +87,7 @@ def _fields(type_: type[msgspec.Struct]) -> str:
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
     if field.default is not msgspec.NODEFAULT:
-        return f"`{field.default!r}`" if not isinstance(field.default, Facts) else "none of it"
+        return f"`{field.default!r}`" if not isinstance(field.default, EventFacts) else "none of it"
     return "required" if field.default_factory is msgspec.NODEFAULT else f"`{field.default_factory()!r}`"
 
 

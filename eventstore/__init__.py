@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from eventstore.event import Event, NewEvent, Parent, epoch_milliseconds
 from eventstore.files.exporting import export_original, export_session
-from eventstore.files.importing import Imported, import_file, import_sessions
-from eventstore.log import Appended, EventLog, Head, Snapshot
+from eventstore.files.importing import ImportResult, import_file, import_sessions
+from eventstore.log import AppendResult, EventLog, Head, Snapshot
 from eventstore.writing import SessionWriter
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from eventstore.lmdb.store import LmdbLog
 
 __all__ = [
-    "Appended",
+    "AppendResult",
     "Event",
     "EventLog",
     "Head",
-    "Imported",
+    "ImportResult",
     "NewEvent",
     "Parent",
     "SessionWriter",

@@ -15,9 +15,9 @@ from eventstore.log import Expected, Head
 
 ReadFrame = Callable[[int], Buffer]
 """Gives the frame of a sequence number of the session at hand."""
-LONGEST_SESSION_NAME: Final = 480
+MAX_SESSION_NAME_BYTES: Final = 480
 """In UTF-8 bytes; LMDB keys hold 511."""
-_LONGEST_NAME: Final = 0xFFFF
+_MAX_NAME_LENGTH: Final = 0xFFFF
 _LATEST: Final = 8_640_000_000_000_000
 """The last millisecond that is a date, by ECMAScript, whose dates imported times are."""
 
@@ -49,24 +49,24 @@ def check_new_session(name: str) -> str:
 
 def check_events(session: str, events: Sequence[NewEvent]) -> None:
     """Raise BadInputError for a session name, or an event that cannot be stored."""
-    if not 0 < _size(session) <= LONGEST_SESSION_NAME:
+    if not 0 < _size(session) <= MAX_SESSION_NAME_BYTES:
         raise BadInputError(
             f"session {session[:40]!r}",
-            f"a session's name has 1 to {LONGEST_SESSION_NAME} bytes of UTF-8",
+            f"a session's name has 1 to {MAX_SESSION_NAME_BYTES} bytes of UTF-8",
             "choose another name",
         )
     for event in events:
         for what, name in (("id", event.id), ("kind", event.kind)):
-            if not 0 < _size(name) <= _LONGEST_NAME:
+            if not 0 < _size(name) <= _MAX_NAME_LENGTH:
                 raise BadInputError(
                     f"session {session!r}, event {event.id[:40]!r}",
-                    f"its {what} has to have 1 to {_LONGEST_NAME} bytes of UTF-8",
+                    f"its {what} has to have 1 to {_MAX_NAME_LENGTH} bytes of UTF-8",
                     f"give it another {what}",
                 )
-        if not 0 <= _size(event.cause) <= _LONGEST_NAME:
+        if not 0 <= _size(event.cause) <= _MAX_NAME_LENGTH:
             raise BadInputError(
                 f"session {session!r}, event {event.id!r}",
-                f"its cause has to have at most {_LONGEST_NAME} bytes of UTF-8",
+                f"its cause has to have at most {_MAX_NAME_LENGTH} bytes of UTF-8",
                 "give it another cause",
             )
         # Those of other formats have been read from files, or are copied from where they were stored before.
@@ -116,7 +116,7 @@ def is_same(new: NewEvent, stored: Event | NewEvent) -> bool:
     )
 
 
-class Standing(NamedTuple):
+class PathPointers(NamedTuple):
     """The pointers of a frame; names follow `Event`."""
 
     flags: Flag
@@ -127,11 +127,13 @@ class Standing(NamedTuple):
     target_seq: int
 
 
-def stand(event: NewEvent, seq: int, parent_seq: int, target_seq: int, read: ReadFrame) -> Standing:
+def resolve_pointers(
+    event: NewEvent, seq: int, parent_seq: int, target_seq: int, read: ReadFrame
+) -> PathPointers:
     """Return the standing of an event that is about to be `seq`, child of `parent_seq`, pointing at `target_seq`."""
     flags = event.facts.flags
     if not is_entry(event.kind):
-        return Standing(flags | Flag.OFF_PATH, seq, 0, 0, 0, target_seq)
+        return PathPointers(flags | Flag.OFF_PATH, seq, 0, 0, 0, target_seq)
     above = header_of(read(parent_seq)) if parent_seq else None
     kind = CODE_OF_KIND.get(event.kind, 0)
     if kind in (REWRITE, UNDONE) or (above and above.flags & Flag.OVERLAID):
@@ -142,7 +144,7 @@ def stand(event: NewEvent, seq: int, parent_seq: int, target_seq: int, read: Rea
         target_seq = target_seq if _lies_on_path(target_seq, parent_seq, read) else 0
     elif kind == UNDONE:
         compaction = _effective_compaction(parent_seq, target_seq, read)
-    return Standing(
+    return PathPointers(
         flags=flags,
         run_start=above.run_start if above and parent_seq == seq - 1 else seq,
         compaction_seq=compaction,
@@ -193,7 +195,7 @@ def _effective_compaction(leaf: int, target_seq: int, read: ReadFrame) -> int:
     return next((head.seq for _, head in effective if head.kind == COMPACTION), 0)
 
 
-def as_stored(
+def build_stored_event(
     new: NewEvent,
     head: Head,
     *,
@@ -239,7 +241,7 @@ def as_stored(
         message_span=new.facts.message,
         digest=digest,
         body=new.body,
-        **stand(new, seq, parent_seq, target_seq, read)._asdict(),
+        **resolve_pointers(new, seq, parent_seq, target_seq, read)._asdict(),
     )
 
 

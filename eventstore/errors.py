@@ -27,7 +27,7 @@ class StoreError(RefoldError):
         super().__init__(f"{path}: {problem}; {remedy}")
 
 
-class OpenedOtherwiseError(StoreError):
+class StoreOptionsError(StoreError):
     """A store is open in this process already, with another value of an `option` than is `wanted` now."""
 
     def __init__(self, path: str, option: str, opened: object, wanted: object) -> None:

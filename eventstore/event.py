@@ -67,7 +67,7 @@ OWN_FLAGS: Final = (
 """The flags that come with an event; the others come from where it stands."""
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class EventFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Facts that a format reads out of a record once, when it is stored, so that no fold has to.
 
     `message` is the span (start, stop) in bytes of the message inside the body that a context shows as it
@@ -102,7 +102,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     time: int | None = None
     is_clocked: bool = False
     cause: str = ""
-    facts: Facts = Facts()
+    facts: EventFacts = EventFacts()
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):

@@ -52,7 +52,7 @@ _PRINTED_OTHERWISE: Final = (b"\\u", b"\\/", b"-0")
 _decode: Final = msgspec.json.Decoder().decode
 _quoted: Final = json.JSONEncoder(ensure_ascii=False).encode
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_MOST_DIGITS: Final = 400
+_MAX_DIGITS: Final = 400
 """More digits than any double has before its point."""
 _ISO_DATE: Final = re.compile(
     r"[+-]?\d{4,6}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
@@ -93,7 +93,7 @@ def well_formed(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def trim(text: str) -> str:
+def trim_whitespace(text: str) -> str:
     """JavaScript's `text.trim()`: ECMAScript's white space and line ends, the byte order mark among them."""
     return text.strip(_WHITE_SPACE)
 
@@ -103,7 +103,7 @@ _WHITE_SPACE: Final = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff
 )
 
 
-def parse(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """`JSON.parse(text)`: lone surrogates pass. Raises ValueError, and RecursionError for what is nested too deeply.
 
     Integers have all their digits; other numbers beyond all doubles are infinite.
@@ -121,7 +121,7 @@ def parse_at(text: str, at: int) -> tuple[Any, int]:
 
 
 def _integer(digits: str) -> float:
-    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
+    return int(digits) if len(digits) < _MAX_DIGITS else float(digits)
 
 
 def _no_constant(name: str) -> Any:
@@ -140,7 +140,7 @@ def compact_json(raw: bytes | memoryview) -> str:
                 return msgspec.json.format(text, indent=-1).decode()
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
-    return stringify(parse(text.decode("utf-8", "replace")))
+    return stringify(parse_json(text.decode("utf-8", "replace")))
 
 
 def _prints_alike(value: Any) -> bool:
@@ -186,10 +186,10 @@ def _scalar(value: Any) -> str:
         return _quote(value)
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true" if value else "false"
-    return number(value)
+    return format_number(value)
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number as JavaScript prints it: as a double, in full digits below 1e21, `null` if not finite."""
     try:
         double = float(value)
@@ -272,7 +272,7 @@ def tolerant_json(body: bytes) -> Any:
     Raises msgspec.DecodeError.
     """
     try:
-        return parse(body.decode("utf-8", "replace"))
+        return parse_json(body.decode("utf-8", "replace"))
     except RecursionError:
         raise TooDeepError from None
     except ValueError as error:

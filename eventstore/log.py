@@ -68,7 +68,7 @@ def advance(head: Head, event: Event, *, source: str = "") -> Head:
     )
 
 
-class Appended(msgspec.Struct, frozen=True, kw_only=True):
+class AppendResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an append: the session's version and the store's position after it, and the count of new events."""
 
     version: int
@@ -138,7 +138,7 @@ class EventLog(Protocol):
         expected: Expected = "any",
         blobs: Iterable[bytes] = (),
         source: str = "",
-    ) -> Appended:
+    ) -> AppendResult:
         """Add events, their indexes and blobs in one transaction, or nothing.
 
         Events that the session already has with the same contents are passed over, so that an append

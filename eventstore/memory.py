@@ -14,7 +14,7 @@ from eventstore.errors import EventConflictError, NotFoundError, no_event
 from eventstore.event import Event, Flag, NewEvent, Parent, epoch_milliseconds
 from eventstore.frame import Buffer, encode
 from eventstore.kinds import is_entry
-from eventstore.log import Appended, Expected, FeedItem, Head, Snapshot, advance
+from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, advance
 
 
 class MemoryLog:
@@ -36,7 +36,7 @@ class MemoryLog:
         expected: Expected = "any",
         blobs: Iterable[bytes] = (),
         source: str = "",
-    ) -> Appended:
+    ) -> AppendResult:
         check_events(session, events)
         state = self._state.copy()
         stored = state.events.setdefault(session, [])
@@ -63,7 +63,7 @@ class MemoryLog:
         for blob in blobs:
             state.blobs[chain.payload_digest(blob)] = blob
         self._state = state
-        return Appended(version=len(stored), position=len(state.order), added=len(fresh))
+        return AppendResult(version=len(stored), position=len(state.order), added=len(fresh))
 
     def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:
         state = self._state.copy()

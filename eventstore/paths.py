@@ -162,7 +162,7 @@ def event(snapshot: Snapshot, session: str, seq: int) -> LazyEvent:
     return LazyEvent(snapshot.frame(session, seq), session)
 
 
-def entry_named(snapshot: Snapshot, session: str, event_id: str, *, as_of: int) -> int:
+def find_entry(snapshot: Snapshot, session: str, event_id: str, *, as_of: int) -> int:
     """Return the number of an entry by its id. Raises NotFoundError for one that is not there, or behind `as_of`."""
     seq = snapshot.locate(session, event_id)
     if not seq or seq > as_of:
@@ -286,7 +286,7 @@ T = TypeVar("T")
 _ENTRIES: Final = 1024
 
 
-class Memo(Generic[T]):
+class SnapshotCache(Generic[T]):
     """A bounded dictionary of results about events, by their digests; when it is full, it starts anew.
 
     An event's chained digest stands for its contents and for all that came before it, in any store: what follows from

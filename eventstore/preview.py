@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 
-from eventstore.append import as_stored
+from eventstore.append import build_stored_event
 from eventstore.event import Event, NewEvent, Parent
 from eventstore.frame import Buffer, encode, header_of
 from eventstore.kinds import is_entry
 from eventstore.log import FeedItem, Head, Snapshot, advance
-from eventstore.paths import entry_id, entry_named
+from eventstore.paths import entry_id, find_entry
 
 
-class Prospect:
+class Preview:
     """A `Snapshot` in which a session has more events: what would come of an append, for every fold to see.
 
     Their positions in the whole store follow that of the session's own newest event, so that no other session
@@ -99,7 +99,7 @@ class Prospect:
         """Return the event as the log would store it."""
         session = self._head.name
         parent_seq = self._parent(new)
-        return as_stored(
+        return build_stored_event(
             new,
             self._head,
             parent_seq=parent_seq,
@@ -116,4 +116,4 @@ class Prospect:
             return self._head.leaf
         if not new.parent:
             return 0
-        return entry_named(self, self._head.name, new.parent, as_of=self._head.version)
+        return find_entry(self, self._head.name, new.parent, as_of=self._head.version)

@@ -11,9 +11,9 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from eventstore import chain
-from eventstore.append import stand
+from eventstore.append import resolve_pointers
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError, RefoldError, StoreError
-from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent
+from eventstore.event import OWN_FLAGS, Event, EventFacts, Flag, NewEvent, Parent
 from eventstore.files.glue import segment_digests
 from eventstore.formats import facts_of
 from eventstore.frame import VERSION, Buffer, decode, digest_of, header_of, is_intact, linked_digest_of
@@ -73,7 +73,7 @@ Progress = Callable[[int, int], None]
 """Called with the events checked so far and their number."""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class IntegrityFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Something in the store that is not as it was appended.
 
     `seq` is 0 where it concerns no one event, `session` is empty where it concerns no one session.
@@ -89,7 +89,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
     sessions: int
     events: int
-    findings: list[Finding]
+    findings: list[IntegrityFinding]
 
 
 def verify(
@@ -103,7 +103,7 @@ def verify(
     end of a session that is gone is found, too, which leaves no other trace. Raises StoreError where the store cannot
     be read for another reason than damage.
     """
-    findings: list[Finding] = []
+    findings: list[IntegrityFinding] = []
     heads: list[Head] = []
     with _reading(findings), log.snapshot() as snapshot:
         heads.extend(snapshot.heads())
@@ -126,7 +126,7 @@ def verify(
 
 
 @contextmanager
-def _reading(findings: list[Finding], session: str = "") -> Iterator[None]:
+def _reading(findings: list[IntegrityFinding], session: str = "") -> Iterator[None]:
     """Add a finding if the body cannot read on. Raises StoreError: what is no damage, as too many readers."""
     try:
         yield
@@ -138,7 +138,7 @@ def _reading(findings: list[Finding], session: str = "") -> Iterator[None]:
 
 def _head_findings(
     snapshot: Snapshot, versions: dict[str, int], saved: Iterable[SavedHead]
-) -> Iterator[Finding]:
+) -> Iterator[IntegrityFinding]:
     """Yield a finding for each saved head that is not that of an event which its session still has."""
     for head in saved:
         version = versions.get(head.session, 0)
@@ -154,18 +154,20 @@ def _head_findings(
         except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
             yield _unreadable(error, head.session, head.version)
         else:
-            yield Finding(session=head.session, seq=head.version, problem=problem)
+            yield IntegrityFinding(session=head.session, seq=head.version, problem=problem)
 
 
-def _unreadable(error: Exception, session: str = "", seq: int = 0) -> Finding:
+def _unreadable(error: Exception, session: str = "", seq: int = 0) -> IntegrityFinding:
     if isinstance(error, CorruptionError):
-        return Finding(session=error.session or session, seq=error.seq or seq, problem=error.problem)
+        return IntegrityFinding(session=error.session or session, seq=error.seq or seq, problem=error.problem)
     if isinstance(error, NotFoundError):
-        return Finding(session=session, seq=seq, problem=f"{error.what} {error.name!r} is missing")
-    return Finding(session=session, seq=seq, problem=f"cannot be read ({type(error).__name__}: {error})")
+        return IntegrityFinding(session=session, seq=seq, problem=f"{error.what} {error.name!r} is missing")
+    return IntegrityFinding(
+        session=session, seq=seq, problem=f"cannot be read ({type(error).__name__}: {error})"
+    )
 
 
-def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Finding | None]]:
+def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, IntegrityFinding | None]]:
     """After each event its number, and every finding by itself."""
     walked = Head(name=head.name, number=head.number, source=head.source)
     seq = 0
@@ -178,21 +180,25 @@ def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Fin
             yield seq, _unreadable(error, head.name, seq)
             return
         for problem in problems:
-            yield seq, Finding(session=head.name, seq=seq, problem=problem)
+            yield seq, IntegrityFinding(session=head.name, seq=seq, problem=problem)
         walked = advance(walked, event)
         yield seq, None
     if seq != head.version:
         yield (
             seq,
-            Finding(session=head.name, seq=seq, problem=f"{head.version - seq} events are missing behind it"),
+            IntegrityFinding(
+                session=head.name, seq=seq, problem=f"{head.version - seq} events are missing behind it"
+            ),
         )
     elif walked != head:
         yield (
             seq,
-            Finding(session=head.name, seq=0, problem="the session's head does not agree with its events"),
+            IntegrityFinding(
+                session=head.name, seq=0, problem="the session's head does not agree with its events"
+            ),
         )
     for problem in _surplus(snapshot, head):
-        yield seq, Finding(session=head.name, seq=0, problem=problem)
+        yield seq, IntegrityFinding(session=head.name, seq=0, problem=problem)
 
 
 def _surplus(snapshot: Snapshot, head: Head) -> Iterator[str]:
@@ -284,7 +290,7 @@ def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes)
         yield from _missing_payloads(snapshot, event)
 
 
-def _says(event: Event, facts: Facts) -> bool:
+def _says(event: Event, facts: EventFacts) -> bool:
     return (event.role, event.message_span, event.utf16, event.utf8, event.flags & _FLAGS_OF_BODY) == (
         facts.role,
         facts.message,
@@ -294,7 +300,7 @@ def _says(event: Event, facts: Facts) -> bool:
     )
 
 
-def _stands(snapshot: Snapshot, event: Event, facts: Facts) -> bool:
+def _stands(snapshot: Snapshot, event: Event, facts: EventFacts) -> bool:
     """Return True if the frame's pointers are those that the path above gives."""
     new = NewEvent(
         id=event.id,
@@ -313,7 +319,7 @@ def _stands(snapshot: Snapshot, event: Event, facts: Facts) -> bool:
         target_seq = snapshot.locate(event.session, facts.target) if facts.target else 0
     # A target that came later was not there to be pointed at.
     target_seq = target_seq if target_seq < event.seq else 0
-    standing = stand(new, event.seq, event.parent_seq, target_seq, read)
+    standing = resolve_pointers(new, event.seq, event.parent_seq, target_seq, read)
     own = (
         event.flags,
         event.run_start,
@@ -338,17 +344,19 @@ def _missing_payloads(snapshot: Snapshot, event: Event) -> Iterator[str]:
             yield f"payload {digest.hex()[:16]} is changed"
 
 
-def _feed_findings(snapshot: Snapshot, versions: dict[str, int]) -> Iterator[Finding]:
+def _feed_findings(snapshot: Snapshot, versions: dict[str, int]) -> Iterator[IntegrityFinding]:
     """Yield findings unless the positions count all events of all sessions, each session's in order, without a gap."""
     read = dict.fromkeys(versions, 0)
     for position, item in enumerate(snapshot.feed(), 1):
         read[item.session] = read.get(item.session, 0) + 1
         places = (item.position, header_of(item.frame).position)
         if places != (position, position) or item.seq != read[item.session]:
-            yield Finding(
+            yield IntegrityFinding(
                 session=item.session, seq=item.seq, problem="the index of positions is out of order"
             )
             return
     for session, version in versions.items():
         if read[session] != version:
-            yield Finding(session=session, seq=0, problem="the index of positions lacks events of it")
+            yield IntegrityFinding(
+                session=session, seq=0, problem="the index of positions lacks events of it"
+            )

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from eventstore.javascript import parse
+from eventstore.javascript import parse_json
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class ToolCall(msgspec.Struct, frozen=True, dict=True):
         """The arguments' value, invalid UTF-8 replaced; the text itself where it is no JSON."""
         text = self.arguments.decode("utf-8", "replace")
         try:
-            return parse(text)
+            return parse_json(text)
         except (ValueError, RecursionError):
             return text
 

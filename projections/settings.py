@@ -11,7 +11,7 @@ from eventstore.formats import format_of, prompt_kinds, view_of
 from eventstore.formats.base import PromptView, SettingsView
 from eventstore.javascript import stringify
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import LazyEvent, Memo, event, path_of_kinds, upward
+from eventstore.paths import LazyEvent, SnapshotCache, event, path_of_kinds, upward
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
 
 
@@ -60,7 +60,7 @@ def settings_json(snapshot: Snapshot, leaf: LazyEvent | None) -> bytes:
     return _JSON.get(key, lambda: encode_settings(_read(model, thinking)))
 
 
-_JSON: Final = Memo[bytes]()
+_JSON: Final = SnapshotCache[bytes]()
 
 
 def encode_settings(settings: Settings) -> bytes:

@@ -36,7 +36,7 @@ def message_text(message: Message) -> str:
     return "\n".join(lines)
 
 
-LONGEST_RESULT: Final = 2000
+MAX_RESULT_CHARACTERS: Final = 2000
 """Longest tool result in UTF-16 units; longer ones are cut, and the cut says by how much."""
 
 USER_LABEL: Final = "[User]: "
@@ -94,7 +94,7 @@ def _call(call: ToolCall) -> str:
 
 
 def _cut(text: str) -> str:
-    surplus = utf16_length(text) - LONGEST_RESULT
+    surplus = utf16_length(text) - MAX_RESULT_CHARACTERS
     if surplus <= 0:
         return text
-    return f"{cut_utf16(text, LONGEST_RESULT)}\n\n[... {surplus} more characters truncated]"
+    return f"{cut_utf16(text, MAX_RESULT_CHARACTERS)}\n\n[... {surplus} more characters truncated]"

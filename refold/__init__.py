@@ -29,9 +29,9 @@ from eventstore.errors import (
     CorruptionError,
     EventConflictError,
     NotFoundError,
-    OpenedOtherwiseError,
     RefoldError,
     StoreError,
+    StoreOptionsError,
     VersionConflictError,
 )
 from eventstore.event import epoch_milliseconds
@@ -93,7 +93,6 @@ __all__ = [
     "InvalidInputError",
     "InvalidPolicyError",
     "NotFoundError",
-    "OpenedOtherwiseError",
     "Policy",
     "Prompt",
     "RedirectError",
@@ -102,6 +101,7 @@ __all__ = [
     "StaleSummaryError",
     "Store",
     "StoreError",
+    "StoreOptionsError",
     "Summarizer",
     "SummarizerError",
     "SummarizersFailedError",

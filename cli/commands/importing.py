@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from eventstore.errors import BadInputError
-    from eventstore.files.importing import Imported
+    from eventstore.files.importing import ImportResult
     from eventstore.records import Remark
 
 
@@ -50,7 +50,7 @@ def _import(ctx: click.Context, files: list[tuple[str, str]], name: str | None, 
 
     if name and len(files) > 1:
         raise click.UsageError("--as takes one file", ctx)
-    imported: list[Imported] = []
+    imported: list[ImportResult] = []
     failed: list[tuple[str, BadInputError]] = []
     with opened(ctx, create=True) as log:
         for path, folder in files:
@@ -172,7 +172,7 @@ _NAMES_AND_NUMBERS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+""")
 """The parts that differ between remarks of one kind."""
 
 
-def print_imported(path: str, imported: Imported) -> None:
+def print_imported(path: str, imported: ImportResult) -> None:
     """Print a line for an imported file and one per remark; many of one kind share a line."""
     from cli.output import counted, echo_text, safe_line
 

@@ -9,7 +9,16 @@ import msgspec
 from eventstore import paths
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
-from eventstore.event import OWN_FLAGS, Event, Facts, Flag, NewEvent, Parent, epoch_milliseconds, random_id
+from eventstore.event import (
+    OWN_FLAGS,
+    Event,
+    EventFacts,
+    Flag,
+    NewEvent,
+    Parent,
+    epoch_milliseconds,
+    random_id,
+)
 from eventstore.formats import view_of
 from eventstore.formats.base import LabelView
 from eventstore.formats.refold.events import compose
@@ -160,7 +169,7 @@ def _copy(event: Event, *, parent: str | Parent | None, target: str | None) -> N
         parent=parent,
         time=event.time,
         cause=event.cause,
-        facts=Facts(
+        facts=EventFacts(
             role=event.role,
             message=event.message_span,
             utf16=event.utf16,

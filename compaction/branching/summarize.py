@@ -13,7 +13,7 @@ from compaction.part import Limits
 from compaction.prompts import SERIALIZED, serialized_prompt
 from compaction.summarizers.chain import Reply, SummarizerChain, recording_failed_attempt
 from compaction.summarizers.folding import group_parts, newest_parts_that_fit
-from compaction.templates import SYSTEM, Source, Template, find_template, with_session, with_text
+from compaction.templates import SYSTEM, Source, Template, find_template, replace_text, with_session
 from compaction.triggers import Threshold
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError
@@ -141,7 +141,7 @@ def _newest_in_effect(entries: Sequence[Event]) -> list[Event]:
     return effective
 
 
-MOST_OUTPUT: Final = 2_048
+MAX_BRANCH_SUMMARY_TOKENS: Final = 2_048
 """Tokens that a branch's summary may have."""
 TEMPLATE: Final = "branch"
 
@@ -175,7 +175,7 @@ def summarize_branch(
         return None
     template = _instructed(found, instructions) if instructions else found
     system = find_template(SYSTEM, places).text
-    prompt = serialized_prompt(template, told, system=system, max_tokens=MOST_OUTPUT)
+    prompt = serialized_prompt(template, told, system=system, max_tokens=MAX_BRANCH_SUMMARY_TOKENS)
     with recording_failed_attempt(writer, "branch"):
         return chain.summarize(prompt)
 
@@ -203,4 +203,4 @@ def _told(left: Sequence[Event], parts: Sequence[Part], sizes: Sequence[int], bu
 
 def _instructed(template: Template, instructions: str) -> Template:
     """Return a template whose prompt is a person's own, which asks for no sections."""
-    return msgspec.structs.replace(with_text(template, instructions, source="instructions"), sections=())
+    return msgspec.structs.replace(replace_text(template, instructions, source="instructions"), sections=())

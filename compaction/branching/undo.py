@@ -13,7 +13,7 @@ from eventstore.formats import view_of
 from eventstore.formats.refold.events import compose
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, append_with, entry_id, event, events_of_kinds, in_effect_on, path
-from eventstore.preview import Prospect
+from eventstore.preview import Preview
 from eventstore.records import FORMAT, Label, Undone
 from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.build import context_at
@@ -99,7 +99,7 @@ def context_after(log: EventLog | Snapshot, session: str, plan: Undo) -> Context
     """Return the context that an undo will make, with nothing appended."""
     with log.snapshot() as snapshot:
         event = compose(plan.record, id=f"undo-{plan.record.target_id}", time=None, parent=plan.parent)
-        prospect = Prospect(snapshot, session, [event])
+        prospect = Preview(snapshot, session, [event])
         return context_at(prospect, resolve_cursor(prospect, session))
 
 

@@ -9,7 +9,7 @@ import httpx2
 
 from compaction.summarizers import AnswerTooLargeError
 
-MOST_BYTES: Final = 16 * 1024 * 1024
+MAX_RESPONSE_BYTES: Final = 16 * 1024 * 1024
 """Of an answer, decoded: five times what a summary of 20,000 tokens takes as a stream of events."""
 
 
@@ -33,8 +33,8 @@ class _Bounded(httpx2.SyncByteStream):
         size = 0
         for piece in self._encoded.iter_bytes():
             size += len(piece)
-            if size > MOST_BYTES:
-                raise AnswerTooLargeError(self._summarizer, MOST_BYTES)
+            if size > MAX_RESPONSE_BYTES:
+                raise AnswerTooLargeError(self._summarizer, MAX_RESPONSE_BYTES)
             yield piece
 
     def close(self) -> None:

@@ -99,7 +99,7 @@ RETRIES: Final = 2
 """The number of retries of a request that failed for a passing reason."""
 LONG_WAIT: Final = 20.0
 """Seconds: where a provider asks for a longer wait, the next summarizer is asked instead."""
-LONGEST_WAIT: Final = 120.0
+MAX_WAIT: Final = 120.0
 """Seconds: what has to wait longer has failed, also where there is no other to ask."""
 DEADLINE: Final = 900.0
 """Seconds that a summary may take in all: requests, waits, other summarizers and the reminder."""
@@ -207,7 +207,7 @@ def _answer(prompt: Prompt, chain: SummarizerChain, requests: list[dict[str, Any
             if isinstance(said, Answer):
                 return said
             delay = said.retry_after if said.retry_after is not None else 2.0 ** (attempt - 1)
-            longest = LONG_WAIT if has_next else LONGEST_WAIT
+            longest = LONG_WAIT if has_next else MAX_WAIT
             is_too_late = delay > longest or chain.seconds() + delay >= until
             if not said.is_transient or attempt > chain.retries or is_too_late:
                 failures.append(said)

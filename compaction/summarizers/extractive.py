@@ -115,11 +115,11 @@ def escape_line(text: str) -> str:
 
 NONE: Final = "none"
 """The text of a section that there is nothing for."""
-MOST: Final = 4_000
+MAX_TOKENS: Final = 4_000
 """Tokens of the longest summary."""
 _BYTES_A_TOKEN: Final = 3
 """Few enough that a summary stays within its budget by any counter."""
-_LEAST: Final = 1_500
+_MIN_BYTES: Final = 1_500
 """Bytes that a summary may have in any case, if the prompt allows it."""
 
 _SHORT: Final = "short"
@@ -187,7 +187,7 @@ class ExtractiveSummarizer:
 
     name = "extractive"
 
-    def __init__(self, *, most: int = MOST) -> None:
+    def __init__(self, *, most: int = MAX_TOKENS) -> None:
         self.most = most
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
@@ -253,7 +253,7 @@ def _filled(sections: Sequence[str], found: Facts, room: int) -> str:
     for row in _WANTED:
         room = selection.take([queue(row)], room)
     # Beside what the person wants, messages are told in a quarter of their length.
-    selection.take([queue(row) for row in _TOLD], min(room, max(found.before + found.size // 4, _LEAST)))
+    selection.take([queue(row) for row in _TOLD], min(room, max(found.before + found.size // 4, _MIN_BYTES)))
     return _laid_out(sections, selection)
 
 
@@ -262,7 +262,7 @@ def _most(found: Facts, headings: int) -> int:
 
     What says under a heading that there is nothing gives way to the first line.
     """
-    return max(found.before + headings * len(f"{NONE}\n") + found.size * 3 // 4, _LEAST)
+    return max(found.before + headings * len(f"{NONE}\n") + found.size * 3 // 4, _MIN_BYTES)
 
 
 def _laid_out(sections: Sequence[str], lines: Selection) -> str:

@@ -11,7 +11,7 @@ from compaction.summarizers import CancelledError
 from compaction.summarizers.chain import Reply, SummarizersFailedError
 from projections.context.parts import Part
 
-MOST_REFUSALS: Final = 3
+MAX_REFUSALS: Final = 3
 """The number of refusals for length after which a summary has failed."""
 
 
@@ -59,7 +59,7 @@ def fold_groups(
             error.requests = requests = [*requests, *error.requests]
             refusals += 1
             is_too_long = isinstance(error, SummarizersFailedError) and error.is_too_long
-            if not is_too_long or refusals > MOST_REFUSALS or len(waiting) == 1:
+            if not is_too_long or refusals > MAX_REFUSALS or len(waiting) == 1:
                 raise
             if len(run) > 1:
                 most = sum(group.tokens for group in run) // 2

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 MASK: Final = "[masked]"
-_MOST_READ: Final = 16_384
+_MAX_READ: Final = 16_384
 """Characters of a text that are searched for what looks like a key; the rest is dropped."""
 _LONG: Final = 8
 """Characters from which on a secret is masked inside of words, too."""
@@ -45,7 +45,7 @@ def mask_secrets(text: str, secrets: Iterable[str] = ()) -> str:
     forms = {form for secret in secrets for form in _forms(secret)}
     if forms:
         text = re.sub("|".join(map(_pattern, sorted(forms, key=len, reverse=True))), MASK, text)
-    text = _USER.sub(f"{MASK}@", text[:_MOST_READ])
+    text = _USER.sub(f"{MASK}@", text[:_MAX_READ])
     return _AFTER_NAME.sub(rf"\g<name>{MASK}", _KEY.sub(MASK, text))
 
 
@@ -113,7 +113,7 @@ def is_context_overflow(error: str) -> bool:
 TOO_LARGE: Final = 413
 _PASSING: Final = frozenset({408, 409, 425, 429})
 _SERVERS_FAULT: Final = 500
-_LONGEST_LINE: Final = 160
+_MAX_LINE_LENGTH: Final = 160
 _USER_AND_PASSWORD: Final = re.compile("//[^/#]*@")
 _ANY_USER: Final = re.compile("//.*@", re.DOTALL)
 _HTML: Final = re.compile(r"<(?:!doctype|html|head|body|title|h\d|p|br|hr|center|div)\b", re.IGNORECASE)
@@ -149,7 +149,7 @@ def single_line_message(text: str) -> str:
     if _HTML.search(text):
         text = " ".join(dict.fromkeys(" ".join(each.split()) for each in _TAG.split(_UNSEEN.sub("", text))))
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE].rstrip()}…"
+    return line if len(line) <= _MAX_LINE_LENGTH else f"{line[:_MAX_LINE_LENGTH].rstrip()}…"
 
 
 def connection_problem(error: BaseException) -> str:

@@ -93,7 +93,7 @@ def parse_template(text: str, *, source: str) -> Template:
     )
 
 
-def with_text(template: Template, text: str, *, source: str) -> Template:
+def replace_text(template: Template, text: str, *, source: str) -> Template:
     """Return a template with another prompt, by whoever wrote that: name and version stay, the digest is the text's."""
     return msgspec.structs.replace(template, text=text, source=source, digest=_digest(text))
 

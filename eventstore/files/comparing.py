@@ -25,7 +25,7 @@ class Agreement(Enum):
     """Something else than the session has under this id."""
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class ComparisonResult(msgspec.Struct, frozen=True, kw_only=True):
     """A file held against a session: records in both by their agreement; of the file's own, how many there are.
 
     `changed` maps the ids of changed records to how often the session has seen them change before.
@@ -50,7 +50,7 @@ IsExported = Callable[[Snapshot, NewEvent, Event], bool]
 """Tells if a record is what an export makes of the stored event with its id."""
 
 
-class Comparing:
+class EventComparer:
     """Compares a file's records, one after another, with a session that may be theirs."""
 
     def __init__(self, snapshot: Snapshot, session: str) -> None:
@@ -84,7 +84,7 @@ class Comparing:
         return Agreement.EXPORTED if is_exported(self._snapshot, event, stored) else Agreement.CHANGED
 
     @property
-    def result(self) -> Comparison:
+    def result(self) -> ComparisonResult:
         """The comparison of the records so far."""
         exported, changed = frozenset(self._exported), dict(self._changed)
-        return Comparison(same=self._same, exported=exported, changed=changed, new=self._new)
+        return ComparisonResult(same=self._same, exported=exported, changed=changed, new=self._new)

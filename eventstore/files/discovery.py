@@ -11,7 +11,7 @@ import msgspec
 from eventstore.errors import BadInputError
 from eventstore.formats import harnesses
 from eventstore.formats.base import Certainty, Format
-from eventstore.formats.source import BEGINNING, Contents, Place, Source
+from eventstore.formats.source import BEGINNING, SessionLocation, Source, SourceContents
 from eventstore.formats.unread import UNREAD, unread_harness
 
 
@@ -24,7 +24,7 @@ class ForeignSessionError(BadInputError):
         self.harness = harness
 
 
-def open_source(source: Source) -> Contents:
+def open_source(source: Source) -> SourceContents:
     """Open a source by the format that is surest of it.
 
     Raises BadInputError for what is no session's, and of it ForeignSessionError for a session of another harness.
@@ -71,7 +71,7 @@ def _beginning(path: str) -> bytes:
         return b""
 
 
-class Searched(msgspec.Struct, frozen=True, kw_only=True):
+class SearchedFolder(msgspec.Struct, frozen=True, kw_only=True):
     """A folder in which a harness keeps its sessions, whether it is there or not."""
 
     harness: str
@@ -94,9 +94,9 @@ class SessionFolder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     importable: bool
 
 
-def session_places(environment: Mapping[str, str]) -> list[Searched]:
+def session_places(environment: Mapping[str, str]) -> list[SearchedFolder]:
     """Return where each harness that refold knows keeps its sessions, those first that it can import."""
-    return [Searched(harness=name, folder=folder) for name, folder, _ in _places(environment)]
+    return [SearchedFolder(harness=name, folder=folder) for name, folder, _ in _places(environment)]
 
 
 def session_folders(environment: Mapping[str, str]) -> list[SessionFolder]:
@@ -137,7 +137,7 @@ def session_folders(environment: Mapping[str, str]) -> list[SessionFolder]:
 
 def _places(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each harness with a folder of its sessions and the pattern of their files."""
-    known: list[tuple[str, Iterable[Place]]] = [(each.name, each.places) for each in harnesses()]
+    known: list[tuple[str, Iterable[SessionLocation]]] = [(each.name, each.places) for each in harnesses()]
     known += [(each.name, each.places) for each in UNREAD]
     for name, places in known:
         for place in places:

@@ -20,17 +20,17 @@ from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.event import Flag, NewEvent
 from eventstore.files.discovery import open_source
 from eventstore.files.glue import SegmentWriter
-from eventstore.files.matching import BEGINNING, NOTHING, Matching, Target
+from eventstore.files.matching import BEGINNING, NOTHING, ImportTarget, SessionMatcher
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
-    Contents,
-    Derived,
+    DerivedEvent,
     Glue,
     Growth,
-    Reader,
-    Record,
-    Remarked,
+    SessionReader,
     Source,
+    SourceContents,
+    SourceRecord,
+    SourceRemark,
 )
 from eventstore.frame import decode, header_of
 from eventstore.imports import generation_link, generations
@@ -59,7 +59,7 @@ Progress = Callable[[int, int], None]
 """Called with the bytes read so far and the file's size."""
 
 
-class Imported(msgspec.Struct, frozen=True, kw_only=True):
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an import: `earlier` is the generation before this one, where the file was written anew.
 
     `events` is the number of records that the file holds, `added` how many were new.
@@ -90,7 +90,7 @@ def import_file(
     *,
     name: str | None = None,
     progress: Progress = lambda *_: None,
-) -> Imported:
+) -> ImportResult:
     """Import a file that holds one session of a harness; what the log has already is not added again.
 
     `name` takes it as another session than its header says. Raises BadInputError for what is no session
@@ -110,7 +110,7 @@ def import_sessions(
     *,
     name: str | None = None,
     progress: Progress = lambda *_: None,
-) -> list[Imported]:
+) -> list[ImportResult]:
     """Import all sessions of a file; see `import_file`. `name` is for a file with one of them."""
     with _opened(path) as source:
         contents = open_source(source)
@@ -157,17 +157,17 @@ class _Importing:
     """One import of one open source. The first of its sessions keeps the bytes between the records of all."""
 
     def __init__(
-        self, log: EventLog, source: Source, contents: Contents, name: str | None, progress: Progress
+        self, log: EventLog, source: Source, contents: SourceContents, name: str | None, progress: Progress
     ) -> None:
         self._log, self._source, self._contents, self._progress = log, source, contents, progress
-        self._matching = Matching(log, source, contents, name)
+        self._matching = SessionMatcher(log, source, contents, name)
         self._targets, self._main = self._matching.targets, self._matching.main
         self._has_bytes = self._matching.has_bytes
         self._elsewhere: dict[str, list[NewEvent]] = {}
         self._batched = 0
         self._batch_bytes = 0
 
-    def run(self) -> list[Imported]:
+    def run(self) -> list[ImportResult]:
         """Import the source, unless it is as it was at the newest import."""
         with self._log.snapshot() as snapshot:
             self._matching.find(snapshot)
@@ -182,7 +182,7 @@ class _Importing:
             return self._read(self._matching.resumed, continues=0)
         return self._read(continued.resume, continues=self._main.newest_seq)
 
-    def _read(self, resume: Resume, *, continues: int) -> list[Imported]:
+    def _read(self, resume: Resume, *, continues: int) -> list[ImportResult]:
         """Read the source from where the import before it ended, append what is new, and record what was read."""
         reader, digest = self._matching.reader(resume), _Digest(self._source, self._contents.slot, resume)
         lines, tail = SegmentWriter(), SegmentWriter()
@@ -191,7 +191,7 @@ class _Importing:
             for each in self._targets:
                 each.keep_remarks(resume, self._contents.passing)
         for piece in reader.pieces():
-            if isinstance(piece, Record):
+            if isinstance(piece, SourceRecord):
                 body = piece.event.body
                 self._take(piece, segment)
                 digest.update(body)
@@ -200,11 +200,11 @@ class _Importing:
                 segment.between(data)
                 digest.update(data)
                 self._progress(digest.offset, self._source.size)
-            elif isinstance(piece, Remarked):
+            elif isinstance(piece, SourceRemark):
                 target = self._targets[piece.session]
                 remarks = target.skipped if piece.what == "skipped" else target.differs
                 remarks.append(Remark(piece.line, piece.reason))
-            elif isinstance(piece, Derived):
+            elif isinstance(piece, DerivedEvent):
                 self._derive(piece, segment)
             else:
                 segment, end = tail, self._resume(reader, digest)
@@ -253,7 +253,7 @@ class _Importing:
         head.between(self._source.beginning()[: self._contents.slot])
         return head.finish()
 
-    def _resume(self, reader: Reader, digest: _Digest) -> Resume:
+    def _resume(self, reader: SessionReader, digest: _Digest) -> Resume:
         if self._contents.growth is Growth.REWRITTEN:
             return BEGINNING
         if not self._has_bytes:
@@ -263,8 +263,8 @@ class _Importing:
         )
 
     def _conclude_other(
-        self, target: Target, main: Import, reader: Reader, orphans: list[Remark]
-    ) -> Imported:
+        self, target: ImportTarget, main: Import, reader: SessionReader, orphans: list[Remark]
+    ) -> ImportResult:
         """Append the record of an import of another session than the first, if it brought anything."""
         record = msgspec.structs.replace(
             main,
@@ -286,7 +286,7 @@ class _Importing:
         is_diverged = _is_new(target) and self._conclude(target, record, [])
         return self._report(target, record, is_diverged=is_diverged)
 
-    def _orphans(self, target: Target, reader: Reader) -> list[Remark]:
+    def _orphans(self, target: ImportTarget, reader: SessionReader) -> list[Remark]:
         """Return remarks on records without a parent; those whose parent has not come after all are stored now."""
         orphans = [*reader.orphans(target.place)]
         while target.waiting:
@@ -306,7 +306,7 @@ class _Importing:
             for at, parent in orphans
         ]
 
-    def _take(self, record: Record, segment: SegmentWriter) -> None:
+    def _take(self, record: SourceRecord, segment: SegmentWriter) -> None:
         """Take a record at its place: a new one into a slot, one that the session has or has otherwise as bytes."""
         target, event = self._targets[record.session], record.event
         if not _is_utf8(event.body):
@@ -326,7 +326,7 @@ class _Importing:
         if target.waiting:
             self._release(target, event.id)
 
-    def _release(self, target: Target, parent: str) -> None:
+    def _release(self, target: ImportTarget, parent: str) -> None:
         """Store the records that have waited for a parent, and those that have waited for them."""
         ready = target.waiting.pop(parent, [])
         while ready:
@@ -335,14 +335,14 @@ class _Importing:
             self._add(target, segment, slot, record.event)
             ready[:0] = target.waiting.pop(record.event.id, [])
 
-    def _add(self, target: Target, segment: SegmentWriter, slot: int, event: NewEvent) -> None:
+    def _add(self, target: ImportTarget, segment: SegmentWriter, slot: int, event: NewEvent) -> None:
         target.batch.append((segment, slot, event))
         self._batched += 1
         self._batch_bytes += len(event.body)
         if self._batched >= BATCH_EVENTS or self._batch_bytes >= BATCH_BYTES:
             self._append_batches()
 
-    def _derive(self, piece: Derived, segment: SegmentWriter) -> None:
+    def _derive(self, piece: DerivedEvent, segment: SegmentWriter) -> None:
         """Take an event that follows from the source, unless its session has it already."""
         target = self._targets[piece.session]
         if piece.into:
@@ -363,7 +363,7 @@ class _Importing:
                 new = [each for each in events if not self._is_there(head.name, each)]
                 self._log.append(head.name, new)
 
-    def _observe(self, target: Target, event: NewEvent) -> None:
+    def _observe(self, target: ImportTarget, event: NewEvent) -> None:
         """Keep a known record that has changed as it came, beside the event that had it before."""
         record = ObservedRewrite(target_id=event.id, record=embed(event.body))
         count = target.shared.changed[event.id] + 1
@@ -375,7 +375,7 @@ class _Importing:
                 self._append_batch(target)
         self._batched = self._batch_bytes = 0
 
-    def _append_batch(self, target: Target) -> None:
+    def _append_batch(self, target: ImportTarget) -> None:
         events = [event for _, _, event in target.batch]
         appended = self._log.append(target.session, events)
         if appended.added == len(events):
@@ -392,7 +392,7 @@ class _Importing:
         target.newest_added = next(newest, target.newest_added)
         target.batch = []
 
-    def _conclude(self, target: Target, record: Import, glue: list[bytes]) -> bool:
+    def _conclude(self, target: ImportTarget, record: Import, glue: list[bytes]) -> bool:
         """Append what the import observed and the import itself; and whether session and file have diverged."""
         # The same file may come again after another state of it: the import before tells the two apart.
         behind = f"-{target.newest_seq}" if target.newest_seq else ""
@@ -416,7 +416,7 @@ class _Importing:
                 continue
             return is_diverged
 
-    def _move_back(self, target: Target, record: Import) -> tuple[int, bool, NewEvent | None]:
+    def _move_back(self, target: ImportTarget, record: Import) -> tuple[int, bool, NewEvent | None]:
         """Return the session's version, True if file and session have diverged, and a move that keeps its leaf."""
         with self._log.snapshot() as snapshot:
             try:
@@ -436,8 +436,8 @@ class _Importing:
         event_id = f"stayed-{record.digest[:16]}-{target.newest_seq}"
         return head.version, True, compose(move, id=event_id, time=newest.time, parent=here.id)
 
-    def _report(self, target: Target, record: Import, *, is_diverged: bool) -> Imported:
-        return Imported(
+    def _report(self, target: ImportTarget, record: Import, *, is_diverged: bool) -> ImportResult:
+        return ImportResult(
             id=target.session,
             earlier=target.before,
             format=record.source_format,
@@ -452,7 +452,7 @@ class _Importing:
         )
 
 
-def _is_new(target: Target) -> bool:
+def _is_new(target: ImportTarget) -> bool:
     """Return True if the session has something new, or was never imported."""
     return bool(target.added or target.observed or target.newest is None)
 
@@ -461,7 +461,7 @@ def _path(snapshot: Snapshot, session: str, leaf: int) -> set[int]:
     return {header_of(frame).seq for frame in snapshot.path(session, leaf)}
 
 
-def _own_leaf(snapshot: Snapshot, target: Target) -> int | None:
+def _own_leaf(snapshot: Snapshot, target: ImportTarget) -> int | None:
     """Return the newest entry of the session's own since the import before, if any of them says something."""
     newest = None
     for frame in snapshot.frames(target.session, first=target.newest_seq + 1, backward=True):

@@ -9,10 +9,17 @@ from typing import Final
 
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, NewEvent
-from eventstore.files.comparing import Comparing, Comparison
+from eventstore.files.comparing import ComparisonResult, EventComparer
 from eventstore.files.glue import SegmentWriter
 from eventstore.formats import format_of
-from eventstore.formats.source import Contents, Growth, Reader, Record, Source, SourceSession
+from eventstore.formats.source import (
+    Growth,
+    SessionReader,
+    Source,
+    SourceContents,
+    SourceRecord,
+    SourceSession,
+)
 from eventstore.frame import body_of, decode
 from eventstore.imports import (
     earlier_generation,
@@ -27,10 +34,10 @@ from eventstore.records import Import, Remark, Resume
 NOTHING: Final = sha256().hexdigest()
 """The digest of no bytes."""
 BEGINNING: Final = Resume(offset=0, digest=NOTHING, line=1)
-NOTHING_SHARED: Final = Comparison(same=0, exported=frozenset(), changed={}, new=0)
+NOTHING_SHARED: Final = ComparisonResult(same=0, exported=frozenset(), changed={}, new=0)
 
 
-class Target:
+class ImportTarget:
     """A session of the source, and the one in the log that it goes into.
 
     `newest` is the import before, `before` the generation before where this is another one, `shared` what source and
@@ -52,10 +59,10 @@ class Target:
         self.skipped: list[Remark] = []
         self.differs: list[Remark] = []
         self.not_utf8: list[Remark] = []
-        self.waiting: dict[str, list[tuple[SegmentWriter, int, Record]]] = {}
+        self.waiting: dict[str, list[tuple[SegmentWriter, int, SourceRecord]]] = {}
         self.held = set[str]()
 
-    def go_on(self, head: Head, snapshot: Snapshot, shared: Comparison, before: str | None) -> None:
+    def go_on(self, head: Head, snapshot: Snapshot, shared: ComparisonResult, before: str | None) -> None:
         """Take the session of a head for the source's."""
         self.session, self.newest_seq = head.name, head.import_seq
         self.newest = newest_import(snapshot, head)
@@ -78,7 +85,7 @@ class Target:
 class _KnownParts:
     """The contents of the log for the parts of a source that are not read again."""
 
-    def __init__(self, log: EventLog, targets: list[Target], continued: Import | None) -> None:
+    def __init__(self, log: EventLog, targets: list[ImportTarget], continued: Import | None) -> None:
         self._log, self._targets, self._continued = log, targets, continued
         self._runs: list[tuple[int, int, int]] | None = None
         self._own: set[str] | None = None
@@ -127,17 +134,17 @@ class _KnownParts:
                 yield places.get(sessions[at], -1), first, count
 
 
-class Matching:
+class SessionMatcher:
     """The sessions of one open source, and the sessions of the log that they go into.
 
     `continued` is the import of the first session that the source goes on from, None where it is read from its
     beginning or, for a database, from `resumed` on.
     """
 
-    def __init__(self, log: EventLog, source: Source, contents: Contents, name: str | None) -> None:
+    def __init__(self, log: EventLog, source: Source, contents: SourceContents, name: str | None) -> None:
         self._log, self._source, self._contents = log, source, contents
         self.targets = [
-            Target(place, each, name or each.name) for place, each in enumerate(contents.sessions)
+            ImportTarget(place, each, name or each.name) for place, each in enumerate(contents.sessions)
         ]
         self.main = self.targets[0]
         self.has_bytes = contents.growth is not Growth.ROWS
@@ -238,9 +245,9 @@ class Matching:
     def _choose(
         self,
         snapshot: Snapshot,
-        target: Target,
+        target: ImportTarget,
         heads: list[Head],
-        shared: dict[tuple[int, str], Comparison],
+        shared: dict[tuple[int, str], ComparisonResult],
     ) -> None:
         """Take the newest session that agrees with the source's records, or else a new one."""
         whole = [head.name for head in heads if head.name == target.base or head.import_seq]
@@ -254,13 +261,15 @@ class Matching:
 
     def _compare(
         self, snapshot: Snapshot, resume: Resume, candidates: list[list[Head]]
-    ) -> dict[tuple[int, str], Comparison]:
+    ) -> dict[tuple[int, str], ComparisonResult]:
         """Return the comparisons of the source's records with sessions that may be theirs, by place and name."""
-        comparing = [[(head.name, Comparing(snapshot, head.name)) for head in heads] for heads in candidates]
+        comparing = [
+            [(head.name, EventComparer(snapshot, head.name)) for head in heads] for heads in candidates
+        ]
         if not any(comparing):
             return {}
         for piece in self.reader(resume).pieces():
-            if isinstance(piece, Record):
+            if isinstance(piece, SourceRecord):
                 is_exported = format_of(piece.event.format).is_exported
                 for _, each in comparing[piece.session]:
                     each.add(piece.event, is_exported)
@@ -268,6 +277,6 @@ class Matching:
             (place, name): each.result for place, several in enumerate(comparing) for name, each in several
         }
 
-    def reader(self, resume: Resume) -> Reader:
+    def reader(self, resume: Resume) -> SessionReader:
         continued = self.continued if self.has_bytes else self.main.newest
         return self._contents.read(resume, _KnownParts(self._log, self.targets, continued))

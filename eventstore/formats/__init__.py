@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final, Protocol
 
-from eventstore.event import Facts
+from eventstore.event import EventFacts
 from eventstore.formats import claude_code, oh_my_pi, pi, refold
 from eventstore.formats.base import Format, Tools, View
 from eventstore.frame import body_of
@@ -99,7 +99,7 @@ def rewrites_of(event: Recorded) -> Sequence[TextReplacement]:
     return format_of(event.format).rewrites(event.format, event.body)
 
 
-def facts_of(event: Recorded, snapshot: Snapshot) -> Facts:
+def facts_of(event: Recorded, snapshot: Snapshot) -> EventFacts:
     """Return what the log keeps of an event's record beside its bytes, read out of the record again."""
     its = format_of(event.format)
     parent = _record_above(event, snapshot) if event.kind in its.kinds_of_two else None

@@ -10,8 +10,8 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
-from eventstore.event import Event, Facts, NewEvent
-from eventstore.formats.source import Contents, Place, Source
+from eventstore.event import Event, EventFacts, NewEvent
+from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.records import FileSets, TextReplacement
 from eventstore.views import Extension, Message, Payload, Usage
@@ -231,7 +231,7 @@ class Format(Protocol):
     """True if an answer tells the model in use only where nothing on its path has put one in use."""
     kinds_of_two: frozenset[str] = frozenset()
     """The kinds of its records that say something together with their parent's: `view` and `facts` get that one too."""
-    places: tuple[Place, ...]
+    places: tuple[SessionLocation, ...]
     """The folders in which the harness keeps its sessions."""
     exports: Mapping[str, Export]
     """The files of its own that it can be given, by the names that people give to `--format`."""
@@ -259,13 +259,13 @@ class Format(Protocol):
     def payloads(self, raw: bytes) -> list[Payload]:
         """Return what the view of such a message leaves out, block for block."""
 
-    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Facts:
+    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:
         """Return what the log keeps of a record beside its bytes; `needs_source` if it cannot tell the target."""
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:
         """Return how sure it is, by the first 64 KiB of a file, that the harness wrote it."""
 
-    def open(self, source: Source) -> Contents:
+    def open(self, source: Source) -> SourceContents:
         """Open a source. Raises BadInputError for one that is not the harness's, or cannot be read."""
 
     def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:

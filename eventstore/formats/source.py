@@ -61,7 +61,7 @@ class SourceSession(msgspec.Struct, frozen=True, kw_only=True):
     header: bytes = b"{}"
 
 
-class Record(msgspec.Struct, frozen=True, gc=False):
+class SourceRecord(msgspec.Struct, frozen=True, gc=False):
     """A record at its place in the source: where the source has bytes, those of the event's body.
 
     `session` is its session's place among the source's. `waits_for` is the id of a record that comes later in the
@@ -80,7 +80,7 @@ class Glue(msgspec.Struct, frozen=True, gc=False):
     data: bytes
 
 
-class Derived(msgspec.Struct, frozen=True, gc=False):
+class DerivedEvent(msgspec.Struct, frozen=True, gc=False):
     """An event that follows from the source and has no bytes in it: a link, a move, a note.
 
     `into` names a session of another source that the event goes into, its newest generation; where the store does not
@@ -92,7 +92,7 @@ class Derived(msgspec.Struct, frozen=True, gc=False):
     into: str = ""
 
 
-class Remarked(msgspec.Struct, frozen=True, gc=False):
+class SourceRemark(msgspec.Struct, frozen=True, gc=False):
     """Something to know of a line: it holds what is no record, or its harness reads it otherwise."""
 
     what: Literal["skipped", "differs"]
@@ -105,10 +105,10 @@ class Tail(msgspec.Struct, frozen=True, gc=False):
     """From here on the source is not finished: the next import reads it again."""
 
 
-Piece = Record | Glue | Derived | Remarked | Tail
+Piece = SourceRecord | Glue | DerivedEvent | SourceRemark | Tail
 
 
-class Known(Protocol):
+class KnownEvents(Protocol):
     """The contents of the log for the parts of a source that are not read again."""
 
     def has(self, session: int, event_id: str) -> bool:
@@ -127,7 +127,7 @@ class Known(Protocol):
         """Return an event of any session of the store, by the session's name, or None."""
 
 
-class Reader(Protocol):
+class SessionReader(Protocol):
     """One reading of a source. All but `pieces` tells of what has been read so far."""
 
     def pieces(self) -> Iterator[Piece]:
@@ -148,7 +148,7 @@ class Reader(Protocol):
         """Return the lines of records whose parent has not come, with the parent's id, in order."""
 
 
-class Contents(Protocol):
+class SourceContents(Protocol):
     """A source that a format has opened.
 
     `is_mutable`: whatever has changed in it, a session in it is the one that the log has under its name. Otherwise one
@@ -162,11 +162,11 @@ class Contents(Protocol):
     passing: frozenset[str]
     slot: int = 0
 
-    def read(self, resume: Resume, known: Known) -> Reader:
+    def read(self, resume: Resume, known: KnownEvents) -> SessionReader:
         """Begin to read where an earlier reading has ended."""
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class SessionLocation(msgspec.Struct, frozen=True, kw_only=True):
     """A folder in which a harness keeps its sessions.
 
     `environment` maps a variable that names a folder to the place in that one, the first that is set and not empty

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from eventstore.formats.source import Place
+from eventstore.formats.source import SessionLocation
 from eventstore.javascript import tolerant_json
 
 _LINES: Final = 8
@@ -42,7 +42,7 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     recognizes: Callable[[bytes], bool]
-    places: tuple[Place, ...]
+    places: tuple[SessionLocation, ...]
 
 
 UNREAD: Final = (
@@ -50,12 +50,12 @@ UNREAD: Final = (
         name="opencode",
         recognizes=_is_opencode,
         places=(
-            Place(
+            SessionLocation(
                 environment={"XDG_DATA_HOME": "opencode"},
                 default="~/.local/share/opencode",
                 pattern="opencode*.db",
             ),
-            Place(
+            SessionLocation(
                 environment={"XDG_DATA_HOME": "opencode/storage/session"},
                 default="~/.local/share/opencode/storage/session",
                 pattern="**/*.json",
@@ -66,7 +66,7 @@ UNREAD: Final = (
         name="Codex",
         recognizes=_is_codex,
         places=tuple(
-            Place(
+            SessionLocation(
                 environment={"CODEX_HOME": folder},
                 default=f"~/.codex/{folder}",
                 pattern="**/rollout-*.jsonl*",

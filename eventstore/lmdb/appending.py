@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from eventstore import frame as frames_
-from eventstore.append import as_stored, check_expected, is_same
+from eventstore.append import build_stored_event, check_expected, is_same
 from eventstore.errors import CorruptionError, EventConflictError, NotFoundError
 from eventstore.event import Event, Flag, NewEvent, Parent
 from eventstore.frame import Buffer, decode, encode, upcast
@@ -23,7 +23,7 @@ from eventstore.lmdb.keys import (
     sequence,
 )
 from eventstore.lmdb.opening import Databases, mark_version
-from eventstore.log import Appended, Expected, Head, advance
+from eventstore.log import AppendResult, Expected, Head, advance
 
 
 class Append:
@@ -44,13 +44,13 @@ class Append:
         self._fresh: dict[int, bytes] = {}
         self._fresh_ids: dict[str, int] = {}
 
-    def run(self, session: str, events: Sequence[NewEvent], expected: Expected, source: str) -> Appended:
+    def run(self, session: str, events: Sequence[NewEvent], expected: Expected, source: str) -> AppendResult:
         head = self._head(session)
         self._session, self._number = session, head.number
         fresh = self._not_there_yet(session, events)
         position = self._last_position()
         if events and not fresh:
-            return Appended(version=head.version, position=position, added=0)
+            return AppendResult(version=head.version, position=position, added=0)
         check_expected(session, expected, head.version)
         is_new = head.version == 0
         for event in fresh:
@@ -62,7 +62,7 @@ class Append:
             if is_new:
                 self._put(self._dbs.sessions, b"n" + session.encode(), head.number.to_bytes(4, "big"))
             self._transaction.put(number_key(b"h", head.number), encode_head(head), db=self._dbs.sessions)
-        return Appended(version=head.version, position=position, added=len(fresh))
+        return AppendResult(version=head.version, position=position, added=len(fresh))
 
     def _head(self, session: str) -> Head:
         found = self._transaction.get(b"n" + session.encode(), db=self._dbs.sessions)
@@ -108,7 +108,7 @@ class Append:
         seq = self._next = head.version + 1
         parent_seq, parent = self._parent(new, head)
         target_seq = self._locate(new.facts.target) if new.facts.target else 0
-        event = as_stored(
+        event = build_stored_event(
             new,
             head,
             parent_seq=parent_seq,

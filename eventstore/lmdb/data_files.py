@@ -20,7 +20,7 @@ if sys.platform != "win32":
 
 DATA_FILE: Final = "data.mdb"
 LOCK_FILE: Final = "lock.mdb"
-HALF_MADE: Final = ".new-store-"
+UNFINISHED_PREFIX: Final = ".new-store-"
 """Prefix of the name of a data file that is not in place yet."""
 PRIVATE_FILE: Final = 0o600
 """Sessions are nobody's business but their owner's."""
@@ -132,7 +132,7 @@ def make_store(folder: Path, fill: Callable[[str], None]) -> None:
     new_folders = [each for each in (folder.absolute(), *folder.absolute().parents) if not each.exists()]
     folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     _check_room(folder)
-    handle, made = tempfile.mkstemp(prefix=HALF_MADE, dir=folder)
+    handle, made = tempfile.mkstemp(prefix=UNFINISHED_PREFIX, dir=folder)
     os.close(handle)
     try:
         fill(made)
@@ -183,7 +183,7 @@ def begin_lock_file(data: Path) -> None:
     os.close(os.open(lock_file, os.O_CREAT | os.O_RDWR, data.stat().st_mode & 0o666))
     with data.open("rb") as file:
         lock(file.fileno())
-    for left in data.parent.glob(f"{HALF_MADE}*"):
+    for left in data.parent.glob(f"{UNFINISHED_PREFIX}*"):
         left.unlink(missing_ok=True)
     flush_folder(data.parent)
     flush_folder(data.parent.absolute().parent)

@@ -11,7 +11,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 import lmdb
 
-from eventstore.errors import OpenedOtherwiseError, StoreError
+from eventstore.errors import StoreError, StoreOptionsError
 from eventstore.lmdb import opening
 from eventstore.lmdb.data_files import Identity, data_identity
 from eventstore.lmdb.group_commit import GroupCommit, Request
@@ -212,7 +212,7 @@ _OPEN: Final[WeakValueDictionary[Identity, Environment]] = WeakValueDictionary()
 def shared(path: str, user: object, options: Options, *, create: bool) -> Environment:
     """Return the environment of a store for one more user: the one that is open, else a new one.
 
-    Raises StoreError, and of it OpenedOtherwiseError where it is open with other options.
+    Raises StoreError, and of it StoreOptionsError where it is open with other options.
     """
     with _OPENING:
         identity = data_identity(path)
@@ -232,7 +232,7 @@ def shared(path: str, user: object, options: Options, *, create: bool) -> Enviro
 def _check_options(path: str, opened: Options, wanted: Options) -> None:
     for name, before, now in zip(Options._fields, opened, wanted, strict=True):
         if before != now:
-            raise OpenedOtherwiseError(path, name, before, now)
+            raise StoreOptionsError(path, name, before, now)
 
 
 def _forget_what_the_parent_opens() -> None:

@@ -23,7 +23,7 @@ number_key: Final = struct.Struct(">cI").pack
 position_key: Final = struct.Struct(">Q").pack
 place: Final = struct.Struct(">IQ")
 sequence: Final = struct.Struct(">Q")
-LONGEST_ID_IN_KEY: Final = 480
+MAX_ID_BYTES_IN_KEY: Final = 480
 _encode_head: Final = msgspec.msgpack.Encoder().encode
 _decode_head: Final = msgspec.msgpack.Decoder(Head).decode
 _CHECKED_HEAD: Final = 2
@@ -38,8 +38,8 @@ def utf8(name: str) -> bytes:
 def id_key(number: int, event_id: str) -> bytes:
     """Return an id as a key; a long one keeps its beginning, so that prefixes still find it, and gets its digest."""
     name = utf8(event_id)
-    if len(name) > LONGEST_ID_IN_KEY:
-        name = name[: LONGEST_ID_IN_KEY - 32] + sha256(name).digest()
+    if len(name) > MAX_ID_BYTES_IN_KEY:
+        name = name[: MAX_ID_BYTES_IN_KEY - 32] + sha256(name).digest()
     return number.to_bytes(4, "big") + name
 
 

@@ -14,9 +14,9 @@ from eventstore.errors import StoreError
 from eventstore.frame import OLDEST, STEPS, VERSION
 from eventstore.lmdb.data_files import (
     DATA_FILE,
-    HALF_MADE,
     LOCK_FILE,
     PRIVATE_FILE,
+    UNFINISHED_PREFIX,
     StoreFiles,
     begin_lock_file,
     make_store,
@@ -224,7 +224,7 @@ def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
         raise StoreError(str(folder), "there is no store here", "import a session first")
     ours = (DATA_FILE, LOCK_FILE)
     if folder.is_dir() and any(
-        entry.name not in ours and not entry.name.startswith(HALF_MADE) for entry in folder.iterdir()
+        entry.name not in ours and not entry.name.startswith(UNFINISHED_PREFIX) for entry in folder.iterdir()
     ):
         raise StoreError(str(folder), "is a folder of something else", "name an empty or a new folder")
     return False

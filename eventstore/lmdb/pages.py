@@ -20,7 +20,7 @@ from eventstore.errors import StoreError
 from eventstore.lmdb.data_files import DATA_FILE
 from eventstore.lmdb.opening import open_for_walk, page_problems
 from eventstore.lmdb.store import LmdbLog
-from eventstore.verify import Finding, Verification, verify
+from eventstore.verify import IntegrityFinding, Verification, verify
 
 
 def check_pages(folder: str | os.PathLike[str]) -> Verification | None:
@@ -54,7 +54,7 @@ def check_pages(folder: str | os.PathLike[str]) -> Verification | None:
         problems.append(f"reading it ends a process by {signal.Signals(-done.returncode).name}")
     elif not problems:
         return None
-    pages = [Finding(session="", seq=0, problem=problem) for problem in problems]
+    pages = [IntegrityFinding(session="", seq=0, problem=problem) for problem in problems]
     return msgspec.structs.replace(found, findings=[*pages, *found.findings])
 
 

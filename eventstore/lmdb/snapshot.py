@@ -16,7 +16,7 @@ from eventstore.chain import START
 from eventstore.errors import CorruptionError, NotFoundError, no_event
 from eventstore.frame import Buffer, upcast
 from eventstore.lmdb.keys import (
-    LONGEST_ID_IN_KEY,
+    MAX_ID_BYTES_IN_KEY,
     Transaction,
     decode_head,
     event_key,
@@ -171,7 +171,7 @@ class LmdbSnapshot:
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         number = self._number(session)
-        key = number.to_bytes(4, "big") + utf8(prefix)[: LONGEST_ID_IN_KEY - 32]
+        key = number.to_bytes(4, "big") + utf8(prefix)[: MAX_ID_BYTES_IN_KEY - 32]
         cursor = self._transaction.cursor(self._dbs.ids)
         if cursor.set_range(key):
             for found, seq in cursor:

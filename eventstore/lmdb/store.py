@@ -22,7 +22,7 @@ from eventstore.lmdb.group_commit import Request
 from eventstore.lmdb.keys import Transaction
 from eventstore.lmdb.opening import StoreSize
 from eventstore.lmdb.snapshot import LmdbSnapshot
-from eventstore.log import Appended, Expected, Snapshot
+from eventstore.log import AppendResult, Expected, Snapshot
 
 T = TypeVar("T")
 
@@ -79,11 +79,11 @@ class LmdbLog:
         expected: Expected = "any",
         blobs: Iterable[bytes] = (),
         source: str = "",
-    ) -> Appended:
+    ) -> AppendResult:
         check_events(session, events)
         blobs, environment = list(blobs), self._shared
 
-        def write(transaction: Transaction) -> Appended:
+        def write(transaction: Transaction) -> AppendResult:
             for blob in blobs:
                 transaction.put(payload_digest(blob), blob, db=environment.dbs.blobs, overwrite=False)
             return Append(transaction, environment.dbs, environment.oldest_frame, self._clock()).run(

@@ -12,7 +12,7 @@ from eventstore.event import Event
 from eventstore.formats import view_of, view_of_event
 from eventstore.formats.base import RequestView
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import Memo
+from eventstore.paths import SnapshotCache
 from eventstore.views import Message, Usage
 from projections.audit.cache import shared_prefix
 from projections.audit.calls import ModelCall, entries_in_effect, records_cache
@@ -93,7 +93,7 @@ def _is_paid(entry: Event) -> bool:
     return entry.role == "assistant" and _PAID.get(entry.digest, lambda: _has_usage(entry))
 
 
-_PAID: Final = Memo[bool]()
+_PAID: Final = SnapshotCache[bool]()
 
 
 def _has_usage(entry: Event) -> bool:

@@ -16,7 +16,7 @@ from eventstore.event import Event
 from eventstore.formats import rewrites_of
 from eventstore.imports import observed_rewrites
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import LazyEvent, Memo, event, in_effect_on, messages_of_path, path
+from eventstore.paths import LazyEvent, SnapshotCache, event, in_effect_on, messages_of_path, path
 from eventstore.records import FORMAT, TextReplacement
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.context.overlay import NO_REWRITES, Rewrites, resolve_targets
@@ -248,7 +248,7 @@ def _shown(
     )
 
 
-_REWRITTEN: Final = Memo[Sequence[bytes]]()
+_REWRITTEN: Final = SnapshotCache[Sequence[bytes]]()
 
 
 def _shown_of(entry: LazyEvent) -> Sequence[bytes]:
@@ -270,7 +270,7 @@ def _summary(compaction: Event | LazyEvent) -> Sequence[bytes]:
     return _SUMMARIES.get(compaction.digest, lambda: rules.summary(compaction, compaction.body))
 
 
-_SUMMARIES: Final = Memo[Sequence[bytes]]()
+_SUMMARIES: Final = SnapshotCache[Sequence[bytes]]()
 
 
 def _made(entry: Event | LazyEvent, messages: Sequence[bytes], fate: Fate | None) -> list[Part]:

@@ -12,7 +12,7 @@ from eventstore import paths
 from eventstore.errors import no_event
 from eventstore.event import Event
 from eventstore.log import Snapshot
-from eventstore.paths import entry_named
+from eventstore.paths import find_entry
 
 
 class _Root(Enum):
@@ -63,7 +63,7 @@ def resolve_cursor(
         return cursor
     if leaf is ROOT:
         return cursor.at_leaf(0)
-    return cursor.at_leaf(entry_named(snapshot, session, leaf, as_of=as_of))
+    return cursor.at_leaf(find_entry(snapshot, session, leaf, as_of=as_of))
 
 
 def _leaf_as_of(snapshot: Snapshot, session: str, as_of: int) -> int:

@@ -12,7 +12,7 @@ import msgspec
 from eventstore.event import Event
 from eventstore.formats import view_of
 from eventstore.formats.base import ResultReplacement
-from eventstore.paths import LazyEvent, Memo
+from eventstore.paths import LazyEvent, SnapshotCache
 from eventstore.records import TextReplacement
 from projections.context.parts import Part
 from projections.rules import rules_of_format
@@ -108,7 +108,7 @@ def _answered(entry: Event | LazyEvent) -> tuple[str, ...]:
     )
 
 
-_ANSWERED: Final = Memo[tuple[str, ...]]()
+_ANSWERED: Final = SnapshotCache[tuple[str, ...]]()
 
 
 def apply_rewrites(parts: Sequence[Part], targets: Iterable[TextReplacement]) -> tuple[Part, ...]:

@@ -21,7 +21,7 @@ from eventstore.formats.claude_code.record import (
 )
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
-from eventstore.paths import LazyEvent, Memo, event, events, events_of_kinds, path
+from eventstore.paths import LazyEvent, SnapshotCache, event, events, events_of_kinds, path
 from eventstore.records import TextReplacement
 from projections.context.parts import Part
 from projections.rules.base import (
@@ -207,7 +207,7 @@ def _group(entry: LazyEvent) -> str:
     return _GROUPS.get(entry.digest, lambda: view_of(entry).group)
 
 
-_GROUPS: Final = Memo[str]()
+_GROUPS: Final = SnapshotCache[str]()
 
 
 def _resumed_at(on_path: Sequence[LazyEvent]) -> int:
@@ -241,7 +241,7 @@ def _process(entry: LazyEvent) -> _Process:
     return _PROCESSES.get(entry.digest, lambda: _process_of(entry.body))
 
 
-_PROCESSES: Final = Memo[_Process]()
+_PROCESSES: Final = SnapshotCache[_Process]()
 
 
 class _Grouped(msgspec.Struct, frozen=True):

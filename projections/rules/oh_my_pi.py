@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.event import Event
-from eventstore.javascript import stringify, tolerant_json, trim
+from eventstore.javascript import stringify, tolerant_json, trim_whitespace
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, path, path_of_kinds, upward
 from eventstore.records import FORMAT
@@ -218,7 +218,9 @@ def _is_retried(message: Json) -> bool:
 
 def _says_something(block: Json) -> bool:
     names = _TEXTS_OF.get(_comparable(block.get("type")))
-    return names is None or any(trim(block[name]) for name in names if isinstance(block.get(name), str))
+    return names is None or any(
+        trim_whitespace(block[name]) for name in names if isinstance(block.get(name), str)
+    )
 
 
 _TEXTS_OF: Final[dict[Any, tuple[str, ...]]] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from eventstore import Appended, EventLog, NewEvent, Parent
+from eventstore import AppendResult, EventLog, NewEvent, Parent
 from eventstore.chain import payload_digest
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
-from eventstore.event import Facts
+from eventstore.event import EventFacts
 from tests.support.events import NOW, decision, event, events, frames, message, stored, version
 
 
@@ -36,7 +36,7 @@ class TestNumbers:
 
     def test_an_append_says_where_it_brought_the_session_and_the_store(self, log: EventLog) -> None:
         log.append("s", [message("a")])
-        assert log.append("t", [message("a"), message("b")]) == Appended(version=2, position=3, added=2)
+        assert log.append("t", [message("a"), message("b")]) == AppendResult(version=2, position=3, added=2)
 
     def test_a_refused_append_takes_no_number_and_no_position(self, log: EventLog) -> None:
         log.append("s", [message("a")])
@@ -53,7 +53,7 @@ class TestNumbers:
 
 class TestWhatIsKept:
     def test_an_event_comes_back_as_it_went_in(self, log: EventLog) -> None:
-        facts = Facts(role="user", message=(11, 30), utf16=7, utf8=8)
+        facts = EventFacts(role="user", message=(11, 30), utf16=7, utf8=8)
         new = NewEvent(
             id="ä-1",
             kind="message",
@@ -114,7 +114,7 @@ class TestAllOrNothing:
         assert sessions(log) == []
 
     def test_an_append_of_nothing_makes_no_session(self, log: EventLog) -> None:
-        assert log.append("s", []) == Appended(version=0, position=0, added=0)
+        assert log.append("s", []) == AppendResult(version=0, position=0, added=0)
         assert sessions(log) == []
 
 
@@ -157,7 +157,7 @@ class TestExpectedVersion:
 class TestSendingAgain:
     def test_the_same_event_again_adds_nothing(self, log: EventLog) -> None:
         log.append("s", [message("a"), message("b")])
-        assert log.append("s", [message("a"), message("b")]) == Appended(version=2, position=2, added=0)
+        assert log.append("s", [message("a"), message("b")]) == AppendResult(version=2, position=2, added=0)
 
     def test_the_same_event_again_is_welcome_at_any_version(self, log: EventLog) -> None:
         log.append("s", [message("a")], expected="new")
@@ -315,7 +315,7 @@ class TestNames:
         assert events(log, "s")[1].parent == "x" * length
 
     def test_a_target_that_no_id_can_be_is_a_target_that_is_not_there(self, log: EventLog) -> None:
-        new = msgspec.structs.replace(message("a", parent=Parent.LEAF), facts=Facts(target="\ud800"))
+        new = msgspec.structs.replace(message("a", parent=Parent.LEAF), facts=EventFacts(target="\ud800"))
         log.append("s", [new])
         assert events(log, "s")[0].target_seq == 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.boundaries import FILES, KINDS, boundaries, named, things, used_later
-from compaction.summarizers.extractive import MOST, ExtractiveSummarizer
+from compaction.summarizers.extractive import MAX_TOKENS, ExtractiveSummarizer
 from eventstore import open_store
 from eventstore.files.importing import import_file
 from projections.tokens import counter
@@ -67,4 +67,4 @@ def test_so_it_does_than_the_summary_that_was_recorded(compared):
 def test_a_summary_has_at_most_its_tokens(compared):
     tokens = counter("o200k").of_text
     for boundary, _ in compared:
-        assert max(map(tokens, boundary.summary.split(TURN))) <= MOST
+        assert max(map(tokens, boundary.summary.split(TURN))) <= MAX_TOKENS

@@ -8,16 +8,16 @@ import msgspec
 import pytest
 
 from eventstore import NewEvent, Parent
-from eventstore.append import LONGEST_SESSION_NAME, check_events, check_expected, is_same
+from eventstore.append import MAX_SESSION_NAME_BYTES, check_events, check_expected, is_same
 from eventstore.errors import BadInputError, VersionConflictError
-from eventstore.event import Facts
+from eventstore.event import EventFacts
 from tests.support import told
 from tests.support.events import decision, message
 
 
 def test_names_of_the_longest_lengths_are_admitted() -> None:
     longest = msgspec.structs.replace(message("x" * 65_535, cause="c" * 65_535), kind="k" * 65_535)
-    check_events("s" * LONGEST_SESSION_NAME, [longest])
+    check_events("s" * MAX_SESSION_NAME_BYTES, [longest])
 
 
 def test_a_refused_name_is_told_with_its_session_and_its_event() -> None:
@@ -85,7 +85,7 @@ class TestTheSameEvent:
         assert is_same(decision("d", parent="one"), decision("d", parent="two"))
 
     def test_what_was_read_out_of_the_bytes_is_not_held_against_it(self) -> None:
-        other: NewEvent = msgspec.structs.replace(self.new, facts=Facts(utf16=99))
+        other: NewEvent = msgspec.structs.replace(self.new, facts=EventFacts(utf16=99))
         assert is_same(other, self.new)
 
 

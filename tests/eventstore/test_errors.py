@@ -16,9 +16,9 @@ from eventstore.errors import (
     CorruptionError,
     EventConflictError,
     NotFoundError,
-    OpenedOtherwiseError,
     RefoldError,
     StoreError,
+    StoreOptionsError,
     VersionConflictError,
     shell_command,
 )
@@ -26,7 +26,7 @@ from eventstore.errors import (
 ERRORS = [
     (StoreError("/store", "is truncated", "restore it"), ["/store", "is truncated", "restore it"]),
     (
-        OpenedOtherwiseError("/store", "durability", "each", "batch"),
+        StoreOptionsError("/store", "durability", "each", "batch"),
         ["/store", "durability", "'each'", "'batch'"],
     ),
     (NotFoundError("session", "s", "look around"), ["session", "'s'", "look around"]),

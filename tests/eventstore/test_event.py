@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eventstore import NewEvent, Parent
-from eventstore.event import OWN_FLAGS, ROLES, Facts, Flag
+from eventstore.event import OWN_FLAGS, ROLES, EventFacts, Flag
 from tests.support.events import decision, events, message
 
 
@@ -47,7 +47,7 @@ def test_flags_of_the_place_do_not_come_with_an_event() -> None:
 
 def test_a_new_event_goes_to_the_leaf_at_a_time_that_nobody_knows() -> None:
     new = NewEvent(id="a", kind="custom", body=b"", format="refold/1")
-    assert (new.parent, new.time, new.cause, new.facts) == (Parent.LEAF, None, "", Facts())
+    assert (new.parent, new.time, new.cause, new.facts) == (Parent.LEAF, None, "", EventFacts())
 
 
 def test_events_cannot_be_changed(log) -> None:

@@ -15,7 +15,7 @@ from eventstore.event import NewEvent
 from eventstore.lmdb import appending
 from eventstore.lmdb.group_commit import GroupCommit, Request
 from eventstore.lmdb.store import LmdbLog
-from eventstore.log import Appended
+from eventstore.log import AppendResult
 from eventstore.verify import verify
 from tests.support.events import NOW, event, events, message, version
 from tests.support.processes import running
@@ -238,11 +238,11 @@ def run_together(log: LmdbLog, works: Sequence[Callable[[], Any]]) -> list[Any]:
     callers = [Caller(work) for work in works]
     wait_for_callers(log._shared.group, len(works) + 1)
     go_on.set()
-    assert isinstance(first.outcome(), Appended)
+    assert isinstance(first.outcome(), AppendResult)
     return [caller.outcome() for caller in callers]
 
 
-def append(log: LmdbLog, *new: NewEvent, **options: Any) -> Callable[[], Appended]:
+def append(log: LmdbLog, *new: NewEvent, **options: Any) -> Callable[[], AppendResult]:
     return lambda: log.append("s", new, **options)
 
 
@@ -367,7 +367,7 @@ class TestStore:
             "KeyboardInterrupt"
         ]
         assert sorted(stored) == [
-            f"e{number}" for number, outcome in enumerate(outcomes) if isinstance(outcome, Appended)
+            f"e{number}" for number, outcome in enumerate(outcomes) if isinstance(outcome, AppendResult)
         ]
         assert verify(log).findings == []
 

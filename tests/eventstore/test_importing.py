@@ -10,7 +10,7 @@ import pytest
 
 from eventstore import Event, EventLog, NewEvent, open_store
 from eventstore.errors import BadInputError
-from eventstore.files.importing import Imported, import_file
+from eventstore.files.importing import ImportResult, import_file
 from eventstore.formats import format_of
 from eventstore.formats.pi.file import REPEAT, objects_in
 from eventstore.lmdb.store import LmdbLog
@@ -46,7 +46,7 @@ class TestOnce:
         assert [found.body for found in events(log, SESSION)][:2] == [A.rstrip(), B.rstrip()]
 
     def test_an_import_says_what_it_did(self, log: EventLog, tmp_path: Path) -> None:
-        assert bring(log, tmp_path, H + A + b"broken\n" + B) == Imported(
+        assert bring(log, tmp_path, H + A + b"broken\n" + B) == ImportResult(
             id=SESSION,
             earlier=None,
             format="pi/3",

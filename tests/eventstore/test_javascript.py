@@ -12,11 +12,11 @@ from eventstore.javascript import (
     compact_json,
     cut_utf16,
     epoch_ms,
+    format_number,
     iso_time,
-    number,
-    parse,
+    parse_json,
     stringify,
-    trim,
+    trim_whitespace,
     utf8_length,
     utf16_length,
     utf16_order,
@@ -97,7 +97,7 @@ json_values = st.recursive(
 
 class TestPrinting:
     def test_numbers_print_as_javascript_prints_them(self) -> None:
-        assert {source: number(parse(source)) for source in PRINTED_NUMBERS} == PRINTED_NUMBERS
+        assert {source: format_number(parse_json(source)) for source in PRINTED_NUMBERS} == PRINTED_NUMBERS
 
     @pytest.mark.parametrize("around", ["{}", "[{}]", '{{"a":{}}}', '[0,{},""]'])
     def test_numbers_print_so_wherever_they_stand(self, around: str) -> None:
@@ -105,13 +105,13 @@ class TestPrinting:
         assert printed == {source: around.format(number) for source, number in PRINTED_NUMBERS.items()}
 
     def test_texts_print_as_javascript_prints_them(self) -> None:
-        assert {source: stringify(parse(source)) for source in PRINTED_TEXTS} == PRINTED_TEXTS
+        assert {source: stringify(parse_json(source)) for source in PRINTED_TEXTS} == PRINTED_TEXTS
 
     def test_the_quick_way_prints_the_same(self) -> None:
         assert {source: compact_json(source.encode()) for source in PRINTED_TEXTS} == PRINTED_TEXTS
 
     def test_of_equal_keys_the_last_counts_in_the_place_of_the_first(self) -> None:
-        assert stringify(parse('{"a":1,"b":2,"a":3}')) == '{"a":3,"b":2}'
+        assert stringify(parse_json('{"a":1,"b":2,"a":3}')) == '{"a":3,"b":2}'
 
     def test_bytes_that_are_no_utf_8_print_as_their_replacement(self) -> None:
         assert compact_json(b'{"a": "\xff"}') == '{"a":"\ufffd"}'
@@ -123,16 +123,16 @@ class TestPrinting:
     @given(json_values)
     def test_the_quick_way_and_the_long_way_agree(self, value: object) -> None:
         source = json.dumps(value, ensure_ascii=False, indent=1)
-        assert compact_json(source.encode()) == stringify(parse(source))
+        assert compact_json(source.encode()) == stringify(parse_json(source))
 
     @given(json_values)
     def test_what_is_printed_is_read_again_as_it_prints(self, value: object) -> None:
         printed = stringify(value)
-        assert stringify(parse(printed)) == printed
+        assert stringify(parse_json(printed)) == printed
 
     @given(st.floats(allow_nan=False, allow_infinity=False))
     def test_a_printed_number_is_the_same_number(self, value: float) -> None:
-        assert float(number(value)) == value
+        assert float(format_number(value)) == value
 
 
 class TestParsing:
@@ -141,10 +141,10 @@ class TestParsing:
     )
     def test_what_javascript_refuses_is_refused(self, source: str) -> None:
         with pytest.raises(ValueError):  # noqa: PT011  as Python's own parser
-            parse(source)
+            parse_json(source)
 
     def test_a_lone_surrogate_is_a_character(self) -> None:
-        assert parse('"\\ud83d"') == "\ud83d"
+        assert parse_json('"\\ud83d"') == "\ud83d"
 
 
 class TestUtf16:
@@ -188,7 +188,7 @@ class TestUtf16:
 
 class TestTrimming:
     def test_what_javascript_takes_for_white_space_is_trimmed(self) -> None:
-        white = [code for code in range(0x10000) if trim(chr(code)) == ""]
+        white = [code for code in range(0x10000) if trim_whitespace(chr(code)) == ""]
         assert white == [
             *range(0x9, 0xE),
             0x20,
@@ -204,7 +204,7 @@ class TestTrimming:
         ]
 
     def test_only_the_ends_of_a_text_are_trimmed(self) -> None:
-        assert trim("\ufeff \n a \u2028 b\t") == "a \u2028 b"
+        assert trim_whitespace("\ufeff \n a \u2028 b\t") == "a \u2028 b"
 
 
 class TestDates:

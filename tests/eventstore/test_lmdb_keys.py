@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from eventstore.lmdb.keys import LONGEST_ID_IN_KEY, event_key, id_key
+from eventstore.lmdb.keys import MAX_ID_BYTES_IN_KEY, event_key, id_key
 
 LMDB_KEY = 511
 
@@ -23,7 +23,7 @@ def test_an_id_of_any_length_makes_a_key() -> None:
 
 
 def test_long_ids_that_differ_at_their_end_have_different_keys() -> None:
-    start = "x" * LONGEST_ID_IN_KEY
+    start = "x" * MAX_ID_BYTES_IN_KEY
     assert id_key(1, start + "a") != id_key(1, start + "b")
 
 

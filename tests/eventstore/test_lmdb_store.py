@@ -14,7 +14,7 @@ from eventstore import open_store
 from eventstore.errors import StoreError
 from eventstore.frame import OLDEST, VERSION
 from eventstore.lmdb import data_files, opening
-from eventstore.lmdb.data_files import HALF_MADE
+from eventstore.lmdb.data_files import UNFINISHED_PREFIX
 from eventstore.lmdb.opening import STORE_VERSION
 from tests.support import told
 from tests.support.events import event, message, version
@@ -255,7 +255,7 @@ class TestFirstCreation:
         store = tmp_path / "store"
         store.mkdir()
         begun = _data_file_in_the_making(tmp_path)[: int(pages * 4096)]
-        (store / f"{HALF_MADE}1").write_bytes(begun if content == "data" else bytes(len(begun)))
+        (store / f"{UNFINISHED_PREFIX}1").write_bytes(begun if content == "data" else bytes(len(begun)))
         if lock is not None:
             (store / "lock.mdb").write_bytes(bytes(lock))
         with open_store(store) as log:
@@ -263,7 +263,7 @@ class TestFirstCreation:
 
     @pytest.mark.parametrize("lock", [None, 0, 100, 32768])
     def test_a_data_file_that_has_both_names_is_the_store(self, filled: Path, lock: int | None) -> None:
-        (filled / f"{HALF_MADE}1").hardlink_to(filled / "data.mdb")
+        (filled / f"{UNFINISHED_PREFIX}1").hardlink_to(filled / "data.mdb")
         (filled / "lock.mdb").unlink()
         if lock is not None:
             (filled / "lock.mdb").write_bytes(bytes(lock))
@@ -271,7 +271,7 @@ class TestFirstCreation:
             assert version(log, "s") == 40
 
     def test_leftovers_go_with_the_first_that_opens(self, filled: Path) -> None:
-        (filled / f"{HALF_MADE}1").touch()
+        (filled / f"{UNFINISHED_PREFIX}1").touch()
         (filled / "lock.mdb").unlink()
         open_store(filled).close()
         assert sorted(entry.name for entry in filled.iterdir()) == ["data.mdb", "lock.mdb"]

@@ -11,7 +11,7 @@ import lmdb
 import pytest
 
 from eventstore import open_store
-from eventstore.errors import OpenedOtherwiseError, StoreError
+from eventstore.errors import StoreError, StoreOptionsError
 from eventstore.frame import decode
 from eventstore.lmdb.environment import Durability
 from eventstore.lmdb.store import LmdbLog
@@ -118,7 +118,7 @@ def test_each_log_has_its_own_clock() -> None:
 def test_other_options_are_refused_and_nothing_is_changed(folder: Path) -> None:
     with LmdbLog("store", map_size=1 << 24) as log:
         for options in ({"durability": "batch"}, {"map_size": 1 << 25}):
-            with pytest.raises(OpenedOtherwiseError) as refused:
+            with pytest.raises(StoreOptionsError) as refused:
                 LmdbLog("link", **{"map_size": 1 << 24, **options})  # type: ignore[arg-type]
             (name,) = options
             assert (refused.value.path, refused.value.option) == ("link", name)

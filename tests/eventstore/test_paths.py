@@ -123,11 +123,11 @@ def test_undone_entries_are_not_in_effect():
 def test_entries_are_found_by_their_ids():
     log = stored(message("a"), decision("x"), message("b"))
     with log.snapshot() as snapshot:
-        assert paths.entry_named(snapshot, "s", "b", as_of=3) == 3
+        assert paths.find_entry(snapshot, "s", "b", as_of=3) == 3
         assert (paths.entry_id(snapshot, "s", 3), paths.entry_id(snapshot, "s", 0)) == ("b", None)
         for name, as_of in [("b", 2), ("ghost", 3), ("x", 3)]:
             with pytest.raises(NotFoundError):
-                paths.entry_named(snapshot, "s", name, as_of=as_of)
+                paths.find_entry(snapshot, "s", name, as_of=as_of)
 
 
 def test_a_path_that_leads_down_again_is_damage():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from eventstore.chain import payload_digest
 from eventstore.errors import NotFoundError
 from eventstore.memory import MemoryLog
-from eventstore.preview import Prospect
+from eventstore.preview import Preview
 from tests.support.asked import Asked
 from tests.support.events import NOW, compaction, decision, message, undone, version
 from tests.support.native import native_events
@@ -63,7 +63,7 @@ def test_a_prospect_says_what_the_log_says_after_the_append(log, new):
     log.append("another", STORY)
     log.append("s", STORY)
     with log.snapshot() as snapshot:
-        prospect = Prospect(snapshot, "s", [new])
+        prospect = Preview(snapshot, "s", [new])
         foreseen = said_by(prospect), said_by(prospect, "another")
     log.append("s", [new])
     assert foreseen == (said_by(log), said_by(log, "another"))
@@ -76,7 +76,7 @@ def test_a_prospect_shows_what_the_log_shows_after_the_append(appended, data):
     log = MemoryLog(clock=lambda: NOW)
     log.append("s", appended[:known])
     with log.snapshot() as snapshot:
-        prospect = Prospect(snapshot, "s", new)
+        prospect = Preview(snapshot, "s", new)
         foreseen = said_by(prospect), views_at(prospect, "s")
     log.append("s", new)
     assert foreseen == (said_by(log), views_at(log, "s"))
@@ -86,7 +86,7 @@ def test_the_first_entry_of_a_session_without_any_is_a_root(log):
     log.append("s", [decision("x")])
     new = message("new", time=NOW)
     with log.snapshot() as snapshot:
-        foreseen = said_by(Prospect(snapshot, "s", [new]))
+        foreseen = said_by(Preview(snapshot, "s", [new]))
     log.append("s", [new])
     assert foreseen == said_by(log)
 
@@ -94,7 +94,7 @@ def test_the_first_entry_of_a_session_without_any_is_a_root(log):
 def test_a_prospect_stores_nothing(log):
     log.append("s", STORY)
     with log.snapshot() as snapshot:
-        Prospect(snapshot, "s", [message("new")])
+        Preview(snapshot, "s", [message("new")])
     assert version(log, "s") == 5
 
 
@@ -102,7 +102,7 @@ def test_a_prospect_stores_nothing(log):
 def test_a_parent_that_is_no_entry_is_refused(log, parent, what):
     log.append("s", STORY)
     with log.snapshot() as snapshot, pytest.raises(NotFoundError) as refused:
-        Prospect(snapshot, "s", [message("new", parent=parent)])
+        Preview(snapshot, "s", [message("new", parent=parent)])
     assert (refused.value.what, refused.value.name) == (what, parent)
 
 
@@ -110,7 +110,7 @@ def test_payloads_and_what_is_kept_are_those_of_the_log(log):
     log.append("s", STORY, blobs=[b"payload"])
     log.keep([(b"key", b"value")])
     with log.snapshot() as snapshot:
-        prospect = Prospect(snapshot, "s", [message("new")])
+        prospect = Preview(snapshot, "s", [message("new")])
         found = bytes(prospect.blob(payload_digest(b"payload"))), bytes(prospect.derived(b"key"))
     assert found == (b"payload", b"value")
 
@@ -119,7 +119,7 @@ def test_several_events_more_are_foreseen_one_after_the_other(log):
     log.append("s", STORY)
     new = [message("new", time=NOW), compaction("more", "new", time=NOW), message("most", time=NOW)]
     with log.snapshot() as snapshot:
-        after = said_by(Prospect(snapshot, "s", new))
+        after = said_by(Preview(snapshot, "s", new))
     log.append("s", new)
     assert after == said_by(log)
 
@@ -131,7 +131,7 @@ def test_no_other_session_is_asked_where_it_stands(log):
     log.append("later", STORY)
     with log.snapshot() as snapshot:
         asked = Asked(snapshot)
-        prospect = Prospect(asked, "s", [message("new"), message("more")])
+        prospect = Preview(asked, "s", [message("new"), message("more")])
         list(prospect.path("s", prospect.head("s").leaf))
     assert asked.sessions == {"s"}
     assert [prospect.head("s").version, prospect.head("s").position] == [7, 22]

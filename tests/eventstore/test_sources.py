@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from eventstore import Appended, EventLog, NewEvent, SessionWriter
-from eventstore.files.comparing import Comparison
+from eventstore import AppendResult, EventLog, NewEvent, SessionWriter
+from eventstore.files.comparing import ComparisonResult
 from eventstore.files.exporting import export_session
 from eventstore.formats.pi.entry import is_reserved
 from eventstore.imports import earlier_generation, generations, observed_rewrites
@@ -231,7 +231,7 @@ class TestComparing:
     def test_a_file_is_a_sessions_if_more_agrees_than_not(
         self, same: int, exported: int, changed: int, new: int, *, is_of_session: bool
     ) -> None:
-        compared = Comparison(
+        compared = ComparisonResult(
             same=same,
             exported=frozenset(map(str, range(exported))),
             changed=dict.fromkeys(map(str, range(changed)), 0),
@@ -270,7 +270,7 @@ class Busy:
         self._log = log
         self.own: list[str] = []
 
-    def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> Appended:
+    def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> AppendResult:
         done = self._log.append(session, events, **options)
         if events[0].kind == "message" and events[0].format.startswith("pi/"):
             note = CustomMessage(custom_type="note", content="ours, meanwhile")
@@ -297,7 +297,7 @@ class TornError(Exception):
 class Ending(Busy):
     """A log under which an import ends before it is recorded."""
 
-    def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> Appended:
+    def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> AppendResult:
         if events[0].kind != "message":
             raise TornError
         return self._log.append(session, events, **options)

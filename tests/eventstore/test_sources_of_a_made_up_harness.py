@@ -17,7 +17,7 @@ from eventstore import Event, EventLog, export_original, export_session, import_
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Flag
 from eventstore.files import importing
-from eventstore.files.importing import Imported, import_sessions
+from eventstore.files.importing import ImportResult, import_sessions
 from eventstore.formats import harnesses, view_of
 from eventstore.imports import newest_import, origin_of
 from eventstore.memory import MemoryLog
@@ -74,7 +74,7 @@ class Rows:
             )
 
 
-def bring(log: EventLog, path: Path, content: bytes) -> list[Imported]:
+def bring(log: EventLog, path: Path, content: bytes) -> list[ImportResult]:
     path.write_bytes(content)
     return import_sessions(log, path)
 

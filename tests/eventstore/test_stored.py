@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eventstore import EventLog
-from eventstore.append import as_stored
+from eventstore.append import build_stored_event
 from eventstore.log import Head
 from tests.support.events import NOW, events, message, undone
 
@@ -13,7 +13,7 @@ def test_it_is_what_a_log_of_any_kind_stores(log: EventLog) -> None:
     log.append("s", [message("a"), message("b"), message("c", parent="a")])
     new = undone("u", "b", parent="b", cause="why")
     with log.snapshot() as snapshot:
-        made = as_stored(
+        made = build_stored_event(
             new,
             snapshot.head("s"),
             parent_seq=2,
@@ -30,7 +30,7 @@ def test_it_is_what_a_log_of_any_kind_stores(log: EventLog) -> None:
 def test_the_first_of_a_session_stands_below_nothing(log: EventLog) -> None:
     log.append("another", [message("x")])
     with log.snapshot() as snapshot:
-        made = as_stored(
+        made = build_stored_event(
             message("a"),
             Head(name="s", number=2),
             parent_seq=0,

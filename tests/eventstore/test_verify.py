@@ -14,7 +14,7 @@ from eventstore import EventLog, open_store
 from eventstore.errors import StoreError
 from eventstore.frame import HEADER_SIZE, decode, encode
 from eventstore.lmdb.store import LmdbLog
-from eventstore.verify import Finding, Verification, verify
+from eventstore.verify import IntegrityFinding, Verification, verify
 from tests.support.events import (
     NOW,
     compaction,
@@ -53,12 +53,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def checked(path: Path) -> list[Finding]:
+def checked(path: Path) -> list[IntegrityFinding]:
     with open_store(path) as log:
         return verify(log).findings
 
 
-def after(path: Path, change: Callable[[Tables], object]) -> list[Finding]:
+def after(path: Path, change: Callable[[Tables], object]) -> list[IntegrityFinding]:
     """What is found once the tables are changed."""
     with tables(path) as changing:
         change(changing)

@@ -24,7 +24,7 @@ from eventstore.files.importing import import_file
 from eventstore.formats.refold.events import compose
 from eventstore.frame import VERSION
 from eventstore.lmdb.store import LmdbLog
-from eventstore.log import Appended, Expected, Snapshot
+from eventstore.log import AppendResult, Expected, Snapshot
 from eventstore.records import Record
 from tests.frozen.reading import events_of, read
 from tests.support.events import NOW, event
@@ -50,7 +50,7 @@ class _Recorder:
         expected: Expected = "any",
         blobs: Iterable[bytes] = (),
         source: str = "",
-    ) -> Appended:
+    ) -> AppendResult:
         place = f"/home/user/sessions/{Path(source).name}" if source else ""
         return self._log.append(session, events, expected=expected, blobs=blobs, source=place)
 

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from eventstore.event import Facts, Flag
+from eventstore.event import EventFacts, Flag
 from eventstore.javascript import TooDeepError
 from eventstore.records import Compaction, ModelChange, ThinkingLevelChange
 from projections.context.build import build_context
@@ -100,7 +100,7 @@ def test_an_answer_that_was_stored_nested_too_deeply_is_told_in_one_line(store, 
     monkeypatch.setattr("eventstore.append.DEEPEST_RECORD", 100_000)
     deep = b"[" * 50_000 + b"]" * 50_000
     body = b'{"type":"message","message":{"role":"assistant","content":%s}}' % deep
-    facts = Facts(role="assistant", message=(28, len(body) - 1), flags=Flag.SETS_MODEL)
+    facts = EventFacts(role="assistant", message=(28, len(body) - 1), flags=Flag.SETS_MODEL)
     stored = msgspec.structs.replace(message("a"), body=body, facts=facts)
     store.append("s", [stored])
     with pytest.raises(TooDeepError) as refused:

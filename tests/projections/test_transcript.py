@@ -6,7 +6,7 @@ import pytest
 
 from eventstore.records import Compaction, CustomMessage
 from projections.context.build import build_context
-from projections.transcript import LONGEST_RESULT, transcript
+from projections.transcript import MAX_RESULT_CHARACTERS, transcript
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
 
@@ -121,7 +121,7 @@ def test_arguments_that_are_no_object_are_left_out(arguments):
 
 
 def test_a_result_of_the_longest_length_is_whole():
-    assert lines(result("x" * LONGEST_RESULT)) == f"[Tool result]: {'x' * 2000}"
+    assert lines(result("x" * MAX_RESULT_CHARACTERS)) == f"[Tool result]: {'x' * 2000}"
 
 
 def test_a_longer_result_is_cut_and_says_how_much_is_missing():

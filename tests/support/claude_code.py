@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from eventstore.files.importing import Imported, import_sessions
+from eventstore.files.importing import ImportResult, import_sessions
 from eventstore.log import EventLog
 
 SESSION = "5e551011-0000-4000-8000-000000000000"
@@ -75,6 +75,6 @@ def note(type_: str, **fields: Any) -> bytes:
     return line(type=type_, sessionId=SESSION, **fields)
 
 
-def bring(log: EventLog, path: Path, *lines: bytes) -> list[Imported]:
+def bring(log: EventLog, path: Path, *lines: bytes) -> list[ImportResult]:
     path.write_bytes(b"".join(each + b"\n" for each in lines))
     return import_sessions(log, path)

@@ -8,7 +8,7 @@ from typing import Any
 
 from eventstore import EventLog
 from eventstore.files.exporting import export_original
-from eventstore.files.importing import Imported, import_file
+from eventstore.files.importing import ImportResult, import_file
 
 SESSION = "0199aaaa-0000-7000-8000-000000000001"
 TIME = "2025-11-20T23:33:50.805Z"
@@ -50,7 +50,7 @@ def kept(index: Any) -> bytes:
     return entry(kind="compaction", summary="s", firstKeptEntryIndex=index, tokensBefore=9)
 
 
-def bring(log: EventLog, folder: Path, content: bytes, *, name: str = "session.jsonl") -> Imported:
+def bring(log: EventLog, folder: Path, content: bytes, *, name: str = "session.jsonl") -> ImportResult:
     """Import a file of this content; again under the same name, it has changed in its place."""
     path = folder / name
     path.write_bytes(content)

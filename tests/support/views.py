@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from eventstore import EventLog, NewEvent
-from eventstore.event import OWN_FLAGS, Event, Facts
+from eventstore.event import OWN_FLAGS, Event, EventFacts
 from projections.context.build import build_context, context_json
 from projections.context.cursor import Leaf
 from projections.descriptions import title
@@ -52,7 +52,7 @@ def again(event: Event, target: str | None) -> NewEvent:
         parent=event.parent,
         time=event.time,
         cause=event.cause,
-        facts=Facts(
+        facts=EventFacts(
             role=event.role,
             message=event.message_span,
             utf16=event.utf16,

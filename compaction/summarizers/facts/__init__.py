@@ -69,16 +69,16 @@ def read_messages(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator
 
 
 _NAMES: Final = (MentionKind.SYMBOL, MentionKind.URL, MentionKind.IDENTIFIER)
-_LONGEST: Final = range(200, 600)
+_MAX_LENGTH: Final = range(200, 600)
 """Characters of the newest request and of the first: a quarter of a short conversation."""
 _LONG: Final = range(200, 300)
 """Characters of other requests: a sixteenth of a short conversation."""
-_LONGEST_COMMAND: Final = 300
-_FEWEST: Final = 3
+_MAX_COMMAND_LENGTH: Final = 300
+_MIN_WORDS: Final = 3
 """Words of a request that says something by itself."""
-_SHORTEST: Final = 3
+_MIN_NAME_LENGTH: Final = 3
 """Characters of a name that is worth telling."""
-_MOST_FAILING: Final = 3
+_MAX_FAILING: Final = 3
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -156,7 +156,7 @@ def _asked(
 ) -> dict[FactKind, list[Fact]]:
     """Requests, and the sentences in them that order, forbid or prefer."""
     asked = [turn.asked for turn in turns if turn.asked]
-    requests = [request for request in asked if len(request.split()) >= _FEWEST] or asked
+    requests = [request for request in asked if len(request.split()) >= _MIN_WORDS] or asked
     goals = [line for line in before[FactKind.GOAL] if not line.startswith(AT_FIRST)]
     firsts = [line.removeprefix(AT_FIRST) for line in before[FactKind.GOAL] if line.startswith(AT_FIRST)]
     first = next(iter([*firsts, *goals, *requests]), "")
@@ -170,7 +170,7 @@ def _asked(
         if not _tells_any(line, before[FactKind.RULE])
     ]
     alone = [one_line(rule) for line in uncovered for rule in instructions_in(line)]
-    longest, long = _within(size // 4, _LONGEST), _within(size // 16, _LONG)
+    longest, long = _within(size // 4, _MAX_LENGTH), _within(size // 16, _LONG)
     return {
         FactKind.GOAL: rank_in_order(
             [one_line(newest, longest), AT_FIRST + one_line(first, longest) if first != newest else ""]
@@ -230,7 +230,7 @@ def _run(
     return {
         FactKind.COMMAND: rank_in_order(f"{_code(command)}: {outcomes[command]}" for command in order),
         FactKind.FAILING: rank_newest_first(
-            [*_once_more(before[FactKind.FAILING]), *failing[-_MOST_FAILING:]]
+            [*_once_more(before[FactKind.FAILING]), *failing[-_MAX_FAILING:]]
             if worked
             else before[FactKind.FAILING]
         ),
@@ -238,7 +238,7 @@ def _run(
 
 
 def _code(command: str) -> str:
-    return f"`{one_line(command, _LONGEST_COMMAND)}`"
+    return f"`{one_line(command, _MAX_COMMAND_LENGTH)}`"
 
 
 def _files(
@@ -286,7 +286,7 @@ def _names(named: Sequence[Iterable[str]]) -> list[Fact]:
 
 def _tells_something(name: str) -> bool:
     """Return True if a name is none that every program has."""
-    return len(name) >= _SHORTEST and not name.startswith("__")
+    return len(name) >= _MIN_NAME_LENGTH and not name.startswith("__")
 
 
 __all__ = ["Fact", "FactKind", "Facts", "collect_facts", "names_in"]

@@ -26,7 +26,7 @@ from projections.mentions.prose import unfenced
 EarlierFacts = dict[FactKind, list[str]]
 """The lines of each sort in their order, without marks; of files and names each by itself."""
 
-_LONGEST: Final = 600
+_MAX_LENGTH: Final = 600
 """Characters of a line that is carried on."""
 _SECTION: Final = 2
 """The deepest level of a heading that parts a summary; deeper ones mostly tell what they are about."""
@@ -100,7 +100,7 @@ def _told(place: FactKind, line: str) -> Iterator[tuple[FactKind, str]]:
     ):
         yield FactKind.ERROR, line
     elif not parse_root(line) and not (place is FactKind.NOTE and _LEADS.fullmatch(line)):
-        yield place, one_line(line, _LONGEST)
+        yield place, one_line(line, _MAX_LENGTH)
 
 
 def _lines(summary: str) -> Iterator[tuple[FactKind, str]]:

@@ -124,7 +124,7 @@ def _alike(error: str) -> str:
 
 _LONG_ANSWER: Final = 300
 """Characters that are told of an answer."""
-_FEWEST: Final = 4
+_MIN_WORDS: Final = 4
 """Words of a sentence that says something by itself."""
 
 _DECIDES: Final = re.compile(
@@ -241,4 +241,4 @@ def _plans(text: str) -> Iterator[str]:
 
 
 def _is_statement(sentence: str) -> bool:
-    return len(sentence.split()) >= _FEWEST and not sentence.endswith((":", "?"))
+    return len(sentence.split()) >= _MIN_WORDS and not sentence.endswith((":", "?"))

@@ -7,14 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from eventstore.event import Event, Facts, NewEvent
+from eventstore.event import Event, EventFacts, NewEvent
 from eventstore.formats.base import Certainty, Export, Format, Tools, View
 from eventstore.formats.claude_code.api_message import payloads, view_of
 from eventstore.formats.claude_code.record import facts_of, fields_of, shown_by
 from eventstore.formats.claude_code.record_view import view
 from eventstore.formats.claude_code.transcript_export import export_file
 from eventstore.formats.claude_code.transcript_file import VERSION, ClaudeCodeFile, parse
-from eventstore.formats.source import Contents, Place, Source
+from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Payload
@@ -44,8 +44,8 @@ class ClaudeCodeFormat(Format):
     versions: tuple[str, ...] = (VERSION,)
     tools = TOOLS
     kinds_of_two = frozenset({"compaction"})
-    places: tuple[Place, ...] = (
-        Place(
+    places: tuple[SessionLocation, ...] = (
+        SessionLocation(
             environment={"CLAUDE_CONFIG_DIR": "projects"},
             default="~/.claude/projects",
             pattern="**/*.jsonl",
@@ -68,7 +68,7 @@ class ClaudeCodeFormat(Format):
     def payloads(self, raw: bytes) -> list[Payload]:
         return payloads(raw)
 
-    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Facts:  # noqa: ARG002
+    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:  # noqa: ARG002
         return facts_of(kind, record, fields_of(record), fields_of(parent) if parent else None)
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
@@ -81,7 +81,7 @@ class ClaudeCodeFormat(Format):
         # One record may be longer than what is looked at.
         return Certainty.SURE if _TORN.match(beginning) else Certainty.NONE
 
-    def open(self, source: Source) -> Contents:
+    def open(self, source: Source) -> SourceContents:
         return ClaudeCodeFile(source)
 
     def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:  # noqa: ARG002

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.estimates import estimates
-from eventstore.event import Facts, Flag
+from eventstore.event import EventFacts, Flag
 from eventstore.formats.base import ResultReplacement, TitleRank, TitleView
 from eventstore.formats.claude_code.api_message import (
     NO_MODEL,
@@ -22,7 +22,7 @@ from eventstore.formats.claude_code.api_message import (
 )
 from eventstore.formats.claude_code.attachments import attachment_text
 from eventstore.formats.pi.entry import is_name
-from eventstore.javascript import stringify, trim
+from eventstore.javascript import stringify, trim_whitespace
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Text
@@ -243,12 +243,12 @@ def title_of(fields: Fields) -> TitleView | None:
     """Return the title that a record gives its session."""
     for (named, field), rank in _TITLES.items():
         text = getattr(fields, field) if fields.type == named else None
-        if isinstance(text, str) and (title := trim(text)):
+        if isinstance(text, str) and (title := trim_whitespace(text)):
             return TitleView(text=title, rank=rank)
     return None
 
 
-def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = None) -> Facts:
+def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = None) -> EventFacts:
     """Return what the log keeps of a record beside its bytes; `parent` is the record above a compaction."""
     flags = Flag(0)
     try:
@@ -261,10 +261,10 @@ def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = N
         kept = kept_by(parent) if parent is not None and is_boundary(parent) else None
         return _facts(view, (0, 0), flags, kept.first if kept else None)
     if kind not in ("message", "custom_message"):
-        return Facts(flags=flags | Flag.GIVES_TITLE if title_of(fields) else flags)
+        return EventFacts(flags=flags | Flag.GIVES_TITLE if title_of(fields) else flags)
     shown = shown_messages(kind, record)
     if not shown:
-        return Facts(role="assistant", flags=flags)
+        return EventFacts(role="assistant", flags=flags)
     views = [view_of(each) for each in shown]
     span = (0, 0)
     if kind == "message" and len(shown) == 1 and not flags:
@@ -277,9 +277,9 @@ def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = N
     return _facts(together, span, flags, None)
 
 
-def _facts(view: Message, span: tuple[int, int], flags: Flag, target: str | None) -> Facts:
+def _facts(view: Message, span: tuple[int, int], flags: Flag, target: str | None) -> EventFacts:
     utf16, utf8 = estimates(view)
-    return Facts(
+    return EventFacts(
         role=view.role,
         message=span,
         utf16=min(utf16, _LARGEST_ESTIMATE),

@@ -28,15 +28,15 @@ from eventstore.formats.claude_code.record import (
 from eventstore.formats.pi.entry import is_name, stored_id
 from eventstore.formats.pi.file import BLANK, BOM, REPEAT, TOO_DEEP, objects_in
 from eventstore.formats.source import (
-    Contents,
     Glue,
     Growth,
-    Known,
+    KnownEvents,
     Piece,
-    Reader,
-    Record,
-    Remarked,
+    SessionReader,
     Source,
+    SourceContents,
+    SourceRecord,
+    SourceRemark,
     SourceSession,
     Tail,
 )
@@ -46,7 +46,7 @@ from eventstore.records import Resume
 VERSION: Final = "claude-code/1"
 _SIDECHAIN: Final = re.compile(rb'"isSidechain"\s*:\s*true')
 _IN_PLACE: Final = "Claude Code shows this record in place of the other"
-_LONGEST_NAME: Final = 100
+_MAX_NAME_LENGTH: Final = 100
 """Characters of a session's name that is made of others, so that its bytes are few enough."""
 _REMEDY: Final = "name a session file of Claude Code"
 
@@ -99,7 +99,7 @@ def parse(line: bytes) -> _Parsed:
     return _Parsed(found, problem)
 
 
-class ClaudeCodeFile(Contents):
+class ClaudeCodeFile(SourceContents):
     """An open session file of Claude Code."""
 
     growth = Growth.APPENDED
@@ -158,13 +158,13 @@ class ClaudeCodeFile(Contents):
             elif parent is not None and newest:
                 key = self._names[newest]
             else:
-                key = f"{name}/sidechain-{fields.uuid}"[:_LONGEST_NAME]
+                key = f"{name}/sidechain-{fields.uuid}"[:_MAX_NAME_LENGTH]
             if key not in places:
                 places[key] = len(self._names)
                 self._names.append(key)
             newest = self.sides[fields.uuid] = places[key]
 
-    def read(self, resume: Resume, known: Known) -> Reader:
+    def read(self, resume: Resume, known: KnownEvents) -> SessionReader:
         return _Reading(self, resume, known)
 
 
@@ -182,7 +182,7 @@ def _earlier(head: Fields, fields: Fields) -> Fields:
 
 
 def _of_agent(session: str, agent: str) -> str:
-    return f"{session}/agent-{agent}"[:_LONGEST_NAME]
+    return f"{session}/agent-{agent}"[:_MAX_NAME_LENGTH]
 
 
 def _name(value: Any) -> str:
@@ -212,8 +212,8 @@ class _Chain:
         }
 
 
-class _Reading(Reader):
-    def __init__(self, contents: ClaudeCodeFile, resume: Resume, known: Known) -> None:
+class _Reading(SessionReader):
+    def __init__(self, contents: ClaudeCodeFile, resume: Resume, known: KnownEvents) -> None:
         self._contents, self._known = contents, known
         self._offset, self._line = resume.offset, resume.line
         states: dict[str, Any] = resume.state.get("sessions", {})
@@ -259,11 +259,13 @@ class _Reading(Reader):
                     yield record
                     at = stop
                 for what, reason in remarks:
-                    yield Remarked("skipped" if what == "skipped" else "differs", self._line, reason, place)
+                    yield SourceRemark(
+                        "skipped" if what == "skipped" else "differs", self._line, reason, place
+                    )
             if at < len(raw):
                 yield Glue(raw[at:])
             if parsed.problem:
-                yield Remarked("skipped", self._line, parsed.problem)
+                yield SourceRemark("skipped", self._line, parsed.problem)
             self._line += is_whole
 
     def _look_ahead(self) -> None:
@@ -282,7 +284,7 @@ class _Reading(Reader):
 
     def _record(
         self, body: bytes, fields: Fields, place: int, remark: Callable[[tuple[str, str]], None]
-    ) -> Record | None:
+    ) -> SourceRecord | None:
         """Return the piece of a record; None for one that repeats another, or cannot be stored."""
         chain = self._chains[place]
         try:
@@ -314,7 +316,7 @@ class _Reading(Reader):
         if kind != "note":
             self._go_on(chain, fields, kind, own, body)
         event = NewEvent(id=own, kind=kind, body=body, format=VERSION, parent=parent, time=time, facts=facts)
-        return Record(event, session=place, line=self._line, waits_for=waits_for)
+        return SourceRecord(event, session=place, line=self._line, waits_for=waits_for)
 
     def _go_on(self, chain: _Chain, fields: Fields, kind: str, own: str, body: bytes) -> None:
         """Take a record as the newest of the tree."""

@@ -10,7 +10,7 @@ from eventstore.formats.base import Certainty, Export, View
 from eventstore.formats.oh_my_pi.own_kinds import DIALECT, message_view, view
 from eventstore.formats.oh_my_pi.titled_file import TitledFile, has_marks
 from eventstore.formats.pi import PiFormat
-from eventstore.formats.source import Contents, Place, Source
+from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.views import Message
 
 _FILES: Final = "*/**/*.jsonl"
@@ -25,17 +25,17 @@ class OhMyPiFormat(PiFormat):
     dialect = DIALECT
     infers_model = True
     places = (
-        Place(
+        SessionLocation(
             environment={"PI_CODING_AGENT_DIR": "sessions"}, default="~/.omp/agent/sessions", pattern=_FILES
         ),
         # Of profiles, and where Linux keeps data.
-        Place(environment={}, default="~/.omp/profiles", pattern=f"*/agent/sessions/{_FILES}"),
-        Place(
+        SessionLocation(environment={}, default="~/.omp/profiles", pattern=f"*/agent/sessions/{_FILES}"),
+        SessionLocation(
             environment={"XDG_DATA_HOME": "omp/sessions"},
             default="~/.local/share/omp/sessions",
             pattern=_FILES,
         ),
-        Place(
+        SessionLocation(
             environment={"XDG_DATA_HOME": "omp/profiles"},
             default="~/.local/share/omp/profiles",
             pattern=f"*/sessions/{_FILES}",
@@ -52,7 +52,7 @@ class OhMyPiFormat(PiFormat):
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
         return Certainty.SURE if has_marks(beginning) else Certainty.NONE
 
-    def open(self, source: Source) -> Contents:
+    def open(self, source: Source) -> SourceContents:
         return TitledFile(source)
 
 

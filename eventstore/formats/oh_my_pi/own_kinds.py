@@ -12,7 +12,7 @@ from eventstore.formats.pi import entry
 from eventstore.formats.pi.file import Dialect
 from eventstore.formats.pi.message import usage_view, view_of_wire, wire_of
 from eventstore.formats.pi.view import view as pi_view
-from eventstore.javascript import tolerant_json, trim
+from eventstore.javascript import tolerant_json, trim_whitespace
 from eventstore.views import Message, Text
 
 OWN_KINDS: Final = frozenset(
@@ -136,7 +136,7 @@ def _session_info(record: bytes) -> View:
     title = fields.get("title", fields.get("name"))
     if not isinstance(title, str):
         return View()
-    return View(title=TitleView(text=trim(title)), line=title)
+    return View(title=TitleView(text=trim_whitespace(title)), line=title)
 
 
 def _model_usage(record: bytes) -> View:
@@ -156,7 +156,7 @@ def _model_usage(record: bytes) -> View:
 def _note(record: bytes) -> View:
     """Read what an import derives: the title at the head of the file."""
     title = _fields(record).get("title")
-    return View(title=TitleView(text=trim(title)) if isinstance(title, str) else None)
+    return View(title=TitleView(text=trim_whitespace(title)) if isinstance(title, str) else None)
 
 
 def _line_of(name: str) -> Callable[[bytes], View]:

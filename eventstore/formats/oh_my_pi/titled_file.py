@@ -13,13 +13,21 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from eventstore.event import Facts, NewEvent
+from eventstore.event import EventFacts, NewEvent
 from eventstore.formats.oh_my_pi.own_kinds import DIALECT, OWN_KINDS, SLOT
 from eventstore.formats.pi.entry import is_name
 from eventstore.formats.pi.file import Dialect, PiHeader, objects_in
 from eventstore.formats.pi.session_file import PiFile, PiReading
 from eventstore.formats.refold.events import compose
-from eventstore.formats.source import BEGINNING, Derived, Known, Piece, Reader, Record, Source
+from eventstore.formats.source import (
+    BEGINNING,
+    DerivedEvent,
+    KnownEvents,
+    Piece,
+    SessionReader,
+    Source,
+    SourceRecord,
+)
 from eventstore.imports import origin_link, started_link
 from eventstore.javascript import TooDeepError, epoch_ms, stringify, tolerant_json
 from eventstore.records import Link, Resume, record_of
@@ -103,7 +111,7 @@ class TitledFile(PiFile):
         self._title = _title_of(line)
         self.slot = SLOT_BYTES if self._title and len(line) == SLOT_BYTES and line.endswith(b"\n") else 0
 
-    def read(self, resume: Resume, known: Known) -> Reader:
+    def read(self, resume: Resume, known: KnownEvents) -> SessionReader:
         return _TitledReading(self._source, self._header, self._dialect, resume, known, title=self._title)
 
 
@@ -125,7 +133,7 @@ class _TitledReading(PiReading):
         header: PiHeader,
         dialect: Dialect,
         resume: Resume,
-        known: Known,
+        known: KnownEvents,
         *,
         title: dict[str, Any],
     ) -> None:
@@ -145,13 +153,13 @@ class _TitledReading(PiReading):
             call = self._known.event(parent, started_link(self._session))
             link = record_of("link", call.body) if call is not None else None
             started_by = link.event if isinstance(link, Link) else ""
-            yield Derived(_link("subagent", parent, started_by, origin_link("subagent", started_by)))
+            yield DerivedEvent(_link("subagent", parent, started_by, origin_link("subagent", started_by)))
         for piece in super().pieces():
             yield piece
-            if isinstance(piece, Record):
+            if isinstance(piece, SourceRecord):
                 yield from self._beside(piece.event)
 
-    def _beside(self, event: NewEvent) -> Iterator[Derived]:
+    def _beside(self, event: NewEvent) -> Iterator[DerivedEvent]:
         """Yield what lies beside the file of a record: its images, and links to the sessions that it started."""
         if _BLOB in event.body:
             for digest in sorted({*_references(tolerant_json(event.body))} - self._blobs):
@@ -161,17 +169,23 @@ class _TitledReading(PiReading):
         if _TASK in event.body and event.kind == "message":
             for child in map(_session_in, self._started(tolerant_json(event.body))):
                 if child:
-                    yield Derived(_link("child", child, event.id, started_link(child)))
+                    yield DerivedEvent(_link("child", child, event.id, started_link(child)))
                     origin = _link("subagent", self._session, event.id, origin_link("subagent", event.id))
-                    yield Derived(origin, into=child)
+                    yield DerivedEvent(origin, into=child)
 
-    def _note(self, event_id: str, fields: dict[str, Any], time: int | None) -> Derived:
+    def _note(self, event_id: str, fields: dict[str, Any], time: int | None) -> DerivedEvent:
         """Return a note; the same one again is the same event."""
         body = stringify(fields).encode()
         note = NewEvent(
-            id=event_id, kind="note", body=body, format=self._version, parent=None, time=time, facts=Facts()
+            id=event_id,
+            kind="note",
+            body=body,
+            format=self._version,
+            parent=None,
+            time=time,
+            facts=EventFacts(),
         )
-        return Derived(note)
+        return DerivedEvent(note)
 
     def _blob(self, digest: str) -> str:
         """Return what the harness puts in place of a reference, "" if no folder `blobs` above the file has it.

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from eventstore.event import Event, Facts, NewEvent
+from eventstore.event import Event, EventFacts, NewEvent
 from eventstore.formats.base import Certainty, Export, Format, View
 from eventstore.formats.pi.entry import entry_of
 from eventstore.formats.pi.export import export_file, is_exported
@@ -18,7 +18,7 @@ from eventstore.formats.pi.message import payloads, view_of_wire, wire_of
 from eventstore.formats.pi.session_file import PiFile
 from eventstore.formats.pi.tools import TOOLS
 from eventstore.formats.pi.view import continues, view
-from eventstore.formats.source import Contents, Place, Source
+from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.records import Rewrite, TextReplacement, record_of
 from eventstore.views import Message, Payload
@@ -34,8 +34,8 @@ class PiFormat(Format):
     dialect = PI
     tools = TOOLS
     prompt_kinds = frozenset({"session_init"})
-    places: tuple[Place, ...] = (
-        Place(
+    places: tuple[SessionLocation, ...] = (
+        SessionLocation(
             environment={"PI_CODING_AGENT_SESSION_DIR": ".", "PI_CODING_AGENT_DIR": "sessions"},
             default="~/.pi/agent/sessions",
             pattern="*/*.jsonl",
@@ -63,7 +63,7 @@ class PiFormat(Format):
     def payloads(self, raw: bytes) -> list[Payload]:
         return payloads(raw)
 
-    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Facts:  # noqa: ARG002
+    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:  # noqa: ARG002
         number = int(version.rpartition("/")[2])
         facts = self.dialect.facts(number, kind, record, entry_of(record))
         # A compaction of version 1 names what it keeps by a place in its file.
@@ -74,7 +74,7 @@ class PiFormat(Format):
         # Of a damaged file, nothing may be left to tell it by: pi takes what nobody else claims.
         return Certainty.SURE if _HEADER.match(beginning) else Certainty.POSSIBLE
 
-    def open(self, source: Source) -> Contents:
+    def open(self, source: Source) -> SourceContents:
         return PiFile(source, self.dialect)
 
     def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:

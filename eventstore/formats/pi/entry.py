@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.estimates import estimates
-from eventstore.event import ROLES, Facts, Flag
+from eventstore.event import ROLES, EventFacts, Flag
 from eventstore.formats.pi.message import content_blocks, message_view
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.views import Message, Text
@@ -34,14 +34,14 @@ KINDS: Final = frozenset(
 
 _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
 """The largest number that a frame has room for."""
-_LONGEST_NAME: Final = 60_000
+_MAX_NAME_LENGTH: Final = 60_000
 """Bytes of UTF-8; leaves room in an id for what sets it apart from one that is taken."""
 
 
 def is_name(text: str) -> bool:
     """Return True if a text can name something in a log: not empty, not endless, and without lone surrogates."""
     try:
-        return 0 < len(text.encode()) <= _LONGEST_NAME
+        return 0 < len(text.encode()) <= _MAX_NAME_LENGTH
     except UnicodeEncodeError:
         return False
 
@@ -102,7 +102,7 @@ def entry_of(body: bytes) -> Entry:
 
 def facts_of(
     kind: str, body: bytes, entry: Entry, *, renames_hook_role: bool = False, is_own: bool = True
-) -> Facts:
+) -> EventFacts:
     """Return what the log keeps of a record beside its bytes; `is_own`: refold wrote it, not a file's harness."""
     message = message_of(kind, entry)
     flags = Flag(0)
@@ -121,7 +121,7 @@ def facts_of(
     target = entry.firstKeptEntryId if kind == "compaction" else entry.targetId
     if isinstance(target, str) and not is_own:
         target = stored_id(target)
-    return Facts(
+    return EventFacts(
         role=role,
         message=_span(body, entry.message) if kind == "message" and not flags & MENDED else (0, 0),
         utf16=min(utf16, _LARGEST_ESTIMATE),

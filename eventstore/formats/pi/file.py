@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from eventstore.event import Facts, Flag, NewEvent
+from eventstore.event import EventFacts, Flag, NewEvent
 from eventstore.formats.pi.entry import KINDS, Entry, entry_of, facts_of, is_name, stored_id
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError, epoch_ms, is_deeper, parse_at
 from eventstore.kinds import CODE_OF_KIND
@@ -60,7 +60,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return f"{self.harness}:{type_}"
         return self.same.get(type_, type_)
 
-    def facts(self, version: int, kind: str, record: bytes, entry: Entry) -> Facts:
+    def facts(self, version: int, kind: str, record: bytes, entry: Entry) -> EventFacts:
         """Return what the log keeps of a record beside its bytes, its place in the file left aside."""
         is_old = version < NEWEST_VERSION
         facts = facts_of(kind, record, entry, renames_hook_role=is_old, is_own=False)
@@ -73,7 +73,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 PI: Final = Dialect(harness="pi", kinds=KINDS)
 
 
-class Line(msgspec.Struct, frozen=True):
+class ParsedLine(msgspec.Struct, frozen=True):
     """The contents of one line of a file: its events with their spans in the line, and what of it is no record.
 
     `differs` are the lines, this or earlier ones, of which pi makes something else, and what.
@@ -161,11 +161,11 @@ class PiReader:
         """The lines of records whose parent has not come so far, with the parent's id, in order."""
         return sorted((at, parent) for parent, lines in self._awaited.items() for at in lines)
 
-    def line(self, number: int, line: bytes) -> Line:
+    def line(self, number: int, line: bytes) -> ParsedLine:
         """Return a line's events. Whatever it holds, reading it does not raise: what is no record is *skipped*."""
         start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
         text = line[start : len(line.rstrip(BLANK))]
-        found = Line(number, [], [], [])
+        found = ParsedLine(number, [], [], [])
         self._copies.clear()
         if not text:
             return found
@@ -206,7 +206,7 @@ class PiReader:
         return found
 
     def _entries(
-        self, number: int, line: bytes, text: bytes, found: Line
+        self, number: int, line: bytes, text: bytes, found: ParsedLine
     ) -> tuple[list[tuple[int, int, Entry]], bool]:
         """Return the entries in a line, and whether it is one entry and nothing else: the only lines that pi reads."""
         try:
@@ -229,7 +229,7 @@ class PiReader:
         return spans, False
 
     def _without_slot(
-        self, number: int, entries: list[tuple[int, int, Entry]], found: Line
+        self, number: int, entries: list[tuple[int, int, Entry]], found: ParsedLine
     ) -> list[tuple[int, int, Entry]]:
         """Return a line's entries but for titles, which are no records; one that begins the file is in its place."""
         slot = self._dialect.slot
@@ -238,22 +238,22 @@ class PiReader:
         found.skipped.extend(["a title that does not begin the file"] * (len(entries) - len(kept) - in_place))
         return kept
 
-    def _session_header(self, number: int, found: Line, *, is_alone: bool) -> None:
+    def _session_header(self, number: int, found: ParsedLine, *, is_alone: bool) -> None:
         if number == self._header.line and not self._headers and not found.records:
             return
         found.skipped.append("a second session header")
         if is_alone:
             self._headers.append(self._last_index() + 1)
 
-    def _read(self, body: bytes, entry: Entry) -> tuple[str, Facts, int | None]:
+    def _read(self, body: bytes, entry: Entry) -> tuple[str, EventFacts, int | None]:
         """Return a record's kind, facts and time: what can fail changes nothing of the reader's state."""
         kind = self._dialect.kind(entry.type)
         facts = self._dialect.facts(self._header.version, kind, body, entry)
         return kind, facts, epoch_ms(entry.timestamp)
 
     def _place(
-        self, found: Line, kind: str, body: bytes, entry: Entry, facts: Facts, *, is_alone: bool
-    ) -> tuple[str, str | None, Facts]:
+        self, found: ParsedLine, kind: str, body: bytes, entry: Entry, facts: EventFacts, *, is_alone: bool
+    ) -> tuple[str, str | None, EventFacts]:
         """Return the next record's id and parent, and its facts with what follows from its place in the file."""
         flags = Flag(0)
         self._records += 1
@@ -298,7 +298,7 @@ class PiReader:
         """Return the place of the newest line in what pi parses."""
         return self._records - len(self._unseen_by_pi) + len(self._headers)
 
-    def _identity(self, found: Line, body: bytes, entry: Entry) -> tuple[str, str | None, Flag]:
+    def _identity(self, found: ParsedLine, body: bytes, entry: Entry) -> tuple[str, str | None, Flag]:
         """Id and parent of a record of versions 2 and 3; one that cannot have what it names is an orphan root."""
         own, parent = (
             stored_id(each) if isinstance(each, str) else each for each in (entry.id, entry.parentId)

@@ -21,15 +21,15 @@ from eventstore.formats.pi.file import (
     objects_in,
 )
 from eventstore.formats.source import (
-    Contents,
     Glue,
     Growth,
-    Known,
+    KnownEvents,
     Piece,
-    Reader,
-    Record,
-    Remarked,
+    SessionReader,
     Source,
+    SourceContents,
+    SourceRecord,
+    SourceRemark,
     SourceSession,
     Tail,
 )
@@ -38,7 +38,7 @@ from eventstore.records import Resume
 _GOES_ON: Final = "the file ends with a repeat of an older record: {} goes on from there"
 
 
-class PiFile(Contents):
+class PiFile(SourceContents):
     """An open session file of pi, or of a harness that writes as pi does."""
 
     growth = Growth.APPENDED
@@ -54,15 +54,15 @@ class PiFile(Contents):
             SourceSession(name=self._header.session, format=written_as, header=self._header.raw),
         )
 
-    def read(self, resume: Resume, known: Known) -> Reader:
+    def read(self, resume: Resume, known: KnownEvents) -> SessionReader:
         return PiReading(self._source, self._header, self._dialect, resume, known)
 
 
-class PiReading(Reader):
+class PiReading(SessionReader):
     """One reading of a session file."""
 
     def __init__(
-        self, source: Source, header: PiHeader, dialect: Dialect, resume: Resume, known: Known
+        self, source: Source, header: PiHeader, dialect: Dialect, resume: Resume, known: KnownEvents
     ) -> None:
         self._source, self._header, self._offset, self._line = source, header, resume.offset, resume.line
         self._goes_on = _GOES_ON.format(dialect.harness)
@@ -76,7 +76,7 @@ class PiReading(Reader):
 
     def pieces(self) -> Iterator[Piece]:
         if not self._offset and self._header.differs:
-            yield Remarked("differs", max(self._header.line, 1), self._header.differs)
+            yield SourceRemark("differs", max(self._header.line, 1), self._header.differs)
         self._source.file.seek(self._offset)
         for raw in self._source.file:
             is_whole = raw.endswith(b"\n")
@@ -87,17 +87,17 @@ class PiReading(Reader):
             for start, stop, event in line.records:
                 if at < start:
                     yield Glue(raw[at:start])
-                yield Record(event, line=line.number)
+                yield SourceRecord(event, line=line.number)
                 at = stop
             if at < len(raw):
                 yield Glue(raw[at:])
             for reason in line.skipped:
-                yield Remarked("skipped", line.number, reason)
+                yield SourceRemark("skipped", line.number, reason)
             for number, reason in line.differs:
-                yield Remarked("differs", number, reason)
+                yield SourceRemark("differs", number, reason)
             self._line += is_whole
         if self._lines.repeated:
-            yield Remarked("differs", self._lines.repeated, self._goes_on)
+            yield SourceRemark("differs", self._lines.repeated, self._goes_on)
 
     @property
     def line(self) -> int:

@@ -26,7 +26,7 @@ from eventstore.formats.base import (
 )
 from eventstore.formats.pi.entry import entry_of
 from eventstore.formats.pi.message import content_blocks, usage_view, view_of_wire, wire_of
-from eventstore.javascript import TooDeepError, stringify, tolerant_json, trim
+from eventstore.javascript import TooDeepError, stringify, tolerant_json, trim_whitespace
 from eventstore.records import FileSets
 from eventstore.views import Extension, Message, Text
 
@@ -291,7 +291,9 @@ def _label(record: bytes) -> View:
 
 def _session_info(record: bytes) -> View:
     name = _other_of(record).name
-    return View(title=TitleView(text=trim(name)) if isinstance(name, str) else None, line=_joined(name))
+    return View(
+        title=TitleView(text=trim_whitespace(name)) if isinstance(name, str) else None, line=_joined(name)
+    )
 
 
 def _session_init(record: bytes) -> View:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from eventstore.event import Facts
+from eventstore.event import EventFacts
 from eventstore.formats.base import Certainty, Export
 from eventstore.formats.pi import PiFormat
 from eventstore.formats.pi.entry import entry_of, facts_of
@@ -21,7 +21,7 @@ class RefoldFormat(PiFormat):
     places = ()
     exports: Mapping[str, Export] = {}
 
-    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Facts:  # noqa: ARG002
+    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:  # noqa: ARG002
         return facts_of(kind, record, entry_of(record))
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002

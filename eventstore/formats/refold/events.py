@@ -16,7 +16,7 @@ import msgspec
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
 from eventstore.formats.pi.entry import entry_of, facts_of, is_reserved
-from eventstore.javascript import DEEPEST_RECORD, epoch_ms, is_deeper, parse, stringify, well_formed
+from eventstore.javascript import DEEPEST_RECORD, epoch_ms, is_deeper, parse_json, stringify, well_formed
 from eventstore.kinds import is_entry
 from eventstore.records import BOOKKEEPING, FORMAT, RECORDS, SEE_EVENTS, Record, check_record
 
@@ -153,7 +153,7 @@ def _whole(body: bytes) -> bytes:
     try:
         _decode_any(body)
     except msgspec.DecodeError:
-        return stringify(_well_formed(parse(body.decode()))).encode()
+        return stringify(_well_formed(parse_json(body.decode()))).encode()
     return body
 
 

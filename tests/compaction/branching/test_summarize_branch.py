@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compaction.branching.move import plan_move
-from compaction.branching.summarize import MOST_OUTPUT, summarize_branch
+from compaction.branching.summarize import MAX_BRANCH_SUMMARY_TOKENS, summarize_branch
 from compaction.branching.undo import undo
 from compaction.part import Limits
 from compaction.prompts import serialize
@@ -101,7 +101,7 @@ def test_where_no_message_is_left_nobody_is_asked(story):
 
 
 def test_the_answer_may_have_2048_tokens(branched):
-    assert asked(branched).max_tokens == MOST_OUTPUT == 2_048
+    assert asked(branched).max_tokens == MAX_BRANCH_SUMMARY_TOKENS == 2_048
 
 
 def test_instructions_take_the_place_of_the_template(branched):

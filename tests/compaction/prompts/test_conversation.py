@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from compaction.prompts import LONGEST_RESULT, escape_tags, serialize, wrap_in_tag
+from compaction.prompts import MAX_RESULT_CHARACTERS, escape_tags, serialize, wrap_in_tag
 from eventstore.javascript import utf16_length
 from eventstore.records import MessageRecord
 from projections.context.build import build_context
@@ -129,7 +129,7 @@ def test_a_cut_result_and_what_it_says_is_missing_make_the_whole(some, times):
     shown, _, more = said(result(whole)).removeprefix("[Tool result]: ").partition("\n\n[... ")
     missing = int(more.split()[0]) if more else 0
     assert utf16_length(shown) + missing == utf16_length(whole)
-    assert utf16_length(shown) <= LONGEST_RESULT
+    assert utf16_length(shown) <= MAX_RESULT_CHARACTERS
     assert whole.startswith(shown)
 
 

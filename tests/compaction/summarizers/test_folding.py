@@ -7,7 +7,7 @@ import pytest
 from compaction.summarizers import CancelledError, SummarizerError
 from compaction.summarizers.chain import Reply, SummarizersFailedError
 from compaction.summarizers.folding import (
-    MOST_REFUSALS,
+    MAX_REFUSALS,
     FoldedSummary,
     fold_groups,
     group_parts,
@@ -167,8 +167,8 @@ def test_who_refuses_everything_is_asked_no_more_than_a_few_times():
     asking = Asking(longest=0)
     with pytest.raises(SummarizersFailedError) as raised:
         folded([1] * 100, asking=asking)
-    assert len(asking.steps) == MOST_REFUSALS + 1
-    assert len(raised.value.requests) == MOST_REFUSALS + 1
+    assert len(asking.steps) == MAX_REFUSALS + 1
+    assert len(raised.value.requests) == MAX_REFUSALS + 1
 
 
 def test_another_failure_ends_it_with_the_requests_of_the_steps_before():

@@ -31,7 +31,7 @@ PIECES = 10 * MOST // len(PIECE)
 
 @pytest.fixture(autouse=True)
 def _bound_is_near(monkeypatch):
-    monkeypatch.setattr(bounded, "MOST_BYTES", MOST)
+    monkeypatch.setattr(bounded, "MAX_RESPONSE_BYTES", MOST)
 
 
 @pytest.fixture(params=["anthropic", "http"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.templates import missing_sections, parse_template, strip_tag, with_text
+from compaction.templates import missing_sections, parse_template, replace_text, strip_tag
 from compaction.validation import InvalidInputError
 from eventstore.errors import BadInputError, RefoldError
 from tests.support import told
@@ -77,7 +77,7 @@ def test_a_prompt_may_hold_a_line_of_plus_signs():
 
 
 def test_a_prompt_of_somebody_elses_has_its_own_digest():
-    template = with_text(parse_template(FILE, source="x"), "Otherwise.", source="hook")
+    template = replace_text(parse_template(FILE, source="x"), "Otherwise.", source="hook")
     assert (template.name, template.text, template.source) == ("mine", "Otherwise.", "hook")
     assert template.digest == hashlib.sha256(b"Otherwise.").hexdigest()
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventstore.event import Facts, Flag
+from eventstore.event import EventFacts, Flag
 from eventstore.formats import format_of, view_of_event, view_of_message
 from eventstore.formats.pi.entry import entry_of, message_of
 from eventstore.formats.pi.message import message_view, usage_view
@@ -20,7 +20,7 @@ from eventstore.views import Block, Image, Message, Opaque, Shell, Text, Thinkin
 from tests.support.events import compaction, event, events, message
 
 
-def facts(kind: str, *, format: str = "pi/3", **fields: Any) -> Facts:
+def facts(kind: str, *, format: str = "pi/3", **fields: Any) -> EventFacts:
     return format_of(format).facts(format, kind, json.dumps({"type": kind, **fields}).encode())
 
 
@@ -48,7 +48,7 @@ class TestFacts:
 
     @pytest.mark.parametrize("kind", ["custom", "pi:rewrite", "unknown", "label"])
     def test_an_entry_of_another_kind_has_no_span_whatever_it_holds(self, kind: str) -> None:
-        assert facts(kind, message={"role": "user", "content": "x"}) == Facts()
+        assert facts(kind, message={"role": "user", "content": "x"}) == EventFacts()
 
     @pytest.mark.parametrize(
         ("kind", "fields", "role"),

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from eventstore import Event, open_store
-from eventstore.event import Facts, Flag
-from eventstore.files.importing import Imported, import_file
+from eventstore.event import EventFacts, Flag
+from eventstore.files.importing import ImportResult, import_file
 from eventstore.formats.pi import file as pi_file
 from eventstore.formats.pi.entry import KINDS
 from eventstore.formats.pi.file import PiReader, objects_in
@@ -22,7 +22,7 @@ from eventstore.records import Remark
 from tests.support.events import events
 from tests.support.pi_files import SESSION, bring, entry, header, kept, line, original, said
 
-Read = tuple[list[Event], Imported]
+Read = tuple[list[Event], ImportResult]
 
 
 def read(log: LmdbLog, folder: Path, *lines: bytes, session: str = SESSION) -> list[Event]:
@@ -299,8 +299,8 @@ class TestDamage:
     def test_a_record_whose_reading_fails_is_skipped_and_the_others_are_not(
         self, store: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def facts_of(kind: str, *rest: Any, **options: Any) -> Facts:
-            return real(kind, *rest, **options) if kind != "custom" else Facts(utf8=1 // 0)
+        def facts_of(kind: str, *rest: Any, **options: Any) -> EventFacts:
+            return real(kind, *rest, **options) if kind != "custom" else EventFacts(utf8=1 // 0)
 
         real = pi_file.facts_of
         monkeypatch.setattr(pi_file, "facts_of", facts_of)

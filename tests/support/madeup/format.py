@@ -15,7 +15,7 @@ import pytest
 
 from eventstore import append, formats, frame, paths
 from eventstore.errors import BadInputError
-from eventstore.event import Event, Facts, Flag, NewEvent
+from eventstore.event import Event, EventFacts, Flag, NewEvent
 from eventstore.formats.base import (
     Certainty,
     CompactionView,
@@ -30,17 +30,17 @@ from eventstore.formats.base import (
 )
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
-    Contents,
-    Derived,
+    DerivedEvent,
     Glue,
     Growth,
-    Known,
+    KnownEvents,
     Piece,
-    Place,
-    Reader,
-    Record,
-    Remarked,
+    SessionLocation,
+    SessionReader,
     Source,
+    SourceContents,
+    SourceRecord,
+    SourceRemark,
     SourceSession,
     Tail,
 )
@@ -75,7 +75,7 @@ class MadeUp(Format):
         scripts=("line",),
     )
     kinds_of_two = frozenset({"compaction"})
-    places = (Place(environment={"MADEUP_HOME": "kept"}, default="~/.madeup", pattern="*"),)
+    places = (SessionLocation(environment={"MADEUP_HOME": "kept"}, default="~/.madeup", pattern="*"),)
     exports: Mapping[str, Export] = {}
 
     def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
@@ -121,13 +121,13 @@ class MadeUp(Format):
     def payloads(self, raw: bytes) -> list[Payload]:
         return [Payload(raw=raw)]
 
-    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Facts:
+    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:
         view = self.view(version, kind, record, parent)
         fields = _with_mark(json.loads(record), parent)
         first = view.messages[0] if view.messages else None
         raw = json.dumps(fields["message"]).encode() if "message" in fields else b""
         start = record.find(raw) if raw else -1
-        return Facts(
+        return EventFacts(
             role=first.role if first else "",
             message=(start, start + len(raw)) if start >= 0 else (0, 0),
             utf16=sum(len(message.text) for message in view.messages) // 4,
@@ -139,7 +139,7 @@ class MadeUp(Format):
         is_ours = beginning.startswith(_DATABASE) or b'{"madeup"' in b"".join(beginning[:20].split())
         return Certainty.SURE if is_ours else Certainty.NONE
 
-    def open(self, source: Source) -> Contents:
+    def open(self, source: Source) -> SourceContents:
         beginning = source.beginning()
         if beginning.startswith(_DATABASE):
             return _Rows(source)
@@ -215,10 +215,10 @@ def _subagent(session: str, event: str = "") -> NewEvent:
     return _link("subagent", session, event, origin_link("subagent", event))
 
 
-class _Read(Reader):
+class _Read(SessionReader):
     """What is common to the readings: parents are looked for among what has been read and what is to come."""
 
-    def __init__(self, sessions: Sequence[SourceSession], resume: Resume, known: Known) -> None:
+    def __init__(self, sessions: Sequence[SourceSession], resume: Resume, known: KnownEvents) -> None:
         self._places = {each.name: place for place, each in enumerate(sessions)}
         self._known = known
         self._seen: set[tuple[int, str]] = set()
@@ -263,26 +263,26 @@ class _Read(Reader):
                 is_orphan = True
         above = self._bodies.get((place, parent or "")) or self._known.body(place, parent or "")
         event = _event(raw, None if is_orphan else parent, above, is_orphan=is_orphan)
-        yield Record(event, session=place, line=self._line, waits_for=waits)
+        yield SourceRecord(event, session=place, line=self._line, waits_for=waits)
         for derived in self._links(place, fields):
             yield msgspec.structs.replace(derived, session=place)
 
-    def _links(self, place: int, fields: dict[str, Any]) -> Iterator[Derived]:
+    def _links(self, place: int, fields: dict[str, Any]) -> Iterator[DerivedEvent]:
         """Yield the links that a record stands for, beside itself."""
         own, name = fields["in"], fields["id"]
         if fields["kind"] == "born":
-            yield Derived(_link("fork", fields["of"], fields["at"], f"link-{name}"))
+            yield DerivedEvent(_link("fork", fields["of"], fields["at"], f"link-{name}"))
         if "starts" in fields:
             child = fields["starts"]
-            yield Derived(_link("child", child, name, started_link(child)))
-            yield Derived(_subagent(own, name), into=child)
+            yield DerivedEvent(_link("child", child, name, started_link(child)))
+            yield DerivedEvent(_subagent(own, name), into=child)
         if "under" in fields:
             started = self._known.event(fields["under"], started_link(own))
             call = json.loads(started.body)["event"] if started else ""
-            yield Derived(_subagent(fields["under"], call))
+            yield DerivedEvent(_subagent(fields["under"], call))
         yield from self._fork(place, own, name)
 
-    def _fork(self, place: int, own: str, name: str) -> Iterator[Derived]:
+    def _fork(self, place: int, own: str, name: str) -> Iterator[DerivedEvent]:
         """Yield the link to the session that the beginning of this one was copied from, where the copy ends.
 
         Nothing tells the two apart: the one whose name comes first is the original.
@@ -295,10 +295,10 @@ class _Read(Reader):
         for other in others if not sharing else ():
             original, copy = sorted((own, other))
             link = _link("fork", original, last, origin_link("fork", last))
-            yield Derived(link, into="" if copy == own else copy)
+            yield DerivedEvent(link, into="" if copy == own else copy)
 
 
-class _Lines(Contents):
+class _Lines(SourceContents):
     """A file of lines that grows at its end, with any number of sessions."""
 
     growth = Growth.APPENDED
@@ -311,7 +311,7 @@ class _Lines(Contents):
         names = dict.fromkeys(fields["in"] for fields in map(_fields, source.file) if fields)
         self.sessions = [SourceSession(name=name, format=VERSION, header=HEADER.strip()) for name in names]
 
-    def read(self, resume: Resume, known: Known) -> Reader:
+    def read(self, resume: Resume, known: KnownEvents) -> SessionReader:
         return _LinesRead(self, resume, known)
 
 
@@ -324,7 +324,7 @@ def _fields(raw: bytes) -> dict[str, Any] | None:
 
 
 class _LinesRead(_Read):
-    def __init__(self, contents: _Lines, resume: Resume, known: Known) -> None:
+    def __init__(self, contents: _Lines, resume: Resume, known: KnownEvents) -> None:
         super().__init__(contents.sessions, resume, known)
         self._source, self._offset = contents.source, resume.offset
 
@@ -346,11 +346,11 @@ class _LinesRead(_Read):
             else:
                 yield Glue(raw)
                 if raw != HEADER:
-                    yield Remarked("skipped", self._line, "no record")
+                    yield SourceRemark("skipped", self._line, "no record")
             self._line += is_whole
 
 
-class _Document(Contents):
+class _Document(SourceContents):
     """One JSON document that is written anew with each change: `{"madeup":1,"records":[…]}`."""
 
     growth = Growth.REWRITTEN
@@ -367,12 +367,12 @@ class _Document(Contents):
         names = dict.fromkeys(each["in"] for each in records)
         self.sessions = [SourceSession(name=name, format=VERSION) for name in names]
 
-    def read(self, resume: Resume, known: Known) -> Reader:
+    def read(self, resume: Resume, known: KnownEvents) -> SessionReader:
         return _DocumentRead(self, resume, known)
 
 
 class _DocumentRead(_Read):
-    def __init__(self, contents: _Document, resume: Resume, known: Known) -> None:
+    def __init__(self, contents: _Document, resume: Resume, known: KnownEvents) -> None:
         super().__init__(contents.sessions, resume, known)
         self._text = contents.text
 
@@ -394,7 +394,7 @@ class _DocumentRead(_Read):
         yield Glue(self._text[at:])
 
 
-class _Rows(Contents):
+class _Rows(SourceContents):
     """A database whose rows change in place: `record(id, session, stamp, body)`, `stamp` growing with each change."""
 
     growth = Growth.ROWS
@@ -415,12 +415,12 @@ class _Rows(Contents):
         finally:
             database.close()
 
-    def read(self, resume: Resume, known: Known) -> Reader:
+    def read(self, resume: Resume, known: KnownEvents) -> SessionReader:
         return _RowsRead(self, resume, known)
 
 
 class _RowsRead(_Read):
-    def __init__(self, contents: _Rows, resume: Resume, known: Known) -> None:
+    def __init__(self, contents: _Rows, resume: Resume, known: KnownEvents) -> None:
         super().__init__(contents.sessions, resume, known)
         self._contents = contents
         self._stamp: int = resume.state.get("stamp", 0)

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from eventstore.javascript import is_deeper, parse, stringify
+from eventstore.javascript import is_deeper, parse_json, stringify
 from projections.requests.anthropic.renderer.repairs import Note, RepairRule
 
 DEEPEST: Final = 100
@@ -81,7 +81,7 @@ def input_json(arguments: bytes, note: Note) -> bytes:
 
 def _mended(arguments: bytes, note: Note) -> bytes:
     try:
-        value = parse(arguments.decode("utf-8", "replace"))
+        value = parse_json(arguments.decode("utf-8", "replace"))
     except ValueError:
         note(RepairRule.ARGUMENTS, "arguments that no JSON reader takes are left out")
         return b"{}"
