@@ -15,7 +15,7 @@ import msgspec
 
 from compaction.compactor import CompactionResult
 from compaction.maintainer import Maintainer
-from compaction.maintainer.remedies import Recommendation
+from compaction.maintainer.actions import Recommendation
 from compaction.maintainer.settings import Settings
 from compaction.part import Limits
 from compaction.summarizers.chain import attempt_ids

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from compaction.branching.move import AppendedMove, StaleSummaryError
     from compaction.compactor import CompactionResult, Compactor
-    from compaction.maintainer.remedies import Recommendation
+    from compaction.maintainer.actions import Recommendation
     from compaction.policy.load import InvalidPolicyError
     from compaction.policy.model import Policy
     from compaction.prompts import Prompt

@@ -15,8 +15,8 @@ from cli.user_files import toml_text
 from compaction import rewrites
 from compaction.continuations import CONTINUATIONS
 from compaction.cuts import AnyCut
+from compaction.maintainer.actions import NextStep
 from compaction.maintainer.answers import DONE
-from compaction.maintainer.remedies import NextStep
 from compaction.maintainer.settings import BranchSummaries, Promotion, Settings
 from compaction.policy.load import load_preset, parse_policy, preset_names
 from compaction.policy.model import Policy, Prompting, Restoring

@@ -13,6 +13,7 @@ import msgspec
 from compaction.branching.move import Navigator
 from compaction.compactor import CompactionResult, Compactor
 from compaction.maintainer import rules
+from compaction.maintainer.actions import Actions, Recommendation, with_earlier_events
 from compaction.maintainer.answers import (
     CompactToolCalls,
     answer_calls,
@@ -22,7 +23,6 @@ from compaction.maintainer.answers import (
     session_end,
 )
 from compaction.maintainer.decisions import HookCall, HookName, failure_history
-from compaction.maintainer.remedies import Actions, Recommendation, with_earlier_events
 from compaction.maintainer.settings import Settings, compactor_with
 from compaction.part import Reason
 from compaction.rewriting import record_rewrites
