@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +80,97 @@ def note(type_: str, **fields: Any) -> bytes:
 def bring(log: EventLog, path: Path, *lines: bytes) -> list[ImportResult]:
     path.write_bytes(b"".join(each + b"\n" for each in lines))
     return import_sessions(log, path)
+
+
+def attached(uuid: str, parent: str | None, attachment: Json, **fields: Any) -> bytes:
+    return record(uuid, parent, "attachment", attachment=attachment, **fields)
+
+
+def some_session(rng: random.Random, most: int = 10) -> list[bytes]:
+    """The lines of a session in which every type of record may come, their parents mostly the record before."""
+    lines = [rng.choice((said("u-0", None, "hello"), note("mode", mode="normal"), _titles(rng)))]
+    newest, calls = ("u-0" if b'"u-0"' in lines[0] else None), ["c-0"]
+    for number in range(1, rng.randint(2, most)):
+        own = f"u-{number}"
+        parent = newest if rng.random() < 0.8 else rng.choice([f"u-{rng.randrange(most)}", "gone", None])
+        each = rng.choice(_SOME)(rng, own, parent, calls)
+        lines.append(each)
+        if f'"uuid":"{own}"'.encode() in each:
+            newest = own
+    if rng.random() < 0.2:
+        rng.shuffle(lines)
+    return lines
+
+
+def _titles(rng: random.Random) -> bytes:
+    return rng.choice(
+        (
+            note("ai-title", aiTitle="A title"),
+            note("custom-title", customTitle="größe"),
+            line(type="summary", summary="Earlier", leafUuid="u-3"),
+        )
+    )
+
+
+def _some_answer(rng: random.Random, own: str, parent: str | None, calls: list[str]) -> bytes:
+    calls.append(f"c-{own}")
+    block = rng.choice(
+        (
+            "some text",
+            call(calls[-1], file_path="/a"),
+            {"type": "thinking", "thinking": "hm", "signature": "sealed"},
+            {"type": "redacted_thinking", "data": "sealed"},
+        )
+    )
+    return answer(own, parent, f"m-{rng.randrange(4)}", block, version=rng.choice(("2.1.7", "2.1.170")))
+
+
+def _some_metadata(rng: random.Random, own: str, parent: str | None, calls: list[str]) -> bytes:
+    return rng.choice(
+        (
+            _titles(rng),
+            note("last-prompt", leafUuid=parent, lastPrompt="go"),
+            note("file-history-snapshot", messageId=own, snapshot={}),
+            note("content-replacement", replacements=[{"toolUseId": calls[-1], "replacement": "less"}]),
+            note(
+                "marble-origami-commit", firstArchivedUuid="u-1", lastArchivedUuid="u-2", summaryContent="s"
+            ),
+            note("something-new", parentUuid=parent, uuid=own),
+        )
+    )
+
+
+def _some_system(rng: random.Random, own: str, parent: str | None, calls: list[str]) -> bytes:
+    run = {"headUuid": "u-1", "tailUuid": parent, "anchorUuid": rng.choice((own, "u-9"))}
+    listed = {"uuids": ["u-1", "u-2"], "anchorUuid": own}
+    return rng.choice(
+        (
+            system(own, parent, "turn_duration", messageCount=rng.randrange(9)),
+            system(own, parent, "local_command", content="<command-name>/exit</command-name>"),
+            system(own, parent, "microcompact_boundary", microcompactMetadata={"compactedToolIds": calls}),
+            system(own, parent, "snip_boundary", snipMetadata={"removedUuids": ["u-1"]}),
+            system(own, parent, "model_refusal_fallback", retractedMessageUuids=["u-2"]),
+            boundary(own, parent),
+            boundary(own, parent, preservedSegment=run),
+            boundary(own, parent, preservedMessages=listed),
+        )
+    )
+
+
+_SOME: tuple[Callable[[random.Random, str, str | None, list[str]], bytes], ...] = (
+    lambda rng, own, parent, _: said(own, parent, "words", isMeta=rng.random() < 0.2),
+    lambda rng, own, parent, calls: result(own, parent, rng.choice(calls), "output"),
+    lambda _, own, parent, calls: result(own, parent, calls[-1], [{"type": "text", "text": "output"}]),
+    _some_answer,
+    _some_answer,
+    _some_system,
+    _some_metadata,
+    lambda _, own, parent, __: summary(own, str(parent)),
+    lambda _, own, parent, __: attached(own, parent, {"type": "queued_command", "prompt": "wait"}),
+    lambda _, own, parent, __: attached(own, parent, {"type": "diagnostics", "files": [{"uri": "a"}]}),
+    lambda rng, own, parent, _: said(
+        own, parent, "aside", isSidechain=True, **({"agentId": "a1"} if rng.random() < 0.5 else {})
+    ),
+    lambda _, own, parent, __: record(own, parent, "progress", data={"type": "hook_progress"}),
+)
+"""Makers of one record each: of its id, its parent, and the calls so far."""

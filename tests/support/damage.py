@@ -27,7 +27,7 @@ from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from projections.context.build import build_context, context_json, harness_json
 from tests.conformance.test_mistyped_records import RECORDS
-from tests.support import oh_my_pi_sessions
+from tests.support import claude_code, oh_my_pi_sessions
 from tests.support.events import events
 from tests.support.pi_files import header
 
@@ -304,7 +304,12 @@ def _oh_my_pi_lines(rng: random.Random) -> list[bytes]:
     return oh_my_pi_sessions.file_of(entries, title=rng.choice(["", "A title", "größe"])).splitlines()
 
 
+def _begins_as_claude_codes(fields: Json) -> bool:
+    return isinstance(fields.get("type"), str) and next(iter(fields)) in ("parentUuid", "type")
+
+
 SUBJECTS: Final = {
+    "claude-code": Subject(claude_code.some_session, lambda _: True, is_found=_begins_as_claude_codes),
     "oh-my-pi": Subject(
         _oh_my_pi_lines,
         lambda fields: fields.get("type") not in ("session", "title"),

@@ -15,6 +15,7 @@ from projections.rules import claude_code
 from tests.support.claude_code import (
     SESSION,
     answer,
+    attached,
     boundary,
     bring,
     call,
@@ -83,7 +84,7 @@ def test_a_result_beside_the_path_brings_what_hangs_on_it(log: MemoryLog, tmp_pa
         log,
         tmp_path / "s.jsonl",
         *PARALLEL[:5],
-        record_of_attachment("h", "r1", hook),
+        attached("h", "r1", hook),
         PARALLEL[5],
         answer("b", "r2", "m2", "done"),
     )
@@ -95,10 +96,6 @@ def test_a_result_beside_the_path_brings_what_hangs_on_it(log: MemoryLog, tmp_pa
         "toolResult",
         "assistant",
     ]
-
-
-def record_of_attachment(uuid: str, parent: str, attachment: dict[str, Any]) -> bytes:
-    return record(uuid, parent, "attachment", attachment=attachment)
 
 
 def test_a_rewind_is_a_branch(log: MemoryLog, tmp_path: Path) -> None:
