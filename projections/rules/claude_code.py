@@ -9,10 +9,12 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Raw
 
+from eventstore.errors import NotFoundError
 from eventstore.event import Event
 from eventstore.formats import view_of
 from eventstore.formats.base import ResultReplacement
 from eventstore.formats.claude_code.api_message import content_of, items_of, wire_of
+from eventstore.formats.claude_code.links import CONTEXT_LINK
 from eventstore.formats.claude_code.record import (
     fields_of,
     is_boundary,
@@ -22,12 +24,13 @@ from eventstore.formats.claude_code.record import (
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, SnapshotCache, event, events, events_of_kinds, path
-from eventstore.records import TextReplacement
+from eventstore.records import Link, TextReplacement, record_of
 from projections.context.parts import Part
 from projections.rules.base import (
     SYSTEM_PROMPT,
     TOOL_DEFINITIONS,
     Check,
+    EntryRef,
     Gap,
     Rules,
     Selection,
@@ -62,7 +65,9 @@ class ClaudeCodeRules(Rules):
         """Select the newest summary, what its boundary says to keep, and all after it."""
         selected = select_kept_run(snapshot, leaf)
         compaction = selected.compaction
-        if compaction is None or compaction.format != VERSION:
+        if compaction is None:
+            return msgspec.structs.replace(selected, prefix=_context_of(snapshot, leaf.session))
+        if compaction.format != VERSION:
             return selected
         above = event(snapshot, leaf.session, compaction.parent_seq) if compaction.parent_seq else None
         boundary = fields_of(above.body) if above is not None else None
@@ -157,6 +162,19 @@ class ClaudeCodeRules(Rules):
 
     def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
         return b'{"role":"user","isMeta":true,"content":%s}' % _encoded(text)
+
+
+def _context_of(snapshot: Snapshot, session: str) -> EntryRef | None:
+    """Return the place in its parent's session from which an agent's context goes on, None if it begins anew."""
+    seq = snapshot.locate(session, CONTEXT_LINK)
+    link = record_of("link", event(snapshot, session, seq).body) if seq else None
+    if not isinstance(link, Link):
+        return None
+    try:
+        is_there = snapshot.locate(link.session, link.event) > 0
+    except NotFoundError:
+        return None
+    return EntryRef(link.session, link.event) if is_there else None
 
 
 def _ids_kept(

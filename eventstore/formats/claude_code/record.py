@@ -22,7 +22,7 @@ from eventstore.formats.claude_code.api_message import (
 )
 from eventstore.formats.claude_code.attachments import attachment_text
 from eventstore.formats.pi.entry import is_name
-from eventstore.javascript import stringify, trim_whitespace
+from eventstore.javascript import stringify, tolerant_json, trim_whitespace
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Text
@@ -76,6 +76,8 @@ class Fields(msgspec.Struct, frozen=True):
     lastArchivedUuid: Any = None  # noqa: N815
     parentSessionId: Any = None  # noqa: N815
     parentLastUuid: Any = None  # noqa: N815
+    toolUseResult: Raw | UnsetType = UNSET  # noqa: N815
+    sourceToolAssistantUUID: Any = None  # noqa: N815
 
     @property
     def is_chained(self) -> bool:
@@ -89,8 +91,16 @@ class Fields(msgspec.Struct, frozen=True):
         """The JSON of the message, b"" where the record has none."""
         return b"" if isinstance(self.message, UnsetType) else bytes(self.message)
 
+    @property
+    def agent(self) -> str:
+        """The agent that a call started, as its result says; "" for none."""
+        raw = b"" if isinstance(self.toolUseResult, UnsetType) else bytes(self.toolUseResult)
+        result = tolerant_json(raw) if b'"agentId"' in raw else None
+        agent = result.get("agentId") if isinstance(result, dict) else None
+        return agent if isinstance(agent, str) and is_name(agent) else ""
 
-fields_of: Final = decoder(Fields, "message")
+
+fields_of: Final = decoder(Fields, "message", "toolUseResult")
 
 
 def kind_of(fields: Fields) -> str:

@@ -17,6 +17,7 @@ import msgspec
 
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent
+from eventstore.formats.claude_code.links import Links, session_of_agent, session_of_sidechain
 from eventstore.formats.claude_code.record import (
     Fields,
     facts_of,
@@ -46,8 +47,6 @@ from eventstore.records import Resume
 VERSION: Final = "claude-code/1"
 _SIDECHAIN: Final = re.compile(rb'"isSidechain"\s*:\s*true')
 _IN_PLACE: Final = "Claude Code shows this record in place of the other"
-_MAX_NAME_LENGTH: Final = 100
-"""Characters of a session's name that is made of others, so that its bytes are few enough."""
 _REMEDY: Final = "name a session file of Claude Code"
 
 
@@ -141,7 +140,7 @@ class ClaudeCodeFile(SourceContents):
         name = name or f"noid-{sha256(first).hexdigest()[:16]}"
         is_side = head.isSidechain is True or head.type == "fork-context-ref"
         self.is_of_agent = is_side and _name(head.agentId) != ""
-        self._names = [_of_agent(name, head.agentId) if self.is_of_agent else name]
+        self._names = [session_of_agent(name, head.agentId) if self.is_of_agent else name]
         if not self.is_of_agent:
             self._divide(name, sidechains)
 
@@ -152,13 +151,13 @@ class ClaudeCodeFile(SourceContents):
         for fields in sidechains:
             agent, parent = _name(fields.agentId), fields.parentUuid
             if agent:
-                key = _of_agent(name, agent)
+                key = session_of_agent(name, agent)
             elif isinstance(parent, str) and parent in self.sides:
                 key = self._names[self.sides[parent]]
             elif parent is not None and newest:
                 key = self._names[newest]
             else:
-                key = f"{name}/sidechain-{fields.uuid}"[:_MAX_NAME_LENGTH]
+                key = session_of_sidechain(name, fields.uuid)
             if key not in places:
                 places[key] = len(self._names)
                 self._names.append(key)
@@ -179,10 +178,6 @@ def _earlier(head: Fields, fields: Fields) -> Fields:
     if head.is_chained or not (fields.is_chained or fields.type == "fork-context-ref"):
         return head
     return fields if _name(fields.agentId) or not _name(head.agentId) else head
-
-
-def _of_agent(session: str, agent: str) -> str:
-    return f"{session}/agent-{agent}"[:_MAX_NAME_LENGTH]
 
 
 def _name(value: Any) -> str:
@@ -220,6 +215,12 @@ class _Reading(SessionReader):
         self._chains = [_Chain(states.get(each.name, {})) for each in contents.sessions]
         self._ids: list[dict[str, bytes]] = [{} for _ in contents.sessions]
         self._bodies: dict[str, bytes] = {}
+        self._links = Links(
+            [each.name for each in contents.sessions],
+            known,
+            is_of_agent=contents.is_of_agent,
+            is_first=not resume.offset,
+        )
         self._to_come: list[dict[str, int]] = [{} for _ in contents.sessions]
 
     @property
@@ -258,6 +259,7 @@ class _Reading(SessionReader):
                         yield Glue(raw[at:start])
                     yield record
                     at = stop
+                    yield from self._links.of(place, record.event.id, fields)
                 for what, reason in remarks:
                     yield SourceRemark(
                         "skipped" if what == "skipped" else "differs", self._line, reason, place

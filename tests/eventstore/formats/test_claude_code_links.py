@@ -1,0 +1,105 @@
+"""Claude Code's agents, sidechains and copies are sessions that are linked, whichever half comes first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from eventstore.imports import origin_of
+from eventstore.memory import MemoryLog
+from projections.context.build import build_context
+from tests.support.claude_code import SESSION, answer, bring, call, line, record, result, said
+from tests.support.events import events
+
+AGENT = f"{SESSION}/agent-a1"
+PARENT = (
+    said("u", None, "look"),
+    answer("a", "u", "m1", call("t", "Task", prompt="look around")),
+    result("r", "a", "t", "done", toolUseResult={"agentId": "a1"}, sourceToolAssistantUUID="a"),
+)
+CHILD = (
+    said("x", None, "look around", isSidechain=True, agentId="a1"),
+    answer("y", "x", "m9", "looked", isSidechain=True, agentId="a1"),
+)
+
+
+def origin(log: MemoryLog, session: str, relation: str = "subagent") -> tuple[str, str] | None:
+    with log.snapshot() as snapshot:
+        link = origin_of(snapshot, session, relation)  # type: ignore[arg-type]
+        return (link.session, link.event) if link else None
+
+
+def started(log: MemoryLog, session: str = SESSION) -> list[tuple[str, str]]:
+    bodies = [json.loads(each.body) for each in events(log, session) if each.kind == "link"]
+    return [(each["session"], each["event"]) for each in bodies if each["relation"] == "child"]
+
+
+@pytest.mark.parametrize("order", ["pc", "cp", "pcpc"])
+def test_an_agents_file_is_linked_to_the_call_that_started_it(tmp_path: Path, order: str) -> None:
+    log = MemoryLog()
+    for each in order:
+        bring(log, tmp_path / f"{each}.jsonl", *(PARENT if each == "p" else CHILD))
+    assert origin(log, AGENT) == (SESSION, "a")
+    assert started(log) == [(AGENT, "a")]
+    assert [part.role for part in build_context(log, AGENT).parts] == ["user", "assistant"]
+
+
+def test_one_half_says_what_it_knows_of_the_other(tmp_path: Path) -> None:
+    alone = MemoryLog()
+    bring(alone, tmp_path / "c.jsonl", *CHILD)
+    assert origin(alone, AGENT) == (SESSION, "")
+    other = MemoryLog()
+    bring(other, tmp_path / "p.jsonl", *PARENT)
+    assert started(other) == [(AGENT, "a")]
+
+
+@pytest.mark.parametrize("agent", ["a1", None])
+def test_a_sidechain_in_the_file_is_a_session_of_its_own(tmp_path: Path, agent: str | None) -> None:
+    log = MemoryLog()
+    named = {"isSidechain": True, **({"agentId": agent} if agent else {})}
+    side = (said("x", None, "look around", **named), answer("y", "x", "m9", "looked", **named))
+    imported = bring(log, tmp_path / "s.jsonl", *PARENT[:2], *side, PARENT[2])
+    name = AGENT if agent else f"{SESSION}/sidechain-x"
+    assert [each.id for each in imported] == [SESSION, name]
+    assert [part.id for part in build_context(log, SESSION).parts] == ["u", "a", "r"]
+    assert [part.id for part in build_context(log, name).parts] == ["x", "y"]
+    assert origin(log, name) == (SESSION, "a")
+    assert (name, "a") in started(log)
+    assert not any(each.added for each in bring(log, tmp_path / "s.jsonl", *PARENT[:2], *side, PARENT[2]))
+
+
+def test_a_sidechain_goes_on_where_the_file_has_grown(tmp_path: Path) -> None:
+    log, path = MemoryLog(), tmp_path / "s.jsonl"
+    side = (said("x", None, "look", isSidechain=True), answer("y", "x", "m9", "ok", isSidechain=True))
+    bring(log, path, *PARENT, side[0])
+    bring(log, path, *PARENT, *side)
+    assert [part.id for part in build_context(log, f"{SESSION}/sidechain-x").parts] == ["x", "y"]
+
+
+@pytest.mark.parametrize("order", [(SESSION, "6"), ("6", SESSION)])
+def test_a_copy_is_known_by_the_records_that_it_shares(tmp_path: Path, order: tuple[str, str]) -> None:
+    log = MemoryLog()
+    for name in order:
+        shared = (said("u", None, "hi", sessionId=name), answer("a", "u", "m1", "yes", sessionId=name))
+        bring(log, tmp_path / f"{name}.jsonl", *shared, said(f"own-{name[:3]}", "a", "more", sessionId=name))
+    assert origin(log, "6", "fork") == (SESSION, "a")
+    assert origin(log, SESSION, "fork") is None
+
+
+def test_a_forked_agent_goes_on_from_its_parents_context(tmp_path: Path) -> None:
+    head = line(
+        type="fork-context-ref", agentId="a1", parentSessionId=SESSION, parentLastUuid="a", contextLength=2
+    )
+    log = MemoryLog()
+    bring(log, tmp_path / "c.jsonl", head, *CHILD)
+    assert [part.id for part in build_context(log, AGENT).parts] == ["x", "y"]
+    bring(log, tmp_path / "p.jsonl", *PARENT)
+    assert [part.id for part in build_context(log, AGENT).parts] == ["u", "a", "x", "y"]
+
+
+def test_an_agents_name_is_needed_for_a_file_of_its_own(tmp_path: Path) -> None:
+    side = record("x", None, "user", message={"role": "user", "content": "look"}, isSidechain=True)
+    imported = bring(MemoryLog(), tmp_path / "s.jsonl", side)
+    assert [each.id for each in imported] == [SESSION, f"{SESSION}/sidechain-x"]
