@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate, islice, pairwise, takewhile
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -112,20 +112,36 @@ def calls_on_path(
 
 
 def tokens_per_estimate(calls: Iterable[ModelCall]) -> float:
-    """Return the number of provider tokens per estimated token; 1.0 if unknown.
-
-    This is the weighted median, over calls, of the growth in measured tokens divided by the estimated growth
-    of the context. A median is robust against content that the log does not have.
-    """
-    growths = (
+    """Return the number of provider tokens per estimated token over the calls of a session; see `growth_ratio`."""
+    return growth_ratio(
         (call.usage.prompt - before.usage.prompt, call.tokens - before.tokens)
         for call in calls
         if (before := call.previous) is not None and before.is_same_model
     )
+
+
+def growth_ratio(growths: Iterable[tuple[int, int]]) -> float:
+    """Return the number of provider tokens per estimated token; 1.0 if unknown.
+
+    `growths` are, call by call, the growth in measured tokens and in estimated ones. The result is the median of
+    their ratios, weighted by the estimate. A median is robust against content that the log does not have.
+    """
     ratios = sorted((measured / tokens, abs(tokens)) for measured, tokens in growths if tokens)
     half = sum(weight for _, weight in ratios) / 2
     sums = accumulate(weight for _, weight in ratios)
     return next((ratio for (ratio, _), below in zip(ratios, sums, strict=True) if below >= half), 1.0)
+
+
+def is_jump(unexplained: int, *prompts: int) -> bool:
+    """Return True if so many tokens that the growth of a context does not explain are more than noise.
+
+    `prompts` are the sizes of the requests, in tokens.
+    """
+    return abs(unexplained) > max(_JUMP_TOKENS, _JUMP_SHARE * max(prompts))
+
+
+_JUMP_TOKENS: Final = 2_500
+_JUMP_SHARE: Final = 0.04
 
 
 def records_cache(calls: Sequence[ModelCall]) -> bool:

@@ -14,6 +14,7 @@ from projections.audit.calls import (
     ModelCall,
     SessionCall,
     calls_on_path,
+    is_jump,
     session_calls,
     tokens_per_estimate,
 )
@@ -31,8 +32,6 @@ JUMPS: Final = "size jumps"
 _EXACT: Final = {PREFIXES: True, STRUCTURE: True, CLAIMS: False, JUMPS: False}
 """The checks that usage and compactions allow, in order of the output: True if one that fails is an error."""
 _CLAIM_TOLERANCE: Final = 0.02
-_JUMP_TOKENS: Final = 2_500
-_JUMP_SHARE: Final = 0.04
 
 
 class CheckResult(MetricStruct, frozen=True):
@@ -239,13 +238,12 @@ def jumps(calls: Sequence[ModelCall]) -> Iterator[Check]:
         if before is None or not before.is_same_model:
             continue
         expected = before.usage.prompt + round(ratio * (call.tokens - before.tokens))
-        limit = max(_JUMP_TOKENS, _JUMP_SHARE * max(call.usage.prompt, before.usage.prompt))
         yield Check(
             name=JUMPS,
             event=call.id,
             seq=call.seq,
             expected=expected,
             found=call.usage.prompt,
-            passed=abs(call.usage.prompt - expected) <= limit,
+            passed=not is_jump(call.usage.prompt - expected, call.usage.prompt, before.usage.prompt),
             unit="tokens",
         )

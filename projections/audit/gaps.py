@@ -1,0 +1,157 @@
+"""Find what a model was sent that no record of its session holds, and how large it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, islice, pairwise
+from typing import Final, NamedTuple
+
+import msgspec
+
+from eventstore.formats import view_of
+from eventstore.log import Snapshot
+from eventstore.paths import LazyEvent, event, events, path
+from projections.audit.calls import ModelCall, growth_ratio, is_jump
+from projections.context.build import context_at
+from projections.context.cursor import Cursor
+from projections.context.parts import Context, Part
+from projections.rules import rules_named
+from projections.rules.base import SYSTEM_PROMPT, TOOL_DEFINITIONS, Gap, Rules
+from projections.settings import harness_prompt
+from projections.tokens import Counter
+from projections.usage import LateUsages, measured_usage
+
+UNRECORDED: Final = "unrecorded content"
+CLEARED: Final = "content removed without a record"
+_ESTIMATE_ERROR: Final = 0.25
+"""The share by which the estimate of a whole context may be wrong."""
+_NOISE: Final = 500
+"""Tokens below which the error of the estimate is larger than a gap."""
+
+
+class _Measured(NamedTuple):
+    """A call on a path: the provider's count of its request, and the estimate of the messages in it."""
+
+    seq: int
+    id: str
+    prompt: int
+    tokens: int
+    compaction: int
+
+
+def context_gaps(snapshot: Snapshot, cursor: Cursor, context: Context, tokens: Counter) -> list[Gap]:
+    """Return the gaps of the context at a leaf, oldest first; none where it has no messages.
+
+    Sizes come from the usage of the calls in the context. The cost follows the size of the context.
+    """
+    if not context.parts:
+        return []
+    compaction = event(snapshot, cursor.session, cursor.leaf).compaction_seq if cursor.leaf else 0
+    calls = list(_calls_in(snapshot, cursor, context, tokens, compaction))
+    first = _first_call(snapshot, cursor, tokens) if compaction else None
+    entries = path(snapshot, cursor.session, cursor.leaf, first=compaction or 1)
+    return _gaps(snapshot, cursor, rules_named(context.rules), entries, [first, *calls] if first else calls)
+
+
+def path_gaps(snapshot: Snapshot, cursor: Cursor, rules: Rules, calls: Iterable[ModelCall]) -> list[Gap]:
+    """Return the gaps of all contexts on the path to a leaf, oldest first; `calls` are those of the path."""
+    measured = [
+        _Measured(
+            call.seq,
+            call.id,
+            call.usage.prompt,
+            call.tokens,
+            event(snapshot, cursor.session, call.seq).compaction_seq,
+        )
+        for call in calls
+    ]
+    return _gaps(snapshot, cursor, rules, path(snapshot, cursor.session, cursor.leaf), measured)
+
+
+def _gaps(
+    snapshot: Snapshot, cursor: Cursor, rules: Rules, entries: Iterable[LazyEvent], calls: Sequence[_Measured]
+) -> list[Gap]:
+    ratio = growth_ratio(
+        (call.prompt - before.prompt, call.tokens - before.tokens)
+        for before, call in pairwise(calls)
+        if before.compaction == call.compaction
+    )
+    start = round(calls[0].prompt - ratio * calls[0].tokens) if calls else None
+    found = list(rules.gaps(snapshot, entries))
+    missing = _missing_prompt(snapshot, cursor, rules)
+    if missing:
+        found.insert(0, Gap(what=missing, tokens=start if start is None else max(start, 0)))
+    for before, call in pairwise(calls):
+        if before.compaction == call.compaction:
+            unexplained = call.prompt - before.prompt - ratio * (call.tokens - before.tokens)
+        else:
+            unexplained = call.prompt - ratio * call.tokens - (start or 0)
+        found = list(_explained(found, before, call, round(unexplained)))
+    return sorted(found, key=lambda gap: gap.seq)
+
+
+def _missing_prompt(snapshot: Snapshot, cursor: Cursor, rules: Rules) -> str:
+    """Return what stands before the messages of every request and is in no record, in words; "" if nothing does."""
+    prompt = harness_prompt(snapshot, cursor)
+    known = {SYSTEM_PROMPT} if prompt.system else set[str]()
+    known |= {TOOL_DEFINITIONS} if prompt.tools else set[str]()
+    *others, last = [each for each in rules.unrecorded if each not in known] or [""]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _explained(gaps: Iterable[Gap], before: _Measured, call: _Measured, unexplained: int) -> Iterator[Gap]:
+    """Yield the gaps with the size of the one between two calls, or with one that only the calls tell of."""
+    between = [gap for gap in gaps if before.seq < gap.seq <= call.seq]
+    unexplained -= sum(gap.tokens or 0 for gap in between)
+    unsized = next((gap for gap in between if gap.tokens is None), None)
+    for gap in gaps:
+        is_sized_here = gap is unsized and abs(unexplained) >= _NOISE
+        yield msgspec.structs.replace(gap, tokens=unexplained) if is_sized_here else gap
+    if unsized is None and _is_telling(before, call, unexplained):
+        what = UNRECORDED if unexplained > 0 else CLEARED
+        yield Gap(what=what, event=call.id, seq=call.seq, tokens=unexplained)
+
+
+def _is_telling(before: _Measured, call: _Measured, unexplained: int) -> bool:
+    """Return True if tokens between two calls are no error of the estimate.
+
+    Over a compaction, the whole context is estimated, not its growth.
+    """
+    if before.compaction == call.compaction:
+        return is_jump(unexplained, before.prompt, call.prompt)
+    return is_jump(unexplained, call.prompt) and abs(unexplained) > _ESTIMATE_ERROR * call.tokens
+
+
+def _calls_in(
+    snapshot: Snapshot, cursor: Cursor, context: Context, tokens: Counter, compaction: int
+) -> Iterator[_Measured]:
+    """Yield the measured calls in a context that were sent with the same compaction in effect."""
+    late = LateUsages(snapshot, cursor.session, first=compaction + 1, last=cursor.as_of)
+    sizes = accumulate(tokens.count(context.parts), initial=0)
+    for part, size in zip(context.parts, sizes, strict=False):
+        if part.role == "assistant" and part.session == cursor.session:
+            its = event(snapshot, cursor.session, part.seq)
+            if its.compaction_seq == compaction:
+                yield from islice(_measured(snapshot, part, size, late), 1)
+
+
+def _measured(snapshot: Snapshot, part: Part, size: int, late: LateUsages) -> Iterator[_Measured]:
+    """Yield the call of a message by each of its records that has its usage, the last one first."""
+    for session, seq in reversed(part.events):
+        its = event(snapshot, session, seq)
+        for message in view_of(its).messages:
+            usage = measured_usage(late.added(its.id, message))
+            if usage is not None:
+                yield _Measured(seq, its.id, usage.prompt, size, its.compaction_seq)
+
+
+def _first_call(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> _Measured | None:
+    """Return the first measured call of the session: what it measured beyond its messages is in every request."""
+    for each in events(snapshot, cursor.session, last=cursor.as_of):
+        if each.role != "assistant":
+            continue
+        usage = next(filter(None, map(measured_usage, view_of(each).messages)), None)
+        if usage is not None:
+            sent = context_at(snapshot, cursor.at_leaf(each.parent_seq)).parts
+            return _Measured(each.seq, each.id, usage.prompt, sum(tokens.count(sent)), each.compaction_seq)
+    return None
