@@ -43,11 +43,15 @@ _COLOURS: Final = {
 }
 
 
-def print_context(out: Console, context: Context, tokens: Counter, *, is_full: bool) -> None:
-    """Print every message under a header line, then the totals."""
+def print_context(
+    out: Console, snapshot: Snapshot, context: Context, tokens: Counter, *, is_full: bool
+) -> None:
+    """Print every message under a header line, then the totals and the gaps."""
     from msgspec import UNSET
     from rich.text import Text
 
+    from cli.views.texts import gap_text
+    from projections.audit.gaps import context_gaps
     from projections.tokens import is_estimate
 
     counts = tokens.count(context.parts)
@@ -69,6 +73,8 @@ def print_context(out: Console, context: Context, tokens: Counter, *, is_full: b
     )
     if tokens.note:
         print_line(out, tokens.note, style="yellow")
+    for gap in context_gaps(snapshot, context, tokens):
+        print_line(out, f"not in the session: {gap_text(gap)}", style="dim")
 
 
 def _body(part: Part, *, is_full: bool) -> str:
@@ -244,8 +250,8 @@ def command(
             echo_json_bytes(harness_json(context))
         else:
             out = console()
-            with paged(out):
-                print_context(out, context, counter_named(counter, log=log), is_full=full)
+            with paged(out), log.snapshot() as snapshot:
+                print_context(out, snapshot, context, counter_named(counter, log=log), is_full=full)
 
 
 def _refuse_options_of_requests(ctx: click.Context, form: str) -> None:
@@ -272,6 +278,7 @@ def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[
     import msgspec
 
     from eventstore.paths import event
+    from projections.audit.gaps import context_gaps
     from projections.tokens import is_estimate
 
     counts, level = tokens.count(context.parts), context.settings.thinking_level
@@ -286,6 +293,7 @@ def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[
         "tokens": sum(counts),
         "thinkingLevel": None if level is msgspec.UNSET else level,
         "model": context.settings.model,
+        "gaps": context_gaps(snapshot, context, tokens),
         "messages": [
             {
                 "event": part.id,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import command_line, counted, one_line, print_line, safe_line, table, thousands
 from cli.store import short_names
-from cli.views.texts import dollars, part_of, percent
+from cli.views.texts import dollars, gap_text, part_of, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _TITLE: Final = 100
 
 
-def print_overview(out: Console, audit: Audit) -> None:
-    """Print a session in a few lines."""
+def print_overview(out: Console, audit: Audit, *, most_gaps: int | None = None) -> None:
+    """Print a session in a few lines, with at most `most_gaps` gaps."""
     print_line(out, safe_line(audit.session), style="bold")
     print_line(out, one_line(audit.title, min(out.width, _TITLE)))
     counts = [
@@ -40,6 +40,11 @@ def print_overview(out: Console, audit: Audit) -> None:
     print_line(out, f"context now {messages}, {tokens} by {how}{note}", style="dim")
     if audit.cost.spent.calls:
         print_line(out, _cost(audit.cost), style="dim")
+    for gap in audit.gaps[:most_gaps]:
+        print_line(out, f"not in the session: {gap_text(gap)}", style="dim")
+
+    if most_gaps is not None:
+        _print_rest(out, len(audit.gaps) - most_gaps, "gap")
 
 
 def _cost(cost: SessionCost) -> str:
@@ -62,6 +67,7 @@ ROWS: Final = 8
 REMARKS: Final = 4
 LOSSES: Final = 5
 GONE: Final = 3
+GAPS: Final = 4
 """Maximum items to list; the rest are counted."""
 
 _WIDE: Final = 100
@@ -78,7 +84,7 @@ _LEGEND: Final = (
 def print_screen(out: Console, view: AuditView) -> None:
     """Print a session's audit: overview, what replacements kept and lost, and how to see more."""
     audit, worst = view.audit, view.worst
-    print_overview(out, audit)
+    print_overview(out, audit, most_gaps=GAPS)
     if not worst:
         print_line(out, "Nothing of the context was replaced.")
         out.print()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cli.output import cut_line, short_paths
+from cli.output import counted, cut_line, safe_line, short_paths
+
+if TYPE_CHECKING:
+    from projections.rules.base import Gap
 
 SIGNS: Final = {
     "compaction": "∑",
@@ -39,6 +42,13 @@ def line_of(text: str, longest: int = LONGEST_LINE) -> str:
     whole = len(text) <= looked_at
     line = line if whole else f"{line}…"
     return cut_line(short_paths(line) if len(line) > _SEEN else line, longest)
+
+
+def gap_text(gap: Gap) -> str:
+    """Return in words what is in no record: what it is, where it begins, and its size if usage tells it."""
+    where = "" if gap.event is None else f" at {safe_line(gap.event)} #{gap.seq}"
+    size = "of unknown size" if gap.tokens is None else f"{counted(abs(gap.tokens), 'token')} by usage"
+    return f"{gap.what}{where}, {size}"
 
 
 def percent(share: float | None) -> str:

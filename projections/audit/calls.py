@@ -124,12 +124,19 @@ def growth_ratio(growths: Iterable[tuple[int, int]]) -> float:
     """Return the number of provider tokens per estimated token; 1.0 if unknown.
 
     `growths` are, call by call, the growth in measured tokens and in estimated ones. The result is the median of
-    their ratios, weighted by the estimate. A median is robust against content that the log does not have.
+    their ratios, weighted by the estimate. A median is robust against content that the log does not have; where a
+    few calls leave no more than such content, the bounds hold.
     """
     ratios = sorted((measured / tokens, abs(tokens)) for measured, tokens in growths if tokens)
     half = sum(weight for _, weight in ratios) / 2
     sums = accumulate(weight for _, weight in ratios)
-    return next((ratio for (ratio, _), below in zip(ratios, sums, strict=True) if below >= half), 1.0)
+    found = next((ratio for (ratio, _), below in zip(ratios, sums, strict=True) if below >= half), 1.0)
+    return min(max(found, _LEAST_RATIO), _LARGEST_RATIO)
+
+
+_LEAST_RATIO: Final = 0.5
+_LARGEST_RATIO: Final = 3.0
+"""No text has fewer tokens, or more, per four characters."""
 
 
 def is_jump(unexplained: int, *prompts: int) -> bool:

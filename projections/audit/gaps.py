@@ -13,7 +13,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, events, path
 from projections.audit.calls import ModelCall, growth_ratio, is_jump
 from projections.context.build import context_at
-from projections.context.cursor import Cursor
+from projections.context.cursor import Cursor, resolve_cursor
 from projections.context.parts import Context, Part
 from projections.rules import rules_named
 from projections.rules.base import SYSTEM_PROMPT, TOOL_DEFINITIONS, Gap, Rules
@@ -39,14 +39,15 @@ class _Measured(NamedTuple):
     compaction: int
 
 
-def context_gaps(snapshot: Snapshot, cursor: Cursor, context: Context, tokens: Counter) -> list[Gap]:
-    """Return the gaps of the context at a leaf, oldest first; none where it has no messages.
+def context_gaps(snapshot: Snapshot, context: Context, tokens: Counter) -> list[Gap]:
+    """Return the gaps of a context, oldest first; none where it has no messages.
 
     Sizes come from the usage of the calls in the context. The cost follows the size of the context.
     """
     if not context.parts:
         return []
-    compaction = event(snapshot, cursor.session, cursor.leaf).compaction_seq if cursor.leaf else 0
+    cursor = resolve_cursor(snapshot, context.session, leaf=context.leaf, as_of=context.as_of)
+    compaction = event(snapshot, cursor.session, cursor.leaf).compaction_seq
     calls = list(_calls_in(snapshot, cursor, context, tokens, compaction))
     first = _first_call(snapshot, cursor, tokens) if compaction else None
     entries = path(snapshot, cursor.session, cursor.leaf, first=compaction or 1)
@@ -55,6 +56,8 @@ def context_gaps(snapshot: Snapshot, cursor: Cursor, context: Context, tokens: C
 
 def path_gaps(snapshot: Snapshot, cursor: Cursor, rules: Rules, calls: Iterable[ModelCall]) -> list[Gap]:
     """Return the gaps of all contexts on the path to a leaf, oldest first; `calls` are those of the path."""
+    if not cursor.leaf:
+        return []
     measured = [
         _Measured(
             call.seq,

@@ -19,6 +19,7 @@ from projections.audit.cache import CacheHistory, cache_history
 from projections.audit.calls import ModelCall, model_calls
 from projections.audit.cost import SessionCost, session_cost
 from projections.audit.coverage import Coverage, compaction_coverage
+from projections.audit.gaps import path_gaps
 from projections.audit.measure import MetricStruct
 from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
@@ -31,6 +32,8 @@ from projections.descriptions import first_user_message, title
 from projections.files import abandoned_entries, claimed_files, files_of
 from projections.mentions.message_facts import SessionFacts
 from projections.replacement import Replacement, end_of_change, replacement_between, start_of_change
+from projections.rules import rules_named
+from projections.rules.base import Gap
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
 from projections.usage import LateUsages, measured_usage
@@ -166,6 +169,7 @@ class Audit(MetricStruct, frozen=True):
     note: str
     context_tokens: int
     context_messages: int
+    gaps: list[Gap]
     cost: SessionCost
     cache: CacheHistory
     compactions: list[CompactionAudit]
@@ -224,6 +228,7 @@ def audit(
             note=tokens.note,
             context_tokens=sum(tokens.count(context.parts)),
             context_messages=len(context.parts),
+            gaps=path_gaps(snapshot, cursor, rules_named(context.rules), calls or []),
             cost=session_cost(snapshot, session, prices=prices, as_of=as_of),
             cache=cache_history(calls or []),
             compactions=sorted(compactions, key=lambda each: each.seq),

@@ -234,6 +234,7 @@ def audit(
         "note": "",
         "context_tokens": 1234,
         "context_messages": 5,
+        "gaps": [],
         "cost": SessionCost(prices="a table", prices_date="", spent=cost or spent(), models=[]),
         "cache": CacheHistory(calls=0, close=0, share=None, predicted=0, recorded=0, reads=[]),
         **fields,

@@ -13,7 +13,7 @@ from cli.views.page.html import summary_html
 from cli.views.page.lines import EventLines, event_groups, lines_of, tree_lines
 from cli.views.page.material import BilledCall, ContextChange, Material, MessageChange, outcomes, total_cost
 from cli.views.page.parts import Fact, Figure, Finding, Page, Row, Section, Segment
-from cli.views.texts import dollars, line_of, percent
+from cli.views.texts import dollars, gap_text, line_of, percent
 from eventstore.javascript import epoch_ms
 from projections.audit.measure import Size
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
@@ -218,6 +218,7 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
         models=models(material),
         dates=_dates(material),
         note=f"{how}; {audit.note}" if audit.note else how,
+        gaps=[gap_text(gap) for gap in audit.gaps],
         is_full=is_full,
         figures=list(figures(material)),
         replacements=sorted(worst, key=lambda view: view.replacement.seq),

@@ -173,6 +173,7 @@ class Page(ViewStruct, frozen=True):
     models: list[str]
     dates: str
     note: str
+    gaps: list[str]
     is_full: bool
     figures: list[Figure]
     replacements: list[Section]

@@ -1,0 +1,143 @@
+"""What was sent and is in no record: what harnesses say of it, and what usage does."""
+
+from __future__ import annotations
+
+import pytest
+
+from eventstore import open_store
+from eventstore.files.importing import import_file
+from eventstore.memory import MemoryLog
+from projections.audit.gaps import CLEARED, UNRECORDED, context_gaps
+from projections.audit.session import audit
+from projections.context.build import build_context
+from projections.tokens import counter
+from tests.projections.rules.test_madeup import bring, say
+from tests.support.events import NOW
+from tests.support.madeup import format as madeup_format
+from tests.support.madeup import rules as madeup_rules
+from tests.support.pi_files import header, line
+from tests.support.talk import assistant, user
+
+HEAD = "system prompt and tool definitions"
+FIXED = 5000
+"""What a provider counts before the messages."""
+
+
+def long(tokens):
+    return "word" * tokens
+
+
+def turn(number, more=0, grows=1000):
+    """A request that is larger than the one before by so many tokens, and an answer that measured it."""
+    return user(long(grows)), assistant("", usage={"input": FIXED + grows * number + more, "output": 1})
+
+
+def in_context(log, session="s", leaf=None):
+    with log.snapshot() as snapshot:
+        context = build_context(snapshot, session, leaf=leaf)
+        return figures(context_gaps(snapshot, context, counter("utf16/4")))
+
+
+def on_path(log, session="s"):
+    return figures(audit(log, session).gaps)
+
+
+def figures(gaps):
+    return [(gap.what, gap.event, gap.tokens) for gap in gaps]
+
+
+def test_what_stands_before_the_messages_is_as_large_as_the_first_call_says(story):
+    story.says(*turn(1), *turn(2), *turn(3))
+    assert in_context(story.log) == on_path(story.log) == [(HEAD, None, FIXED)]
+
+
+def test_without_usage_nobody_knows_its_size(story):
+    story.says(user("go"), assistant("done"))
+    assert in_context(story.log) == on_path(story.log) == [(HEAD, None, None)]
+
+
+def test_an_empty_context_has_no_gaps(story):
+    story.says(user("go"))
+    with story.log.snapshot() as snapshot:
+        context = build_context(snapshot, "s", as_of=0)
+        assert context_gaps(snapshot, context, counter("utf16/4")) == []
+
+
+def test_a_prompt_that_is_in_a_record_is_no_gap(store, tmp_path):
+    prompt = {"systemPrompt": "You help.", "tools": ["read"]}
+    records = [
+        header(),
+        line({"type": "session_init", "id": "p1", "parentId": None, **prompt}),
+        line({"type": "message", "id": "m1", "parentId": "p1", "message": user("go")}),
+    ]
+    (tmp_path / "session.jsonl").write_bytes(b"".join(records))
+    session = import_file(store, tmp_path / "session.jsonl").id
+    assert in_context(store, session) == on_path(store, session) == [("tool definitions", None, None)]
+
+
+@pytest.mark.parametrize(("more", "what"), [(4000, UNRECORDED), (-4000, CLEARED)])
+def test_a_jump_of_the_size_is_a_gap_at_the_call_that_measured_it(story, more, what):
+    story.says(*turn(1), *turn(2), *turn(3), *turn(4, more), *turn(5, more))
+    assert in_context(story.log) == on_path(story.log) == [(HEAD, None, FIXED), (what, "e8", more)]
+
+
+def test_a_small_difference_is_none(story):
+    story.says(*turn(1), *turn(2), *turn(3), *turn(4, 2000), *turn(5, 2000))
+    assert in_context(story.log) == on_path(story.log) == [(HEAD, None, FIXED)]
+
+
+def test_what_a_compaction_brought_back_is_measured_by_the_next_call(store, tmp_path, pi):
+    for number in range(1, 6):
+        asked, answered = turn(number)
+        pi.says(f"u{number}", asked)
+        pi.says(f"a{number}", answered)
+    pi.compacts("c1", "u5", summary=long(100))
+    asked, answered = turn(0, 1000 + 100 + 1000 + 9000)
+    pi.says("u6", asked)
+    pi.says("a6", answered)
+    session = pi.store_in(store, tmp_path)
+    assert (
+        in_context(store, session)
+        == on_path(store, session)
+        == [(HEAD, None, FIXED), (UNRECORDED, "a6", 9000)]
+    )
+
+
+class TestOfAHarness:
+    @pytest.fixture(autouse=True)
+    def madeup(self, monkeypatch):
+        madeup_format.register(monkeypatch)
+        madeup_rules.register(monkeypatch)
+
+    @pytest.fixture
+    def told(self, tmp_path):
+        """A session in which something was sent behind its third record, 3,000 tokens large."""
+        log = MemoryLog()
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            say("b", "a", "model", tokens=5000),
+            say("c", "b", unsaid="a reminder"),
+            say("d", "c", "model", tokens=8000),
+        )
+        return log
+
+    def test_a_gap_that_it_names_gets_the_size_that_usage_tells(self, told):
+        (first, second) = in_context(told, "one")
+        assert first[:2] == (HEAD, None)
+        assert second[:2] == ("a reminder", "c")
+        assert second[2] == pytest.approx(3000, abs=20)
+        assert on_path(told, "one") == [first, second]
+
+    def test_without_a_later_call_its_size_is_unknown(self, told):
+        assert in_context(told, "one", leaf="c")[1:] == [("a reminder", "c", None)]
+
+
+@pytest.mark.parametrize(
+    ("name", "at"), [("pi-mono-before-compaction.v3", [0, 679]), ("pi-mono-large-session.v1", [0, 34])]
+)
+def test_real_sessions_have_few_gaps(corpus, tmp_path, name, at):
+    with open_store(tmp_path / "store", clock=lambda: NOW) as log:
+        session = import_file(log, corpus / "pi" / f"{name}.jsonl").id
+        assert [gap.seq for gap in audit(log, session).gaps] == at
