@@ -46,7 +46,7 @@ _COLOURS: Final = {
 def print_context(
     out: Console, snapshot: Snapshot, context: Context, tokens: Counter, *, is_full: bool
 ) -> None:
-    """Print every message under a header line, then the totals and the gaps."""
+    """Print every message under a header line, then the gaps and the totals."""
     from msgspec import UNSET
     from rich.text import Text
 
@@ -62,6 +62,8 @@ def print_context(
             head.append(f"  {part.fate}", style="bold yellow")
         out.print(head, crop=False, overflow="fold")
         print_line(out, printable(_body(part, is_full=is_full)) + "\n")
+    for gap in context_gaps(snapshot, context, tokens):
+        print_line(out, f"not in the session: {gap_text(gap)}", style="dim")
     model, level = str(context.settings.model or ""), context.settings.thinking_level
     estimate = ", an estimate" if is_estimate(tokens, context.settings.model) else ""
     print_line(
@@ -73,8 +75,6 @@ def print_context(
     )
     if tokens.note:
         print_line(out, tokens.note, style="yellow")
-    for gap in context_gaps(snapshot, context, tokens):
-        print_line(out, f"not in the session: {gap_text(gap)}", style="dim")
 
 
 def _body(part: Part, *, is_full: bool) -> str:

@@ -159,6 +159,7 @@ def test_json_tells_where_it_stands_and_how_it_counted(told: Refold) -> None:
         "tokens": 1050,
         "thinkingLevel": "off",
         "model": {"provider": "p", "modelId": "m"},
+        "gaps": [{"what": "system prompt and tool definitions", "event": None, "seq": 0, "tokens": 988}],
     }
 
 
@@ -215,10 +216,12 @@ MESSAGES = [
 
 
 def test_a_context_is_shown_message_by_message_with_totals_at_the_end(told: Refold) -> None:
-    *messages, totals = told("context", SESSION).out.rstrip("\n").split("\n\n")
+    *messages, end = told("context", SESSION).out.rstrip("\n").split("\n\n")
+    gap, totals = end.split("\n")
     shown = [message.split("\n") for message in messages]
     assert [[*heading.split()[1:5], *text] for heading, *text in shown] == MESSAGES
     assert re.findall(r"#?\d+|\w+/\w+", totals) == ["6", "33", "utf16/4", "1", "#17", "p/m"]
+    assert re.findall(r"\d+", gap) == ["989"]
 
 
 def test_a_long_message_is_shown_by_its_beginning_and_says_how_much_is_left_out(refold: Refold) -> None:
