@@ -162,6 +162,8 @@ def open(  # noqa: A001  refold.open is the name that a user expects
 def _path(path: str | os.PathLike[str]) -> str:
     """Return a path as a text. Raises BadInputError."""
     text: str = _converted("path", os.fspath(path) if isinstance(path, os.PathLike) else path, str)
+    if "\0" in text:
+        raise BadInputError("argument 'path'", "it holds a null character", "correct the call")
     return text
 
 
@@ -364,7 +366,7 @@ class Session:
             policy = load_policy_file(_path(policy))
         elif not isinstance(policy, Policy):
             name = _converted("policy", policy, str)
-            policy = load_policy_file(name) if name.endswith(".toml") else find_policy(name)
+            policy = load_policy_file(_path(name)) if name.endswith(".toml") else find_policy(name)
         return Compactor(
             policy=policy,
             chain=SummarizerChain(summarizers=self._summarizers(policy, summarizer)),

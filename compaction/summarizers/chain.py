@@ -251,6 +251,10 @@ def _attempt(
         raise CancelledError(requests) from None
     finally:
         record["durationMs"] = round((chain.seconds() - begun) * 1000)
+    if not isinstance(answer, Answer) or not isinstance(answer.text, str):
+        # Summarizers are also a caller's own objects, which no type checker may have seen.
+        problem = f"it returned a value of type {type(answer).__name__}, not an Answer with a text"
+        return _failed(record, SummarizerError(summarizer.name, problem))
     answer = msgspec.structs.replace(answer, text=well_formed(answer.text))
     text = strip_tag(answer.text, prompt.template.strip)
     if not text:

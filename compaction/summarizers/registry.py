@@ -56,7 +56,7 @@ def _http(choice: SummarizerContext) -> Summarizer:
 
     endpoint = choice.endpoint or os.environ.get(ENDPOINT, "")
     if not endpoint:
-        raise BadInputError("summarizer 'http'", "has no address", f"give --endpoint, or set {ENDPOINT}")
+        raise BadInputError("summarizer 'http'", "has no address", f"give its address, or set {ENDPOINT}")
     return HttpSummarizer(endpoint)
 
 

@@ -18,6 +18,7 @@ import eventstore
 import projections
 import refold
 from compaction.policy.load import load_policy_file
+from compaction.summarizers import Answer
 from eventstore.errors import RefoldError
 from tests.conftest import PROJECT
 from tests.support.pi_files import header, said
@@ -214,13 +215,16 @@ SESSION_CALLS: dict[str, tuple[Any, list[Any]]] = {
         lambda session, value: session.store.new(value),
         [*unlike(type(None), str), "", "@last", "#3", "../x", "a/b", "x.jsonl", "x.json", "a\nb", "\ud800"],
     ),
-    "store.import_file": (lambda session, value: session.store.import_file(value), [*unlike(), "."]),
+    "store.import_file": (lambda session, value: session.store.import_file(value), [*unlike(), ".", "a\0b"]),
     "as_of": (lambda session, value: session.context(as_of=value), [*unlike(type(None), int), -1, 99]),
     "leaf": (lambda session, value: session.context(leaf=value), unlike(type(None))),
     "move": (lambda session, value: session.move(value), unlike(type(None))),
     "export": (lambda session, value: session.export(value), unlike()),
     "append": (lambda session, value: session.append(value), unlike()),
-    "compact": (lambda session, value: session.compact(value), [*unlike(), "", Path("no.toml"), "no.toml"]),
+    "compact": (
+        lambda session, value: session.compact(value),
+        [*unlike(), "", Path("no.toml"), "no.toml", "a\0b.toml", Path("a\0b")],
+    ),
     "window": (lambda session, value: session.compact(window=value), [*unlike(int), 0, -1, float("inf")]),
     "summarizer": (lambda session, value: session.compact(summarizer=value), [*unlike(type(None)), ""]),
     "due": (lambda session, value: session.compact_if_due(value), unlike()),
@@ -250,7 +254,7 @@ def test_every_wrong_argument_gives_a_documented_error_and_changes_nothing(
 @pytest.mark.parametrize(
     "arguments",
     [
-        *({"path": value} for value in unlike(str)),
+        *({"path": value} for value in [*unlike(str), "a\0b"]),
         *({"create": value} for value in unlike(bool)),
         *({"durability": value} for value in unlike()),
     ],
@@ -303,6 +307,26 @@ def test_a_store_says_whether_it_has_a_session(store: refold.Store) -> None:
 def test_its_names_are_those_that_are_documented() -> None:
     assert {name for name in dir(refold) if not name.startswith("_")} == set(refold.__all__)
     assert set(refold.__all__) >= {"Policy", "Summarizer", "Prompt", "Answer"}
+
+
+@pytest.mark.parametrize("answer", [None, 7, "a summary", Answer(text=7, model="m")])  # type: ignore[arg-type]
+def test_a_summarizer_that_returns_no_answer_fails_as_one_without_a_summary(
+    store: refold.Store, answer: Any
+) -> None:
+    class Wrong:
+        name = "wrong"
+
+        def summarize(self, prompt: Any, *, is_cancelled: Any) -> Any:
+            del prompt, is_cancelled
+            return answer
+
+    session = store.new()
+    talk(session, *(f"part {number}" for number in range(30)))
+    before = session.context().parts
+    with pytest.raises(refold.SummarizersFailedError):
+        session.compact(summarizer=Wrong(), window=50_000)
+    assert session.compact_if_due(summarizer=Wrong(), window=50_000).error
+    assert session.context().parts == before
 
 
 def test_a_policy_may_be_made_in_python_and_its_file_named_by_a_path(
