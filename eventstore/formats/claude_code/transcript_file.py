@@ -214,7 +214,7 @@ class _Reading(SessionReader):
         states: dict[str, Any] = resume.state.get("sessions", {})
         self._chains = [_Chain(states.get(each.name, {})) for each in contents.sessions]
         self._ids: list[dict[str, bytes]] = [{} for _ in contents.sessions]
-        self._bodies: dict[str, bytes] = {}
+        self._boundaries: dict[tuple[int, str], bytes] = {}
         self._links = Links(
             [each.name for each in contents.sessions],
             known,
@@ -275,9 +275,13 @@ class _Reading(SessionReader):
         file = self._contents.source.file
         file.seek(self._offset)
         for number, raw in enumerate(file):
-            for _, _, fields in parse(raw).records:
+            for start, stop, fields in parse(raw).records:
                 if fields.is_chained:
-                    self._to_come[self._place(fields)].setdefault(stored_id(fields.uuid), number)
+                    place, own = self._place(fields), stored_id(fields.uuid)
+                    self._to_come[place].setdefault(own, number)
+                    if is_boundary(fields):
+                        # Its summary, which is read together with it, may come before it.
+                        self._boundaries.setdefault((place, own), raw[start:stop])
 
     def _place(self, fields: Fields) -> int:
         if self._contents.is_of_agent or fields.isSidechain is not True or not fields.is_chained:
@@ -298,12 +302,7 @@ class _Reading(SessionReader):
                     remark(("skipped", REPEAT))
                     return None
                 if self._is_taken(place, own):
-                    remark(
-                        (
-                            "differs",
-                            f"id {fields.uuid!r} is taken: Claude Code shows this record in place of the other",
-                        )
-                    )
+                    remark(("differs", f"id {fields.uuid!r} is taken: {_IN_PLACE}"))
                     own = self._free(place, own)
                 parent, waits_for = self._parent(fields, own, kind, place, remark)
             else:
@@ -316,33 +315,32 @@ class _Reading(SessionReader):
         chain.records += 1
         self._ids[place][own] = sha256(body).digest()
         if kind != "note":
-            self._go_on(chain, fields, kind, own, body)
+            if is_boundary(fields):
+                self._boundaries[place, own] = body
+            self._go_on(place, fields, kind, own)
         event = NewEvent(id=own, kind=kind, body=body, format=VERSION, parent=parent, time=time, facts=facts)
         return SourceRecord(event, session=place, line=self._line, waits_for=waits_for)
 
-    def _go_on(self, chain: _Chain, fields: Fields, kind: str, own: str, body: bytes) -> None:
+    def _go_on(self, place: int, fields: Fields, kind: str, own: str) -> None:
         """Take a record as the newest of the tree."""
+        chain = self._chains[place]
         if not fields.is_chained and chain.last is not None:
             chain.instead[chain.last] = own
         if is_boundary(fields):
             chain.boundary = own
-            self._bodies[own] = body
         elif kind == "compaction" and chain.boundary is not None:
-            boundary = self._body(chain.boundary)
-            kept = kept_by(fields_of(boundary)) if boundary else None
+            boundary = self._above(place, chain.boundary)
+            kept = kept_by(boundary) if boundary else None
             if kept is not None and not kept.before:
                 # What follows names the last message that is kept, which stands behind the summary.
                 chain.instead[stored_id(kept.last)] = own
             chain.boundary = None
         chain.last = own
 
-    def _body(self, own: str) -> bytes | None:
-        return self._bodies.get(own) or self._known.body(0, own)
-
     def _above(self, place: int, parent: str | None) -> Fields | None:
         if parent is None:
             return None
-        body = self._bodies.get(parent) or self._known.body(place, parent)
+        body = self._boundaries.get((place, parent)) or self._known.body(place, parent)
         return fields_of(body) if body else None
 
     def _parent(
