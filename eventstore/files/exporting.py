@@ -52,8 +52,8 @@ def _pieces(snapshot: Snapshot, session: str, newest: Import) -> Iterator[bytes 
 
 def _no_file(session: str, *, is_imported: bool) -> NotFoundError:
     was = "it was read from a database, not from a file" if is_imported else "it was written here"
-    form = next(iter(export_formats()))
-    return NotFoundError("imported file of session", session, f"{was}: export it as {form}")
+    forms = " or ".join(sorted(export_formats()))
+    return NotFoundError("imported file of session", session, f"{was}: export it as {forms}")
 
 
 def export_session(log: EventLog, session: str, form: str) -> Iterator[bytes]:

@@ -387,7 +387,11 @@ class _Importing:
         for (segment, slot, _), seq in zip(target.batch, numbers, strict=True):
             if slot >= 0:
                 segment.number(slot, seq, target.place)
-        target.added += appended.added
+        earlier = appended.version - appended.added
+        target.added += sum(
+            slot >= 0 and seq > earlier for (_, slot, _), seq in zip(target.batch, numbers, strict=True)
+        )
+        target.appended += appended.added
         newest = (event.id for event in reversed(events) if is_entry(event.kind))
         target.newest_added = next(newest, target.newest_added)
         target.batch = []
@@ -454,7 +458,7 @@ class _Importing:
 
 def _is_new(target: ImportTarget) -> bool:
     """Return True if the session has something new, or was never imported."""
-    return bool(target.added or target.observed or target.newest is None)
+    return bool(target.appended or target.observed or target.newest is None)
 
 
 def _path(snapshot: Snapshot, session: str, leaf: int) -> set[int]:

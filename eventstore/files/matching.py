@@ -54,6 +54,7 @@ class ImportTarget:
         self.shared = NOTHING_SHARED
         self.batch: list[tuple[SegmentWriter, int, NewEvent]] = []
         self.added = 0
+        self.appended = 0
         self.newest_added = ""
         self.observed: list[NewEvent] = []
         self.skipped: list[Remark] = []

@@ -107,7 +107,7 @@ class OhMyPiRules(PiRules):
         Answers without content that failed are left out, and those that a retry replaced; then calls that nothing
         answers; then answers that failed, and the results of their calls. Images that were kept apart are put back.
         """
-        kept = [part for part in parts if part.role != "assistant" or not _is_retried(_decoded(part.raw))]
+        kept = [part for part in parts if part.role != "assistant" or not _is_retried(part.raw)]
         kept = _without_broken(_without_dangling_calls(kept))
         return [
             _with_blobs(snapshot, _dated(snapshot, part, kept[place + 1 :]))
@@ -205,15 +205,50 @@ def _is_request(entry: LazyEvent) -> bool:
     return is_said and said.get("customType") in _REQUESTS and said.get("attribution") == "user"
 
 
+class _Block(msgspec.Struct, frozen=True, gc=False):
+    type: Any = None
+    id: Any = None
+
+
+class _Turn(msgspec.Struct, frozen=True, gc=False):
+    """What of an answer, or of a result, decides whether it is sent."""
+
+    content: list[_Block] | str | None = None
+    stopReason: Any = None  # noqa: N815  pi's names
+    retryRecovery: Any = None  # noqa: N815
+    toolCallId: Any = None  # noqa: N815
+    customType: Any = None  # noqa: N815
+
+    @property
+    def calls(self) -> set[Any]:
+        """The ids of its calls."""
+        blocks = self.content if isinstance(self.content, list) else ()
+        return {_comparable(block.id) for block in blocks if block.type == "toolCall"}
+
+
+_decode_turn: Final = msgspec.json.Decoder(_Turn).decode
+
+
+def _turn(raw: bytes) -> _Turn:
+    try:
+        return _decode_turn(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        fields = _decoded(raw)
+        blocks = [_Block(block.get("type"), block.get("id")) for block in _blocks(fields)]
+        names = ("stopReason", "retryRecovery", "toolCallId", "customType")
+        return _Turn(content=blocks, **_some(fields, *names))
+
+
 def _blocks(message: Json) -> list[Json]:
     content = message.get("content")
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
-def _is_retried(message: Json) -> bool:
-    if message.get("retryRecovery"):
+def _is_retried(raw: bytes) -> bool:
+    turn = _turn(raw)
+    if turn.retryRecovery:
         return True
-    return message.get("stopReason") == "error" and not any(map(_says_something, _blocks(message)))
+    return turn.stopReason == "error" and not any(map(_says_something, _blocks(_decoded(raw))))
 
 
 def _says_something(block: Json) -> bool:
@@ -240,30 +275,28 @@ def _without_dangling_calls(parts: list[Part]) -> list[Part]:
     answered = {_answered(part) for part in parts if part.role == "toolResult"}
     found = []
     for part in parts:
-        message = _decoded(part.raw) if part.role == "assistant" else {}
-        if all(_comparable(block.get("id")) in answered for block in _calls(message)):
+        if part.role != "assistant" or _turn(part.raw).calls <= answered:
             found.append(part)
-        elif left := [
+            continue
+        message = _decoded(part.raw)
+        left = [
             _unsigned(block)
             for block in _blocks(message)
             if block.get("type") != "redactedThinking"
             and (block.get("type") != "toolCall" or _comparable(block.get("id")) in answered)
-        ]:
+        ]
+        if left:
             found.append(part.rewritten_as(_encode({**message, "content": left})))
     return found
 
 
 def _answered(part: Part) -> Any:
-    return _comparable(_decoded(part.raw).get("toolCallId"))
+    return _comparable(_turn(part.raw).toolCallId)
 
 
 def _comparable(value: Any) -> Any:
     """Return an id as it can be looked up; a damaged one that is an object or a list equals nothing."""
     return object() if isinstance(value, dict | list) else value
-
-
-def _calls(message: Json) -> list[Json]:
-    return [block for block in _blocks(message) if block.get("type") == "toolCall"]
 
 
 def _unsigned(block: Json) -> Json:
@@ -276,22 +309,18 @@ def _without_broken(parts: list[Part]) -> list[Part]:
     """Return the parts without answers that failed or were broken off, and without the results of their calls."""
     kept = list(parts)
     for place in range(len(kept) - 1, -1, -1):
-        part = kept[place]
-        message = _decoded(part.raw) if part.role == "assistant" else {}
-        if message.get("stopReason") not in _BROKEN or _is_continued(kept[place + 1 : place + 2]):
+        turn = _turn(kept[place].raw) if kept[place].role == "assistant" else None
+        if turn is None or turn.stopReason not in _BROKEN or _is_continued(kept[place + 1 : place + 2]):
             continue
-        calls = {_comparable(block.get("id")) for block in _calls(message)}
-        behind = [
-            each for each in kept[place + 1 :] if each.role != "toolResult" or _answered(each) not in calls
+        calls, behind = turn.calls, kept[place + 1 :]
+        kept[place:] = [
+            each for each in behind if each.role != "toolResult" or not calls or _answered(each) not in calls
         ]
-        kept[place:] = behind if calls else kept[place + 1 :]
     return kept
 
 
 def _is_continued(behind: Sequence[Part]) -> bool:
-    return any(
-        part.role == "custom" and _decoded(part.raw).get("customType") == _INTERRUPTED for part in behind
-    )
+    return any(part.role == "custom" and _turn(part.raw).customType == _INTERRUPTED for part in behind)
 
 
 def _dated(snapshot: Snapshot, part: Part, behind: Sequence[Part]) -> Part:

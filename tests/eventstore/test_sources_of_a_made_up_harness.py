@@ -407,7 +407,7 @@ class TestNotes:
         born = {"kind": "born", "in": "one", "id": "f", "of": "other", "at": "e9"}
         content = lines(born, say("a", None))
         (found,) = bring(log, tmp_path / "file", content)
-        assert (found.events, found.added) == (2, 3)
+        assert (found.events, found.added) == (2, 2)
         link = by_id(log)["link-f"]
         assert (link.kind, json.loads(link.body)["session"]) == ("link", "other")
         assert original(log) == content

@@ -8,6 +8,7 @@ from typing import Final
 
 from eventstore.formats.base import Certainty, Export, View
 from eventstore.formats.oh_my_pi.own_kinds import DIALECT, message_view, view
+from eventstore.formats.oh_my_pi.titled_export import export_titled
 from eventstore.formats.oh_my_pi.titled_file import TitledFile, has_marks
 from eventstore.formats.pi import PiFormat
 from eventstore.formats.source import SessionLocation, Source, SourceContents
@@ -41,7 +42,7 @@ class OhMyPiFormat(PiFormat):
             pattern=f"*/sessions/{_FILES}",
         ),
     )
-    exports: Mapping[str, Export] = {}
+    exports: Mapping[str, Export] = {"oh-my-pi": export_titled}
 
     def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
         return view(kind, record)

@@ -16,6 +16,7 @@ import msgspec
 from eventstore.event import EventFacts, NewEvent
 from eventstore.formats.oh_my_pi.own_kinds import DIALECT, OWN_KINDS, SLOT
 from eventstore.formats.pi.entry import is_name
+from eventstore.formats.pi.export import OH_MY_PIS
 from eventstore.formats.pi.file import Dialect, PiHeader, objects_in
 from eventstore.formats.pi.session_file import PiFile, PiReading
 from eventstore.formats.refold.events import compose
@@ -43,9 +44,6 @@ _AGENT: Final = re.compile(r"[\w.-]+")
 """The name of a subagent, which is that of its file: none that leads elsewhere."""
 _TOLD: Final = ("title", "source", "updatedAt")
 """What of the first line is kept as a note."""
-_HEADER_MARKS: Final = frozenset(
-    {"title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"}
-)
 _ROLES: Final = ("developer", "pythonExecution", "fileMention")
 _MARKED: Final = re.compile(
     rb'"type"\s*:\s*"(?:session|model_change|message|%b)"|"fromExtension"|"blob:sha256:[0-9a-f]{64}"'
@@ -92,7 +90,7 @@ def _is_by_extension(record: dict[str, Any]) -> bool:
 
 _MARKS: Final[dict[str, Callable[[dict[str, Any]], bool]]] = {
     SLOT: _is_slot,
-    "session": lambda record: not _HEADER_MARKS.isdisjoint(record),
+    "session": lambda record: not OH_MY_PIS.isdisjoint(record),
     "model_change": lambda record: isinstance(record.get("model"), str) and "provider" not in record,
     "message": _is_of_its_roles,
     "compaction": _is_by_extension,

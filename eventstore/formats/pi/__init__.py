@@ -78,7 +78,7 @@ class PiFormat(Format):
         return PiFile(source, self.dialect)
 
     def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:
-        return is_exported(snapshot, event, stored)
+        return is_exported(snapshot, event, stored, self.dialect)
 
 
 FORMAT: Final = PiFormat()

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from eventstore.event import Flag
+from eventstore.files.exporting import export_session
 from eventstore.files.importing import import_file
 from eventstore.formats import harness, view_of
 from eventstore.formats.base import Certainty
+from eventstore.formats.oh_my_pi.titled_export import title_slot
 from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
 from eventstore.records import Link, record_of
@@ -272,6 +274,74 @@ def test_a_subagents_session_is_linked_to_the_call_that_started_it(order: str, t
     }
     assert Link(relation="child", session=CHILD, event="00000001") in links[SESSION]
     assert Link(relation="subagent", session=SESSION, event="00000001") in links[CHILD]
+
+
+def exported(log: EventLog, form: str) -> list[Json]:
+    return [json.loads(line) for line in b"".join(export_session(log, SESSION, form)).splitlines()]
+
+
+CHANGES = [
+    entry(0, None, type="model_change", model="p/a/b"),
+    entry(1, 0, type="model_change", model="p/s", role="smol"),
+    entry(2, 1, type="title_change", title="Two", source="user"),
+    entry(
+        3, 2, type="compaction", summary="s", firstKeptEntryId="00000000", tokensBefore=1, fromExtension=True
+    ),
+    entry(4, 3, message={"role": "user", "content": "x"}),
+    entry(5, 4, type="mode_change", mode="plan"),
+]
+
+
+def test_a_session_comes_back_as_oh_my_pi_writes_it(tmp_path: Path) -> None:
+    log = MemoryLog()
+    bring(log, tmp_path, file_of(CHANGES))
+    first, head, *entries = exported(log, "oh-my-pi")
+    assert (first["type"], first["title"], head["id"]) == ("title", "Two", SESSION)
+    assert entries == CHANGES
+    again = b"".join(export_session(log, SESSION, "oh-my-pi"))
+    assert len(again.splitlines(keepends=True)[0]) == 256
+    assert bring(log, tmp_path, again).added == 0
+    assert bring(MemoryLog(), tmp_path, again).format == "oh-my-pi/3"
+
+
+def test_pi_gets_a_session_in_its_own_words(tmp_path: Path) -> None:
+    log = MemoryLog()
+    bring(log, tmp_path, file_of(CHANGES))
+    head, model, other_role, named, compaction, talk, mode = exported(log, "pi")
+    assert "title" not in head
+    assert (model["provider"], model["modelId"]) == ("p", "a/b")
+    assert (other_role["type"], other_role["data"]) == ("custom", {"model": "p/s", "role": "smol"})
+    assert (named["type"], named["name"]) == ("session_info", "Two")
+    assert (compaction["fromHook"], compaction["firstKeptEntryId"]) == (True, "00000000")
+    assert talk == CHANGES[4]
+    assert (mode["type"], mode["customType"], mode["parentId"]) == (
+        "custom",
+        "oh-my-pi.mode_change",
+        "00000004",
+    )
+
+
+def test_oh_my_pi_gets_a_session_of_pi_in_its_own_words(tmp_path: Path) -> None:
+    log = MemoryLog()
+    entries = [
+        {"type": "model_change", "id": "a", "parentId": None, "provider": "p", "modelId": "m"},
+        {"type": "session_info", "id": "b", "parentId": "a", "name": "One"},
+        {"type": "branch_summary", "id": "c", "parentId": "b", "summary": "s", "fromHook": True},
+    ]
+    bring(log, tmp_path, pi_header(3, session=SESSION) + b"".join(map(line_of, entries)))
+    _, _, model, named, summary = exported(log, "oh-my-pi")
+    assert (model["model"], model["role"]) == ("p/m", "default")
+    assert (named["type"], named["title"]) == ("title_change", "One")
+    assert summary["fromExtension"] is True
+    whole = b"".join(export_session(log, SESSION, "oh-my-pi"))
+    assert bring(MemoryLog(), tmp_path, whole).format == "oh-my-pi/3"
+
+
+@pytest.mark.parametrize("text", ["", "x" * 400, "größe 😀" * 60, '"' * 300])
+def test_a_title_has_256_bytes_whatever_it_says(text: str) -> None:
+    line = title_slot(text, time_of(0))
+    assert (len(line), line[-1:]) == (256, b"\n")
+    assert text.startswith(json.loads(line)["title"])
 
 
 def test_places_are_those_of_profiles_too() -> None:
