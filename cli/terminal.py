@@ -45,11 +45,12 @@ _UNBOUNDED: Final = 100_000
 
 
 class FittedTable(Table):
-    """A table without lines. The first column, numbers and times stay whole; headings wrap at words.
+    """A table without lines. The first column, numbers and times stay whole.
 
     If the terminal is too narrow, the column `shrinks` gives way first, then the widest of the others, each
     down to `MIN_COLUMN_WIDTH` or its longest word; cells are cut if they may not wrap, otherwise wrapped. If
-    that is not enough, the columns of `drops` are left out one by one.
+    that is not enough, the columns of `drops` are left out one by one. Headings wrap at words unless all fit
+    on one line.
     """
 
     def __init__(
@@ -69,6 +70,12 @@ class FittedTable(Table):
             whole = sum(widths) + _GAP * (len(widths) - 1)
             if whole <= options.max_width:
                 break
+        headed = [
+            max(width, cell_len(str(column.header)))
+            for (column, _), width in zip(columns, widths, strict=True)
+        ]
+        if whole + sum(headed) - sum(widths) <= options.max_width:
+            whole, widths = whole + sum(headed) - sum(widths), headed
         shown = copy(self)
         shown.columns = [
             replace(column, width=width, _index=place)
@@ -116,7 +123,7 @@ class CutLine:
 def _measured(column: Column, console: Console, options: ConsoleOptions) -> Measurement:
     """Return the width at which no word of a column is cut, and that at which no cell is wrapped.
 
-    A heading always wraps: it needs no more than the width of its longest word.
+    A heading may wrap: it needs no more than the width of its longest word.
     """
     unbounded = options.update(max_width=_UNBOUNDED)
     heading = console.measure(column.header, options=unbounded).minimum

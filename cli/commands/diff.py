@@ -47,6 +47,7 @@ def _print(found: Diff, note: str, *, show_all: bool) -> None:
     from rich.text import Text
 
     from cli.output import console, counted, paged, print_line, safe_line, table, thousands
+    from cli.views.texts import tokens_heading
     from projections.descriptions import CONTINUATION
 
     colours = {
@@ -62,7 +63,8 @@ def _print(found: Diff, note: str, *, show_all: bool) -> None:
         total[0] += 1
         total[1] += each.tokens_before or 0
         total[2] += each.tokens_after or 0
-    listing = table("#", "EVENT", "ROLE", "CHANGE", "BEFORE", "AFTER", right=("#", "BEFORE", "AFTER"))
+    tokens = [tokens_heading(f"IN {context}", is_estimate=found.estimate) for context in ("A", "B")]
+    listing = table("#", "EVENT", "ROLE", "CHANGE", *tokens, right=("#", *tokens))
     for each in found.changes:
         if show_all or each.change != "kept":
             listing.add_row(
@@ -73,9 +75,7 @@ def _print(found: Diff, note: str, *, show_all: bool) -> None:
                 thousands(each.tokens_before),
                 thousands(each.tokens_after),
             )
-    summary = table(
-        "CHANGE", "MESSAGES", "TOKENS BEFORE", "AFTER", right=("MESSAGES", "TOKENS BEFORE", "AFTER")
-    )
+    summary = table("CHANGE", "MESSAGES", *tokens, right=("MESSAGES", *tokens))
     for change, (count, before, after) in totals.items():
         summary.add_row(Text(change, style=colours[change]), *map(thousands, (count, before, after)))
     summary.add_row("all", *map(thousands, (len(found.changes), found.tokens_before, found.tokens_after)))

@@ -26,7 +26,7 @@ def command(
     as_json: bool,
 ) -> None:
     """List the files that a session read and modified, from its tool calls up to a leaf."""
-    from cli.output import console, echo_json, paged, safe_line
+    from cli.output import console, echo_json, paged, print_line, safe_line
     from cli.store import opened_session, resolve_leaf
     from projections.files import file_operations
 
@@ -43,9 +43,7 @@ def command(
         return
     out = console()
     with paged(out):
-        for mark, paths in (("M", modified), ("R", read)):
+        for done, paths in (("modified", modified), ("read", read)):
             for path in paths:
-                out.print(
-                    safe_line(path) if only_read or only_modified else f"{mark} {safe_line(path)}",
-                    soft_wrap=True,
-                )
+                name = safe_line(path)
+                print_line(out, name if only_read or only_modified else f"{done:<8}  {name}")

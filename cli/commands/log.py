@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -40,7 +40,7 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
 
     "*" marks the leaf, "-" marks events that are not nodes of the tree.
     """
-    from cli.output import console, echo_json, paged
+    from cli.output import console, echo_json, paged, print_line
     from cli.store import opened_session
     from projections.context.cursor import resolve_cursor
 
@@ -54,27 +54,57 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
         leaf = resolve_cursor(snapshot, name).leaf
         out = console()
         with paged(out):
+            print_line(out, _line(_HEADING, out.width), style="bold")
             for event in events:
-                out.print(_line(event, leaf, out.width), overflow="ignore", no_wrap=True, crop=False)
+                print_line(out, _line(_row(event, leaf, out.width), out.width))
 
 
-def _line(event: Event, leaf: int, width: int) -> str:
-    from cli.output import one_line, safe_line, thousands, when
+class _Row(NamedTuple):
+    """The cells of a line; `mark` stands behind the number."""
+
+    number: str
+    name: str
+    time: str
+    what: str
+    tokens: str
+    text: str
+    mark: str = " "
+
+
+_HEADING: Final = _Row(
+    "#", "EVENT", "TIME (UTC)", "ROLE OR KIND", "EST. TOKENS", "TEXT (* the leaf, - not in the tree)"
+)
+
+
+def _row(event: Event, leaf: int, width: int) -> _Row:
+    from cli.output import safe_line, thousands, when
     from projections.descriptions import event_name, summary_line
 
-    mark = "*" if event.seq == leaf else " " if event.is_entry else "-"
-    name, what, tokens = safe_line(event.id), safe_line(event_name(event)), thousands(event.utf16 or None)
-    # A narrow terminal has no room for year and seconds, nor for long ids: use #N instead.
+    return _Row(
+        number=str(event.seq),
+        name=safe_line(event.id),
+        # A narrow terminal has no room for year and seconds.
+        time=when(event.time) if width >= _WIDE else when(event.time)[5:16],
+        what=safe_line(event_name(event)),
+        tokens=thousands(event.utf16 or None),
+        text=summary_line(event),
+        mark="*" if event.seq == leaf else " " if event.is_entry else "-",
+    )
+
+
+def _line(row: _Row, width: int) -> str:
+    from cli.output import one_line
+
+    line = f"{row.number:>6}{row.mark} "
+    # Nor for long ids, and the narrowest none for tokens: use #N instead.
     if width >= _WIDE:
-        line = f"{event.seq:>6}{mark} {name:<8}  {when(event.time):<19}  {what:<{_KIND}} {tokens:>7}  "
+        line += f"{row.name:<8}  {row.time:<19}  {row.what:<{_KIND}}  {row.tokens:>11}  "
     elif width >= _NARROW:
-        line = f"{event.seq:>6}{mark} {one_line(name, _SHORT):<8}  {when(event.time)[5:16]:<11}  "
-        line += f"{one_line(what, _SHORT):<{_SHORT}} {tokens:>7}  "
+        line += f"{one_line(row.name, _SHORT):<8}  {row.time:<11}  "
+        line += f"{one_line(row.what, _SHORT):<{_SHORT}} {row.tokens:>11}  "
     else:
-        line = (
-            f"{event.seq:>6}{mark} {one_line(name, 8):<8}  {one_line(what, _SHORT):<{_SHORT}} {tokens:>7}  "
-        )
-    return (line + one_line(summary_line(event), min(max(width - len(line), 12), 70))).rstrip()
+        line += f"{one_line(row.name, 8):<8}  {one_line(row.what, _SHORT):<{_SHORT}}  "
+    return (line + one_line(row.text, min(max(width - len(line), 12), 70))).rstrip()
 
 
 def _check_named(snapshot: Snapshot, session: str, *, kind: tuple[str, ...], role: tuple[str, ...]) -> None:

@@ -70,8 +70,9 @@ def _listing(rows: list[dict[str, Any]], width: int) -> Table:
 
     names = [row["id"] for row in rows]
     shown = short_names(names) if width < _NARROW else {name: name for name in names}
-    columns = ("SESSION", "ENTRIES", "LAST", "TITLE")
-    listing = table(*columns, right=("ENTRIES",), shrinks="TITLE", drops=("LAST", "ENTRIES"))
+    last, title = "LAST ENTRY (UTC)", "TITLE OR FIRST REQUEST"
+    columns = ("SESSION", "ENTRIES", last, title)
+    listing = table(*columns, right=("ENTRIES",), shrinks=title, drops=(last, "ENTRIES"))
     for row in rows:
         listing.add_row(
             safe_line(shown[row["id"]]),

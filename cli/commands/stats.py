@@ -31,7 +31,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     print_line(out, f"{held}, {found.body_bytes:,} bytes of records")
     print_line(out, f"{size.file_bytes:,} bytes on disk{share}, {size.free_bytes:,} of them free")
     out.print()
-    kinds = table("KIND", "EVENTS", "BYTES", right=("EVENTS", "BYTES"))
+    kinds = table("KIND OF EVENT", "EVENTS", "BYTES", right=("EVENTS", "BYTES"))
     for each in found.kinds:
         kinds.add_row(safe_line(each.kind), thousands(each.events), thousands(each.bytes))
     out.print(kinds)

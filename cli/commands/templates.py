@@ -43,7 +43,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
     if as_json:
         echo_json({"templates": [_json(each) for each in found], "problems": problems})
     else:
-        listing = table("NAME", "VERSION", "FROM", "SECTIONS", right=("VERSION",))
+        listing = table("NAME", "VERSION", "FROM", "SECTIONS THAT IT ASKS FOR", right=("VERSION",))
         for each in found:
             sections = ", ".join(each.sections)
             listing.add_row(

@@ -93,6 +93,7 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
     from rich.text import Text
 
     from cli.output import console, counted, paged, print_line, safe_line, table, thousands, when
+    from cli.views.texts import tokens_heading
     from eventstore.javascript import epoch_ms
     from projections.descriptions import CONTINUATION
 
@@ -100,9 +101,13 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
     turns = ("compaction", "rewrite", "undone", "branch_summary")
     said = [each for each in found.moments if not each.continues]
     largest = {each.seq for each in nlargest(_LARGEST, said, key=lambda each: abs(each.delta))}
-    columns = ("#", "EVENT", "TIME", "WHAT", "TOKENS", "CHANGE")
+    tokens = tokens_heading("IN CONTEXT", is_estimate=found.estimate)
+    columns = ("#", "EVENT", "TIME (UTC)", "ROLE OR KIND", tokens, "CHANGE")
     listing = table(
-        *columns, right=("#", "TOKENS", "CHANGE"), shrinks="WHAT", drops=("TIME", "EVENT", "CHANGE")
+        *columns,
+        right=("#", tokens, "CHANGE"),
+        shrinks="ROLE OR KIND",
+        drops=("TIME (UTC)", "EVENT", "CHANGE"),
     )
     # A narrow terminal has no room for the year and the seconds.
     of_time = slice(None) if out.width >= _WIDE else slice(5, 16)

@@ -32,16 +32,16 @@ _LOST: Final = 20
 def print_metrics(out: Console, metrics: Metrics) -> None:
     """Print all metrics of a replacement."""
     _print(out, "size", _size(metrics.size))
-    _print(out, "needed", _future_use(metrics.future_use), _losses(metrics.future_use))
+    _print(out, "needed later", _future_use(metrics.future_use), _losses(metrics.future_use))
     room = max(out.width - INDENT, 20)
-    _print(out, "recall", _recall(metrics.recall), _lost(metrics.recall, room), style="dim")
-    _print(out, "rules", _instructions(metrics.instructions), _gone(metrics.instructions))
-    _print(out, "again", _rework(metrics.rework), _repeats(metrics.rework))
+    _print(out, "removed", _recall(metrics.recall), _lost(metrics.recall, room), style="dim")
+    _print(out, "user's rules", _instructions(metrics.instructions), _gone(metrics.instructions))
+    _print(out, "repeated", _rework(metrics.rework), _repeats(metrics.rework))
     if metrics.sections is not None:
         _print(out, "sections", _sections(metrics.sections))
     if metrics.growth is not None:
         _print(out, "names", _growth(metrics.growth))
-    _print(out, "cache", _cache(metrics.cache))
+    _print(out, "prompt cache", _cache(metrics.cache))
     _print(out, "cost", _cost(metrics.cost))
 
 
@@ -68,21 +68,24 @@ def _future_use(use: FutureUse) -> Iterator[str]:
         yield "nothing of what was removed"
     yield from (f"{each.kind} {part_of(each.found, each.total)}" for each in use.kinds if each.total)
     if use.losses:
-        yield f"{use.never_regained:,} of {counted(len(use.losses), 'loss', 'losses')} never regained"
+        yield f"{use.never_regained:,} of {counted(len(use.losses), 'loss', 'losses')} never given again"
     yield f"{counted(use.messages, 'later message')} of the model"
 
 
 def _losses(use: FutureUse) -> Iterator[str]:
     for loss in use.losses:
-        regained = f", regained #{loss.regained_seq}" if loss.regained_seq else ", never regained"
-        yield f"lost {loss.kind} {loss.value}: had #{loss.had_seq}, needed #{loss.needed_seq}{regained}"
+        regained = f"given again at #{loss.regained_seq}" if loss.regained_seq else "never given again"
+        yield (
+            f"lost {loss.kind} {loss.value}: last in the context at #{loss.had_seq}, "
+            f"needed at #{loss.needed_seq}, {regained}"
+        )
 
 
 def _recall(recall: Recall) -> Iterator[str]:
     if not recall.total:
         yield "nothing that has a name was removed"
         return
-    yield f"{part_of(recall.found, recall.total)} still named ({percent(recall.share)})"
+    yield f"{part_of(recall.found, recall.total)} names still in the context ({percent(recall.share)})"
     yield from (f"{each.kind} {part_of(each.found, each.total)}" for each in recall.kinds if each.total)
 
 
@@ -101,7 +104,7 @@ def _instructions(instructions: Instructions) -> Iterator[str]:
         yield "none were given"
         return
     yield f"{instructions.kept:,} kept"
-    yield f"{instructions.close:,} close"
+    yield f"{instructions.close:,} kept in other words"
     yield f"{instructions.gone:,} gone"
 
 
@@ -125,9 +128,9 @@ def _rework(rework: Rework) -> Iterator[str]:
 
 def _repeats(rework: Rework) -> Iterator[str]:
     for each in rework.repeats:
-        yield f"again #{each.again_seq}: {each.tool} {each.target}, first #{each.first_seq}"
+        yield f"again at #{each.again_seq}: {each.tool} {each.target}, first at #{each.first_seq}"
     for error in rework.errors:
-        yield f"again #{error.again_seq}: the error of #{error.first_seq}: {error.error}"
+        yield f"again at #{error.again_seq}: the error of #{error.first_seq}: {error.error}"
 
 
 def _sections(sections: Sections) -> Iterator[str]:
@@ -273,7 +276,7 @@ def _files(out: Console, files: FilesAudit) -> None:
             print_field(out, "", f"{name}: {safe_line(path)}", style="red")
 
 
-INDENT: Final = 12
+INDENT: Final = 16
 
 
 def print_rule(
@@ -295,7 +298,7 @@ def print_field(out: Console, name: str, value: str, *, style: str = "") -> None
 
     lines = wrapped(safe_line(value), max(out.width - INDENT, 20), hanging=0).split("\n")
     for number, value_line in enumerate(lines):
-        line = Text(f"   {'' if number else name:<9}", style="dim")
+        line = Text(f"   {'' if number else name:<13}", style="dim")
         line.append(value_line, style=f"not dim {style}")
         out.print(line, crop=False, no_wrap=True, overflow="ignore")
 

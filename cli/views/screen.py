@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import command_line, counted, one_line, print_line, safe_line, table, thousands
 from cli.store import short_names
-from cli.views.texts import dollars, gap_text, part_of, percent
+from cli.views.texts import dollars, gap_text, part_of, percent, tokens_heading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ def _but(calls: int) -> str:
     return f", {calls:,} without" if calls else ""
 
 
-ROWS: Final = 8
+ROWS: Final = 6
 REMARKS: Final = 4
 LOSSES: Final = 5
 GONE: Final = 3
@@ -72,13 +72,8 @@ GAPS: Final = 4
 
 _WIDE: Final = 100
 """Columns from which times and long names fit."""
-_DROPS: Final = ("WHEN", "AGAIN", "BEFORE", "AT", "RECALL")
-"""Columns to drop on a narrow terminal, in this order."""
+_TIME, _REPEATED, _EVENT, _NAMED = "TIME (UTC)", "CALLS REDONE", "EVENT", "NAMES KEPT"
 _VALUE: Final = 60
-_LEGEND: Final = (
-    "NEEDED still there / needed later · RECALL of what was removed, named after",
-    "RULES instructions kept / given · AGAIN calls repeated · NET dollars saved",
-)
 
 
 def print_screen(out: Console, view: AuditView) -> None:
@@ -90,10 +85,8 @@ def print_screen(out: Console, view: AuditView) -> None:
         out.print()
         return
     out.print()
-    out.print(_table(worst[:ROWS], is_wide=out.width >= _WIDE), crop=False)
+    out.print(_table(worst[:ROWS], is_wide=out.width >= _WIDE, is_estimate=audit.estimate), crop=False)
     _print_rest(out, len(worst) - ROWS, "replacement")
-    for line in _LEGEND:
-        print_line(out, line, style="dim")
     _print_remarks(out, worst)
     _print_losses(out, worst[0])
     _print_gone(out, worst)
@@ -102,12 +95,28 @@ def print_screen(out: Console, view: AuditView) -> None:
     out.print()
 
 
-def _table(worst: Sequence[ReplacementView], *, is_wide: bool) -> Table:
+def _table(worst: Sequence[ReplacementView], *, is_wide: bool, is_estimate: bool) -> Table:
     from rich.text import Text
 
-    numbers = ("BEFORE", "AFTER", "NEEDED", "RECALL", "RULES", "AGAIN", "NET")
-    times = ("WHEN",) if is_wide else ()
-    listing = table("WORST FIRST", "AT", *times, *numbers, right=("AT", *numbers), drops=_DROPS)
+    before, after = (tokens_heading(when, is_estimate=is_estimate) for when in ("BEFORE", "AFTER"))
+    numbers = (
+        before,
+        after,
+        "FOUND WHEN NEEDED",
+        _NAMED,
+        "USER'S RULES KEPT",
+        _REPEATED,
+        "DOLLARS SAVED",
+    )
+    times = (_TIME,) if is_wide else ()
+    listing = table(
+        "WORST FIRST",
+        _EVENT,
+        *times,
+        *numbers,
+        right=(_EVENT, *numbers),
+        drops=(_TIME, _REPEATED, before, _EVENT, _NAMED),
+    )
     for each in worst:
         metrics = each.metrics
         use, rules = metrics.future_use, metrics.instructions
@@ -143,9 +152,12 @@ def _print_losses(out: Console, replacement: ReplacementView) -> None:
 
     out.print()
     lost = counted(len(use.losses), "thing")
-    line = f"{replacement.name} lost {lost} needed later, {use.never_regained:,} never given back:"
+    line = (
+        f"{replacement.name} removed {lost} that the model needed later; "
+        f"{use.never_regained:,} it was never given again:"
+    )
     print_line(out, line, style="bold")
-    listing = table("KIND", "LOST", "HAD", "NEEDED", "REGAINED", shrinks="LOST")
+    listing = table("KIND", "LOST", "LAST SEEN", "NEEDED", "GIVEN AGAIN", shrinks="LOST")
     for loss in use.losses[:LOSSES]:
         value = CutLine(one_line(loss.value, _VALUE))
         regained = f"#{loss.regained_seq}" if loss.regained_seq else "never"
@@ -159,7 +171,8 @@ def _print_gone(out: Console, worst: Sequence[ReplacementView]) -> None:
     if not found:
         return
     out.print()
-    print_line(out, f"{counted(len(found), 'instruction')} gone:", style="bold")
+    are = "instruction of the user is" if len(found) == 1 else "instructions of the user are"
+    print_line(out, f"{len(found):,} {are} no longer in the context:", style="bold")
     for line in found[:GONE]:
         out.print(line, crop=False, no_wrap=True, overflow="ignore")
     _print_rest(out, len(found) - GONE, "instruction")
@@ -192,8 +205,9 @@ def sessions_table(rows: Iterable[SessionRow]) -> Table:
 
     worst = sorted(rows, key=lambda row: (rank(row.future_use, row.losses, row.gone), row.session))
     short = short_names([row.session for row in worst])
-    numbers = ("COMPACTED", "NEEDED", "LOST", "GONE", "COST")
-    listing = table("SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE", drops=("COMPACTED", "COST"))
+    times, cost = "TIMES COMPACTED", "COST"
+    numbers = (times, "FOUND WHEN NEEDED", "THINGS LOST", "USER'S RULES LOST", cost)
+    listing = table("SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE", drops=(times, cost))
     for row in worst:
         listing.add_row(
             safe_line(short[row.session]),

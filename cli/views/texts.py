@@ -68,3 +68,8 @@ def dollars(amount: float | None, *, is_signed: bool = False) -> str:
     sign = "-" if amount < 0 else "+" if is_signed else ""
     digits = 2 if amount == 0 or abs(amount) >= 0.1 else 4  # noqa: PLR2004  ten cents
     return f"{sign}${abs(amount):,.{digits}f}"
+
+
+def tokens_heading(of_what: str, *, is_estimate: bool) -> str:
+    """Return the heading above counts of tokens; it says if they are estimates."""
+    return f"{'EST. ' if is_estimate else ''}TOKENS {of_what}"

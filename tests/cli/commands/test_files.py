@@ -14,12 +14,12 @@ def test_json_tells_what_was_read_only_and_what_was_modified(told: Refold) -> No
     assert found == {"session": SESSION, "readFiles": READ, "modifiedFiles": MODIFIED}
 
 
-def test_people_see_a_letter_and_a_path_a_line(told: Refold) -> None:
+def test_people_see_what_was_done_and_a_path_a_line(told: Refold) -> None:
     listed = [line.split() for line in told("files", SESSION).lines]
-    assert listed == [*(["M", path] for path in MODIFIED), *(["R", path] for path in READ)]
+    assert listed == [*(["modified", path] for path in MODIFIED), *(["read", path] for path in READ)]
 
 
-def test_files_of_one_kind_are_listed_without_the_letter(told: Refold) -> None:
+def test_files_of_one_kind_are_listed_without_the_word(told: Refold) -> None:
     assert told("files", SESSION, "--read").lines == READ
     assert told("files", SESSION, "--modified").lines == MODIFIED
 
@@ -30,12 +30,12 @@ def test_json_of_one_kind_leaves_the_other_empty(told: Refold) -> None:
 
 
 def test_files_are_those_up_to_a_leaf(told: Refold) -> None:
-    assert told("files", SESSION, "--leaf", "a1").lines == ["R src/parser.py"]
+    assert told("files", SESSION, "--leaf", "a1").lines == ["read      src/parser.py"]
     assert told("files", SESSION, "--leaf", "b1", "--modified").lines == ["src/parser.py"]
 
 
 def test_files_are_those_as_of_an_event(told: Refold) -> None:
-    assert told("files", SESSION, "--as-of", "5").lines == ["M src/parser.py"]
+    assert told("files", SESSION, "--as-of", "5").lines == ["modified  src/parser.py"]
 
 
 def test_what_only_a_summary_claims_is_not_listed(told: Refold) -> None:

@@ -71,7 +71,7 @@ def test_filters_hold_together(told: Refold, options: list[str], expected: list[
 
 
 def test_people_see_a_line_an_event(told: Refold) -> None:
-    rows = [line.split()[:6] for line in told("log", SESSION, "--first", "4", "--last", "6").lines]
+    rows = [line.split()[:6] for line in told("log", SESSION, "--first", "4", "--last", "6").lines[1:]]
     assert rows == [
         ["4", "r2", "2025-12-08", "22:00:04", "toolResult", "5"],
         ["5", "a2", "2025-12-08", "22:00:05", "assistant", "7"],
@@ -80,15 +80,19 @@ def test_people_see_a_line_an_event(told: Refold) -> None:
 
 
 def test_the_leaf_and_events_off_the_path_are_marked(told: Refold) -> None:
-    marks = {line.split()[0][-1] for line in told("log", SESSION, "--last", "15").lines}
+    marks = {line.split()[0][-1] for line in told("log", SESSION, "--last", "15").lines[1:]}
     assert not marks & {"*", "-"}
-    leaf, off_path = told("log", SESSION, "--first", "16").lines
+    _, leaf, off_path = told("log", SESSION, "--first", "16").lines
     assert (leaf[6], off_path[6]) == ("*", "-")
 
 
 def test_the_leaf_is_marked_wherever_it_is_listed(told: Refold) -> None:
     told("append", SESSION, stdin=line({"type": "decision", "outcome": "skip", "reason": "small"}))
-    assert [each[6] for each in told("log", SESSION, "--reverse", "--limit", "3").lines] == ["-", "-", "*"]
+    assert [each[6] for each in told("log", SESSION, "--reverse", "--limit", "3").lines[1:]] == [
+        "-",
+        "-",
+        "*",
+    ]
 
 
 def test_events_of_the_same_append_share_their_cause(refold: Refold) -> None:
@@ -115,15 +119,15 @@ def test_a_kind_that_only_the_session_knows_is_listed(refold: Refold) -> None:
 def test_what_goes_on_after_a_compaction_is_no_users(refold: Refold) -> None:
     said = {"type": "message", "id": "e1", "message": {"role": "user", "content": "continue"}}
     refold("append", "s", stdin=line({**said, "metadata": {"compaction_continue": True}}))
-    assert refold("log", "s").lines[0].split()[4:6] == ["continuation", "2"]
+    assert refold("log", "s").lines[1].split()[4:6] == ["continuation", "2"]
 
 
 def test_the_longest_kind_moves_nothing_out_of_its_column(told: Refold) -> None:
     event = {"type": "thinking_level_change", "id": "t1", "thinkingLevel": "high"}
     told("append", SESSION, stdin=line(event))
-    first, *_, last = told("log", SESSION).lines
-    assert last.endswith("thinking_level_change       -  high")
-    assert last.index("high") == first.index("Fix the parser.")
+    heading, first, *_, last = told("log", SESSION).lines
+    assert last.endswith("thinking_level_change            -  high")
+    assert last.index("high") == first.index("Fix the parser.") == heading.index("TEXT")
 
 
 def test_no_line_is_wider_than_its_terminal_however_long_ids_are(told: Refold) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
-from cli.views.full import print_metrics
+from cli.views.full import INDENT, print_metrics
 from projections.audit.cache import CacheEffect
 from projections.audit.cost import Cost
 from projections.audit.instruction_fates import Instructions
@@ -47,8 +47,8 @@ def test_an_audit_in_full_shows_a_glance_then_all_of_each_compaction_and_branch_
 
 def test_each_has_every_metric(told: Refold) -> None:
     lines = told("audit", SESSION, "--full").lines
-    for metric in ("size", "needed", "recall", "rules", "again", "sections", "names", "cache", "cost"):
-        assert len([line for line in lines if line.startswith(f"   {metric:<9}")]) == 2
+    for metric in [*METRICS, "sections", "names"]:
+        assert len([line for line in lines if line.startswith(f"   {metric:<13}")]) == 2
 
 
 def append(refold: Refold, *records: dict[str, object]) -> None:
@@ -65,7 +65,7 @@ def compaction(event_id: str, **fields: object) -> dict[str, object]:
 
 
 def warnings(refold: Refold) -> list[str]:
-    return [line[12:] for line in refold("audit", "s", "--full").lines if line.startswith("   ! ")]
+    return [line[INDENT:] for line in refold("audit", "s", "--full").lines if line.startswith("   ! ")]
 
 
 def test_messages_that_no_summary_covers_are_warned_of(told: Refold) -> None:
@@ -102,7 +102,7 @@ def test_touched_files_that_a_list_lacks_are_warned_of_and_named(refold: Refold)
         compaction("c1", details=details, tokensBefore=23),
     )
     assert figures(*warnings(refold)) == [["1"]]
-    assert "            missing: a.py" in refold("audit", "s", "--full").lines
+    assert f"{' ' * INDENT}missing: a.py" in refold("audit", "s", "--full").lines
 
 
 def test_a_sound_compaction_is_warned_of_in_no_way(refold: Refold) -> None:
@@ -139,10 +139,10 @@ def test_a_session_without_compactions_is_said_to_have_none(refold: Refold) -> N
 def test_on_a_narrow_terminal_a_field_goes_on_below_its_beginning(told: Refold) -> None:
     lines = told.on_terminal("audit", SESSION, "--full", columns=60, NO_COLOR="1", TERM="dumb").splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("   before"))
-    assert lines[place + 1].startswith(" " * 12)
+    assert lines[place + 1].startswith(" " * INDENT)
 
 
-METRICS = ["size", "needed", "recall", "rules", "again", "cache", "cost"]
+METRICS = ["size", "needed later", "removed", "user's rules", "repeated", "prompt cache", "cost"]
 
 
 def lines(**given: Any) -> list[str]:
@@ -150,7 +150,7 @@ def lines(**given: Any) -> list[str]:
 
 
 def test_where_nothing_was_found_every_metric_says_so() -> None:
-    assert [line.split()[0] for line in lines()] == METRICS
+    assert [line[3:INDENT].rstrip() for line in lines()] == METRICS
 
 
 def beyond_nothing(**given: Any) -> list[str]:
@@ -197,8 +197,9 @@ def test_of_many_that_are_no_longer_named_the_first_are_told_each_cut_to_the_wid
     shown = printed(print_metrics, metrics(recall=structs.replace(found, kinds=[errors])), width=80)
     first = next(at for at, line in enumerate(shown) if " Error 0: " in line)
     assert figures(shown[first - 1]) == [["23"]]
-    assert shown[first] == f"              Error 0: {'x' * 56}…"
-    assert (shown[first + 19][:22], figures(shown[first + 20])) == ("              Error 19", [["3"]])
+    assert shown[first] == f"{' ' * INDENT}  Error 0: {'x' * 52}…"
+    assert shown[first + 19].startswith(f"{' ' * INDENT}  Error 19")
+    assert figures(shown[first + 20]) == [["3"]]
 
 
 def test_instructions_are_told_by_fate_and_those_gone_with_the_line_most_like_them() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.views.full import day_and_time, print_field, print_rule, print_summary
+from cli.views.full import INDENT, day_and_time, print_field, print_rule, print_summary
 from cli.views.texts import cut, dollars, line_of, part_of, percent
 from tests.cli.views.printing import printed
 
@@ -77,18 +77,22 @@ def test_a_time_is_told_to_the_second() -> None:
 
 
 def test_a_long_value_goes_on_below_its_beginning() -> None:
-    assert printed(print_field, "by", "one two three four five six", width=32) == [
-        "   by       one two three four",
-        "            five six",
+    assert printed(print_field, "by", "one two three four five six", width=36) == [
+        "   by           one two three four",
+        "                five six",
     ]
 
 
 def test_a_value_of_several_lines_forges_no_line() -> None:
-    assert printed(print_field, "by", "one\ntwo") == ["   by       one\\ntwo"]
+    assert printed(print_field, "by", "one\ntwo") == ["   by           one\\ntwo"]
 
 
 def test_a_summary_keeps_its_lines() -> None:
-    assert printed(print_summary, "# Goal\n\nDone.\n") == [" " * 12 + "# Goal", "", " " * 12 + "Done."]
+    assert printed(print_summary, "# Goal\n\nDone.\n") == [
+        " " * INDENT + "# Goal",
+        "",
+        " " * INDENT + "Done.",
+    ]
 
 
 def test_a_rule_names_the_event_and_says_where_it_is_undone() -> None:
