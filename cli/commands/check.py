@@ -80,7 +80,7 @@ def _checked(
 
 
 def _print(found: Sequence[SessionChecks], *, is_all: bool) -> None:
-    from cli.output import console, paged, safe_line
+    from cli.output import console, paged, print_line, safe_line
 
     out = console()
     with paged(out):
@@ -88,13 +88,13 @@ def _print(found: Sequence[SessionChecks], *, is_all: bool) -> None:
             out.print(_sessions_table(found), crop=False)
         for checks in found:
             if not is_all:
-                out.print(f"{safe_line(checks.session)} ({checks.harness})", style="bold", soft_wrap=True)
+                print_line(out, f"{safe_line(checks.session)} ({checks.harness})", style="bold")
                 out.print(_checks_table(checks.results), crop=False)
             for result in checks.results:
                 for failure in result.failures:
                     where = f"{safe_line(checks.session)}: " if is_all else ""
                     line = f"{where}{result.name}, {safe_line(failure.event)} #{failure.seq}: {_figures(failure)}"
-                    out.print(line, style="red" if result.exact else "yellow", soft_wrap=True)
+                    print_line(out, line, style="red" if result.exact else "yellow")
 
 
 def _checks_table(results: Sequence[CheckResult]) -> object:
