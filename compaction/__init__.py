@@ -1,6 +1,6 @@
-"""Event producers: what makes contexts smaller appends events, and what those say is recomputed from the log.
+"""Append the events that make contexts smaller; contexts are recomputed from the log.
 
-Names are imported when they are first asked for: undo needs no summarizer.
+Names are imported on first use, so that undo does not load a summarizer.
 """
 
 from __future__ import annotations

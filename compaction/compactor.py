@@ -1,4 +1,4 @@
-"""Compacting: a plan, a summary, and one append of all that changes."""
+"""Compact a session: plan, summarize, then append all changes at once."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ Outcome = Literal["compacted", "nothing", "cancelled", "no-gain"]
 class CompactionResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a compaction.
 
-    `outcome`: it was done, there was nothing to do, a hook called it off, or the context would have got no
-    smaller. `events` are the ids of what was appended, the compaction's first; `decisions` those of what was
-    put down about it; `missing` the sections that the summary lacks; `troubles` what hooks that raised said.
-    `tokens_kept` is what the messages that are kept have of `tokens_after`. `warning` says that the context is still
-    too large, and why, "" where it is not.
+    `outcome` says if the compaction was appended, there was nothing to do, a hook cancelled it, or the
+    context would not have shrunk. `events` are the ids of the appended events, the compaction first.
+    `decisions` are the ids of the decisions logged about it. `missing` are the sections that the summary
+    lacks, `troubles` the messages of hooks that raised. `tokens_kept` counts the kept messages within
+    `tokens_after`. `warning` says why the context is still too large, "" if it is not.
     """
 
     outcome: Outcome
@@ -65,11 +65,11 @@ class CompactionResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
-    """A compaction that lacks its summary only, all of it from one look at the session.
+    """A compaction that lacks only its summary, planned from one snapshot of the session.
 
-    `at` is the leaf whose path is compacted, `is_elsewhere`: another than where the session stood was asked
-    for; `since` the session's version behind which others may have gone on. `notes` stand for a summary, ""
-    where there are none. `said` is what hooks decided about the plan, and `troubles` what went wrong in them.
+    `at` is the leaf whose path is compacted. `is_elsewhere` means that the caller chose a leaf other than the
+    session's own. `since` is the session's version at planning time. `notes` replace the summary, "" if there
+    are none. `said` is the hooks' decision about the plan, `troubles` the messages of hooks that raised.
     """
 
     plan: Plan
@@ -85,14 +85,14 @@ class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cancel_reason(self) -> str | None:
-        """Why a hook calls it off, None where none does."""
+        """The reason that a hook gave for cancelling, None if no hook cancelled."""
         return self.said.reason if isinstance(self.said, Cancel) else None
 
 
 class Compactor(msgspec.Struct, frozen=True, kw_only=True):
-    """Compacts sessions by a policy, with summarizers, for a model.
+    """Compact sessions by a policy, with summarizers, for one model.
 
-    `tokens` counts; `sources` are where templates are looked for before those that come with refold.
+    `tokens` counts tokens. Templates are looked up in `sources` first, then among the built-in ones.
     """
 
     policy: Policy
@@ -105,7 +105,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
     def plan(
         self, snapshot: Snapshot, session: str, *, leaf: Leaf = None, cut: AnyCut | None = None
     ) -> Plan | str:
-        """Return what a compaction would do; where there is nothing to do, why. Raises NotFoundError."""
+        """Return the plan of a compaction, or why there is nothing to do. Raises NotFoundError."""
         return self._plan(snapshot, resolve_cursor(snapshot, session, leaf=leaf), cut)
 
     def compact(
@@ -118,10 +118,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         leaf: Leaf = None,
         continues: bool = False,
     ) -> CompactionResult:
-        """Compact a session where it stands, or at another leaf: `prepare` and `execute` in one.
-
-        Raises SummarizersFailedError, CancelledError, NotFoundError.
-        """
+        """Compact a session at its leaf or at another one: `prepare`, then `execute`."""
         prepared = self.prepare(writer, reason=reason, options=options, cut=cut, leaf=leaf)
         if isinstance(prepared, CompactionResult):
             return prepared
@@ -140,10 +137,10 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         leaf: Leaf = None,
         since: int | None = None,
     ) -> PreparedCompaction | CompactionResult:
-        """Return what there is to do, and what hooks say to it; where there is nothing, why. Nothing is appended.
+        """Plan a compaction and ask the hooks; append nothing.
 
-        `since` is the version of the session by which another `leaf` was chosen; None: as it is now. Raises
-        NotFoundError.
+        Return a CompactionResult that says why if there is nothing to do. `since` is the session's version at
+        which the caller chose `leaf`, None for the current one. Raises NotFoundError.
         """
         with checked(writer.log) as snapshot:
             cursor = resolve_cursor(snapshot, writer.session, leaf=leaf)
@@ -189,15 +186,15 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         *,
         continues: bool = False,
     ) -> CompactionResult:
-        """Have a compaction's summary made and append it; `continues`: with the policy's continuation.
+        """Make the summary of a prepared compaction and append it.
 
-        Everything is appended at once, and can be undone as one: the compaction, images that give way, what
-        is shown again, and the message that goes on.
-        A request that fails or is cancelled leaves the tree as it was, and an `attempt`. Where somebody has
-        appended to the branch in the meantime, the summary stands all the same, for what it covers has not
-        changed; where somebody has compacted it, or has gone on below another leaf that was asked for, there is
-        nothing to do, and an `attempt` keeps what the summary cost. Raises SummarizersFailedError, CancelledError, and
-        VersionConflictError where others append all the time.
+        Everything goes into one append and can be undone as one: the compaction, replaced images, restored
+        files, and with `continues` the policy's continuation message. A failed or cancelled request leaves
+        the tree unchanged and appends an `attempt`. If others appended to the branch meanwhile, the summary
+        is still valid, because the messages that it covers have not changed. If others compacted the branch,
+        or continued below a leaf that the caller chose, nothing is appended but an `attempt` that records the
+        cost. Raises SummarizersFailedError, CancelledError, and VersionConflictError if others keep
+        appending.
         """
         said = prepared.said
         if isinstance(said, Cancel):
@@ -246,7 +243,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def _append(self, writer: SessionWriter, prepared: PreparedCompaction, draft: Draft) -> CompactionResult:
-        """One append of all that changes, or none. Raises VersionConflictError where somebody was faster."""
+        """Append all records at once, or none. Raises VersionConflictError if others appended first."""
         at, is_elsewhere = prepared.at, prepared.is_elsewhere
         with checked(writer.log) as snapshot:
             version = snapshot.head(writer.session).version
@@ -281,7 +278,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _warning(self, composed: CompactionAppend) -> str:
-        """Say that the next compaction is due at once, and what of the policy makes it so; "" where it is not."""
+        """Explain why the next compaction is already due, "" if it is not."""
         if not composed.is_still_too_large:
             return ""
         after, kept, trigger = composed.tokens_after, composed.tokens_kept, self.policy.trigger
@@ -301,7 +298,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _stale(self, writer: SessionWriter, draft: Draft, problem: str) -> CompactionResult:
-        """Do nothing, but keep the record of a summary that was paid for all the same."""
+        """Return "nothing", but keep the record of a summary that was paid for."""
         kept: list[str] = []
         if draft.summary.request:
             request = {"reason": draft.reason, "policy": self.policy.name, **draft.summary.request}
@@ -309,7 +306,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         return CompactionResult(outcome="nothing", reason=problem, decisions=kept, plan=draft.plan)
 
     def _no_gain(self, writer: SessionWriter, draft: Draft, composed: CompactionAppend) -> CompactionResult:
-        """Keep a context that would get no smaller, and record why."""
+        """Leave a context alone that would not shrink, and record why."""
         before, after = composed.tokens_before, composed.tokens_after
         why = f"the context would have {after} tokens in place of {before}"
         numbers = {"tokensBefore": before, "tokensAfter": after, "firstKept": draft.plan.cut.first_kept}
@@ -329,9 +326,9 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def latest_notes(newest_first: Iterable[Event], memory: str) -> str:
-    """Return the newest notes among entries since their last compaction, "" where there are none.
+    """Return the newest notes since the last compaction, "" if there are none.
 
-    Notes are `custom` entries of the type `memory` with a `text`; "" is no type.
+    Notes are the `text` of `custom` entries of the type `memory`. If `memory` is "", there are none.
     """
     for entry in newest_first if memory else ():
         if entry.kind == "compaction":

@@ -1,4 +1,4 @@
-"""Compose and append what a compaction adds: its record, files shown again, and the message that goes on."""
+"""Compose and append a compaction's records: the compaction, restored files, continuation."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from projections.tokens import Counter, counter
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """A compaction with its summary, to be composed into records.
+    """A compaction with its summary, not yet composed into records.
 
-    `is_supplied`: a hook wrote the summary, and gave `extension_details` to keep with it. `continues`: the policy's
-    continuation follows.
+    `is_supplied` means that a hook wrote the summary; `extension_details` came with it. `continues` asks for
+    the policy's continuation message.
     """
 
     plan: Plan
@@ -49,10 +49,10 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompactionAppend(msgspec.Struct, frozen=True, kw_only=True):
-    """The records that a compaction appends, itself first, and the context's size before and after.
+    """The records that a compaction appends, and the context's size before and after.
 
-    `tokens_kept` is what the messages that are kept have of `tokens_after`. `is_still_too_large`: the trigger would
-    fire at once again.
+    The compaction's own record comes first. `tokens_kept` counts the kept messages within `tokens_after`.
+    `is_still_too_large` means that the trigger would fire again at once.
     """
 
     records: list[Record]
@@ -64,7 +64,7 @@ class CompactionAppend(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_gain(self) -> bool:
-        """True if the context gets smaller."""
+        """True if the context shrinks."""
         return self.tokens_after < self.tokens_before
 
 
@@ -79,12 +79,13 @@ def compose_compaction(
     tokens: Counter,
     parent: str | Parent | None,
 ) -> CompactionAppend:
-    """Return what is appended below `parent`, `here`, for a plan that was made `at` the same leaf, or one before it.
+    """Return the records to append below `parent` for a plan made at `at`.
 
-    Messages that have come since are kept. While calls of the newest answer are open, no file is shown again and no
-    message goes on: either would stand between a call and its result. Files that are shown again are as few as leave a
-    gain, and a context that is not too large at once for a model of these limits. Where it is too large all the same,
-    a mere word to go on is left out: the session would be compacted and go on by itself for ever.
+    `here` is the current leaf: `at` itself, or a leaf below it, whose newer messages are kept. While tool
+    calls of the newest answer are open, compose neither restored files nor a continuation, because either
+    would come between a call and its result. Drop restored files until the context shrinks and is not too
+    large at once for these limits. If it is too large without any, drop a continuation that only says to go
+    on, because the session would compact and continue forever.
     """
     plan = draft.plan
     before = context_at(snapshot, here).parts
@@ -148,14 +149,14 @@ def compose_compaction(
 
 
 def _goes_on_by_itself(draft: Draft, continued: ContinuationPlan) -> bool:
-    """Return True if neither a person nor a request to be sent again waits for the continuation's answer."""
+    """Return True if only the continuation would start the next request."""
     return draft.reason == "threshold" and continued.record is not None and not continued.repeats_request
 
 
 def compaction_record(
     summary: Summary, *, files: FileOperations, first_kept: str, tokens_before: int, **more: Any
 ) -> Compaction:
-    """Return the record of a summary, with the files as tags at its end, and without the size after it."""
+    """Return the record of a summary, with file tags at its end and no size after it yet."""
     return Compaction(
         summary=with_file_tags(summary.text, files),
         short_summary=summary.short,
@@ -171,7 +172,7 @@ def compaction_record(
 def parts_after(
     snapshot: Snapshot, session: str, records: Sequence[Record], *, parent: str | Parent | None = Parent.LEAF
 ) -> tuple[Part, ...]:
-    """Return the context with records that are not there yet, the first of them below `parent`."""
+    """Return the context as it would be with unappended records, the first below `parent`."""
     events, above = [], parent
     for number, record in enumerate(records):
         events.append(compose(record, id=f"\0{number}", time=None, parent=above))
@@ -188,7 +189,7 @@ def _placement(draft: Draft, policy: Policy) -> str:
 def _evicted(
     session: str, before: Sequence[Part], kept: set[str], continued: ContinuationPlan, tokens: Counter
 ) -> list[TextReplacement]:
-    """Return what to show of the images in what is kept, where the continuation asks for it."""
+    """Return replacements for images in the kept messages if the continuation asks for it."""
     if not continued.evicts:
         return []
     return Evict().plan(sized(session, [part for part in before if part.id in kept], tokens))
@@ -207,11 +208,11 @@ def record_compaction(
     policy: str = "",
     template: str = "",
 ) -> str:
-    """Put a summary in place of the path before `first_kept`, and give the new entry's id.
+    """Append a summary in place of the path before `first_kept`; return the entry's id.
 
-    File operations and tokens before and after are recomputed from the log; the file operations stand in
-    the record and, as tags, at the end of the summary. Raises NotFoundError where `first_kept` is not on the
-    leaf's path, VersionConflictError where somebody appended in the meantime.
+    File operations and token counts are recomputed from the log. The file operations go into the record and,
+    as tags, to the end of the summary. Raises NotFoundError if `first_kept` is not on the leaf's path,
+    VersionConflictError if others appended meanwhile.
     """
     with checked(writer.log) as snapshot:
         cursor = resolve_cursor(snapshot, writer.session)

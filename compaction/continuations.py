@@ -1,6 +1,6 @@
-"""Continuations: messages that follow an automatic compaction, so that the agent goes on with the right thing.
+"""Define the messages that follow an automatic compaction, so that the agent continues.
 
-To add a continuation: a `Continuation`, its name in `CONTINUATIONS`, its tests, its docs.
+To add one, write a `Continuation`, its name in `CONTINUATIONS`, tests and docs.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from projections.context.parts import CONTINUE_WORD, Part, view_of_part
 
 
 class ContextAfter(msgspec.Struct, frozen=True, kw_only=True):
-    """A compaction at hand: the messages `before` it and the `entries` that these are of; those in `kept` stay.
+    """The messages `before` a compaction, and the ids of those `kept`.
 
-    `is_open`: calls of the newest answer are in flight.
+    `entries` are the entries of `before`. `is_open` means that tool calls of the newest answer have no
+    results yet.
     """
 
     before: Sequence[Part]
@@ -34,10 +35,10 @@ class ContextAfter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContinuationPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The way that a continuation took, and why; `record` is the message to append, None for none.
+    """The branch that a continuation took, why, and the message to append, None for none.
 
-    `evicts`: images in what was kept have to give way, too. `repeats_request`: the record is what a person asked for,
-    which nobody has answered, and no mere word to go on.
+    `evicts` means that images in the kept messages are replaced too. `repeats_request` means that the record
+    repeats a person's unanswered request.
     """
 
     branch: str
@@ -48,10 +49,10 @@ class ContinuationPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Continuation(msgspec.Struct, frozen=True, kw_only=True):
-    """A way to go on after a compaction.
+    """A way to continue after a compaction.
 
-    `name` is what policies call it; `after` says what follows where no calls are open. It is due for `reasons`, with
-    `only_after_turn` only where no request is on its way.
+    `name` is its name in policies. `after` returns what follows if no calls are open. It applies to
+    `reasons`; with `only_after_turn`, only if no request is under way.
     """
 
     name: str
@@ -60,14 +61,20 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     only_after_turn: bool = False
 
     def following(self, situation: ContextAfter) -> ContinuationPlan:
-        """Return what follows; no message while calls are open, for it would stand between a call and its result."""
+        """Return what follows; append no message while calls are open.
+
+        A message would come between a call and its result.
+        """
         found = self.after(situation)
         if not situation.is_open or found.record is None:
             return found
         return msgspec.structs.replace(found, reason=f"{found.reason}, but calls are open", record=None)
 
     def is_due(self, reason: Reason, *, is_after_turn: bool) -> bool:
-        """Return True if it follows a compaction that nobody asked for; `is_after_turn`: a turn has just ended."""
+        """Return True if it follows an automatic compaction for this reason.
+
+        `is_after_turn` means that a turn has just ended.
+        """
         return reason in self.reasons and (is_after_turn or not self.only_after_turn)
 
 
@@ -84,7 +91,7 @@ _AGENT_SAYS: Final = "Go on with the next step of the work, unless all of it is 
 
 
 def _by_agent(_situation: ContextAfter) -> ContinuationPlan:
-    """Say it as an extension; each harness shows that to its model in its own role."""
+    """Continue with an extension's message, which each harness shows in its own role."""
     record = CustomMessage(custom_type=CONTINUES, content=_AGENT_SAYS, display=False)
     return ContinuationPlan(branch="auto-continue", reason="the policy says so", record=record)
 
@@ -92,21 +99,21 @@ def _by_agent(_situation: ContextAfter) -> ContinuationPlan:
 AUTO_CONTINUE: Final = Continuation(
     name="auto-continue", after=_by_agent, reasons=frozenset({"threshold"}), only_after_turn=True
 )
-"""Due at the end of a turn only: else a request is on its way already."""
+"""Due only at the end of a turn: otherwise a request is already under way."""
 
 
 def unanswered_request(messages: Sequence[Part], entries: Sequence[Event]) -> Part | None:
-    """Return the newest real message of a person, unless an answer of the model's follows it; `entries` are the path's.
+    """Return the newest message that a person wrote, unless the model answered it.
 
-    No result, no summary, no extension's message, nothing that went on after a compaction is one; neither is
-    what is blank, which could not be sent again.
+    `entries` are the path's. Tool results, summaries, extensions' messages, continuation messages and blank
+    messages, which an API would refuse, do not count.
     """
     events = {(entry.session, entry.seq): entry for entry in entries}
     for part in reversed(messages):
         event = events.get((part.session, part.seq))
         if event is None:
             continue
-        # A message that stands for several has the event of the first; one of several of an event its own role.
+        # A merged message has the event of its first part; one of several messages of an event has its own role.
         role = part.role if part.place else event.role
         if role == "assistant":
             return None
@@ -131,11 +138,10 @@ _WITH_TEXT: Final = "[Continuing from compaction] "
 
 
 def _replayed(situation: ContextAfter) -> ContinuationPlan:
-    """One of opencode's three ways.
+    """Follow opencode: repeat the unanswered request, repeat its text alone, or say to go on.
 
-    The newest request is repeated where nobody answered it and it is not kept; with its text alone where it holds
-    images or files, for they may be what made the context too large; else a word goes on. An image that was answered
-    is not shown again.
+    Repeat the newest request if nobody answered it and it is not kept. Repeat only its text if it holds
+    images or files, because these may have made the context too large. Do not show an answered image again.
     """
     request = unanswered_request(situation.before, situation.entries)
     if request is None:

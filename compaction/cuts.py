@@ -1,6 +1,6 @@
-"""Cuts: where a compaction divides the messages since the last one into a summary and what stays.
+"""Divide the messages since the last compaction into a summarized part and a kept part.
 
-To add a cut: a `CutPart` with a method `cut`, its name in `AnyCut`, its tests, its docs.
+To add a cut, write a `CutPart` with a method `cut`, its name in `AnyCut`, tests and docs.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ from compaction.window import Window
 
 
 class CutPart(PolicyPart, frozen=True):
-    """A cut that a policy names; its method `cut` gives the `Cut` of a window, None where nothing is to summarize.
+    """The base of cuts. `cut` divides a window; None means that nothing is to be summarized.
 
-    What a person may set of cuts of any sort is asked of each of them.
+    Each cut also answers to the settings that a person may apply to any cut.
     """
 
     def why_all(self, window: Window) -> str:
-        """Return why it keeps all of a window, as far as it knows; "" where it does not."""
+        """Return why the cut keeps all of a window, "" if it does not know."""
         del window
         return ""
 
     def most_kept(self, limits: Limits) -> int | None:
-        """Return how many tokens it keeps at most, None where that depends on the messages."""
+        """Return the maximum number of kept tokens, None if it depends on the messages."""
         del limits
         return None
 
     def keeping(self, tokens: int) -> Self | None:
-        """Return the same cut with so many tokens to keep; None for one that keeps otherwise."""
+        """Return this cut with another number of tokens to keep, None if it keeps otherwise."""
         del tokens
         return None
 
     def reserving(self, tokens: int) -> Self:
-        """Return the same cut with so many tokens of the window that stay free, if it heeds them."""
+        """Return this cut with another number of reserved tokens, if it uses one."""
         del tokens
         return self
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A window in three: ids of the messages to summarize, of the beginning of a turn that is parted, of those kept.
+    """A window in three parts: ids of messages to summarize, of a split turn's prefix, and kept.
 
-    `first_kept` is the entry from which on a record says that it keeps, "" where nothing is kept. `quoted` are
-    messages before that which go into the summary word for word. `shrinks_to`: what is kept is larger than it
-    may be, and its largest outputs have to be shown shorter, until it has so many tokens.
+    `first_kept` is the entry that the record names as first kept, "" if nothing is kept. `quoted` are
+    summarized messages that the summary repeats word for word. `shrinks_to` is a limit in tokens: the kept
+    part is larger, so its largest outputs are shortened to fit.
     """
 
     first_kept: str
@@ -58,15 +58,15 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def splits_turn(self) -> bool:
-        """True if a turn's beginning goes into the summary and its end stays."""
+        """True if a turn's beginning is summarized and its end is kept."""
         return bool(self.turn_prefix)
 
 
 def cut_at(window: Window, place: int) -> Cut | None:
-    """Return the cut before the message at `place`; None where nothing lies before it.
+    """Return the cut before the message at `place`, None if nothing comes before it.
 
-    A cut inside a turn parts it: from the turn's start on, the messages before the cut are its prefix. A
-    turn starts with a user's message, a shell command, an extension's message or a branch summary.
+    If the cut is inside a turn, the messages from the turn's start to the cut are its prefix. A turn starts
+    with a user's message, a shell command, an extension's message or a branch summary.
     """
     items = window.items
     if place <= 0:
@@ -84,9 +84,10 @@ def cut_at(window: Window, place: int) -> Cut | None:
 
 
 def cut_before(window: Window, first_kept: str) -> Cut | None:
-    """Cut before an entry, "" behind all messages; return None where what is kept cannot begin there.
+    """Return the cut before an entry, None if the kept part cannot start there.
 
-    The entry is a message that may start, or the oldest of the settings and labels right before one.
+    The entry is a message that may start the kept part, or the oldest of the settings and labels right before
+    one. "" cuts after all messages.
     """
     places = {
         name: place
@@ -100,11 +101,11 @@ def cut_before(window: Window, first_kept: str) -> Cut | None:
 
 
 class KeepRecent(CutPart, frozen=True, tag="keep-recent"):
-    """Keep about `tokens`, from the oldest place on where a cut is valid.
+    """Keep about `tokens`, from the oldest valid place on.
 
-    The newest group is kept even if it alone is too large. So does oh-my-pi 18; unlike pi 0.73 it never lands
-    behind the budget, and never keeps all of a window whose last message is too large. With `adapts` the
-    budget follows what the provider measured, as oh-my-pi's does.
+    The newest group is kept even if it alone is larger, as in oh-my-pi 18. Unlike pi 0.73, the cut never
+    exceeds the budget and never keeps a whole window because its last message is too large. With `adapts` the
+    budget is scaled to the provider's count, as in oh-my-pi.
     """
 
     tokens: Positive = 20_000
@@ -123,7 +124,7 @@ class KeepRecent(CutPart, frozen=True, tag="keep-recent"):
         return msgspec.structs.replace(self, tokens=tokens)
 
     def cut(self, window: Window, limits: Limits) -> Cut | None:
-        """Return the cut of a window; None: nothing to summarize."""
+        """Return the cut of a window, None if nothing is to be summarized."""
         del limits
         places = [place for place, item in enumerate(window.items) if item.may_start]
         if window.is_compacted or not places:
@@ -136,10 +137,10 @@ class KeepRecent(CutPart, frozen=True, tag="keep-recent"):
 
 
 def scale_budget(budget: int, *, measured: int, estimate: int) -> int:
-    """Return a budget in the estimate's tokens, where the provider counts more than the estimate does.
+    """Scale a budget down if the provider counts more tokens than the estimate.
 
-    `measured` is what the provider counted as sent, `estimate` what the window is by the counter. oh-my-pi:
-    the budget is divided by their ratio when that is over 1, and stays at least 1.
+    `measured` is the provider's count of what was sent, `estimate` the counter's size of the window. As in
+    oh-my-pi, the budget is divided by their ratio if that is over 1, and stays at least 1.
     """
     if estimate <= 0 or measured <= estimate:
         return budget
@@ -147,13 +148,13 @@ def scale_budget(budget: int, *, measured: int, estimate: int) -> int:
 
 
 class TailTurn(CutPart, frozen=True, tag="tail-turn"):
-    """Keep at most the last `turns` turns, as many as fit a share of what the model can use.
+    """Keep at most the last `turns` turns that fit a share of the model's usable window.
 
-    The budget is `share` of the window less `reserved`, at least `least` and at most `most` tokens: opencode's
-    rule. The first turn that does not fit is parted at a group; its first message goes into the summary word
-    for word. So does the person's newest order where none is kept, as where shell commands and extensions'
-    messages came after it, unless it alone is over the budget. The newest group is kept in any case; where it
-    alone is over the budget, its largest results and shell outputs are shown shorter.
+    This is opencode's rule. The budget is `share` of the window less `reserved`, at least `least` and at most
+    `most` tokens. The first turn that does not fit is split at a group, and the summary quotes its first
+    message word for word. If no message of the person is kept, the summary also quotes the newest one, unless
+    that alone exceeds the budget. The newest group is always kept; if it alone exceeds the budget, its
+    largest results and shell outputs are shortened.
     """
 
     turns: Positive = 2
@@ -163,7 +164,7 @@ class TailTurn(CutPart, frozen=True, tag="tail-turn"):
     reserved: Count = 20_000
 
     def budget(self, limits: Limits) -> int:
-        """Tokens that the tail may have."""
+        """Return the tokens that the tail may have."""
         usable = max(limits.window - self.reserved, 0)
         return min(max(int(usable * self.share), self.least), self.most)
 
@@ -174,7 +175,7 @@ class TailTurn(CutPart, frozen=True, tag="tail-turn"):
         return msgspec.structs.replace(self, reserved=tokens)
 
     def cut(self, window: Window, limits: Limits) -> Cut | None:
-        """Return the cut of a window; None: nothing to summarize."""
+        """Return the cut of a window, None if nothing is to be summarized."""
         items = window.items
         places = [place for place, item in enumerate(items) if item.may_start]
         if window.is_compacted or not places:
@@ -194,7 +195,7 @@ class TailTurn(CutPart, frozen=True, tag="tail-turn"):
 
 
 def _in_sight(window: Window, cut: Cut | None, budget: int) -> Cut | None:
-    """Quote the message that began a parted turn, and the person's newest order if none is kept."""
+    """Quote the message that began a split turn, and the newest request if none is kept."""
     if cut is None:
         return None
     orders = [item for item in window.items if item.role == "user" and item.starts_turn]
@@ -204,16 +205,16 @@ def _in_sight(window: Window, cut: Cut | None, budget: int) -> Cut | None:
 
 
 class LastMessages(CutPart, frozen=True, tag="last-messages"):
-    """Keep about the last `messages`: from the nearest place at or before where a cut is valid.
+    """Keep about the last `messages`, from the nearest valid place at or before that.
 
-    0 keeps nothing, but an answer whose calls are in flight, so that their results find it. The four-layer
-    pipeline keeps nothing, and the last 5 after the API has refused a request as too long.
+    0 keeps nothing but an answer whose calls are still open, so that their results find it. The four-layer
+    pipeline keeps nothing, or the last 5 after the API has refused a request as too long.
     """
 
     messages: Count = 5
 
     def cut(self, window: Window, limits: Limits) -> Cut | None:
-        """Return the cut of a window; None: nothing to summarize."""
+        """Return the cut of a window, None if nothing is to be summarized."""
         del limits
         if window.is_compacted or not window.items:
             return None

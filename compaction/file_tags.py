@@ -1,4 +1,4 @@
-"""File operations at the end of a summary, where the next model reads them."""
+"""Write file operations at the end of a summary, where the next model reads them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from eventstore.records import FileOperations
 
 _OPENED: Final = re.compile(r"<(read-files|modified-files)>\n")
 _ENDS_SUMMARY: Final = re.compile(r"<(?=\s*+/\s*+(?:prior-conversation-)?summary\b)", re.IGNORECASE)
-"""An end of the tag that contexts show a summary in."""
+"""The closing tag of a summary in a context."""
 _ENDS_PATHS: Final = re.compile(r"<(?=\s*+(?:/\s*+)?(?:read|modified)-files\b)", re.IGNORECASE)
 
 
 def with_file_tags(summary: str, files: FileOperations) -> str:
-    r"""Return a summary with pi's two tags behind it, one path a line; no empty one, and no older ones.
+    r"""Append pi's two file tags to a summary, one path a line, in place of older tags.
 
-    In the text and in the paths, `<` of what would close a tag around them is shown as `&lt;`, a line end in a path
-    as `\n`.
+    Leave out an empty tag. `<` of a closing tag in the text or in a path becomes `&lt;`, a line break in a
+    path becomes `\n`.
     """
     text = "".join(_without_tags(summary)).rstrip()
     for tag, paths in (("read-files", files.read_files), ("modified-files", files.modified_files)):
@@ -32,9 +32,9 @@ def _line(path: str) -> str:
 
 
 def _without_tags(text: str) -> Iterator[str]:
-    """Yield what stands between tags, and the line breaks before them gone; one that never closes is none.
+    """Yield the text outside of tags, without the line breaks before them.
 
-    A tag that was sought in vain is not sought again: the time is linear in the text.
+    An unclosed tag is text. A tag that was not found once is not searched again, so that the time is linear.
     """
     at = 0
     never_closed: set[str] = set()

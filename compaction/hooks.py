@@ -1,4 +1,4 @@
-"""Hooks: functions of others that have a say before, while prompting for, and after compactions and moves."""
+"""Let other packages cancel, supply or observe compactions and moves, and extend prompts."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from eventstore.records import Decision, DecisionOutcome
 from eventstore.writing import SessionWriter
 
 GROUP: Final = "refold.hooks"
-"""The group of entry points that give a `Hooks`, or a function that makes one."""
+"""The group of entry points that return a `Hooks`, or a function that makes one."""
 
 
 class Cancel(msgspec.Struct, frozen=True):
-    """Do not do it, for this reason."""
+    """Cancel the operation, for this reason."""
 
     reason: str
 
 
 class SuppliedSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole result, in place of asking a summarizer.
+    """A summary to use instead of asking a summarizer.
 
-    `first_kept` is the entry from which on a compaction keeps, in place of the plan's: a message of the plan's window
-    that may start what is kept, or the oldest of the settings right before it; "" keeps nothing. `details` are kept
-    with the record, beside the file operations that refold finds. `short_summary`, `preserve_data` and `first_kept`
-    are for compactions only.
+    `first_kept` overrides the plan's first kept entry: a message of the plan's window that may start the kept
+    part, or the oldest of the settings right before one; "" keeps nothing. `details` are stored with the
+    record, beside the file operations that refold finds. `short_summary`, `preserve_data` and `first_kept`
+    apply to compactions only.
     """
 
     summary: str
@@ -41,7 +41,7 @@ class SuppliedSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PromptAdditions(msgspec.Struct, frozen=True, kw_only=True):
-    """Another prompt ("": the template's), lines of context, data to keep with the record."""
+    """A prompt to use instead ("": the template's), lines of context, data to store."""
 
     prompt: str = ""
     context: tuple[str, ...] = ()
@@ -49,11 +49,11 @@ class PromptAdditions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hooks(msgspec.Struct, frozen=True, kw_only=True):
-    """Functions to be asked; each may be left out.
+    """Functions to call; each may be left out.
 
-    `before_compaction` may cancel, or supply the result; `prompting` adds to the prompt; `after_compaction`
-    is told the ids of what was appended. `before_move` may cancel, or, where the move's `summary_requested` says that
-    somebody is to write one, supply the summary of what is left; `after_move` is told the ids.
+    `before_compaction` may cancel, or supply the summary. `prompting` adds to the prompt. `after_compaction`
+    gets the ids of the appended events. `before_move` may cancel, or supply the branch summary if the move's
+    `summary_requested` is set. `after_move` gets the ids.
     """
 
     name: str
@@ -69,14 +69,14 @@ _ANSWERS: Final[dict[str, tuple[type[msgspec.Struct], ...]]] = {
     "prompting": (PromptAdditions,),
     "before_move": (Cancel, SuppliedSummary),
 }
-"""The types that hooks may return, by function; the functions that are not here return nothing."""
+"""The types that hooks may return, by function; other functions return nothing."""
 
 
 class HookErrors(list[str]):
-    """Errors of hooks, one line each; nothing that they do leaves half an append."""
+    """Collect errors of hooks, one line each; a failing hook never leaves half an append."""
 
     def ask(self, hooks: Hooks, name: str, *arguments: Any) -> Any:
-        """Return the answer of one function of a hook; None where it has none, raised, or gave something else."""
+        """Call one function of a hook; return None if it is missing, raises or returns a wrong type."""
         function = getattr(hooks, name)
         if function is None:
             return None
@@ -89,7 +89,7 @@ class HookErrors(list[str]):
 
 @contextmanager
 def recording_hook_errors(writer: SessionWriter, policy: str = "") -> Iterator[HookErrors]:
-    """Collect the errors of hooks in a block, and record them at its end, also if it raises."""
+    """Collect errors of hooks in a block and record them at its end, even if it raises."""
     troubles = HookErrors()
     try:
         yield troubles
@@ -101,10 +101,9 @@ def recording_hook_errors(writer: SessionWriter, policy: str = "") -> Iterator[H
 def ask_hooks_before(
     hooks: Sequence[Hooks], name: str, about: Plan | Move, troubles: HookErrors
 ) -> Cancel | SuppliedSummary | None:
-    """Ask hooks before something is done, and return what the first says that cancels, or supplies what can be used.
+    """Return the first answer that cancels or supplies a usable summary, None for none.
 
-    A summary that nobody requested is passed over. So, as a trouble, is one that keeps from where nothing can be kept
-    from.
+    Ignore a summary that nobody requested. Report one whose `first_kept` is no valid place as an error.
     """
     for each in hooks:
         said: Cancel | SuppliedSummary | None = troubles.ask(each, name, about)
@@ -120,14 +119,14 @@ def ask_hooks_before(
 
 
 def _misplaced(said: SuppliedSummary, plan: Plan) -> str:
-    """Return why a compaction cannot keep from the entry that a hook names, "" if it can."""
+    """Return why the kept part cannot start at a hook's `first_kept`, "" if it can."""
     if said.first_kept is None or cut_before(plan.window, said.first_kept):
         return ""
     return f"first_kept {said.first_kept!r} parts the window nowhere: give the id of an item that may_start"
 
 
 def collect_prompt_additions(hooks: Sequence[Hooks], plan: Plan, troubles: HookErrors) -> PromptAdditions:
-    """Return what all hooks add to a prompt; of several other prompts and of data by one name, the last counts."""
+    """Merge what all hooks add to a prompt; later prompts and data win."""
     added = PromptAdditions()
     for each in hooks:
         more: PromptAdditions | None = troubles.ask(each, "prompting", plan)
@@ -141,7 +140,7 @@ def collect_prompt_additions(hooks: Sequence[Hooks], plan: Plan, troubles: HookE
 
 
 def _checked(said: Any, answers: tuple[type[msgspec.Struct], ...]) -> Any:
-    """Return an answer whose fields are what they should be, and have JSON; None for whatever nobody asked for."""
+    """Validate an answer's type and fields; return None for an answer that nobody asked for."""
     if said is None or not answers:
         return None
     if not isinstance(said, answers):
@@ -151,10 +150,10 @@ def _checked(said: Any, answers: tuple[type[msgspec.Struct], ...]) -> Any:
 
 
 def installed_hooks() -> list[Hooks]:
-    """Return the hooks of installed packages, in order of their names.
+    """Return the hooks of installed packages, sorted by name.
 
-    One that cannot be loaded raises what its loading raised whenever it is asked, so that it is told of with
-    the troubles of all others, and stops nothing.
+    A package that cannot be loaded yields hooks that raise the loading error, so that the error is reported
+    like any other hook's and stops nothing.
     """
     return [_loaded(point) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
 

@@ -1,4 +1,4 @@
-"""The base of a policy's parts, the numbers that they hold, and the reasons to compact."""
+"""Define the base of a policy's parts, their numbers, and the reasons to compact."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 Reason = Literal["manual", "tool", "overflow", "incomplete", "threshold", "idle"]
-"""Why a session is compacted."""
+"""The cause of a compaction."""
 
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -19,11 +19,11 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class PolicyPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="part"):
-    """A part of a policy: its name is its tag, its numbers are its fields, what it does is a method."""
+    """The base of a policy's parts: the tag is the name, the fields are the numbers."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of a model, in tokens: `window` in all, `output` at most in an answer."""
+    """The limits of a model in tokens: `window` in all, `output` at most in an answer."""
 
     window: Positive
     output: Count = 32_000

@@ -1,4 +1,4 @@
-"""Plan a compaction: what it would do, how large the context would be, and if others have made it stale."""
+"""Plan a compaction, estimate its size, and detect appends that make a summary obsolete."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ NO_MESSAGES: Final = "there are no messages"
 NOTHING_SAID: Final = "nothing has been said since the newest compaction"
 ALL_KEPT: Final = "all that is not summarized is kept"
 ALL_TOGETHER: Final = "all that is not summarized belongs together, and is kept"
-"""Why there is nothing to compact."""
+"""The reason why there is nothing to compact."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A cut of the window at a leaf, with the messages of its three parts.
 
-    `tokens_before` is the size of the context as it is, `tokens_kept` of what stays of it; `files` are those
-    that everything summarized touched, over all earlier compactions, the prefix of a turn included. `to_summarize`
-    and `turn_prefix` are as the summarizer reads them: as the context shows them, or as the log has them. `summary`
-    is the message by which the context shows what was before the window.
+    `tokens_before` is the size of the present context, `tokens_kept` that of the kept messages. `files` are
+    those that all summarized messages touched, including earlier compactions and the prefix of a split turn.
+    `to_summarize` and `turn_prefix` are as the summarizer reads them: as the context shows them, or as
+    stored. `summary` is the message in which the context shows the previous summary.
     """
 
     version: int
@@ -54,19 +54,19 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def previous_summary(self) -> str:
-        """The summary that stands for what was before the window, "" for none."""
+        """The summary of what came before the window, "" for none."""
         return self.window.previous_summary or ""
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
     """The plan of a move to `target`; ids of entries are None for the root.
 
-    `common_ancestor` is the deepest entry that the paths to the leaf and to the target share; `to_summarize`
-    are the entries from the leaf up to, not including, that one, oldest first, compactions and all, and
-    `files` what they read and modified. `new_leaf` is where the session stands then: for a message of a
-    person or an extension its parent, and `editor_text` is its text, to be edited and sent again; for
-    anything else the target itself. `stays`: the session stands there already. `summary_requested`: somebody is to
-    write a summary of what is left, which hooks may supply instead; not where a person has given theirs.
+    `common_ancestor` is the deepest entry on both paths. `to_summarize` are the entries below it up to the
+    leaf, oldest first, including compactions; `files` are those that they read and modified. `new_leaf` is
+    the session's leaf after the move: the parent if the target is a message of a person or an extension,
+    whose text is then `editor_text` for editing; otherwise the target itself. `stays` means that the leaf
+    does not change. `summary_requested` means that a summarizer is to write a summary, which hooks may supply
+    instead.
     """
 
     leaf: str | None
@@ -89,9 +89,9 @@ def plan_compaction(
     tokens: Counter,
     cut: AnyCut | None = None,
 ) -> Plan | str:
-    """Return what a policy would compact at a leaf; where there is nothing to do, or it makes no summaries, why.
+    """Return the plan of a compaction at a leaf, or why there is nothing to do.
 
-    `cut` stands in for the policy's.
+    `cut` overrides the policy's.
     """
     part = cut or policy.cut
     if part is None:
@@ -112,7 +112,7 @@ def make_plan(
     source: MessageSource,
     tokens: Counter,
 ) -> Plan:
-    """Plan a compaction that cuts the window of a leaf so; `source` says where its summarizer reads the messages."""
+    """Plan a compaction with a given cut; `source` says which messages the summarizer reads."""
     parts = select_window_parts(snapshot, cursor)
     turn_place = len(chosen.to_summarize)
     kept_place = turn_place + len(chosen.turn_prefix)
@@ -120,7 +120,7 @@ def make_plan(
     before_kept = paths.event(snapshot, cursor.session, kept[0].seq).parent_seq if kept else cursor.leaf
     context = context_at(snapshot, cursor).parts
     if source == "log" and (own := [part for part in parts if part.session == cursor.session]):
-        # What a rewrite hides has no place of its own in the cut: it goes where the message before it goes.
+        # A hidden message has no place of its own in the cut: it goes where the message before it goes.
         behind = kept[0].seq if kept else cursor.leaf + 1
         turn = next((part.seq for part in prefix if part.session == cursor.session), behind)
         stored = parts_from(snapshot, cursor, own[0].seq, rewritten=False)
@@ -162,11 +162,11 @@ def _why_all_kept(found: Window, part: AnyCut) -> str:
 
 
 _PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)
-"""Characters that shrunk results may show, tried in order until they fit."""
+"""Lengths in characters to try for shortened results, until they fit."""
 
 
 def shrink_outputs(session: str, plan: Plan, tokens: Counter) -> list[TextReplacement]:
-    """Return what to show of the largest outputs of what is kept, so that it fits its budget if it can."""
+    """Return replacements that shorten the largest kept outputs to fit the budget if they can."""
     budget = plan.cut.shrinks_to
     if budget is None:
         return []
@@ -183,14 +183,11 @@ def shrink_outputs(session: str, plan: Plan, tokens: Counter) -> list[TextReplac
 
 
 USUAL_SUMMARY_TOKENS: Final = 3_000
-"""Tokens that `extractive` gives to the summary of a long conversation; models' are mostly shorter."""
+"""Tokens of a typical summary by `extractive`; models mostly write shorter ones."""
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """Sizes in tokens: the whole context `at_most` and `likely`, and what is kept of it, as it would be shown.
-
-    `shrinks` are the messages among those that would be shown shorter.
-    """
+    """Estimated sizes in tokens: the whole context `at_most` and `likely`, and what is `kept`."""
 
     at_most: int
     likely: int
@@ -199,9 +196,9 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def estimate(plan: Plan, policy: Policy, *, session: str, tokens: Counter) -> Estimate:
-    """Return what a plan comes to, with summaries as long as they may get, and as long as they mostly are.
+    """Estimate the context's size, with summaries of maximum and of typical length.
 
-    Files that a policy shows again count for the bound only. A context that would get no smaller stays as it is.
+    Restored files count for `at_most` only. A context that would not shrink stays as it is.
     """
     shrinks = shrink_outputs(session, plan, tokens)
     seen = sized(session, plan.kept, tokens)
@@ -220,7 +217,7 @@ def estimate(plan: Plan, policy: Policy, *, session: str, tokens: Counter) -> Es
 
 
 def _summaries(plan: Plan, prompting: Prompting, tokens: Counter) -> list[tuple[int, int]]:
-    """Return for each summary to ask for its longest size, and the size of what it replaces."""
+    """Return for each summary its maximum size and the size of what it replaces."""
     budget = prompting.output or output_budget(prompting.reserve)
     everything = plan.tokens_before - plan.tokens_kept
     if not (plan.turn_prefix and prompting.turn_prefix):
@@ -235,11 +232,12 @@ WENT_ON: Final = "somebody has gone on from there meanwhile"
 
 
 def stale_reason(snapshot: Snapshot, cursor: Cursor, *, since: int, is_elsewhere: bool) -> str:
-    """Return why a summary of the path to a leaf has nothing to stand for any more, "" where it has.
+    """Return why a summary of the path to a leaf is obsolete, "" if it is still valid.
 
-    `since` is the session's version by which the leaf was chosen. `is_elsewhere`: another leaf than the session's
-    own was asked for; who goes on below that one does so from what was there. Else the session may have grown, and
-    the summary stands all the same.
+    `since` is the session's version at which the leaf was chosen. With `is_elsewhere` the caller chose a leaf
+    other than the session's own: then any new message or compaction below it makes the summary obsolete.
+    Otherwise the session may have grown, and the summary stays valid unless others left the branch or
+    compacted it.
     """
     if is_elsewhere:
         kinds = {entry.kind for entry in _come_below(snapshot, cursor, since)}
@@ -252,7 +250,7 @@ def stale_reason(snapshot: Snapshot, cursor: Cursor, *, since: int, is_elsewhere
 
 
 def has_new_messages(snapshot: Snapshot, cursor: Cursor, since: int) -> bool:
-    """Return True if a message or a compaction has come below a leaf since a version of the session."""
+    """Return True if a message or compaction was appended below a leaf after version `since`."""
     return next(_come_below(snapshot, cursor, since), None) is not None
 
 

@@ -1,6 +1,6 @@
-"""Prompts for summaries: a conversation as text, and the shapes in which a summary can be asked for.
+"""Build prompts for summaries: serialize conversations, and define the prompt shapes.
 
-To add a shape: a `Shape`, its name in `SHAPES`, its tests, its docs.
+To add a shape, write a `PromptShape`, its name in `PROMPT_SHAPES`, tests and docs.
 """
 
 from __future__ import annotations
@@ -21,50 +21,50 @@ from projections.tokens import Counter
 from projections.transcript import CONTINUATION, USER_LABEL, assistant_lines
 
 MAX_SUMMARY_TOKENS: Final = 16_384
-"""Tokens of the longest summary."""
+"""The maximum number of tokens of a summary."""
 _MAX_SHORT_SUMMARY: Final = 512
 
 
 def output_budget(reserve: int) -> int:
-    """Return the tokens of a summary: 80 % of the reserve, at most 16,384."""
+    """Return the token limit of a summary: 80 % of the reserve, at most 16,384."""
     return min(int(reserve * 0.8), MAX_SUMMARY_TOKENS)
 
 
 def turn_prefix_budget(reserve: int) -> int:
-    """Return the tokens for the beginning of a split turn: half of the reserve."""
+    """Return the token limit for a split turn's prefix: half of the reserve."""
     return int(reserve * 0.5)
 
 
 def short_budget(reserve: int) -> int:
-    """Return the tokens of the summary that is only shown: a fifth of the reserve, at most 512."""
+    """Return the token limit of a short summary: a fifth of the reserve, at most 512."""
     return min(_MAX_SHORT_SUMMARY, int(reserve * 0.2))
 
 
 MAX_RESULT_CHARACTERS: Final = 2_000
-"""Characters of a tool result that a summarizer is shown: UTF-16 units, as pi counts them."""
+"""Characters of a tool result in a prompt, in UTF-16 units, as pi counts them."""
 _TAGS: Final = ("conversation", "previous-summary", "additional-context", "draft", "summary", "analysis")
 _IMITATED: Final = re.compile(rf"<(?=\s*+(?:/\s*+)?(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
 _HALF_A_PAIR: Final = re.compile("[\ud800-\udbff]\\Z")
 
 
 def serialize(parts: Iterable[Part]) -> str:
-    """Messages of a context as text, a blank line between: pi's shape.
+    """Serialize messages as text with blank lines between them, in pi's form.
 
-    `[User]: `, `[Assistant thinking]: `, `[Assistant]: `, `[Assistant tool calls]: name(key=json, …); …` and
-    `[Tool result]: `. Results over 2,000 characters are cut there, and say by how much. Images are left out,
-    and so is what was kept from the model. What goes on after a compaction is no user's, and begins with
-    `[Continuation]: `.
+    Lines begin with `[User]: `, `[Assistant thinking]: `, `[Assistant]: `, `[Assistant tool calls]:
+    name(key=json, …); …` or `[Tool result]: `. Results over 2,000 characters are cut, with a note of how much
+    is missing. Images and messages that were hidden from the model are left out. A continuation message is
+    not the user's and begins with `[Continuation]: `.
     """
     return "\n\n".join(line for part in parts for line in _lines_of(part))
 
 
 def wrap_in_tag(tag: str, text: str) -> str:
-    """Return a text in a tag; what imitates a tag of the prompt inside it is escaped."""
+    """Wrap a text in a tag; escape imitations of the prompt's tags inside it."""
     return f"<{tag}>\n{escape_tags(text)}\n</{tag}>"
 
 
 def escape_tags(text: str) -> str:
-    """Return a text in which nothing opens or closes a part of the prompt."""
+    """Escape everything in a text that looks like a tag of the prompt."""
     return _IMITATED.sub("&lt;", text)
 
 
@@ -87,7 +87,7 @@ def _lines(message: Message) -> Iterator[str]:
 
 
 def _call(call: ToolCall) -> str:
-    """Return a call as pi tells it; arguments that are no object, which pi leaves out, are told as they are."""
+    """Serialize a call as pi does; unlike pi, keep arguments that are no object."""
     arguments = call.decoded
     if not isinstance(arguments, dict):
         return f"{call.name}({compact_json(call.arguments)})"
@@ -95,7 +95,7 @@ def _call(call: ToolCall) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return the beginning of a long text; unlike pi, no pair of surrogates is parted."""
+    """Return the beginning of a long text; unlike pi, never split a surrogate pair."""
     length = utf16_length(text) if len(text) > MAX_RESULT_CHARACTERS // 2 else 0
     if length <= MAX_RESULT_CHARACTERS:
         return text
@@ -107,16 +107,16 @@ _PREVIOUS: Final = "previous-summary"
 _CARRY_OVER: Final = (
     f"Carry over what still holds of <{_PREVIOUS}>: nothing else is left of what came before."
 )
-"""For templates that do not say themselves what to do with a summary from before."""
+"""Instructions for templates that do not say what to do with a previous summary."""
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """A system prompt, and a text behind the messages of `prefix`, which a serialized prompt has inside its text.
+    """A system prompt, and a text after the messages of `prefix`.
 
-    `max_tokens` bounds the answer. `parts` are the messages that are to be summarized, in either shape;
-    `previous` is the summary that theirs goes on from, "" for none.
-    `tools` are the definitions that stand before a live prefix, a JSON list; with `forbids_tools` the model
-    may not call them. `is_reminder`: it asks once more, after an answer that was not complete.
+    A serialized prompt holds its messages inside the text. `max_tokens` limits the answer. `parts` are the
+    messages to summarize, in either shape. `previous` is the summary to update, "" for none. `tools` are the
+    definitions before a live prefix, a JSON list; with `forbids_tools` the model may not call them.
+    `is_reminder` means that it follows an incomplete answer.
     """
 
     template: Template
@@ -132,12 +132,12 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def prefix(self) -> tuple[Part, ...]:
-        """The messages that are sent as they are, before the text."""
+        """The messages to send unchanged before the text."""
         return self.parts if self.is_live else ()
 
     @property
     def digest(self) -> str:
-        """SHA-256 over all that a model is sent to read, hexadecimal: the same prompt has the same digest."""
+        """The SHA-256 of everything that the model reads, in hexadecimal."""
         texts = (text.encode("utf-8", "surrogatepass") for text in (self.system, self.text))
         pieces = (*texts, *([self.tools] if self.tools else []), *(part.raw for part in self.prefix))
         digest = hashlib.sha256()
@@ -147,7 +147,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_reminder(prompt: Prompt, answer: str, missing: Sequence[str], *, is_cut: bool = False) -> Prompt:
-    """Return a prompt that asks again after an answer that lacks sections, or broke off for its length."""
+    """Return a prompt that asks again after an answer that lacks sections or was cut off."""
     pieces = [prompt.text, wrap_in_tag("draft", answer)]
     if missing:
         pieces.append("Your draft lacks these sections:\n" + "\n".join(f"## {each}" for each in missing))
@@ -158,9 +158,10 @@ def with_reminder(prompt: Prompt, answer: str, missing: Sequence[str], *, is_cut
 
 
 def request_text(template: Template, previous: str, context: Sequence[str], instructions: str) -> str:
-    """Return what is asked, behind the conversation, in any shape.
+    """Return the request after the conversation.
 
-    The summary before, lines of context from hooks, the template, a person's own instructions; "" and () for none.
+    It consists of the previous summary, lines of context, the template and a person's instructions; "" and ()
+    stand for none.
     """
     pieces = [wrap_in_tag(_PREVIOUS, previous)] if previous else []
     pieces += [wrap_in_tag("additional-context", "\n".join(context))] if context else []
@@ -173,12 +174,12 @@ def request_text(template: Template, previous: str, context: Sequence[str], inst
 
 
 class PromptInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """The ingredients of a prompt for a summary, in any shape.
+    """The inputs of a prompt for a summary, in any shape.
 
-    `parts` are the messages to summarize, `previous` the summary that theirs goes on from, "" for none; `shown` is
-    the message by which the context shows that one, None where it does not. `updates`: the policy has a template of
-    its own to go on from a summary. `system` is the system prompt of refold, `harness` what the harness sends before
-    its messages, `max_tokens` bounds the answer. `context` are lines from hooks, `instructions` a person's own.
+    `parts` are the messages to summarize. `previous` is the summary to update, "" for none; `shown` is the
+    message in which the context shows it, None if it does not. `updates` means that the policy has a template
+    for updates. `system` is refold's system prompt, `harness` what the harness sends before its messages.
+    `max_tokens` limits the answer. `context` are lines from hooks, `instructions` those of a person.
     """
 
     template: Template
@@ -196,8 +197,9 @@ class PromptInputs(msgspec.Struct, frozen=True, kw_only=True):
 class PromptShape(msgspec.Struct, frozen=True, kw_only=True):
     """A way to ask for a summary.
 
-    `name` is what policies call it; `prompt` gives the prompt, `sizes` the tokens that each message has in it.
-    `follows_harness`: a prompt stands behind what the harness sends before its messages, for which the log is searched.
+    `name` is its name in policies. `prompt` builds the prompt, `sizes` counts the tokens of each message in
+    it. With `follows_harness`, the prompt repeats what the harness sends before its messages, which is looked
+    up in the log.
     """
 
     name: str
@@ -218,8 +220,8 @@ def serialized_prompt(
 ) -> Prompt:
     """Return a prompt that holds the conversation as text.
 
-    The conversation comes first, then the summary before, then lines of context from hooks, then the
-    template, then a person's own instructions. What imitates the tags between them is escaped.
+    The order is: conversation, previous summary, lines of context from hooks, template, a person's
+    instructions. Imitations of the tags between them are escaped.
     """
     conversation = wrap_in_tag("conversation", serialize(parts))
     return Prompt(
@@ -263,9 +265,9 @@ def live_prompt(
     tools: bytes = b"",
     forbids_tools: bool = False,
 ) -> Prompt:
-    """Return a prompt behind the real messages, as their newest: a provider that has them cached reads them for less.
+    """Return a prompt that follows the real messages, which a provider may have cached.
 
-    For that, system prompt and tools are those of the harness that sent the messages before.
+    For this, system prompt and tools must be those of the harness that sent the messages.
     """
     return Prompt(
         template=template,
@@ -281,7 +283,7 @@ def live_prompt(
 
 
 def _live_prefix(of: PromptInputs) -> Prompt:
-    """Build a prompt behind the real messages; the one that shows the summary before is cached, too."""
+    """Build a prompt that follows the real messages and the previous summary."""
     prompt = live_prompt(
         of.template,
         of.parts if of.shown is None else (of.shown, *of.parts),

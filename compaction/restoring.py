@@ -1,4 +1,4 @@
-"""Show again, after a compaction, files that were read lately and the current plan."""
+"""Show recently read files and the current plan again after a compaction."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from projections.context.parts import Fate, Part, view_of_part
 from projections.tokens import Counter
 
 RESTORED: Final = "restored_file"
-"""The type of the messages that show a file again."""
+"""The type of messages that show a file again."""
 _RESTORED_PLAN: Final = "restored_plan"
 _SOURCE: Final = "source"
-"""The field of such a message's details that names the entry which it shows again."""
+"""The field of such a message's details that names the entry which it repeats."""
 _TALK: Final = frozenset({"assistant", "toolResult"})
 
 
 class _Said(NamedTuple):
-    """A message as it is stored, and the entry that it is."""
+    """A stored message and its entry."""
 
     entry: str
     message: Message
@@ -32,7 +32,7 @@ class _Said(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """A result that holds all of a file, and the entry that it is."""
+    """A result that holds a whole file, and its entry."""
 
     entry: str
     path: str
@@ -42,12 +42,12 @@ class _Read(NamedTuple):
 def restore_files(
     entries: Callable[[], Iterable[Event]], restoring: Restoring, shown: Sequence[Part], tokens: Counter
 ) -> list[CustomMessage]:
-    """Messages with the newest whole read of each recently read file, newest first, then the current plan.
+    """Return messages that repeat recently read files, newest first, then the current plan.
 
-    `entries` gives those of the path, newest first, as they are stored, whatever rewrites and compactions show of
-    them; no more of them are read than it takes. At most so many files, and so many tokens, as the policy says; a
-    longer file is cut. `shown` are the messages that the context keeps: what one of them has whole, or shows again
-    already, needs no restoring. A file whose newest read failed is not shown as it was before that.
+    Take the newest whole read of each file, within the policy's limits of files and tokens; cut a longer
+    file. `entries` yields those of the path, newest first, as stored; only as many are read as needed.
+    `shown` are the kept messages: a file that one of them shows whole is not restored. A file whose newest
+    read failed is not shown in an older state.
     """
     there = _shown_whole(shown)
     found: list[CustomMessage] = []
@@ -64,7 +64,7 @@ def restore_files(
 
 
 def drop_least_recent(shown: Sequence[CustomMessage]) -> list[CustomMessage]:
-    """Return what is shown again, less the file that was read longest ago; without files, less the plan."""
+    """Drop the file that was read longest ago; without files, drop the plan."""
     files = [each for each in shown if each.custom_type == RESTORED]
     others = [each for each in shown if each.custom_type != RESTORED]
     return [*files[:-1], *others] if files else others[:-1]
@@ -75,7 +75,7 @@ def _again(kind: str, content: str, source: str) -> CustomMessage:
 
 
 def _shown_whole(shown: Sequence[Part]) -> set[str]:
-    """Return the entries that messages show as they are stored, and those that they show again."""
+    """Return the entries that messages show as stored, and those that they repeat."""
     whole = {part.id for part in shown if part.fate is not Fate.REWRITTEN}
     custom = [part for part in shown if part.id in whole and part.kind == "custom_message"]
     extensions = (view_of_part(part).extension for part in custom)
@@ -91,7 +91,10 @@ def _talk(newest_first: Iterable[Event]) -> Iterator[_Said]:
 
 
 def _newest_reads(newest_first: Iterable[_Said]) -> Iterator[_Read]:
-    """Yield the newest whole read of each file, newest first; a result is of the nearest call of its id before it."""
+    """Yield the newest whole read of each file, newest first.
+
+    A result belongs to the nearest call of its id before it.
+    """
     results: dict[str, list[_Said]] = {}
     seen: set[str] = set()
     for said in newest_first:
@@ -117,7 +120,7 @@ def _cut(text: str, room: int, tokens: Counter) -> str:
 
 
 def _may_plan(entry: Event) -> bool:
-    """Return True if an entry may hold a call of such a tool: its name stands in it somewhere."""
+    """Return True if an entry contains the name of a planning tool."""
     return entry.role == "assistant" and any(
         name.encode() in entry.body for name in tools_of(entry.format).plans
     )

@@ -1,4 +1,4 @@
-"""Showing earlier content otherwise: overlays on a branch, never a change of what is stored."""
+"""Append overlays that change how earlier messages are shown; stored events never change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from projections.tokens import Counter
 
 
 class RewriteFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """The finding of one part: a rewrite that shows `messages` otherwise or no more, or `why` there is none."""
+    """The result of one policy part: its rewrite of `messages`, or `why` there is none."""
 
     part: str
     rewrite: Rewrite | None = None
@@ -33,14 +33,14 @@ class RewriteFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RewriteResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The findings of all parts, in order, and the ids of the entries that were appended."""
+    """The findings of all parts, in order, and the ids of the appended entries."""
 
     events: list[str] = []
     findings: list[RewriteFinding] = []
 
     @property
     def records(self) -> list[Rewrite]:
-        """The rewrites; none where nothing would be saved."""
+        """The rewrites, without those that save nothing."""
         return [each.rewrite for each in self.findings if each.rewrite]
 
 
@@ -54,10 +54,10 @@ def plan_rewrites(
     is_compacting: bool = False,
     leaf: Leaf = None,
 ) -> RewriteResult:
-    """Return what rewrites would do to the context at a leaf of a session, each upon what the one before leaves.
+    """Plan rewrites of the context at a leaf, each on the result of the one before.
 
-    `now` in epoch milliseconds says how long nothing has happened; None: a moment. Those that would save
-    nothing are none. `tokens_saved` is by the counter. Nothing is appended.
+    `now` (epoch milliseconds) determines the idle time; None means no idle time. Drop rewrites that save
+    nothing. `tokens_saved` is by the counter. Append nothing.
     """
     context = context_at(snapshot, resolve_cursor(snapshot, session, leaf=leaf))
     idle = _idle(snapshot, session, now)
@@ -89,10 +89,10 @@ def record_rewrites(
     leaf: Leaf = None,
     since: int = 0,
 ) -> RewriteResult:
-    """Append what rewrites do where a session stands or at another leaf, in one append, and give what was appended.
+    """Append the planned rewrites at a session's leaf or another one; return the result.
 
-    Where somebody appended in the meantime they are planned anew, until they are appended or there are none. There
-    are none at another leaf either, if somebody has gone on below it since a version of the session.
+    If others appended meanwhile, plan again. At another leaf, append nothing if others continued below it
+    since the version `since`.
     """
 
     def look_and_append() -> RewriteResult:
@@ -122,12 +122,12 @@ def record_rewrites(
 
 
 def record_rewrite(writer: SessionWriter, *, targets: Sequence[TextReplacement], reason: str) -> str:
-    """Show messages of the context otherwise from here on, and give the new entry's id.
+    """Show messages of the context differently from here on; return the new entry's id.
 
-    The tokens that it saves are what the context shrinks by. Raises NotFoundError for a target that the
-    context does not show, BadInputError for a summary, which has no content to rewrite, a block that a message
-    does not have (a shell command has none, but an output) or a span that ends before it begins,
-    VersionConflictError where somebody appended in the meantime.
+    `tokens_saved` is the difference in the context's size. Raises NotFoundError for a target that the context
+    does not show. Raises BadInputError for a summary, which has no content to rewrite, for a block that a
+    message does not have (a shell command has only an output), and for a span that ends before it begins.
+    Raises VersionConflictError if others appended meanwhile.
     """
     with checked(writer.log) as snapshot:
         version = snapshot.head(writer.session).version
@@ -154,7 +154,7 @@ def _finding(
     saved = sum(each.tokens for each in before.messages) - sum(each.tokens for each in left.messages)
     if saved <= 0:
         return RewriteFinding(part=name, why="what would be shown instead is no shorter")
-    # One message stands for all of a span.
+    # The first message represents the whole span.
     hidden = len(before.messages) - len(left.messages)
     return RewriteFinding(
         part=name,

@@ -1,4 +1,4 @@
-"""Making the summary of a plan: which prompts, in how many steps, and what becomes of the answers."""
+"""Make the summary of a plan: choose prompts and steps, and combine the answers."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from projections.tokens import Counter
 NO_HISTORY: Final = "No prior history."
 _SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 _ROOM_FOR_TEMPLATE: Final = 4_000
-"""Tokens for what stands around the conversation in a prompt."""
+"""Tokens reserved for the text around the conversation in a prompt."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A summary as it goes into a record, without file tags.
 
-    `missing` are required sections that it lacks, `left_out` the ids of messages that were too long for any
-    prompt, `requests` what was asked for it, `template` which prompt made it, as name and version.
+    `missing` are required sections that it lacks. `left_out` are ids of messages that were too long for any
+    prompt. `requests` are the records of its requests. `template` is the template's name and version.
     """
 
     text: str
@@ -59,15 +59,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def request(self) -> dict[str, Any]:
-        """The record of its requests, {} if nobody was asked."""
+        """The record of its requests, {} if none were made."""
         return request_record(self.requests, missing=self.missing, left_out=self.left_out)
 
 
 class SummaryOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The wishes of a person and of hooks: instructions, lines of context, another template or prompt.
+    """Options for a summary: instructions, lines of context, another template or prompt.
 
-    `system` and `tools` (a JSON list of definitions) are what the harness sends before its messages: a live
-    prefix stands behind the same, so that its provider's cache of them can be read.
+    `system` and `tools` (a JSON list of definitions) are what the harness sends before its messages. A live
+    prefix repeats them, so that the provider can read them from its cache.
     """
 
     instructions: str = ""
@@ -78,7 +78,7 @@ class SummaryOptions(msgspec.Struct, frozen=True, kw_only=True):
     tools: bytes = b""
 
     def with_prompt(self, prompt: str, context: Sequence[str]) -> SummaryOptions:
-        """Return these with what hooks add: another prompt ("": none), more lines of context."""
+        """Return options with the hooks' prompt ("" for none) and lines of context added."""
         return msgspec.structs.replace(self, prompt=prompt or self.prompt, context=(*self.context, *context))
 
 
@@ -94,12 +94,12 @@ def summarize_plan(
     sources: Sequence[Source] = (),
     options: SummaryOptions = DEFAULT_SUMMARY_OPTIONS,
 ) -> Summary:
-    """Return the summary that a plan asks for.
+    """Summarize what a plan says is to be summarized.
 
-    What came before a split turn and the turn's own beginning are summarized apart and at the same time. The
-    short summary is for people: where there is none to be had, the other stands without it. The asker's deadline
-    is for all of it together. Raises NotFoundError for a template before anybody is asked, and
-    SummarizersFailedError or CancelledError with the records of all requests.
+    Summarize the history and a split turn's prefix separately, at the same time. The short summary is for
+    people; if it fails, the result has none. The chain's deadline covers all requests together. Raises
+    NotFoundError for a missing template before any request, and SummarizersFailedError or CancelledError with
+    the records of all requests.
     """
     is_split = bool(plan.turn_prefix and prompting.turn_prefix)
     parts = plan.to_summarize if is_split else (*plan.to_summarize, *plan.turn_prefix)
@@ -134,9 +134,9 @@ def _either(one: Callable[[], bool], other: Callable[[], bool]) -> Callable[[], 
 
 
 def _at_once(jobs: Sequence[Callable[[], FoldedSummary]], is_over: Event) -> list[FoldedSummary]:
-    """Run jobs, of several each in a thread of its own; where one fails, `is_over` tells the others.
+    """Run jobs in threads; if one fails, set `is_over` so that the others stop.
 
-    One alone needs no thread: a Ctrl-C ends it at once.
+    A single job needs no thread, so that Ctrl-C ends it at once.
     """
     if len(jobs) == 1:
         return [job() for job in jobs]
@@ -164,7 +164,7 @@ def _requests(job: Future[FoldedSummary]) -> list[dict[str, Any]]:
 
 
 def _quoted(plan: Plan) -> str:
-    """Return the messages that go into the summary word for word."""
+    """Return the messages that the summary repeats word for word."""
     gone = (*plan.to_summarize, *plan.turn_prefix)
     texts = [view_of_part(part).text for part in gone if part.id in plan.cut.quoted]
     return "".join(f"{text}\n\n" for text in texts if text)
@@ -179,9 +179,9 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
     options: SummaryOptions
 
     def check_templates(self) -> None:
-        """Raise NotFoundError where one is not there, BadInputError where one is broken.
+        """Raise NotFoundError for a missing template, BadInputError for a broken one.
 
-        Also one that would be needed only after others.
+        Check every template before the first request, even those needed last.
         """
         own = self.options.template
         for name in (own, *template_names(self.prompting, instead=own).values()):
@@ -194,14 +194,14 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         return replace_text(found, self.options.prompt, source="hook") if self.options.prompt else found
 
     def of_history(self, parts: Sequence[Part]) -> FoldedSummary:
-        """Return the summary of messages; of none, what stands for those before them."""
+        """Summarize messages; without messages, return the previous summary."""
         previous = self.plan.previous_summary
         return fold_groups(
             self._groups(parts, self._shape), self._asked, room=self._room(self._answer), previous=previous
         )
 
     def of_turn_prefix(self) -> FoldedSummary:
-        """Return the summary of a turn's beginning."""
+        """Summarize a turn's beginning."""
         template = find_template(self.prompting.turn_prefix, self.sources)
         budget = turn_prefix_budget(self.prompting.reserve)
 
@@ -214,7 +214,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         return fold_groups(self._groups(self.plan.turn_prefix, SERIALIZED), asked, room=self._room(budget))
 
     def of_short(self, requests: list[dict[str, Any]]) -> str:
-        """Return the summary that is only shown, "" for none; add its requests to those before."""
+        """Return the short summary for people, "" for none; append its requests to `requests`."""
         if not self.prompting.short:
             return ""
         template = find_template(self.prompting.short, self.sources)
@@ -269,15 +269,15 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _answer(self) -> int:
-        """Tokens that a summary may have."""
+        """The maximum number of tokens of a summary."""
         return self.prompting.output or output_budget(self.prompting.reserve)
 
     def _groups(self, parts: Sequence[Part], shape: PromptShape) -> list[PartGroup]:
-        """Messages with the tokens that they have in prompts of a shape."""
+        """Group messages, with the tokens that they take in prompts of a shape."""
         return group_parts(parts, shape.sizes(parts, self.tokens))
 
     def _room(self, answer: int) -> Callable[[str], int]:
-        """Return a function from an earlier summary to the tokens of messages that fit beside it."""
+        """Return a function that maps an earlier summary to the tokens left for messages."""
         return lambda previous: max(
             self.prompting.window - answer - self.tokens.of_text(previous) - _ROOM_FOR_TEMPLATE, 1
         )

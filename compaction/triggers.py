@@ -1,6 +1,6 @@
-"""When a context is too large.
+"""Decide when a context is too large.
 
-To add a trigger: a `TriggerPart` with a method `threshold`, its name in `AnyTrigger`, its tests, its docs.
+To add a trigger, write a `TriggerPart` with a method `threshold`, its name in `AnyTrigger`, tests and docs.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from compaction.part import Count, Limits, PolicyPart, Share
 
 
 class TriggerPart(PolicyPart, frozen=True):
-    """A trigger that a policy names; its method `threshold` gives the largest context that is still small enough.
+    """The base of triggers. `threshold` returns the largest context that is still small enough.
 
-    What a person may set of triggers of any sort is asked of each of them.
+    Each trigger also answers to the settings that a person may apply to any trigger.
     """
 
     def threshold(self, limits: Limits) -> int:
@@ -23,7 +23,7 @@ class TriggerPart(PolicyPart, frozen=True):
         raise NotImplementedError
 
     def fires(self, size: int, limits: Limits) -> bool:
-        """Return True if a context of so many tokens is too large."""
+        """Return True if a context of `tokens` tokens is too large."""
         return size > self.threshold(limits)
 
     def leaves_nothing(self, limits: Limits) -> bool:
@@ -31,31 +31,31 @@ class TriggerPart(PolicyPart, frozen=True):
         return self.threshold(limits) <= 0
 
     def firing_at(self, tokens: int, percent: int) -> Self | None:
-        """Return the same trigger with this threshold, in percent of the window if `tokens` are 0 or less.
+        """Return this trigger with another threshold, None if it decides otherwise.
 
-        None for one that decides otherwise.
+        If `tokens` is 0 or less, the threshold is `percent` of the window.
         """
         del tokens, percent
         return None
 
     def reserving(self, tokens: int) -> Self:
-        """Return the same trigger with so many tokens of the window that stay free, if it heeds them."""
+        """Return this trigger with another number of reserved tokens, if it uses one."""
         del tokens
         return self
 
 
 DEFAULT_RESERVE: Final = 16_384
-"""Tokens that pi and oh-my-pi keep free for an answer."""
+"""Tokens that pi and oh-my-pi reserve for an answer."""
 _SMALL_WINDOW_SHARE: Final = 0.15
 
 
 class Threshold(TriggerPart, frozen=True, tag="threshold"):
-    """A context is too large when it is over the window less what has to stay free; `inclusive`: or just as large.
+    """Fire above the window less the reserved tokens; with `inclusive`, also at that size.
 
-    Free stays the larger of `reserve` tokens and `share` of the window, with the model's longest answer, of
-    which at most `output` counts, and a `margin`. `tokens` (if over 0), else `percent` of the window (if over
-    0; at most 99), say the threshold in place of all that. A reserve that nobody chose and that leaves less than 15 %
-    of a small window is itself 15 % of it; with `gives_way`, so is all that would stay free. A threshold is at least 1.
+    Reserved are the larger of `reserve` tokens and `share` of the window, plus the model's longest answer, of
+    which at most `output` counts, plus `margin`. `tokens` (if over 0), else `percent` of the window (if over
+    0; at most 99), replaces all of that. A default reserve that leaves less than 15 % of a small window
+    becomes 15 % of it; with `gives_way`, so does everything reserved. A threshold is at least 1.
     """
 
     reserve: Count | None = None
@@ -68,7 +68,7 @@ class Threshold(TriggerPart, frozen=True, tag="threshold"):
     percent: Annotated[int, msgspec.Meta(ge=-1)] = -1
 
     def threshold(self, limits: Limits) -> int:
-        """Return the largest context that is still small enough; `inclusive`, the smallest that is too large."""
+        """Return the largest context that is small enough; if `inclusive`, the smallest too large."""
         window = limits.window
         if self.tokens > 0:
             return max(min(self.tokens, window - 1), 1)
@@ -77,11 +77,11 @@ class Threshold(TriggerPart, frozen=True, tag="threshold"):
         return max(min(window - self._free(limits), window - 1), 1)
 
     def leaves_nothing(self, limits: Limits) -> bool:
-        """Return True if so much has to stay free that every context is too large."""
+        """Return True if the reserved tokens leave no room for any context."""
         return max(self.tokens, self.percent) <= 0 and self._free(limits) >= limits.window
 
     def fires(self, size: int, limits: Limits) -> bool:
-        """Return True if a context of so many tokens is too large."""
+        """Return True if a context of `tokens` tokens is too large."""
         threshold = self.threshold(limits)
         return size >= threshold if self.inclusive else size > threshold
 
@@ -92,7 +92,7 @@ class Threshold(TriggerPart, frozen=True, tag="threshold"):
         return msgspec.structs.replace(self, reserve=tokens, gives_way=False)
 
     def _free(self, limits: Limits) -> int:
-        """Tokens that have to stay free."""
+        """Return the number of reserved tokens."""
         window, reserve = limits.window, self.reserve
         small = int(window * _SMALL_WINDOW_SHARE)
         if reserve is None:

@@ -17,19 +17,19 @@ _ONE_OF: Final = "one_of"
 
 
 def one_of(kind: str, names: Collection[str]) -> dict[str, Any]:
-    """Return the `extra` of a text's `Meta` that has to be one of the current names of a kind."""
+    """Return the `extra` of a `Meta` for text that must be one of a kind's current names."""
     return {_ONE_OF: (kind, names)}
 
 
 def check_names(struct: msgspec.Struct) -> None:
-    """Raise ValueError for a field that is none of the names that it has to be one of. For `__post_init__`."""
+    """Raise ValueError for a field with an unknown name. For `__post_init__`."""
     for field in msgspec.structs.fields(struct):
         if wrong := check_name(getattr(struct, field.name), field.type):
             raise ValueError(f"{field.name}: {'; '.join(wrong)}")
 
 
 def check_name(value: Any, type_: Any) -> tuple[str, str] | None:
-    """Return what is wrong with a text that is none of a type's names, and what to do."""
+    """Return the problem with an unknown name and a remedy, None for a known name."""
     kind, names = named_choices(type_)
     if not kind or not isinstance(value, str) or value in names:
         return None
@@ -37,7 +37,7 @@ def check_name(value: Any, type_: Any) -> tuple[str, str] | None:
 
 
 def named_choices(type_: Any) -> tuple[str, Collection[str]]:
-    """Return what values of a type have to be one of: of what kind that is, and which there are; none for any value."""
+    """Return the kind and the names that values of a type must be one of, none for any."""
     for each in union_members(type_):
         if isinstance(each, msgspec.Meta) and each.extra and _ONE_OF in each.extra:
             kind, names = each.extra[_ONE_OF]
@@ -48,7 +48,7 @@ def named_choices(type_: Any) -> tuple[str, Collection[str]]:
 
 
 def union_members(type_: Any) -> Iterator[Any]:
-    """Yield the types that a value may be of, which are several for a union, each followed by its annotations."""
+    """Yield the members of a union type, each followed by its annotations."""
     if get_origin(type_) in (Annotated, Union, UnionType):
         for each in get_args(type_):
             yield from union_members(each)
@@ -57,13 +57,13 @@ def union_members(type_: Any) -> Iterator[Any]:
 
 
 def suggest(name: Any, names: Collection[str]) -> str:
-    """Return what somebody may have meant by a name that there is not."""
+    """Suggest a known name for an unknown one."""
     close = difflib.get_close_matches(name, names, 1) if isinstance(name, str) else []
     return f"did you mean {close[0]}?" if close else f"there are: {', '.join(names)}"
 
 
 class ValidationIssue(msgspec.Struct, frozen=True):
-    """One thing that is wrong: `where`, by table and key ("" for the whole), what it is, and what to do."""
+    """One problem: `where` (table and key, "" for the whole), what is wrong, what to do."""
 
     where: str
     problem: str
@@ -74,14 +74,14 @@ class ValidationIssue(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """The problem, and its place."""
+        """The problem and its place."""
         return f"{self.where}: {self.problem}" if self.where else self.problem
 
 
 class InvalidInputError(BadInputError):
-    """A person's input is invalid: `faults` are all that is wrong with it, a line each.
+    """A user's input is invalid; `faults` lists every problem.
 
-    Its text is one line all the same: the first of them, and how many more there are.
+    Its text is one line: the first problem, and how many more there are.
     """
 
     def __init__(self, source: str, faults: Sequence[ValidationIssue]) -> None:
@@ -92,7 +92,7 @@ class InvalidInputError(BadInputError):
 
     @property
     def lines(self) -> list[str]:
-        """The faults, a line each."""
+        """The problems, a line each."""
         return [f"{self.source}: {fault}" for fault in self.faults]
 
 
@@ -114,7 +114,7 @@ _brief.maxstring = 60
 
 
 def validate(given: Mapping[str, Any], struct: type[msgspec.Struct]) -> list[ValidationIssue]:
-    """Everything for which a table cannot be a struct, in the order of its keys; what is missing comes last."""
+    """Return every problem of a table for a struct, in the order of its keys, missing keys last."""
     return _of_table(given, struct, ())
 
 
@@ -155,7 +155,7 @@ def _of_value(value: Any, type_: Any, at: Keys) -> list[ValidationIssue]:
 
 
 def _inside(value: Any, type_: Any, at: Keys) -> Iterator[ValidationIssue]:
-    """Yield what is wrong inside of a table or a list; nothing where such are not wanted."""
+    """Yield problems inside a table or list; nothing if the type expects neither."""
     parts: list[type[msgspec.Struct]] = []
     for kind in union_members(type_):
         origin, args = get_origin(kind), get_args(kind)
@@ -174,7 +174,10 @@ def _inside(value: Any, type_: Any, at: Keys) -> Iterator[ValidationIssue]:
 def _of_part(
     value: Mapping[str, Any], parts: Sequence[type[msgspec.Struct]], at: Keys
 ) -> Iterator[ValidationIssue]:
-    """Yield the faults of a table that is one of several parts; where there is one only, the tag may be missing."""
+    """Yield the problems of a table that is one of several parts, chosen by its tag.
+
+    The tag may be missing if there is only one part.
+    """
     tag, only = parts[0].__struct_config__.tag_field, parts[0] if len(parts) == 1 else None
     tags = {str(each.__struct_config__.tag): each for each in parts}
     said = value.get(tag) if tag else None
@@ -187,7 +190,7 @@ def _of_part(
 
 
 def _wanted(type_: Any) -> str:
-    """Return what values of a type are called: as it describes them, else as msgspec does, in other words."""
+    """Describe the values of a type: by its own description, else in plain words."""
     if names := named_choices(type_)[1]:
         return f"one of {', '.join(names)}"
     metas = [each for each in union_members(type_) if isinstance(each, msgspec.Meta)]
@@ -202,7 +205,7 @@ def _wanted(type_: Any) -> str:
 
 
 def _complaint(value: Any, type_: Any) -> str:
-    """Return what msgspec says against a value, "" for nothing."""
+    """Return msgspec's error for a value, "" for none."""
     try:
         msgspec.convert(value, type_)
     except msgspec.ValidationError as error:

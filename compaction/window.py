@@ -1,4 +1,4 @@
-"""The window that a cut divides: the messages since the last compaction, and where it may divide them."""
+"""Collect the messages since the last compaction, and the places where a cut may go."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from projections.tokens import Counter
 from projections.usage import FAILED, LateUsages, measured_usage
 
 TURN_STARTS: Final = frozenset({"user", "bashExecution", "custom", "branchSummary"})
-"""Roles of messages that begin a turn: a person's, a command that a person ran, an extension's, a branch's summary."""
+"""Roles that begin a turn: a person's message or command, an extension's, a branch summary."""
 
 
 class WindowItem(msgspec.Struct, frozen=True, kw_only=True):
     """A message of a window.
 
-    `id` is its entry; `first` the entry that a record names as first kept if the cut is here: the message
-    itself, or the oldest of the settings and labels right before it. `may_start`: what is kept may begin here,
-    for it is the first message of an entry of the session's own, no tool result, and no result behind it belongs to a
-    call before it. `starts_turn`: a turn begins
-    with it, which no word to go on in the middle of a task does.
+    `id` is its entry. `first` is the entry to record as first kept if the cut is here: the message itself, or
+    the oldest of the settings and labels right before it. `may_start` means that the kept part may begin
+    here: it is the first message of one of the session's own entries, no tool result, and no later result
+    belongs to an earlier call. `starts_turn` means that a turn begins here; a continuation message in the
+    middle of a task begins none.
     """
 
     id: str
@@ -47,9 +47,9 @@ class WindowItem(msgspec.Struct, frozen=True, kw_only=True):
 class Window(msgspec.Struct, frozen=True, kw_only=True):
     """The messages that a compaction may summarize, oldest first.
 
-    `previous_summary` is that of the compaction in effect; `measured` what the provider counted as sent at the
-    newest call that went through since. `is_compacted`: nothing has been said since that compaction. `is_open`:
-    calls of the newest answer are in flight, and their results have to find it.
+    `previous_summary` is that of the compaction in effect. `measured` is the provider's token count of the
+    newest successful call since. `is_compacted` means that no message follows that compaction. `is_open`
+    means that tool calls of the newest answer have no results yet and must be kept.
     """
 
     items: tuple[WindowItem, ...]
@@ -60,16 +60,16 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tokens(self) -> int:
-        """The window's size."""
+        """The window's size in tokens."""
         return sum(item.tokens for item in self.items)
 
 
 def build_window(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Window:
     """Return the window at a leaf.
 
-    It starts at the first kept entry of the compaction in effect: what that one kept stands in no summary
-    yet. Without such an entry it starts behind the compaction, without a compaction at the root, and with what
-    the session's context begins with of another session.
+    It starts at the first kept entry of the compaction in effect, because no summary covers that yet. Without
+    such an entry it starts after the compaction; without a compaction it starts at the root, including
+    messages that the context takes from another session.
     """
     if not cursor.leaf:
         return Window(items=())
@@ -94,7 +94,10 @@ def build_window(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Window:
 def select_window_parts(
     snapshot: Snapshot, cursor: Cursor, selected: Selection | None = None
 ) -> tuple[Part, ...]:
-    """Return the messages of the window at a leaf, one for each of its items; `selected` is the leaf's selection."""
+    """Return the messages of the window at a leaf, one for each item.
+
+    `selected` is the leaf's selection.
+    """
     if selected is None:
         leaf = event(snapshot, cursor.session, cursor.leaf)
         selected = rules_at(snapshot, leaf).select(snapshot, leaf)
@@ -111,16 +114,16 @@ def _summary_of(compaction: LazyEvent) -> str:
 
 
 def has_open_calls(parts: Sequence[Part]) -> bool:
-    """Return True if calls of the newest answer of a context still wait for their results.
+    """Return True if tool calls of the newest answer still wait for their results.
 
-    They are not where more than results has come since.
+    They do not wait if anything but results follows.
     """
     newest = next((part for part in reversed(parts) if part.role != "toolResult"), None)
     return newest is not None and newest.role == "assistant" and _is_open(_open_until(parts))
 
 
 def is_compacted(snapshot: Snapshot, cursor: Cursor) -> bool:
-    """Return True if nothing that bears a message follows the compaction in effect but what was appended with it."""
+    """Return True if no message follows the compaction in effect and its own append."""
     compaction = event(snapshot, cursor.session, cursor.leaf).compaction_seq if cursor.leaf else 0
     if not compaction:
         return False
@@ -170,10 +173,9 @@ def _items(
 
 
 def _open_until(parts: Sequence[Part]) -> list[int]:
-    """Return for each message the place of the last result of a call in it; -1 for none.
+    """Return for each message the place of the last result of its calls, -1 for none.
 
-    A call of the newest answer that has no result yet may still get one: it is open to the end and beyond,
-    unless the answer failed.
+    A call of the newest answer without a result stays open past the end, unless the answer failed.
     """
     views = [view_of_part(part) for part in parts]
     until = [-1] * len(views)
@@ -193,7 +195,7 @@ def _is_open(open_until: Sequence[int]) -> bool:
 
 
 def _first(entries: Sequence[Event], place: int) -> str:
-    """Return the oldest of the entries right before a message that are neither messages nor compactions."""
+    """Return the oldest of the settings and labels right before a message."""
     while place and not has_message(entries[place - 1]) and entries[place - 1].kind != "compaction":
         place -= 1
     return entries[place].id

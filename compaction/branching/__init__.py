@@ -1,1 +1,1 @@
-"""Move about in a session's tree, fork it, undo what was appended, hand a session off."""
+"""Move in a session's tree, fork it, undo appends, hand a session off."""

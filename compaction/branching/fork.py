@@ -1,4 +1,4 @@
-"""Forks: a branch of a session, or all of it, as a session of its own."""
+"""Copy a branch of a session, or the whole tree, into a new session."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from projections.context.cursor import Cursor, Leaf, resolve_cursor
 
 
 class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A new session, and where it comes from: the entry `leaf` of `parent`, None for its root.
+    """A new session and its origin: the entry `leaf` of `parent`, None for the root.
 
-    `entries` counts the nodes of its tree.
+    `entries` counts the entries of its tree.
     """
 
     session: str
@@ -51,19 +51,19 @@ def fork(
     clock: Callable[[], int] = epoch_milliseconds,
     new_id: Callable[[], str] = random_id,
 ) -> ForkResult:
-    """Make a new session of the path to a leaf, or of the `whole` tree. The old one stays as it is.
+    """Copy the path to a leaf, or the `whole` tree, into a new session.
 
-    Entries keep ids, parents, times, causes and bytes, so every context on them is the same. Labels on them,
-    and the title, that were set elsewhere in the tree follow behind the leaf. What is no entry (imports,
-    decisions) stays behind; a `link` says where the fork comes from. It is one append: all of it or nothing.
+    The old session stays unchanged. Entries keep ids, parents, times, causes and bytes, so that every context
+    on them is the same. Labels and the title that were set elsewhere in the tree are appended after the leaf.
+    Off-path events (imports, decisions) are not copied; a `link` names the origin. All of it is one append.
 
-    Without a `name` the session is called by a new id. Raises NotFoundError, and BadInputError for a name
-    that is taken, or a leaf of a whole session.
+    Without a `name` the session gets a new id as its name. Raises NotFoundError, and BadInputError for a name
+    in use or a leaf of a whole session.
     """
     if whole and leaf is not None:
         problem = "it stands where the session stands"
         raise BadInputError("fork of a whole session", problem, "leave the leaf out, or fork one branch")
-    # A copy gets a chain of its own, which would vouch for damage.
+    # A copy starts a new digest chain, which would make damaged events look intact.
     with checked(log) as snapshot:
         cursor = resolve_cursor(snapshot, session, leaf=leaf)
         chosen = _free_name(snapshot, new_id) if name is None else name
@@ -78,7 +78,7 @@ def fork(
     try:
         log.append(chosen, [link, *events], expected="new")
     except (VersionConflictError, EventConflictError):
-        # Somebody took the name after we had looked.
+        # Another process took the name after the check.
         raise _taken(chosen) from None
     entries = sum(is_entry(event.kind) for event in events)
     return ForkResult(session=chosen, parent=session, leaf=origin, entries=entries)
@@ -101,17 +101,17 @@ def _taken(name: str) -> BadInputError:
 
 
 def _entries(snapshot: Snapshot, cursor: Cursor, *, is_whole: bool) -> set[int]:
-    """Return the numbers of the entries of a path, or of the whole tree."""
+    """Return the sequence numbers of the entries of a path, or of the whole tree."""
     if not is_whole:
         return {entry.seq for entry in paths.path(snapshot, cursor.session, cursor.leaf)}
     return {each.seq for each in paths.events(snapshot, cursor.session) if each.is_entry}
 
 
 def _with_what_undos_reach(snapshot: Snapshot, session: str, kept: set[int]) -> set[int]:
-    """Entries, and what undos among them point at to reach others of them.
+    """Add to `kept` the entries through which its undos reach others of it.
 
-    An undo names one event of an append and undoes all of it. Where the one that it names lies on another
-    branch, it comes along, or the undo would reach nothing.
+    An undo names one event of an append and undoes all of it. If that event lies on another branch, it must
+    be copied, or the undo would have no effect.
     """
     entries = [paths.event(snapshot, session, seq) for seq in kept]
     named = {entry.target_seq for entry in entries if entry.kind == "undone"} - kept - {0}
@@ -124,7 +124,7 @@ def _with_what_undos_reach(snapshot: Snapshot, session: str, kept: set[int]) -> 
 
 
 def _copies(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator[NewEvent]:
-    """Yield the kept entries, and what their harness changed of them later, in order."""
+    """Yield the kept entries and their later changes by the harness, in order."""
     for each in paths.events(snapshot, session):
         is_of_kept = each.target_seq in kept
         if each.seq in kept or (is_of_kept and each.kind == "observed_rewrite"):
@@ -134,9 +134,9 @@ def _copies(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator[NewEve
 
 
 def _set_elsewhere(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator[NewEvent]:
-    """Return the labels of kept entries and the title, as far as other branches have set them, in order.
+    """Return the labels of kept entries and the title that other branches set, in order.
 
-    pi's rule: whatever the branch, the newest in the log counts.
+    As in pi, the newest one in the log counts, whatever its branch.
     """
     newest: dict[str, tuple[paths.LazyEvent, LabelView]] = {}
     labelled_within: set[str] = set()
@@ -159,7 +159,7 @@ def _set_elsewhere(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator
 
 
 def _copy(event: Event, *, parent: str | Parent | None, target: str | None) -> NewEvent:
-    """Return a stored event as one to append below `parent`; `target` is the id that it points at."""
+    """Return a stored event as a new one below `parent`; `target` is the id that it refers to."""
     own = OWN_FLAGS if parent is event.parent else OWN_FLAGS & ~Flag.ORPHAN
     return NewEvent(
         id=event.id,

@@ -1,4 +1,4 @@
-"""Going on in a new session that gets a document, and nothing else, of the one before."""
+"""Start a new session that gets a handoff document and nothing else of the old one."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from projections.context.cursor import Leaf, resolve_cursor
 from projections.settings import Settings, harness_prompt
 
 HANDOFF: Final = "handoff"
-"""The template's name, and the type of the message that holds the document."""
+"""The name of the template, and the type of the message that holds the document."""
 
 
 class HandoffResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The new session, what its document says, and the ids of its first events."""
+    """The new session, its document, and the ids of its first events."""
 
     session: str
     document: str
@@ -46,14 +46,14 @@ def hand_off(
     reserve: int = DEFAULT_RESERVE,
     leaf: Leaf = None,
 ) -> HandoffResult:
-    """Have a document written by the real messages and a template, and begin a new session with it.
+    """Have a handoff document written, and start a new session with it.
 
-    The session itself gets no compaction, and stays as it is; the document is of the context at `leaf`. `system`
-    is the harness's own system prompt and `tools` its definitions, a JSON list; what is left out is taken from
-    the log, where it has them. No tool may be called. The new session begins with a link to its parent, the
-    model in use, and the document as a message that people see, too. Raises SummarizersFailedError, CancelledError,
-    BadInputError for a session without messages, VersionConflictError where the new one exists. Where it has come to
-    be while the document was written, an `attempt` in the session itself keeps the document.
+    The document is about the context at `leaf`; the old session stays unchanged. `system` is the harness's
+    system prompt and `tools` its definitions, a JSON list; missing ones are taken from the log. The model may
+    not call tools. The new session starts with a link to its parent, the model in use, and the document as a
+    visible message. Raises SummarizersFailedError, CancelledError, BadInputError for a session without
+    messages, VersionConflictError if the new session exists. If it was created while the document was being
+    written, an `attempt` in the old session keeps the document.
     """
     _check_is_new(new)
     with checked(writer.log) as snapshot:
@@ -88,7 +88,7 @@ def hand_off(
 
 
 def _check_is_new(new: SessionWriter) -> None:
-    """Raise VersionConflictError where the session is there before anybody is asked for anything."""
+    """Raise VersionConflictError if the session exists, before any request is made."""
     with new.log.snapshot() as snapshot, suppress(NotFoundError):
         raise VersionConflictError(new.session, "new", snapshot.head(new.session).version)
 

@@ -1,4 +1,4 @@
-"""Move to another entry of a session's tree: hooks have a say, and what is left is summarized."""
+"""Move to another entry of a session's tree; let hooks decide and summarize the branch left."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ GREW: Final = "the branch has grown meanwhile"
 
 
 class BranchSummaryText(msgspec.Struct, frozen=True, kw_only=True):
-    """A summary of a branch that somebody wrote.
+    """The text of a branch summary, and where it came from.
 
-    `request` is how it was asked for, `is_supplied`: a hook wrote it, and gave `details` with it. `of` is the move
-    whose branch it tells of, None: of the one that is found.
+    `request` is the record of its requests. `is_supplied` means that a hook wrote it; `details` came with it.
+    `of` is the move whose branch it summarizes, None for the move at hand.
     """
 
     text: str
@@ -45,21 +45,21 @@ class BranchSummaryText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StaleSummaryError(RefoldError):
-    """A summary tells of other messages than those that would be left by now."""
+    """A summary is about other messages than the move would leave now."""
 
 
 class AppendedMove(msgspec.Struct, frozen=True, kw_only=True):
-    """A move that was carried out, and the ids of what was appended: the move or the summary, then the label."""
+    """A finished move, and the ids of its events: the move or the summary, then the label."""
 
     move: Move
     events: tuple[str, ...]
 
 
 def plan_move(log: EventLog | Snapshot, session: str, target: Leaf) -> Move:
-    """Return what going to an entry, or to `ROOT`, would do; nothing is appended. Raises NotFoundError.
+    """Return the plan of a move to an entry or to `ROOT`; append nothing. Raises NotFoundError.
 
-    The rules are pi's (`navigateTree`). Moves, labels and titles are no places of their own: who stands at
-    one of them stands at the entry above.
+    The rules are pi's (`navigateTree`). A move, label or title is not a place of its own: its parent counts
+    instead.
     """
     with checked(log) as snapshot:
         here, there = resolve_cursor(snapshot, session), resolve_cursor(snapshot, session, leaf=target)
@@ -86,7 +86,7 @@ def plan_move(log: EventLog | Snapshot, session: str, target: Leaf) -> Move:
 
 
 def _landing(snapshot: Snapshot, there: Cursor) -> tuple[int, str | None]:
-    """Return the leaf, by its number, of one who goes to an entry, and the text that is handed back."""
+    """Return the leaf (sequence number) after a move to an entry, and the text to edit."""
     entry = event(snapshot, there.session, there.leaf).decode()
     if not (entry.kind == "custom_message" or (entry.kind == "message" and entry.role == "user")):
         return entry.seq, None
@@ -98,7 +98,7 @@ def _landing(snapshot: Snapshot, there: Cursor) -> tuple[int, str | None]:
 
 
 def _place(snapshot: Snapshot, session: str, seq: int) -> int:
-    """Return the entry, by its number, that one stands at who stands at this one."""
+    """Return the nearest entry at or above `seq` that is a place of its own."""
     while seq and (entry := event(snapshot, session, seq)).kind in NO_CONTENT_KINDS:
         seq = entry.parent_seq
     return seq
@@ -112,13 +112,13 @@ def go(
     label: str | None = None,
     dry_run: bool = False,
 ) -> AppendedMove:
-    """Go to an entry, or to `ROOT`, in one append: what `plan_move` says, all of it or nothing.
+    """Move to an entry or to `ROOT` in one append, as `plan_move` plans it.
 
-    With a summary of the branch that is left, it is attached at the new leaf; else a move is. A label is
-    for the summary, or without one for the target, as pi sets it. Where the session stands there already,
-    no move is appended; in a dry run nothing is. Raises NotFoundError, also for a summary where there is
-    nothing to summarize, BadInputError for an empty summary or a label of the root, StaleSummaryError where a summary
-    tells of another branch, VersionConflictError where somebody appended in the meantime.
+    With a summary, append it at the new leaf; otherwise append a move. The label goes to the summary, or
+    without one to the target, as in pi. If the session is there already, append no move; with `dry_run`,
+    append nothing. Raises NotFoundError (also for a summary if there is nothing to summarize), BadInputError
+    for an empty summary or a label of the root, StaleSummaryError for a summary of another branch,
+    VersionConflictError if others appended meanwhile.
     """
     written = BranchSummaryText(text=summary) if isinstance(summary, str) else summary
     with checked(writer.log) as snapshot:
@@ -144,14 +144,14 @@ def go(
 
 
 def _check_same(before: Move, now: Move) -> None:
-    """Raise StaleSummaryError where what a move leaves has more to tell of, or something else, than it had."""
+    """Raise StaleSummaryError unless a move leaves the same messages as before."""
     told, left = (list(_told_of(each)) for each in (before, now))
     if left != told:
         raise StaleSummaryError(GREW if left[: len(told)] == told else LEFT)
 
 
 def _told_of(move: Move) -> Iterator[str]:
-    """Return what a summary of a branch is about: its messages, and what decides which of them count."""
+    """Yield the ids of what a branch summary depends on: messages, compactions, undos."""
     return (
         entry.id
         for entry in move.to_summarize
@@ -160,7 +160,7 @@ def _told_of(move: Move) -> Iterator[str]:
 
 
 def _step(snapshot: Snapshot, move: Move, written: BranchSummaryText | None) -> Record | None:
-    """Return the entry that a move is, None where the session stays where it is."""
+    """Return the record of a move, None if the session stays where it is."""
     if written is not None:
         return branch_summary(
             snapshot,
@@ -175,10 +175,10 @@ def _step(snapshot: Snapshot, move: Move, written: BranchSummaryText | None) -> 
 
 
 def move_to(writer: SessionWriter, target: Leaf, *, expected: int | None = None) -> str:
-    """Stand at another entry, whatever it is, or at `ROOT`; the move is an entry below it, and its id is given.
+    """Move a session to any entry, or to `ROOT`; return the id of the move's entry.
 
-    `expected` is the version of the session by which the target was chosen, None: the one that is found. Raises
-    NotFoundError, and VersionConflictError where somebody appended in the meantime.
+    `expected` is the session's version at which the target was chosen, None for the current one. Raises
+    NotFoundError, and VersionConflictError if others appended meanwhile.
     """
     with writer.log.snapshot() as snapshot:
         here = resolve_cursor(snapshot, writer.session)
@@ -195,10 +195,10 @@ NOTHING_TO_SUMMARIZE: Final = "what is left holds no message to summarize"
 class MoveResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a move.
 
-    `outcome`: it was made, a hook called it off, or others have changed what it leaves while a summary of that was
-    made. `reason` is why, or why it was made without the summary that somebody was there to write. `is_summarized`:
-    what is left has a summary. `events` are the ids of what was appended; `missing` the sections that the summary
-    lacks; `troubles` what hooks that raised said.
+    `outcome` says if it was made, a hook cancelled it, or others changed the branch while the summary was
+    written ("overtaken"). `reason` explains that, or why a move has no summary. `is_summarized` means that
+    the branch has a summary. `events` are the ids of the appended events, `missing` the sections that the
+    summary lacks, `troubles` the messages of hooks that raised.
     """
 
     outcome: Literal["moved", "cancelled", "overtaken"]
@@ -211,11 +211,10 @@ class MoveResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Navigator(msgspec.Struct, frozen=True, kw_only=True):
-    """Moves sessions: with who summarizes what is left, for which model, with which hooks.
+    """Move sessions, with a summarizer for the branch left and with hooks.
 
-    Without an `asker` nobody does. `tokens` counts; `sources` are where templates are looked for before those
-    that come with refold; `reserve` tokens of the window stay free; None: 16,384, and in a small window
-    15 % of it.
+    Without a `chain`, branches get no summary. `tokens` counts tokens. Templates are looked up in `sources`
+    first. `reserve` tokens of the window stay free; None means 16,384, or 15 % of a small window.
     """
 
     limits: Limits
@@ -234,13 +233,13 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         instructions: str = "",
         label: str | None = None,
     ) -> MoveResult:
-        """Go to an entry, or to `ROOT`, with the summary that is given, that a hook supplies, or that is asked for.
+        """Move to an entry or to `ROOT`, with a summary: the given one, a hook's, or a summarizer's.
 
-        Hooks are told whether a summary is requested, and one that they supply is used only then. Where nothing is
-        left that says anything, none is asked for. A request that fails or is cancelled leaves the tree as it was,
-        and an `attempt`. So does one during which others have said more on the branch, have compacted it, undone
-        something, or left it: its summary is not of what would be left. Raises what `go` does, SummarizersFailedError,
-        CancelledError.
+        Hooks learn if a summary is requested; one that they supply is used only then. If the branch holds
+        nothing worth telling, no summary is requested. A failed or cancelled request leaves the tree
+        unchanged and appends an `attempt`. So does a request during which others added messages to the
+        branch, compacted it, undid something or left it, because the summary no longer fits. Raises what `go`
+        raises, SummarizersFailedError, CancelledError.
         """
         move = plan_move(writer.log, writer.session, target)
         move = msgspec.structs.replace(move, summary_requested=summary is None and self.chain is not None)

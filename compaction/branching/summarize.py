@@ -1,4 +1,4 @@
-"""Summarize a branch that is left, at the place where the session goes on."""
+"""Summarize the branch that a move leaves, at the place where the session continues."""
 
 from __future__ import annotations
 
@@ -30,22 +30,21 @@ from projections.files import files_of
 from projections.tokens import Counter
 
 PREAMBLE: Final = "Tried on another branch before the return to this point:"
-"""The beginning of every branch summary's text, as in pi: the model is told what it reads."""
+"""The beginning of every branch summary, as in pi, which tells the model what it reads."""
 
 NO_CONTENT_KINDS: Final = frozenset({"leaf_moved", "label", "session_info"})
-"""Kinds of entries that tell a model nothing, and do not change what it is told."""
+"""Kinds of entries that neither reach the model nor change what reaches it."""
 
 _NOT_ASKED: Final[Mapping[str, Any]] = MappingProxyType({})
 _SUMMARIES: Final = frozenset({"compaction", "branch_summary"})
 
 
 def record_branch_summary(writer: SessionWriter, *, summary: str, target: Leaf) -> str:
-    """Leave the branch that the session stands on for `target`, and put a summary of it there.
+    """Move to `target` and append a summary of the branch left; return the entry's id.
 
-    The summary is about the entries from the leaf up to, not including, the deepest one that both paths
-    share; the files that those touched are recomputed. Gives the new entry's id. Raises NotFoundError, also
-    where there is nothing to summarize, BadInputError for an empty summary, and VersionConflictError where
-    somebody appended in the meantime.
+    The summary covers the entries from the leaf up to, not including, the deepest entry of both paths; their
+    files are recomputed. Raises NotFoundError (also if there is nothing to summarize), BadInputError for an
+    empty summary, and VersionConflictError if others appended meanwhile.
     """
     with checked(writer.log) as snapshot:
         here, there = (
@@ -61,7 +60,7 @@ def record_branch_summary(writer: SessionWriter, *, summary: str, target: Leaf) 
 
 
 def has_content(left: Sequence[Event]) -> bool:
-    """Return True if there is anything to tell of entries that are left."""
+    """Return True if any entry reaches the model or changes what reaches it."""
     return any(entry.kind not in NO_CONTENT_KINDS for entry in left)
 
 
@@ -75,11 +74,12 @@ def branch_summary(
     is_supplied: bool = False,
     details: Mapping[str, Any] = _NOT_ASKED,
 ) -> BranchSummary:
-    """Return the record of a summary of the entries `left`, oldest first, to append below `parent` (None: the root).
+    """Return the record of a summary of the entries `left`, to append below `parent`.
 
-    Its text is `PREAMBLE`, the summary, and the files that the entries touched as tags. `request` is how it was
-    asked for; `is_supplied`: a hook wrote it, and gave `details` with it. Raises NotFoundError where the entries
-    say nothing, BadInputError for an empty summary.
+    `left` is oldest first; `parent` None is the root. The text is `PREAMBLE`, the summary, and tags of the
+    files that the entries touched. `request` is the record of its requests. `is_supplied` means that a hook
+    wrote it; `details` came with it. Raises NotFoundError if the entries have no content, BadInputError for
+    an empty summary.
     """
     if not has_content(left):
         raise NotFoundError(
@@ -106,12 +106,11 @@ def _with_preamble(summary: str) -> str:
 
 
 def entries_for_summary(entries: Sequence[Event], budget: int, count: Callable[[Event], int]) -> list[Event]:
-    """Return the newest of a branch's entries that fit a budget in tokens, oldest first, for a summarizer.
+    """Return the newest entries of a branch that fit a token budget, oldest first.
 
-    pi's and oh-my-pi's rule: newest to oldest, up to the first that does not fit. If that one is a summary
-    itself (a compaction's, a branch's) and less than 90 % of the budget is used, it still goes in, for it
-    stands for much. Entries that tell a model nothing, or that an undo among them has put out of effect, are
-    passed over. `count` gives an entry's tokens.
+    As in pi and oh-my-pi, go from newest to oldest and stop at the first that does not fit. If that one is a
+    summary (of a compaction or a branch) and less than 90 % of the budget is used, include it. Skip entries
+    without content and those undone on the branch. `count` returns an entry's tokens.
     """
     chosen: list[Event] = []
     total = 0
@@ -142,7 +141,7 @@ def _newest_in_effect(entries: Sequence[Event]) -> list[Event]:
 
 
 MAX_BRANCH_SUMMARY_TOKENS: Final = 2_048
-"""Tokens that a branch's summary may have."""
+"""The maximum number of tokens of a branch summary."""
 TEMPLATE: Final = "branch"
 
 
@@ -157,13 +156,13 @@ def summarize_branch(
     instructions: str = "",
     reserve: int | None = None,
 ) -> Reply | None:
-    """Summarize the entries that a move leaves, oldest first, from as many of the newest messages as fit the model.
+    """Summarize as many of the newest entries of a branch as fit the model.
 
-    A message costs what the prompt has of it: long results are cut there, and images left out. `reserve` tokens of
-    the window stay free; None: as many as where nobody chose a reserve for a `Threshold`. Where not even the newest
-    fits, it is told all the same, an answer with its results. None where the branch holds no message. Instructions
-    of a person replace the template. A failed or cancelled request leaves the tree as it was, and an `attempt`. Raises
-    SummarizersFailedError, CancelledError.
+    `left` is oldest first. Messages count as the prompt shows them: long results cut, images left out.
+    `reserve` tokens of the window stay free, None as for a default `Threshold`. The newest message, or an
+    answer with its results, is included even if it does not fit. Return None if the branch has no message. A
+    person's instructions replace the template. A failed or cancelled request leaves the tree unchanged and
+    appends an `attempt`. Raises SummarizersFailedError, CancelledError.
     """
     with checked(writer.log) as snapshot:
         observed = observed_rewrites(snapshot, writer.session)
@@ -181,7 +180,7 @@ def summarize_branch(
 
 
 def _told(left: Sequence[Event], parts: Sequence[Part], sizes: Sequence[int], budget: int) -> list[Part]:
-    """Return the messages of a branch that a summarizer is given, oldest first; `sizes` are the tokens of `parts`."""
+    """Return the branch's messages for the summarizer, oldest first; `sizes` are their tokens."""
     of_entry: dict[int, list[tuple[Part, int]]] = {}
     for part, size in zip(parts, sizes, strict=True):
         of_entry.setdefault(part.seq, []).append((part, size))
@@ -202,5 +201,5 @@ def _told(left: Sequence[Event], parts: Sequence[Part], sizes: Sequence[int], bu
 
 
 def _instructed(template: Template, instructions: str) -> Template:
-    """Return a template whose prompt is a person's own, which asks for no sections."""
+    """Return a template with a person's own prompt and no required sections."""
     return msgspec.structs.replace(replace_text(template, instructions, source="instructions"), sections=())

@@ -1,4 +1,4 @@
-"""Undo: putting what a producer appended out of effect, and an undo itself, so that it is back."""
+"""Undo an append, or undo an undo, by appending an event."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from projections.context.parts import Context
 from projections.tree import LabelFold
 
 PRODUCED: Final = frozenset({"compaction", "rewrite", "branch_summary", "leaf_moved"})
-"""Kinds of entries that say what contexts show: what an undo without a target looks for."""
+"""Kinds of entries that change what contexts show; an undo without a target looks for them."""
 
 _MOVES: Final = frozenset({"branch_summary", "leaf_moved"})
 _UNDONE: Final = "undone"
 _MOVES_ALONE: Final = _MOVES | {_UNDONE}
-"""Kinds of entries of which nothing is left to undo once the session has gone on from where they led."""
+"""Kinds of entries that cannot be undone once the session has continued after them."""
 _NOTHING_BUILT: Final = frozenset({"label", "session_info", _UNDONE})
-"""Kinds of entries that may follow a move which is undone: nobody has gone on from where it led."""
+"""Kinds of entries that do not count as a continuation after a move."""
 
 
 class Undo(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan of an undo: the append that it takes back, and the records that do so.
+    """The plan of an undo: the append to undo, and the records that do so.
 
-    `entries` is the append that goes out of effect, oldest first. `record` is to stand below `parent`, and
-    `labels` behind it: those that the append had set, as they were before.
+    `entries` is the append, oldest first. `record` is appended below `parent`, followed by `labels`, which
+    restore the labels that the append had set.
     """
 
     entries: tuple[Event, ...]
@@ -46,18 +46,17 @@ class Undo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
-    """An undo that was carried out, and the ids of what was appended: the `undone` entry, then labels."""
+    """A finished undo, and the ids of its events: the `undone` entry, then labels."""
 
     undo: Undo
     events: tuple[str, ...]
 
 
 def undo(writer: SessionWriter, target: str | None = None) -> UndoResult:
-    """Put an append out of effect, in one append: what `plan_undo` says.
+    """Undo an append in one append, as `plan_undo` plans it.
 
-    Where somebody appended in the meantime it is planned anew, and is of the same append: one that somebody else has
-    undone by then is not undone again, and neither is another in its place. Raises what `plan_undo` raises, and
-    VersionConflictError where others append all the time.
+    If others appended meanwhile, plan again for the same append; if they undid it, raise rather than undo
+    another one. Raises what `plan_undo` raises, and VersionConflictError if others keep appending.
     """
     chosen = target
 
@@ -77,17 +76,17 @@ def undo(writer: SessionWriter, target: str | None = None) -> UndoResult:
 
 
 def plan_undo(log: EventLog | Snapshot, session: str, target: str | None = None) -> Undo:
-    """Return the undo of the append that an event belongs to; nothing is appended.
+    """Plan the undo of the append that an event belongs to; append nothing.
 
-    Without a target, of the newest append in effect on the leaf's path that refold wrote and that can be undone: a
-    compaction, a rewrite, or a move that nothing followed. One that came with an import was in the session when its
-    harness used it, and is undone where it is the target. With an undo as target, what it took away is
-    back. The context is then what it was before, with what has come since.
+    Without a target, choose the newest append in effect on the leaf's path that refold wrote and that can be
+    undone: a compaction, a rewrite, or a move that nothing followed. An imported append is undone only if it
+    is the target. If the target is an undo, its effect is taken back. The context is then what it was before,
+    plus what was appended since.
 
-    Where the append had gone elsewhere, and nobody has gone on from there, its undo stands where the session
-    stood before. A move that was followed cannot be undone. Of compactions only the newest in effect can:
-    what it summarizes is what the older ones left. Raises NotFoundError where there is nothing to undo,
-    BadInputError for what cannot be undone, with the reason.
+    If the append moved elsewhere and nothing followed it, its undo is appended where the session was before.
+    A move that was followed cannot be undone. Of compactions only the newest in effect can be undone, because
+    it summarizes what the older ones left. Raises NotFoundError if there is nothing to undo, BadInputError
+    with the reason if it cannot be undone.
     """
     with log.snapshot() as snapshot:
         branch = _Branch(snapshot, session)
@@ -96,7 +95,7 @@ def plan_undo(log: EventLog | Snapshot, session: str, target: str | None = None)
 
 
 def context_after(log: EventLog | Snapshot, session: str, plan: Undo) -> Context:
-    """Return the context that an undo will make, with nothing appended."""
+    """Return the context after an undo; append nothing."""
     with log.snapshot() as snapshot:
         event = compose(plan.record, id=f"undo-{plan.record.target_id}", time=None, parent=plan.parent)
         prospect = Preview(snapshot, session, [event])
@@ -104,7 +103,7 @@ def context_after(log: EventLog | Snapshot, session: str, plan: Undo) -> Context
 
 
 class _Branch:
-    """The path to a session's leaf, and what of it is in effect."""
+    """The path to a session's leaf, and its entries in effect."""
 
     def __init__(self, snapshot: Snapshot, session: str) -> None:
         self._snapshot, self._session = snapshot, session
@@ -116,7 +115,7 @@ class _Branch:
         return event(self._snapshot, self._session, seq).decode()
 
     def newest(self) -> tuple[Event, ...]:
-        """Return the newest append that refold wrote and that can be undone."""
+        """Return the newest append of refold's own that can be undone."""
         imported: Event | None = None
         for entry in self._newest_first:
             if entry.kind in PRODUCED:
@@ -159,7 +158,7 @@ class _Branch:
         return entries
 
     def _append_with(self, seq: int) -> tuple[Event, ...]:
-        """Return the entries of the path that came with one of them, oldest first."""
+        """Return the entries of the path that were appended together with one, oldest first."""
         append = append_with(self._snapshot, self._session, seq)
         return tuple(entry.decode() for entry in self._path if entry.append == append)
 
@@ -173,7 +172,7 @@ class _Branch:
         return next(found, None)
 
     def _objection(self, entries: tuple[Event, ...]) -> BadInputError | None:
-        """Return why an append cannot be undone."""
+        """Return why an append cannot be undone, "" if it can."""
         main = _main_of(entries)
         if main is None:
             return BadInputError(
@@ -193,9 +192,9 @@ class _Branch:
         return None
 
     def _went(self, entries: tuple[Event, ...]) -> bool:
-        """Return True if the session stood elsewhere before an append.
+        """Return True if an append moved the session elsewhere.
 
-        Of what a harness wrote, branch summaries alone say so: its other moves leave no entry.
+        Of a harness's records only branch summaries say so; its other moves leave no entry.
         """
         first = entries[0]
         is_own = first.format == FORMAT and first.parent_seq != self._stood_before(first)
@@ -205,7 +204,7 @@ class _Branch:
         return resolve_cursor(self._snapshot, self._session, as_of=entry.seq - 1).leaf
 
     def _is_followed(self, entries: tuple[Event, ...]) -> bool:
-        """Return True if anybody has built on an append."""
+        """Return True if anything was appended that depends on an append."""
         own = {entry.seq for entry in entries}
         later = (entry for entry in self._newest_first if entry.seq > entries[0].seq and entry.seq not in own)
         return any(entry.kind not in _NOTHING_BUILT for entry in later)
@@ -226,12 +225,12 @@ class _Branch:
 
 
 def _main_of(entries: tuple[Event, ...]) -> Event | None:
-    """Return what an append is about; None where no producer made it."""
+    """Return the main entry of an append, None if refold did not produce it."""
     return next((entry for entry in entries if entry.kind in PRODUCED or entry.kind == _UNDONE), None)
 
 
 def _labels_before(snapshot: Snapshot, entries: tuple[Event, ...]) -> Iterator[Label]:
-    """Yield the labels that an append set, and nobody since, as they were before it."""
+    """Yield the earlier values of labels that an append set and nobody changed since."""
     own = {entry.seq for entry in entries}
     labelled = {_labelled(entry) for entry in entries if entry.kind == "label"} - {""}
     before = LabelFold()

@@ -1,4 +1,4 @@
-"""Keep the contexts of running sessions small: one object that a harness calls before and after each turn."""
+"""Keep the contexts of running sessions small: a harness calls one object around each turn."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from projections.usage import ContextSize, context_size
 
 
 class ActiveCalls:
-    """The calls that run, of which there is one at a time for each session.
+    """Run one call at a time for each session.
 
-    Who goes first calls off what runs, and waits until that has ended: at once where it waits for a summarizer
-    that can be called off, else when it is done.
+    A call with priority cancels the running one and waits until it has ended: at once if that waits for a
+    cancellable summarizer, otherwise when it is done.
     """
 
     def __init__(self) -> None:
@@ -51,14 +51,14 @@ class ActiveCalls:
 
     @contextmanager
     def one(self, session: str) -> Iterator[None]:
-        """A block that runs when no other runs for the session."""
+        """Enter a block that excludes other calls for the session."""
         calls = self._of(session)
         with calls.running:
             yield
 
     @contextmanager
     def first(self, session: str) -> Iterator[None]:
-        """The same, where whatever runs until then is called off."""
+        """Enter a block that excludes other calls, and cancel those that run."""
         calls = self._of(session)
         with ExitStack() as waits:
             waits.enter_context(self._going_first(calls))
@@ -67,7 +67,7 @@ class ActiveCalls:
                 yield
 
     def is_cancelled(self, session: str) -> bool:
-        """Return True if somebody waits who goes first."""
+        """Return True if a call with priority is waiting."""
         calls = self._sessions.get(session)
         return calls is not None and calls.go_first > 0
 
@@ -87,7 +87,7 @@ class ActiveCalls:
 
 
 class _Session:
-    """The calls for one session, forgotten when there are none; a hook may call from within one."""
+    """The lock of one session, dropped when unused; reentrant, so that hooks may call."""
 
     def __init__(self) -> None:
         self.running = RLock()
@@ -99,15 +99,14 @@ _ANSWERED: Final = "the calls that ask for a compaction have their results alrea
 
 
 class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
-    """Keeps the context of sessions small by a compactor's policy, and says what to do next.
+    """Keep the context of sessions small by a compactor's policy, and recommend what to do next.
 
-    `now` gives epoch milliseconds; `new_session` a writer of a session that is to be, for handoffs.
-    `sent_before` is what the harness sends before its messages, for prompts that stand behind them; what it
-    leaves out is taken from the log. Of one session one call runs at a time; other threads' wait for it, but for
-    a person's, which calls it off first. `running` is what runs: maintainers that are given the same call each
-    other off.
+    `now` returns epoch milliseconds, `new_session` a writer of a new session for handoffs. `sent_before` is
+    what the harness sends before its messages, for live prompts; missing parts are taken from the log. Calls
+    for one session run one at a time; `compact` and `cancel` cancel the running one first. Maintainers that
+    share `running` exclude and cancel each other's calls.
 
-    Raises BadInputError for settings that the compactor's window is too small for.
+    Raises BadInputError for settings that do not fit the compactor's window.
     """
 
     compactor: Compactor
@@ -121,7 +120,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         self.settings.check(self.compactor.limits)
 
     def before_request(self, writer: SessionWriter) -> Recommendation:
-        """Prepare for a request: make the rewrites that a policy makes every time, then look at the threshold."""
+        """Apply the policy's rewrites before a request, then check the threshold."""
         rewrites = self.settings.is_automatic and self.compactor.policy.before_requests
         with self.running.one(writer.session):
             events = self._rewrite(writer) if rewrites else []
@@ -131,11 +130,11 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def after_turn(self, writer: SessionWriter, *, model: str | None = None) -> Recommendation:
-        """Follow up an answer: recover one that was cut off for its length, else look at the threshold.
+        """Recover an answer that was cut off for its length; otherwise check the threshold.
 
-        An answer that failed or was aborted is no turn. Where the answer calls the `compact` tool, the call gets its
-        result and that is done, as soon as all other calls of the answer have theirs. `model` is the one in use now,
-        by its name or as provider/name; None: the one that the log says.
+        Ignore an answer that failed or was aborted. If the answer calls the `compact` tool, append the call's
+        result and compact as soon as all other calls have theirs. `model` is the one in use now, as name or
+        provider/name; None means the one in the log.
         """
         with self.running.one(writer.session):
             with checked(writer.log) as snapshot:
@@ -147,11 +146,11 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             return self._handle(writer, "after_turn", case, asked=asked, model=model)
 
     def on_error(self, writer: SessionWriter, error: str, *, model: str | None = None) -> Recommendation:
-        """Follow up a refused request: recover one that was too long; others are not for this.
+        """Recover a request that was refused for its length; ignore other errors.
 
-        `model` is the one in use now, as for `after_turn`: that another's request was too long says nothing of it.
-        An error whose failed answer is in the log, from before the newest compaction, is none of now; where the
-        log has no failed answer, it is.
+        `model` is the one in use now, as for `after_turn`; an error of another model is ignored. So is an
+        error whose failed answer is in the log before the newest compaction. An error without a failed answer
+        in the log counts.
         """
         with self.running.one(writer.session):
             with writer.log.snapshot() as snapshot:
@@ -166,16 +165,16 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             return self._handle(writer, "error", case, model=model)
 
     def on_idle(self, writer: SessionWriter, idle_seconds: float) -> Recommendation:
-        """Use idle time: make a large context smaller, or hand it off; nothing goes on by itself."""
+        """Use idle time to compact a large context or hand it off; never continue by itself."""
         with self.running.one(writer.session):
             return self._handle(writer, "idle", rules.on_idle(idle_seconds, self.settings))
 
     def compact(
         self, writer: SessionWriter, options: SummaryOptions = DEFAULT_SUMMARY_OPTIONS
     ) -> CompactionResult:
-        """Compact because a person asks, also where automatic compaction is off or has failed.
+        """Compact on a person's request, even if automatic compaction is off or has failed.
 
-        What runs for the session in another thread is called off first, and leaves its attempt.
+        Cancel the session's running call in another thread first; it leaves an `attempt`.
         """
         with self.running.first(writer.session):
             compactor = self._compactor_for(writer.session)
@@ -183,12 +182,12 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             return self._close_circuit(writer, done) if done.outcome == "nothing" else done
 
     def cancel(self, writer: SessionWriter) -> None:
-        """Call off what runs for a session in another thread, and wait until it has ended."""
+        """Cancel a session's running call in another thread, and wait until it has ended."""
         with self.running.first(writer.session):
             pass
 
     def _close_circuit(self, writer: SessionWriter, done: CompactionResult) -> CompactionResult:
-        """Record that a person asked and there was nothing to do, if that ends a row of failures."""
+        """Record that a person's request found nothing to do, to reset the failure count."""
         with writer.log.snapshot() as snapshot:
             so_far = failure_history(snapshot, writer.session, resolve_cursor(snapshot, writer.session).leaf)
         if not so_far.failures and not so_far.left_too_large:
@@ -203,7 +202,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def navigator(self) -> Navigator:
-        """A navigator that summarizes what is left if that is set."""
+        """A navigator that summarizes branches if the settings say so."""
         branches, compactor = self.settings.branch_summary, self._compactor
         return Navigator(
             limits=compactor.limits,
@@ -219,7 +218,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         return compactor_with(self.compactor, self.settings)
 
     def _compactor_for(self, session: str) -> Compactor:
-        """Return the compactor, whose requests are called off by whoever goes first."""
+        """Return the compactor, with requests that a call with priority cancels."""
         compactor = self._compactor
         is_cancelled = compactor.chain.is_cancelled
         chain = msgspec.structs.replace(
@@ -246,10 +245,10 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         return self._shrink(hook_call, case)
 
     def _compact_for_tool(self, hook_call: HookCall, asked: CompactToolCalls) -> Recommendation:
-        """Compact as the model asked by calling a tool, once its calls have their results.
+        """Compact because the model called the tool, once its calls have their results.
 
-        They are an append of their own, so that who takes the compaction back takes no result with it. Where nothing
-        comes of it, whatever the cause, they are told so.
+        The results are a separate append, so that an undo of the compaction keeps them. If no compaction
+        results, whatever the cause, correct the results.
         """
         writer = hook_call.writer
         results = answer_calls(writer, asked)
@@ -269,7 +268,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _shrink(self, hook_call: HookCall, reason: Reason) -> Recommendation:
-        """Rewrites first; then, if they were not enough, what else there is."""
+        """Try rewrites; if they are not enough, take another action."""
         writer = hook_call.writer
         size = self._size(writer)
         if not self._is_too_large(reason, size.tokens):
@@ -283,7 +282,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         return with_earlier_events(rewritten, recommendation, rewritten=bool(rewritten))
 
     def _warn_if_too_large(self, reason: Reason, recommendation: Recommendation) -> Recommendation:
-        """Add a warning to advice that leaves a context too large, and an error where the model does not take it."""
+        """Warn if a context stays too large; add an error if the model does not take it."""
         window, tokens = self.compactor.limits.window, recommendation.tokens
         if recommendation.do != "nothing" or recommendation.session or recommendation.error or not tokens:
             return recommendation
@@ -302,9 +301,9 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _recover(self, hook_call: HookCall, reason: Reason) -> Recommendation:
-        """Take the failed answer out of the context and make room: by a larger model, by rewrites, or otherwise.
+        """Make room for the failed answer's request: larger model, rewrites, or another action.
 
-        Where nothing gives it room, the session stays as it is, but for rewrites.
+        If nothing makes room, the session stays unchanged except for rewrites.
         """
         writer, rewritten = hook_call.writer, list[str]()
         with writer.log.snapshot() as snapshot:
@@ -357,7 +356,10 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         ).take(remedy)
 
     def _is_promoted(self, hook_call: HookCall, size: ContextSize) -> bool:
-        """Return True if there is a larger model than the one in use, by the harness or else by the log."""
+        """Return True if a larger model than the one in use is configured.
+
+        The harness names the model in use; otherwise the log does.
+        """
         writer = hook_call.writer
         with writer.log.snapshot() as snapshot:
             logged = session_end(snapshot, writer.session).model
@@ -369,7 +371,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _with_prompt(self, options: SummaryOptions) -> SummaryOptions:
-        """SummaryOptions with what the harness sends before its messages, as far as it is given."""
+        """Add what the harness sends before its messages to summary options."""
         sent = PromptView(system=options.system, tools=options.tools).or_else(self.sent_before)
         return msgspec.structs.replace(options, system=sent.system, tools=sent.tools)
 

@@ -1,4 +1,4 @@
-"""Carry out what is done about a context that is too large, put it down, and advise the harness."""
+"""Execute an action for a context that is too large, log it, and recommend the next step."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ NextStep = Literal["nothing", "retry", "switch-model", "continue"]
 
 
 class Recommendation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Recommendation to a harness; what belongs to it in the log is appended already.
+    """A recommendation to a harness; its events are already appended.
 
-    `do`: nothing; send the request again; go on with `model`; or send a request right away, for the message
-    that goes on is in the log. `session`: go on in that one, which has been begun, right away or with what comes
-    next. `history_rewritten`: the context is not what it was with something more behind it, so that provider
-    sessions which hold the old prefix have to be closed. `events` are the ids of what was appended, `reason` says
-    why, `error` what went wrong, `warning` that the context is too large still, and why.
+    `do` says to do nothing, to retry the request, to switch to `model`, or to send a request now, because a
+    continuation message was appended. `session` is a new session to continue in, now or with the next
+    message. `history_rewritten` means that the context no longer extends the previous one, so that provider
+    sessions which hold the old prefix must be closed. `events` are the ids of the appended events. `reason`
+    explains the recommendation, `error` what went wrong, `warning` why the context is still too large.
     """
 
     do: NextStep = "nothing"
@@ -58,7 +58,7 @@ class Recommendation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def with_earlier_events(
     events: Sequence[str], recommendation: Recommendation, *, rewritten: bool = False
 ) -> Recommendation:
-    """Recommendation with what was appended before it; `rewritten`: that made the context another."""
+    """Add earlier events to a recommendation; `rewritten` means that they rewrote the history."""
     return msgspec.structs.replace(
         recommendation,
         events=[*events, *recommendation.events],
@@ -67,17 +67,20 @@ def with_earlier_events(
 
 
 _NOTHING_CAME: Final = (SummarizerError, BadInputError, NotFoundError, VersionConflictError)
-"""What is raised where nothing came of asking: also for a template that is not there, tools that are none, a new
-session that somebody else has begun, and a session to which others append all the time."""
+"""Errors after which no compaction results.
+
+They are failed requests, missing templates, invalid tools, a new session that already exists, and constant
+appends by others.
+"""
 
 
 class Actions(msgspec.Struct, frozen=True, kw_only=True):
-    """The ways to make room on one occasion, for one reason, in a context of this size.
+    """The actions that can make room, for one hook call, one reason and one context size.
 
-    `wishes` have what the harness sends before its messages. `leaf` is where the session stands without answers that
-    failed, None where there are none, and `since` its version by which that was found. `new_session` gives a writer
-    of a session to hand off to, None: there is none to be. `left_too_large` are the compactions in a row, until now,
-    after which the next was due at once.
+    `options` include what the harness sends before its messages. `leaf` is the session's leaf without failed
+    answers, None if there are none; `since` is the session's version at that time. `new_session` returns a
+    writer of a session to hand off to, None to disallow handoffs. `left_too_large` counts recent compactions
+    in a row after which the next was due at once.
     """
 
     hook_call: HookCall
@@ -92,7 +95,7 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
     left_too_large: int = 0
 
     def take(self, remedy: Action | GiveUp) -> Recommendation:
-        """Do what was decided on; where a handoff comes to no document, compact."""
+        """Execute the chosen action; if a handoff yields no document, compact."""
         if isinstance(remedy, GiveUp):
             return self._give_up(remedy.why)
         if remedy == "switch-model" and self.settings.promotion is not None:
@@ -102,7 +105,7 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
         return self._compact()
 
     def _switch_model(self, larger: Promotion) -> Recommendation:
-        """Go on with a larger model, without the answers that failed."""
+        """Switch to a larger model, without the failed answers."""
         why = f"{larger.model} has room for the context"
         left = retry_on_conflict(self._leave_failed_answers)
         recommendation = Recommendation(
@@ -115,7 +118,7 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
         return with_earlier_events(left, recommendation, rewritten=bool(left))
 
     def _leave_failed_answers(self) -> list[str]:
-        """Move to before the answers that failed, unless somebody has gone on from there since."""
+        """Move to before the failed answers, unless others have continued from there."""
         writer = self.hook_call.writer
         if self.leaf is None:
             return []
@@ -128,7 +131,7 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
         return [move_to(writer, self.leaf, expected=version)]
 
     def _hand_off(self, new_session: Callable[[], SessionWriter]) -> Recommendation:
-        """Begin a new session instead of compacting; compact if that fails. An idle session waits there."""
+        """Start a new session instead of compacting; compact if that fails."""
         compactor = self.compactor
         try:
             done = hand_off(
@@ -155,7 +158,7 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _compact(self) -> Recommendation:
-        """Compact; record that hooks cancelled it, or that nothing came of it."""
+        """Compact; log if hooks cancelled it or nothing was done."""
         reason, compactor = self.reason, self.compactor
         prepared = compactor.prepare(
             self.hook_call.writer,
@@ -194,7 +197,7 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
         return with_earlier_events(triggered, recommendation)
 
     def _give_up(self, why: str) -> Recommendation:
-        """Try nothing; tell who waits for a recovery that there is none."""
+        """Try nothing; report an error if the harness waits for a recovery."""
         return with_earlier_events(self._open_circuit_if_due(), self._skip(why))
 
     def _report(self, done: CompactionResult) -> Recommendation:
@@ -221,11 +224,11 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _nothing_to_do(self, why: str) -> Recommendation:
-        """Skip, or fail if this is a recovery: then there should have been something to summarize."""
+        """Skip, or fail if this is a recovery, which needs something to summarize."""
         return self._failed(why) if is_recovery(self.reason) else self._skip(why)
 
     def _stale(self, why: str) -> Recommendation:
-        """Skip what others' appends left nothing to do for: no failure, and a request is for what there is now."""
+        """Skip after others' appends made the compaction obsolete; this is no failure."""
         events = self.hook_call.log_decision_once(DecisionOutcome.SKIPPED, why)
         return Recommendation(
             do="retry" if is_recovery(self.reason) else "nothing",
@@ -239,14 +242,14 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
         return Recommendation(reason=why, events=events, tokens=self.size.tokens, error=self._error(why))
 
     def _interrupted(self, error: CancelledError) -> Recommendation:
-        """Called off by a person, who is told so."""
+        """Report that a person cancelled the action."""
         said = failure_message(self.reason, str(error))
         return with_earlier_events(
             attempt_ids(error), msgspec.structs.replace(self._cancelled(str(error)), error=said)
         )
 
     def _cancelled(self, why: str) -> Recommendation:
-        """Called off: that is no failure."""
+        """Log the cancellation, which is no failure."""
         events = self.hook_call.log_decision_once(DecisionOutcome.CANCELLED, why, **self._numbers)
         return Recommendation(reason=why, error=self._error(why), events=events, tokens=self.size.tokens)
 
@@ -256,11 +259,11 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
         return Recommendation(reason=self.reason, error=said, events=events, tokens=self.size.tokens)
 
     def _error(self, why: str) -> str | None:
-        """Return what is told as an error of what is none in the log: only who waits for a recovery has to hear it."""
+        """Return an error message if the harness waits for a recovery, None otherwise."""
         return failure_message(self.reason, why) if is_recovery(self.reason) else None
 
     def _open_circuit_if_due(self) -> list[str]:
-        """Put down that the circuit is open, once it is."""
+        """Log that the circuit is open once it opens."""
         writer = self.hook_call.writer
         with writer.log.snapshot() as snapshot:
             so_far = failure_history(snapshot, writer.session, snapshot.head(writer.session).leaf)

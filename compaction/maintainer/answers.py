@@ -1,4 +1,4 @@
-"""The newest answer of a session: if it went through, and calls of the tool by which a model asks for a compaction."""
+"""Read the newest answer of a session and its calls of the compact tool."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _FAILED: Final = "error"
 _LEFT_OUT: Final = frozenset({_FAILED, CUT_OFF})
 """Stop reasons of answers that leave the context once they are recovered."""
 _ENDS: Final = frozenset({"compaction", "undone"})
-"""Kinds of entries that are no messages, and change which messages there are."""
+"""Kinds of entries that are no messages but change which messages there are."""
 
 
 class SessionEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a session, without entries that say nothing to a model.
+    """The end of a session, ignoring entries that do not reach the model.
 
-    `entry` is the newest message, compaction or undo, None where there is none; `answer` is its message if it is an
-    answer. `before` is the entry at which the session would stand, had the answers at its end that failed or were
-    cut off not come. `model` is the one in use, as provider/name, "" where the log names none.
+    `entry` is the newest message, compaction or undo, None for none; `answer` is its message if it is an
+    answer. `before` is the newest such entry before the failed or cut-off answers at the end. `model` is the
+    one in use, as provider/name, "" if the log names none.
     """
 
     entry: Event | None
@@ -47,12 +47,12 @@ class SessionEnd(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stop(self) -> str:
-        """Why the answer ended, "" without one."""
+        """The answer's stop reason, "" without an answer."""
         return self.answer.stop_reason if self.answer else ""
 
     @property
     def has_failed(self) -> bool:
-        """True if it ends with an answer that failed or was cut off."""
+        """True if the session ends with an answer that failed or was cut off."""
         return self.entry is not self.before
 
     @property
@@ -61,9 +61,9 @@ class SessionEnd(msgspec.Struct, frozen=True, kw_only=True):
         return self.stop in _LEFT_OUT
 
     def is_of(self, model: str | None = None) -> bool:
-        """Return True if the answer is of a model, told by its name or as provider/name; None: of the one in use.
+        """Return True if the answer is by `model` (name or provider/name), or may be.
 
-        Where there is no answer, or it names no model, it may be.
+        None means the model in use. Without an answer, or if it names no model, the result is True.
         """
         answer, wanted = self.answer, model or self.model
         if answer is None or not answer.model or not wanted:
@@ -72,14 +72,14 @@ class SessionEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_same_model(one: str, other: str) -> bool:
-    """Return True if two names are of one model; each is told by its name alone, or as provider/name."""
+    """Return True if two names denote one model, each as name or provider/name."""
     if not one or not other:
         return False
     return one in (other, other.partition("/")[2]) or other == one.partition("/")[2]
 
 
 def session_end(snapshot: Snapshot, session: str) -> SessionEnd:
-    """Return what a session ends with. Raises NotFoundError."""
+    """Return the end of a session. Raises NotFoundError."""
     leaf = snapshot.head(session).leaf
     entry = _telling(snapshot, session, leaf)
     before = told = entry
@@ -96,9 +96,9 @@ def session_end(snapshot: Snapshot, session: str) -> SessionEnd:
 
 
 def failed_before_compaction(snapshot: Snapshot, session: str) -> bool:
-    """Return True if the session's newest answer failed, and nothing has been said since but a compaction was made.
+    """Return True if the newest answer failed and only a compaction followed.
 
-    It counts wherever it stands: a compaction by which a request is recovered is no entry below the failed answer.
+    The compaction counts wherever it is: one that recovers a request is not below the failed answer.
     """
     cursor = resolve_cursor(snapshot, session)
     if not is_compacted(snapshot, cursor):
@@ -111,7 +111,7 @@ def failed_before_compaction(snapshot: Snapshot, session: str) -> bool:
 
 
 def _telling(snapshot: Snapshot, session: str, seq: int) -> Event | None:
-    """Return the entry at a number, or the first above it that a model is told or that changes what it is told."""
+    """Return the nearest entry at or above `seq` that reaches the model or changes what does."""
     while (entry := _entry(snapshot, session, seq)) is not None:
         if has_message(entry) or entry.kind in _ENDS:
             return entry
@@ -133,21 +133,21 @@ _CORRECTION: Final = "correction"
 
 
 class CompactToolCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """Unanswered calls of the tool in one answer; `is_last`: all other calls beside them have their results."""
+    """Unanswered calls of the tool in one answer; `is_last`: all other calls have results."""
 
     calls: tuple[ToolCall, ...]
     is_last: bool
 
     @property
     def instructions(self) -> str:
-        """The model's wishes for the summary."""
+        """The model's instructions for the summary."""
         return "\n".join(str(said) for call in self.calls if (said := call.argument("instructions")))
 
 
 def find_compact_calls(parts: Sequence[Part]) -> CompactToolCalls | None:
-    """Return the calls by which the newest answer of a context asks for a compaction, None where it does not.
+    """Return the calls of the compact tool in a context's newest answer, None for none.
 
-    Nor does it where more than results has come since: the person has gone on.
+    Return None too if more than results followed, because then the person has continued.
     """
     answered: set[str] = set()
     for part in reversed(parts):
@@ -166,9 +166,9 @@ def find_compact_calls(parts: Sequence[Part]) -> CompactToolCalls | None:
 
 
 def answer_calls(writer: SessionWriter, asked: CompactToolCalls) -> list[str]:
-    """Append that it is done as the result of each call; the ids.
+    """Append the result of each call; return their ids.
 
-    None where somebody has given them by now, or has left the branch.
+    Return [] if others have appended the results, or left the branch.
     """
 
     def look_and_append() -> list[str]:
@@ -183,10 +183,9 @@ def answer_calls(writer: SessionWriter, asked: CompactToolCalls) -> list[str]:
 
 
 def report_no_compaction(writer: SessionWriter, results: Sequence[str], problem: str) -> list[str]:
-    """Show results of calls otherwise, namely why nothing was done; the id of the rewrite.
+    """Rewrite the calls' results to say why nothing was done; return the rewrite's id.
 
-    The log keeps what they said at first. None where the context has them no more, or others never stop
-    appending.
+    The log keeps the original results. Return [] if the context no longer has them, or others keep appending.
     """
     told = [TextReplacement(target=result, text=f"[Not compacted: {problem}]") for result in results]
     try:

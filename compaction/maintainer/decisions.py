@@ -1,4 +1,4 @@
-"""Decisions in the log: what is put down, whether it is said again, and what it says of trying once more."""
+"""Log decisions, avoid logging the same one twice, and count recent failures."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from eventstore.records import Attempt, Decision, DecisionOutcome, record_of
 from eventstore.writing import SessionWriter
 
 HookName = Literal["before_request", "after_turn", "error", "idle"]
-"""At which of a harness's calls something was decided."""
+"""The harness's call at which something was decided."""
 _FAILURES: Final = frozenset({DecisionOutcome.FAILED, DecisionOutcome.NO_GAIN})
 _ASIDE: Final = frozenset(
     {DecisionOutcome.CIRCUIT_OPEN, DecisionOutcome.HOOK_FAILED, DecisionOutcome.STILL_TOO_LARGE}
 )
-"""Outcomes that are put down beside what came of a call."""
+"""Outcomes that are logged beside the main outcome of a call."""
 _MANUAL: Final = "manual"
 GAINED_NOTHING: Final = "a compaction of this context gained nothing"
 IN_A_ROW: Final = "inARow"
-"""The number of a decision that says how many compactions in a row have left the context too large."""
+"""The field of a decision that counts compactions in a row that left the context too large."""
 
 
 class FailureHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcomes of automatic compactions since one succeeded or a person asked for one.
+    """Outcomes of automatic compactions since one succeeded or a person asked for one.
 
-    `failures` in a row; whether the log says that the circuit `is_open`; whether a compaction of the very
-    context that is now `gained_nothing`; how many in a row, the newest compaction included, have `left_too_large` a
-    context.
+    `failures` counts failures in a row. `is_open` means that the log records an open circuit.
+    `gained_nothing` means that a compaction of the present context saved nothing. `left_too_large` counts
+    compactions in a row, the newest included, that left the context too large.
     """
 
     failures: int = 0
@@ -41,9 +41,9 @@ class FailureHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HookCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of a harness: the session that it is about, at which hook, by which policy.
+    """One call of a harness: its session, hook and policy.
 
-    `model` is the one in use by what the harness says, None where it says nothing.
+    `model` is the one in use as the harness says, None if it does not say.
     """
 
     writer: SessionWriter
@@ -52,17 +52,17 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
 
     def decision(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> Decision:
-        """Return a decision of this occasion."""
+        """Return a decision at this call."""
         return Decision(
             outcome=outcome, reason=reason, policy=self.policy, numbers={**numbers, "hook": self.hook}
         )
 
     def log_decision(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> list[str]:
-        """Put a decision down; the ids of what was appended."""
+        """Append a decision; return the ids of the appended events."""
         return self.writer.append(self.decision(outcome, reason, **numbers))
 
     def log_decision_once(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> list[str]:
-        """The same, unless just that was put down last at this hook."""
+        """Append a decision unless the newest one at this hook is equal."""
         with self.writer.log.snapshot() as snapshot:
             last = next(self._comparable(snapshot, outcome), None)
         if last is not None and (last.outcome, last.reason) == (outcome, reason):
@@ -77,10 +77,10 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decisions(snapshot: Snapshot, session: str) -> Iterator[tuple[int, Decision]]:
-    """Yield the decisions on a session's branch since its newest compaction, newest first, with their seqs.
+    """Yield (seq, decision) of the session's branch since its newest compaction, newest first.
 
-    A person's request that failed is told as one, too. Decisions come behind the entry at which the session stood:
-    of the session's other branches nothing is read.
+    A person's failed request counts as a decision. Decisions follow the entry that was the leaf at that time;
+    other branches are not read.
     """
     head = snapshot.head(session)
     seq, behind = head.leaf, head.version + 1
@@ -98,7 +98,7 @@ def decisions(snapshot: Snapshot, session: str) -> Iterator[tuple[int, Decision]
 
 
 def _asides(snapshot: Snapshot, session: str, seq: int, behind: int) -> list[LazyEvent]:
-    """Return the off-path frames of the time when the session stood at an entry, up to `behind`."""
+    """Return the off-path events that directly follow an entry, before `behind`."""
     if seq + 1 == behind:
         return []
     behind_it = events(snapshot, session, first=seq + 1, last=behind - 1)
@@ -116,9 +116,9 @@ def _decided(event: LazyEvent) -> Decision | None:
 
 
 def failure_history(snapshot: Snapshot, session: str, leaf: int) -> FailureHistory:
-    """Return the outcomes of automatic compactions since one succeeded or a person asked, at a leaf.
+    """Count the outcomes of automatic compactions since one succeeded or a person asked.
 
-    That is of those on the branch where the session stands. What was called off is no failure.
+    Only decisions on the session's branch count. A cancellation is no failure.
     """
     failures, is_open, gained_nothing, is_theirs, too_large = 0, False, False, True, 0
     for seq, decision in decisions(snapshot, session):
@@ -135,17 +135,20 @@ def failure_history(snapshot: Snapshot, session: str, leaf: int) -> FailureHisto
 
 
 def reason_to_give_up(history: FailureHistory, most: int) -> str:
-    """Return why no compaction is tried, "" where one is; `most` failures in a row open the circuit."""
+    """Return why no compaction is tried, "" if one is.
+
+    `most` failures in a row open the circuit.
+    """
     if history.failures >= most:
         return open_circuit_message(history.failures)
     return GAINED_NOTHING if history.gained_nothing else ""
 
 
 def must_open_circuit(history: FailureHistory, most: int) -> bool:
-    """Return True if the circuit opens now, which nobody has put down yet."""
+    """Return True if the circuit opens now and this is not logged yet."""
     return history.failures >= most and not history.is_open
 
 
 def open_circuit_message(failures: int) -> str:
-    """Return what is said of an open circuit."""
+    """Return the message about an open circuit."""
     return f"{failures} compactions in a row have failed: compact by hand to go on"

@@ -1,4 +1,4 @@
-"""Decide what a harness's call leads to, by pure functions: nothing is read or asked here."""
+"""Decide by pure functions what a harness's call leads to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STOPPED: Final = "keep less or act later, and compact by hand to go on"
 
 
 class Skip(msgspec.Struct, frozen=True):
-    """A decision to do nothing, and why."""
+    """A decision to do nothing, with its reason."""
 
     reason: str
 
@@ -44,18 +44,17 @@ SMALL_ENOUGH: Final = Skip("the context is small enough")
 
 
 def before_request(settings: Settings) -> Reason | Skip:
-    """Return the case of a request that is about to be sent: look at the threshold, if anything is automatic."""
+    """Return the case of a request about to be sent: the threshold, if automation is on."""
     return "threshold" if settings.is_automatic else OFF
 
 
 def after_turn(
     *, stop: str, is_of_model: bool, asked: CompactToolCalls | None, settings: Settings
 ) -> Reason | Skip:
-    """Return the case of an answer that ended for the reason `stop`, "" without one.
+    """Return the case of an answer with the stop reason `stop`, "" without an answer.
 
-    One that failed or was aborted is no turn. One that was cut off for its length is recovered, if it is of the
-    model in use: of another it says nothing. A model may ask for a compaction by its tool, also where the
-    automatic ones are off.
+    Skip an answer that failed or was aborted. Recover one that was cut off for its length, if it is by the
+    model in use. A model may call the compact tool even if automatic compaction is off.
     """
     if stop in FAILED:
         return NO_ANSWER
@@ -67,9 +66,9 @@ def after_turn(
 
 
 def on_error(error: str, *, is_stale: bool, is_of_model: bool, settings: Settings) -> Reason | Skip:
-    """Return the case of a refusal; `is_stale`: its failed answer is in the log, and a compaction after it.
+    """Return the case of a refused request.
 
-    Of another model it says nothing.
+    `is_stale` means that a compaction follows its failed answer in the log. Skip an error of another model.
     """
     if not is_context_overflow(error):
         return NOT_OF_LENGTH
@@ -81,7 +80,7 @@ def on_error(error: str, *, is_stale: bool, is_of_model: bool, settings: Setting
 
 
 def on_idle(seconds: float, settings: Settings) -> Reason | Skip:
-    """Return the case of a session that has been idle for so many seconds."""
+    """Return the case of a session that has been idle for `seconds` seconds."""
     if not settings.idle_enabled or not settings.is_automatic:
         return IDLE_OFF
     if seconds < settings.idle_timeout_seconds:
@@ -92,14 +91,14 @@ def on_idle(seconds: float, settings: Settings) -> Reason | Skip:
 def is_too_large(
     reason: Reason, tokens: int, *, trigger: AnyTrigger, limits: Limits, settings: Settings
 ) -> bool:
-    """Return True if a context is to be made smaller: an idle one has a threshold of its own, others the policy's."""
+    """Return True if a context should shrink, by the idle threshold or the policy's trigger."""
     if reason == "idle":
         return tokens > settings.idle_threshold_tokens
     return trigger.fires(tokens, limits)
 
 
 class GiveUp(msgspec.Struct, frozen=True):
-    """A decision to try nothing that is known to fail."""
+    """A decision to try nothing because it would fail again."""
 
     why: str
 
@@ -107,12 +106,12 @@ class GiveUp(msgspec.Struct, frozen=True):
 def choose_action(
     reason: Reason, *, has_larger_model: bool, history: FailureHistory, settings: Settings, can_hand_off: bool
 ) -> Action | GiveUp:
-    """Choose a larger model, if there is one with room; then a handoff, if that is the strategy; else a compaction.
+    """Choose a larger model, else a handoff if that is the strategy, else a compaction.
 
-    Neither is tried where the circuit is open, or where compactions chase each other: as many in a row as may fail have
-    each left the context too large, so that the next was due at once. A recovery is tried then all the same. After an
-    overflow a handoff would send again what was too long; where the model asks for a compaction, nothing goes on
-    elsewhere. Nor does it while calls are open (`can_hand_off`), whose results the new session would have no calls for.
+    Give up on the latter two if the circuit is open. Give up too, except for a recovery, if as many
+    compactions in a row as may fail have left the context too large, because the next would be due at once.
+    Do not hand off after an overflow, which would send the long request again, nor if the model asked for the
+    compaction, nor while calls are open (`can_hand_off`), because the new session would not have the calls.
     """
     if has_larger_model and reason in _PROMOTED:
         return "switch-model"
@@ -129,29 +128,32 @@ def choose_action(
 
 
 def is_promoted(promotion: Promotion | None, *, tokens: int, trigger: AnyTrigger, in_use: str) -> bool:
-    """Return True if a larger model is set, is not `in_use` (name, or provider/name), and has the room."""
+    """Return True if a larger model with room is configured and is not `in_use`.
+
+    Models are given as name or provider/name.
+    """
     if promotion is None or trigger.fires(tokens, promotion.limits):
         return False
     return not is_same_model(promotion.model, in_use)
 
 
 def continues(reason: Reason, hook: HookName, continuation: Continuation, settings: Settings) -> bool:
-    """Return True if a policy's continuation follows a compaction, of which some do by themselves."""
+    """Return True if a policy's continuation follows a compaction."""
     return settings.auto_continue and continuation.is_due(reason, is_after_turn=hook == "after_turn")
 
 
 def is_recovery(reason: Reason) -> bool:
-    """Return True if a harness waits with a request until there is room for it."""
+    """Return True if the harness waits to retry a request."""
     return reason in _RECOVERIES_FAILED
 
 
 def failure_message(reason: Reason, problem: str) -> str:
-    """Return what is said where a context did not get smaller, as oh-my-pi says it."""
+    """Return the error message in oh-my-pi's words."""
     return _RECOVERIES_FAILED.get(reason, _OTHERWISE_FAILED) + problem
 
 
 def leaf_without_failures(last: SessionEnd) -> Leaf:
-    """Return the leaf of a session without failed answers at its end; None: the leaf as it is."""
+    """Return the leaf without failed answers at the end, None for the present leaf."""
     if not last.has_failed:
         return None
     return last.before.id if last.before is not None else ROOT

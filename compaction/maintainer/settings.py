@@ -1,4 +1,4 @@
-"""A person's settings of automatic compaction, and the policy and summarizers that they lead to."""
+"""Define a person's settings of automatic compaction, and apply them to policies."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from compaction.triggers import AnyTrigger, Threshold
 from compaction.validation import InvalidInputError, ValidationIssue, key_path
 
 TokenThreshold = Annotated[int, msgspec.Meta(ge=-1)]
-"""A threshold; -1 and 0 set none."""
+"""A threshold in tokens; -1 and 0 mean none."""
 Percent = Annotated[int, msgspec.Meta(ge=-1, le=100)]
-"""A threshold as a percentage; -1 and 0 set none."""
+"""A threshold in percent; -1 and 0 mean none."""
 
 
 class Promotion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A larger model to go on with in place of compacting."""
+    """A larger model to switch to instead of compacting."""
 
     model: str
     window: Positive
@@ -35,9 +35,9 @@ class Promotion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class BranchSummaries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Settings of branch summaries: on or off, and the tokens of the window that stay free for them.
+    """Settings of branch summaries: on or off, and the reserved tokens of the window.
 
-    None: 16,384, and in a small window 15 % of it.
+    None means 16,384, or 15 % of a small window.
     """
 
     enabled: bool = False
@@ -45,16 +45,17 @@ class BranchSummaries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Settings of compaction, by oh-my-pi's names with `_`, and with its defaults.
+    """Settings of compaction, with oh-my-pi's names (in snake case) and defaults.
 
-    A compaction that a person asks for heeds only what says how it is made. That are `reserve_tokens` and
-    `keep_recent_tokens`, which lead over what the policy's parts say (pi's and oh-my-pi's: 16,384 and 20,000),
-    and `remote_endpoint`: with `remote_enabled` the service there is asked for summaries before all others.
+    A compaction that a person requests obeys only `reserve_tokens`, `keep_recent_tokens` and
+    `remote_endpoint`. The first two override the policy's parts (16,384 and 20,000 in pi and oh-my-pi). With
+    `remote_enabled`, the service at `remote_endpoint` is asked before all other summarizers.
 
-    The others say when. `threshold_tokens`, or else `threshold_percent`, leads over the policy's trigger.
-    `subtracts_savings`: what rewrites have saved since the last measured call is taken off the size that decides.
-    `idle_threshold_tokens` and `idle_timeout_seconds` say when an idle session is compacted. `most_failures` in a
-    row stop automatic compaction until one goes through or a person asks. `promotion` is a larger model.
+    The others control automatic compaction. `threshold_tokens`, or else `threshold_percent`, overrides the
+    policy's trigger. With `subtracts_savings`, tokens saved by rewrites since the last measured call are
+    subtracted from the measured size. `idle_threshold_tokens` and `idle_timeout_seconds` control when an idle
+    session is compacted. `most_failures` in a row stop automatic compaction until one succeeds or a person
+    asks. `promotion` is a larger model.
     """
 
     enabled: bool = True
@@ -76,11 +77,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def is_automatic(self) -> bool:
-        """True if anything is compacted that nobody asked for."""
+        """True if automatic compaction is on."""
         return self.enabled and self.strategy != "off"
 
     def find_issues(self, limits: Limits) -> list[ValidationIssue]:
-        """Return what of it a model cannot have."""
+        """Return the settings that do not fit a model's window."""
         given = {
             ("reserve_tokens",): self.reserve_tokens,
             ("keep_recent_tokens",): self.keep_recent_tokens,
@@ -94,13 +95,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ]
 
     def check(self, limits: Limits) -> None:
-        """Raise InvalidInputError where a model cannot have what is set."""
+        """Raise InvalidInputError if settings do not fit a model's window."""
         if find_issues := self.find_issues(limits):
             raise InvalidInputError("settings", find_issues)
 
 
 def compactor_with(compactor: Compactor, settings: Settings) -> Compactor:
-    """Return a compactor whose policy and summarizers are as they are set."""
+    """Return a compactor with the settings applied to its policy and summarizers."""
     return msgspec.structs.replace(
         compactor,
         policy=policy_with(compactor.policy, settings),
@@ -109,10 +110,10 @@ def compactor_with(compactor: Compactor, settings: Settings) -> Compactor:
 
 
 def policy_with(policy: Policy, settings: Settings) -> Policy:
-    """Return a policy in which what is set leads over what its parts say; what is not set stays theirs.
+    """Return a policy with the settings applied; unset ones leave its parts unchanged.
 
-    A threshold that is set leads over both of the policy's, and over a trigger that has none. A number of tokens to
-    keep is a cut that keeps so many, in place of any other; a policy without a cut stays without.
+    A threshold overrides both of the policy's, and a trigger that has none. A number of tokens to keep
+    replaces any other cut; a policy without a cut stays without.
     """
     return msgspec.structs.replace(
         policy,
@@ -123,7 +124,7 @@ def policy_with(policy: Policy, settings: Settings) -> Policy:
 
 
 def with_remote_summarizer(chain: SummarizerChain, settings: Settings) -> SummarizerChain:
-    """Return the summarizers to ask, the service at the configured endpoint first."""
+    """Return the chain with the configured service in front."""
     if not settings.remote_enabled or not settings.remote_endpoint:
         return chain
     remote = HttpSummarizer(settings.remote_endpoint)

@@ -1,4 +1,4 @@
-"""Policies: how a harness keeps its context small, as data, from presets and from a person's TOML.
+"""Load and check policies: data that says how a harness keeps its context small.
 
-To add a preset: a file in `presets`, its docs.
+To add a preset, write a file in `presets` and its docs.
 """

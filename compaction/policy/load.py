@@ -1,4 +1,4 @@
-"""Load policies: presets, a person's TOML, and everything that is wrong with one."""
+"""Load policies from presets and TOML files; report every problem at once."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PRESETS: Final = files("compaction.policy") / "presets"
 
 
 def preset_names() -> list[str]:
-    """Return the names of the policies that come with refold."""
+    """Return the names of the built-in policies."""
     names = (file.name for file in _PRESETS.iterdir() if file.name.endswith(SUFFIX))
     return sorted(name.removesuffix(SUFFIX) for name in names)
 
 
 def preset_text(name: str) -> str:
-    """Return the file of a policy that comes with refold."""
+    """Return the file of a built-in policy."""
     return (_PRESETS / f"{name}{SUFFIX}").read_text("utf-8")
 
 
@@ -34,17 +34,17 @@ _EXTENDS: Final = "extends"
 _PART: Final = "part"
 _NONE: Final = "none"
 _DISPENSABLE: Final = {field.name for field in msgspec.structs.fields(Policy) if field.default is None}
-"""The parts that a policy can do without. Lists are emptied: `[]`."""
+"""The optional parts of a policy. Lists are emptied by `[]`."""
 _USUAL: Final = {
     field.name: field.default.__struct_config__.tag
     for field in msgspec.structs.fields(Policy)
     if isinstance(field.default, PolicyPart)
 }
-"""The part that a table is if it does not name one."""
+"""The default part of a table that does not name one."""
 
 
 class InvalidPolicyError(InvalidInputError):
-    """A text is no policy; `prompting` is what it says of prompts all the same, but for what is wrong with that."""
+    """A text is not a valid policy; `prompting` is the valid rest of its prompting table."""
 
     def __init__(self, source: str, faults: Sequence[ValidationIssue], prompting: Prompting) -> None:
         super().__init__(f"policy {source}", faults)
@@ -52,17 +52,17 @@ class InvalidPolicyError(InvalidInputError):
 
 
 class _Written(Policy, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A policy as TOML has it, with the preset that it extends."""
+    """A policy as written in TOML, with the preset that it extends."""
 
     extends: Annotated[str, msgspec.Meta(extra=one_of("preset", preset_names()))] | None = None
 
 
 def parse_policy(text: str, *, source: str) -> Policy:
-    """Return the policy of a TOML text.
+    """Parse the TOML text of a policy.
 
-    With `extends = "NAME"` it is that preset, but for the keys that the text has, and under a name of its own;
-    "none" takes out a part that a policy can do without. Raises BadInputError for what is no TOML,
-    InvalidPolicyError for all else.
+    With `extends = "NAME"`, start from that preset and override the keys of the text, under a new name.
+    "none" removes an optional part. Raises BadInputError for invalid TOML, InvalidPolicyError for other
+    problems.
     """
     try:
         given = tomllib.loads(text)
@@ -81,7 +81,10 @@ def parse_policy(text: str, *, source: str) -> Policy:
 
 
 def load_policy_file(path: str | Path) -> Policy:
-    """Return the policy of a TOML file. Raises as `parse` does, and BadInputError for a file that cannot be read."""
+    """Load a policy from a TOML file. Raises as `parse_policy` does.
+
+    Raises BadInputError for a file that cannot be read.
+    """
     try:
         text = Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -91,7 +94,7 @@ def load_policy_file(path: str | Path) -> Policy:
 
 
 def _sound(said: Mapping[str, Any]) -> Prompting:
-    """Return what a policy's prompting says, without its faulty keys."""
+    """Return a policy's prompting table without its invalid keys."""
     table = said.get("prompting")
     given = table if isinstance(table, dict) else {}
     sound = {key: value for key, value in given.items() if not validate({key: value}, Prompting)}
@@ -99,16 +102,16 @@ def _sound(said: Mapping[str, Any]) -> Prompting:
 
 
 def _meant(name: str, value: Any) -> Any:
-    """Return a key's value, with TOML's missing word for nothing, and the usual part of a table that names none."""
+    """Return a key's value: None for "none", the default part for a table that names none."""
     if name in _USUAL and isinstance(value, dict):
         return {_PART: _USUAL[name], **value}
     return None if value == _NONE and name in _DISPENSABLE else value
 
 
 def find_policy(name: str, folders: Sequence[Path] = ()) -> Policy:
-    """Return the policy of the first folder that has it, as `NAME.toml`, else the one that comes with refold.
+    """Return a policy from `NAME.toml` in the first folder that has it, else the built-in one.
 
-    Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
+    Raises NotFoundError, and BadInputError for a broken policy or one that names itself differently.
     """
     for folder in folders:
         file = folder / f"{name}{SUFFIX}"
@@ -124,7 +127,7 @@ def find_policy(name: str, folders: Sequence[Path] = ()) -> Policy:
 
 
 def load_preset(name: str) -> Policy:
-    """Return a policy that comes with refold. Raises NotFoundError."""
+    """Return a built-in policy. Raises NotFoundError."""
     if name not in preset_names():
         raise _not_there(name, preset_names())
     return parse_policy(preset_text(name), source=f"preset {name}")

@@ -1,4 +1,4 @@
-"""A policy: how a harness keeps its context small, as data."""
+"""Define a policy: data that says how a harness keeps its context small."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ from projections.placements import PLACEMENTS
 from projections.tokens import CounterName
 
 Name = Annotated[str, msgspec.Meta(min_length=1, description="a name")]
-"""A name, never empty."""
+"""A nonempty name."""
 
 ModelName = Annotated[str, msgspec.Meta(min_length=1, description="the name of a model")]
-"""A model that is to be asked."""
+"""The name of a model to ask."""
 
 PlacementName = Annotated[str, msgspec.Meta(extra=one_of("placement", PLACEMENTS))]
-"""The name of a placement: how a summary stands in a request."""
+"""The name of a placement: the place of a summary in a request."""
 
 ContinuationName = Annotated[str, msgspec.Meta(extra=one_of("continuation", CONTINUATIONS))]
-"""The name of a continuation: what follows an automatic compaction."""
+"""The name of a continuation, which follows an automatic compaction."""
 
 ShapeName = Annotated[str, msgspec.Meta(extra=one_of("shape", PROMPT_SHAPES))]
-"""The shape in which a summary is asked for."""
+"""The name of a prompt shape."""
 
 MessageSource = Literal["context", "log"]
-"""The source of a summarizer's messages: as contexts show them, or as the log has them, without rewrites."""
+"""The messages that a summarizer reads: as the context shows them, or as stored."""
 
 
 class Prompting(PolicyPart, frozen=True, tag="prompting"):
-    """Settings of prompts, with the names of templates, "" for those that a policy does without.
+    """Settings of prompts; a template's name is "" if the policy does not use it.
 
-    `shape` says how a prompt holds the conversation, and `source` (in TOML `from`) where its messages are read: as the
-    context shows them, or as the log has them, without the rewrites in effect. `reserve` is what the bounds of answers
-    are shares of; `output` (if over 0) bounds them in its place. `window` is what the summarizer takes; a longer
-    conversation is summarized in several steps. `summarizer` is who is asked, by its name, "" for the usual one;
-    `models` are those to ask, each where the ones before it fail; none: the summarizer's own. Raises ValueError for a
-    shape that there is not.
+    `shape` is the shape of the prompt. `source` (in TOML `from`) chooses messages as the context shows them,
+    or as stored, without rewrites. Answers are limited to shares of `reserve`, or to `output` if that is over
+    0. `window` is the summarizer's window; a longer conversation is summarized in several steps. `summarizer`
+    is a name, "" for the default; `models` are tried in order, none means the summarizer's own. Raises
+    ValueError for an unknown shape.
     """
 
     shape: ShapeName = "serialized"
@@ -63,7 +62,7 @@ class Prompting(PolicyPart, frozen=True, tag="prompting"):
 
 
 class Restoring(PolicyPart, frozen=True, tag="restoring"):
-    """Limits of what is shown again behind a summary: the newest whole reads of recently read files."""
+    """Limits of what is shown again after a summary: recently read files."""
 
     files: Count = 5
     tokens_a_file: Count = 5_000
@@ -71,15 +70,15 @@ class Restoring(PolicyPart, frozen=True, tag="restoring"):
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parts by which a context is kept small.
+    """The parts that keep a context small.
 
-    `trigger` says when, `rewrites` what is tried first, in order, without a model (`before_requests`: before
-    every request, and not only when the trigger fires), `cut` what is kept, `prompting` how the summary is asked
-    for, `placement` where it stands, `continuation` what follows, `restoring` what is shown again. Without a cut
-    no summary is made. After a request was refused for its length, `recovery` stands in for `cut` and
-    `recovery_placement` for `placement` (None: as ever). `memory` is the type of `custom` entries that hold notes
-    on the session (`text`): the newest since the compaction before is taken for a summary, and no model is asked.
-    `counter` estimates tokens. Raises ValueError for a placement or a continuation that there is not.
+    `trigger` decides when to compact. `rewrites` are tried first, in order, without a model; with
+    `before_requests`, before every request. `cut` decides what is kept, None for no summaries. `prompting` is
+    how to ask for the summary, `placement` its place in a request, `continuation` what follows, `restoring`
+    what is shown again. After a request was refused for its length, `recovery` overrides `cut` and
+    `recovery_placement` overrides `placement`, unless they are None. `memory` is the type of `custom` entries
+    with notes on the session (`text`): the newest since the last compaction replaces the summary. `counter`
+    estimates tokens. Raises ValueError for an unknown placement or continuation.
     """
 
     name: Name
@@ -99,7 +98,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def summarizes(self) -> bool:
-        """True if it makes summaries."""
+        """True if the policy makes summaries."""
         return self.cut is not None or self.recovery is not None
 
     def __post_init__(self) -> None:

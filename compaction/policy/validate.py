@@ -1,4 +1,4 @@
-"""Check a policy for names that lead nowhere, and for what cannot be meant."""
+"""Check a policy for unknown names and for settings that make no sense together."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from eventstore.errors import BadInputError, NotFoundError
 
 
 def template_names(prompting: Prompting, *, instead: str = "") -> dict[str, str]:
-    """Return the names of all templates that summaries may take, by the keys which name them, "" for what none names.
+    """Return the names of all templates that summaries may use, by key; "" for unnamed ones.
 
-    `instead` is used in place of those of summaries, "" for none.
+    `instead` overrides the summaries' templates, "" for none.
     """
     keys = ("turn_prefix", "short") if instead else ("template", "update", "turn_prefix", "short")
     named = {f"[prompting] {key}": getattr(prompting, key) for key in keys}
@@ -23,9 +23,9 @@ def template_names(prompting: Prompting, *, instead: str = "") -> dict[str, str]
 
 
 def find_missing_names(prompting: Prompting, sources: Sequence[Source] = ()) -> list[ValidationIssue]:
-    """Return a fault for each template that is missing or broken, and for an unknown summarizer.
+    """Return an issue for each missing or broken template and an unknown summarizer.
 
-    `sources` are where templates are looked for before those that come with refold.
+    Templates are looked up in `sources` first, then among the built-in ones.
     """
     return [*find_missing_templates(prompting, sources), *_summarizer(prompting)]
 
@@ -33,13 +33,16 @@ def find_missing_names(prompting: Prompting, sources: Sequence[Source] = ()) -> 
 def find_missing_templates(
     prompting: Prompting, sources: Sequence[Source], *, instead: str = ""
 ) -> list[ValidationIssue]:
-    """The same of templates alone; `instead` is one that is used in place of those of summaries, "" for none."""
+    """Return an issue for each missing or broken template.
+
+    `instead` overrides the summaries' templates, "" for none.
+    """
     names = template_names(prompting, instead=instead)
     return [fault for key, name in names.items() for fault in _template(key, name, sources)]
 
 
 def policy_warnings(policy: Policy, *, limits: Limits) -> list[str]:
-    """Return a line for each thing of a policy that cannot be meant for a model of these limits."""
+    """Return a line for each setting that makes no sense for a model of these limits."""
     trigger, window = policy.trigger, f"for a window of {limits.window:,} tokens"
     if trigger.leaves_nothing(limits):
         return [f"{window} every context is too large: lower what its trigger keeps free"]

@@ -1,6 +1,6 @@
-"""Rewrites: parts that make contexts smaller without a model by showing old content otherwise.
+"""Make contexts smaller without a model by showing old content differently.
 
-Adding a rewrite: a module with its part, its name in `AnyRewrite`, its tests, its docs.
+To add a rewrite, write a module with its part, its name in `AnyRewrite`, tests and docs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Taking images and files out of what is kept."""
+"""Replace images and files by markers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eventstore.views import Block, Image, Opaque
 
 
 class Evict(PolicyPart, frozen=True, tag="evict"):
-    """Show `[image/png removed]` and the like in place of every image, and of every file that people or tools sent."""
+    """Show `[image/png removed]` and the like in place of images and attached files."""
 
     def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
@@ -29,12 +29,12 @@ class Evict(PolicyPart, frozen=True, tag="evict"):
 
 
 def _medium(block: Block, role: str) -> str:
-    """Return the kind of an attachment, "" for none. Unknown blocks in an answer are the model's own."""
+    """Return the media type of an attachment, "" for none. Unknown blocks of an answer are kept."""
     if isinstance(block, Image):
         return _named(block.mime or "image")
     return _named(block.type or "file") if isinstance(block, Opaque) and role != "assistant" else ""
 
 
 def _named(medium: str) -> str:
-    """Percent-encode what of a name could end the marker, or go on in another line."""
+    """Percent-encode characters of a name that could end the marker or break its line."""
     return quote(medium, safe="/+;=, ", errors="surrogatepass")

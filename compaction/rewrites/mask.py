@@ -1,4 +1,4 @@
-"""Masking old observations."""
+"""Mask old tool results."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ MASKED = "[Observation masked. Re-run if needed.]"
 
 
 class Mask(PolicyPart, frozen=True, tag="mask"):
-    """Show `[Observation masked. Re-run if needed.]` in place of all tool results but the newest `keep_observations`.
+    """Show `[Observation masked. Re-run if needed.]` in place of all but the newest results.
 
-    Results that the notice would make longer stay as they are.
+    The newest `keep_observations` stay, and so do results shorter than the notice.
     """
 
     keep_observations: Count = 10

@@ -1,4 +1,4 @@
-"""Blanking all but the newest tool results."""
+"""Clear all but the newest tool results."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ COMPACTED = "[Earlier tool result compacted. Re-run if needed.]"
 
 
 class Micro(PolicyPart, frozen=True, tag="micro"):
-    """Show `[Earlier tool result compacted. Re-run if needed.]` in place of all but the newest `keep` results.
+    """Show a notice in place of all but the newest `keep` results.
 
-    Results of up to `shortest` characters stay. With `after_minutes`, only once nothing has happened for
-    longer than that.
+    The notice is `[Earlier tool result compacted. Re-run if needed.]`. Results of up to `shortest` characters
+    stay. With `after_minutes`, rewrite only after that much idle time.
     """
 
     keep: Count = 3

@@ -1,4 +1,4 @@
-"""Leaving the largest new results in the log, with their beginning and their address in the context."""
+"""Replace the largest new results by a preview and their address in the log."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from eventstore.errors import shell_command
 from eventstore.records import TextReplacement
 
 _TAG: Final = re.compile(r"<(?=\s*+(?:/\s*+)?persisted-output\b)", re.IGNORECASE)
-"""A tag by which an output could close its marker, or imitate one."""
+"""A tag in an output that could close or imitate its marker."""
 
 
 class Offload(PolicyPart, frozen=True, tag="offload"):
-    """Show a `<persisted-output>` marker with the first `preview` characters in place of results that are too long.
+    """Show a `<persisted-output>` marker with a preview in place of results that are too long.
 
-    If the results of the newest assistant message's calls are over `characters` together, the largest go
-    first, until the sum fits. The full text stays in the log, where the marker's address finds it. In the marker,
-    no text closes it: of a tag like its own, `<` is shown as `&lt;`.
+    If the results of the newest assistant message's calls exceed `characters` together, replace the largest
+    first until the sum fits. The preview is the first `preview` characters. The full text stays in the log,
+    at the marker's address. `<` of a tag like the marker's is escaped as `&lt;` inside it.
     """
 
     characters: Count = 200_000
@@ -37,7 +37,7 @@ class Offload(PolicyPart, frozen=True, tag="offload"):
         return f"the results of the newest calls have no more than {self.characters:,} characters together"
 
     def shortened(self, context: SizedContext, outputs: Sequence[SizedMessage]) -> list[TextReplacement]:
-        """Return what to show of these outputs, so that they have no more than `characters` together, if they can."""
+        """Return replacements after which outputs have at most `characters` together, if possible."""
         total = sum(each.characters for each in outputs)
         shown: list[TextReplacement] = []
         for each in sorted(outputs, key=lambda each: each.characters, reverse=True):
@@ -50,7 +50,7 @@ class Offload(PolicyPart, frozen=True, tag="offload"):
         return shown
 
     def _marker(self, context: SizedContext, each: SizedMessage) -> str:
-        # Where a shell's quotes end and begin anew, a word goes on; a tag does not.
+        # A shell joins adjacent quoted strings into one word; a tag is broken by them.
         command = shell_command("show", context.session, each.id).replace("<", "<''")
         return (
             f'<persisted-output session="{_attribute(context.session)}" event="{_attribute(each.id)}" '

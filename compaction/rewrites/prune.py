@@ -1,4 +1,4 @@
-"""Cutting old tool results, all at once: oh-my-pi's prune."""
+"""Cut old tool results all at once, as oh-my-pi's prune does."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from eventstore.records import TextReplacement
 class Prune(PolicyPart, frozen=True, tag="prune"):
     """Show `[Output truncated - N tokens]` in place of old results, if that saves enough.
 
-    Newest to oldest, every result adds to a sum. The newest `protect` tokens are safe; so are results under
-    `smallest` tokens, those that are rewritten already, and `protected` tools. All candidates are cut, or,
-    where they save less than `savings` tokens together, none.
+    Sum the results from newest to oldest. The newest `protect` tokens stay, and so do results under
+    `smallest` tokens, rewritten results and those of `protected` tools. Cut all others, or none if they save
+    less than `savings` tokens together.
     """
 
     protect: Count = 40_000
@@ -37,7 +37,7 @@ class Prune(PolicyPart, frozen=True, tag="prune"):
         return f"older results have less than {self.smallest:,} tokens, or are rewritten already{protected}"
 
     def _candidates(self, context: SizedContext) -> tuple[list[TextReplacement], int]:
-        """Return what could be cut, oldest first, and the tokens that it saves."""
+        """Return the results that could be cut, oldest first, and the tokens saved."""
         met = saved = 0
         shown: list[TextReplacement] = []
         for each in reversed(context.results):

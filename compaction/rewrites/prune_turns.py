@@ -1,4 +1,4 @@
-"""Clearing the tool results of older turns: opencode's prune."""
+"""Clear the tool results of older turns, as opencode's prune does."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ CLEARED = "[Old tool result content cleared]"
 
 
 class PruneTurns(PolicyPart, frozen=True, tag="prune-turns"):
-    """Show `[Old tool result content cleared]` in place of results of older turns, their attachments gone.
+    """Show `[Old tool result content cleared]` in place of results of older turns.
 
-    Newest to oldest, nothing in the newest `turns` turns is touched; a summary or a result that is rewritten
-    already ends the walk. `protected` tools do not count. The first `protect` tokens met are safe; the rest
-    is cleared if it is over `savings` tokens.
+    Attachments go too. Walk from newest to oldest, skip the newest `turns` turns, and stop at a summary or a
+    rewritten result. `protected` tools do not count. The first `protect` tokens stay; the rest is cleared if
+    it exceeds `savings` tokens.
     """
 
     turns: Count = 2
@@ -35,7 +35,7 @@ class PruneTurns(PolicyPart, frozen=True, tag="prune-turns"):
         return f"results of older turns have no more than the {self.protect:,} tokens that are safe"
 
     def _candidates(self, context: SizedContext) -> tuple[list[TextReplacement], int]:
-        """Return what could be cleared, oldest first, and the tokens that it has."""
+        """Return the results that could be cleared, oldest first, and their tokens."""
         turns = met = saved = 0
         shown: list[TextReplacement] = []
         for each in reversed(context.messages):

@@ -1,4 +1,4 @@
-"""The messages of a context with their sizes, and which of them rewrites leave alone."""
+"""Measure the messages of a context, and mark those that rewrites leave alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from projections.tokens import Counter
 
 
 class SizedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message: its part, what it says, its tokens, the tokens of all messages behind it.
+    """A part with its message, its tokens, and the tokens of all messages after it.
 
     `call` is the call that a tool result answers, None for other messages and for orphans.
     """
@@ -36,24 +36,24 @@ class SizedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_result(self) -> bool:
-        """True if it is a tool's result."""
+        """True if it is a tool result."""
         return self.message.role == "toolResult"
 
     @property
     def is_rewritten(self) -> bool:
-        """True if an earlier rewrite already shows it otherwise."""
+        """True if an earlier rewrite already changes it."""
         return self.part.fate is Fate.REWRITTEN
 
     @property
     def output(self) -> str | None:
-        """The output of a tool, or of a command that the person ran; None for other messages."""
+        """The output of a tool or of a person's command, None for other messages."""
         if self.message.shell is not None:
             return self.message.shell.output
         return self.message.text if self.is_result else None
 
     @property
     def characters(self) -> int:
-        """The length of its output, of other messages that of their text."""
+        """The length of its output, or of its text for other messages."""
         if self.message.shell is not None:
             return len(self.message.shell.output)
         return sum(map(len, fragments(self.message)))
@@ -62,8 +62,8 @@ class SizedMessage(msgspec.Struct, frozen=True, kw_only=True):
 class SizedContext(msgspec.Struct, frozen=True, kw_only=True):
     """A context's messages, oldest first.
 
-    `idle` is how long nothing has happened, in milliseconds. `is_compacting`: the prefix is lost in any case,
-    so that no rewrite has to spare a prompt cache. `is_subagent`: another session started this one.
+    `idle` is the idle time in milliseconds. `is_compacting` means that the prefix is lost anyway, so that
+    rewrites need not spare the prompt cache. `is_subagent` means that another session started this one.
     """
 
     session: str
@@ -74,16 +74,16 @@ class SizedContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def results(self) -> list[SizedMessage]:
-        """The tools' results, oldest first."""
+        """The tool results, oldest first."""
         return [each for each in self.messages if each.is_result]
 
     def results_but_newest(self, count: int) -> list[SizedMessage]:
-        """Return the tools' results without the newest so many, oldest first."""
+        """Return the tool results without the newest `number`, oldest first."""
         return self.results[:-count] if count else self.results
 
     @property
     def outputs(self) -> list[SizedMessage]:
-        """The tools' results, and the commands that the person ran, oldest first."""
+        """The tool results and the person's commands, oldest first."""
         return [each for each in self.messages if each.output is not None]
 
 
@@ -96,7 +96,7 @@ def sized(
     is_compacting: bool = False,
     is_subagent: bool = False,
 ) -> SizedContext:
-    """Return the context of these messages, with their sizes."""
+    """Return a context of these messages, with their sizes."""
     return SizedContext(
         session=session,
         messages=tuple(_with_sizes(parts, tokens.count(parts))),
@@ -107,7 +107,7 @@ def sized(
 
 
 def shown_after(before: SizedContext, targets: Sequence[TextReplacement], tokens: Counter) -> SizedContext:
-    """Return the context as a rewrite leaves it, for the rewrite that comes next."""
+    """Return the context after a rewrite, as input for the next one."""
     if not targets:
         return before
     parts = apply_rewrites([each.part for each in before.messages], targets)
@@ -126,15 +126,18 @@ def _with_sizes(parts: Sequence[Part], counts: Sequence[int]) -> Iterator[SizedM
 
 
 WARM_TOKENS: Final = 8_000
-"""Outside of a compaction only results with at most so many tokens behind them are touched: oh-my-pi's guard."""
+"""As in oh-my-pi, rewrite outside of a compaction only with at most so many tokens after."""
 CACHE_LIFETIME: Final = 5 * 60 * 1000
-"""Milliseconds after which a provider's prompt cache is gone, unless it was asked for an hour."""
+"""Milliseconds until a provider's default prompt cache expires."""
 WARM: Final = "a prompt cache may still hold what could be rewritten, and is spared until it is gone"
-"""Why nothing is rewritten where `spares_cache` says no of all that could be."""
+"""The reason why nothing is rewritten if `spares_cache` rules out every candidate."""
 
 
 def is_protected(each: SizedMessage, protected: Sequence[str]) -> bool:
-    """Return True if a result's tool is protected: by its name, or `name scheme://` for some of its paths only."""
+    """Return True if a result's tool is protected, by name or by `name scheme://`.
+
+    With a scheme, only results for such paths are protected.
+    """
     name = each.message.tool_name or (each.call.name if each.call else "")
     for entry in protected:
         tool, _, beginning = entry.partition(" ")
@@ -146,7 +149,7 @@ def is_protected(each: SizedMessage, protected: Sequence[str]) -> bool:
 
 
 def path_of(call: ToolCall | None, tools: Tools) -> str:
-    """Return the path that a call names, "" for none."""
+    """Return the path argument of a call, "" for none."""
     for argument in tools.paths if call else ():
         value = call.argument(argument) if call else None
         if isinstance(value, str) and value:
@@ -155,5 +158,5 @@ def path_of(call: ToolCall | None, tools: Tools) -> str:
 
 
 def spares_cache(context: SizedContext, each: SizedMessage) -> bool:
-    """Return True if rewriting a message costs no more of a prompt cache than is lost anyhow, or very little."""
+    """Return True if rewriting a message invalidates little or nothing of a live prompt cache."""
     return context.is_compacting or each.behind <= WARM_TOKENS or context.idle > CACHE_LIFETIME

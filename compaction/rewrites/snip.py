@@ -1,4 +1,4 @@
-"""Taking the middle out of a long conversation."""
+"""Remove the middle of a long conversation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _PLACEHOLDER: Final = re.compile(r"\[snipped (\d+) messages from conversation mi
 
 
 class Snip(PolicyPart, frozen=True, tag="snip"):
-    """Show `[snipped N messages from conversation middle]` in place of all but the first and the last messages.
+    """Show `[snipped N messages from conversation middle]` in place of the middle.
 
-    Over `longest` messages, the first `head` stay and as many of the last as make up `longest` with them;
-    a few more where a call would part from a result. The placeholder of an earlier snip is no message; N
-    counts those that it stood for, too. Sessions that another session started are left alone.
+    Over `longest` messages, keep the first `head` and the last ones that make up `longest` with them, and a
+    few more where a call would be separated from its result. An earlier placeholder is no message; N includes
+    the messages that it replaced. Leave sessions alone that another session started.
     """
 
     longest: Positive = 50
@@ -57,13 +57,13 @@ class Snip(PolicyPart, frozen=True, tag="snip"):
 
 
 def _stands_for(each: SizedMessage) -> int:
-    """Return how many messages the placeholder of an earlier snip stands for; 0 for a message."""
+    """Return the number of messages that an earlier placeholder replaced, 0 for a message."""
     found = _PLACEHOLDER.fullmatch(each.message.text) if each.is_rewritten else None
     return int(found[1]) if found else 0
 
 
 def _unparted(lines: tuple[SizedMessage, ...]) -> list[bool]:
-    """Return for each place between messages, the ends included, if no call parts from its result there."""
+    """Return, for each place between messages and both ends, True if no call is split there."""
     whole = [True] * (len(lines) + 1)
     for result, caller in answered([each.message for each in lines]).items():
         whole[caller + 1 : result + 1] = [False] * (result - caller)

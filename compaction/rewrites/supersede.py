@@ -1,4 +1,4 @@
-"""Eliding reads that a newer read of the same file made stale."""
+"""Replace reads that a newer read of the same file made obsolete."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ SUPERSEDED = "[Superseded by a newer read of this file]"
 _UNCHANGED: Final = re.compile(
     r"(?:wasted call\W+)?file unchanged since (?:your )?last read\b", re.IGNORECASE
 )
-"""Claude Code's answer in place of a file that has not changed."""
+"""Claude Code's answer in place of an unchanged file."""
 
 
 class Supersede(PolicyPart, frozen=True, tag="supersede"):
-    """Show `[Superseded by a newer read of this file]` in place of stale reads.
+    """Show `[Superseded by a newer read of this file]` in place of obsolete reads.
 
-    A newer read of a whole file makes every older one stale, a read of a range only one of the same range. A
-    read that failed makes none stale, and neither does one that only says that the file is unchanged since the
-    last, as Claude Code's do: the older one has the text. Results of `protected` tools and such as are rewritten
-    already are neither touched nor do they count. Outside of a compaction the prompt cache is spared.
+    A newer read of a whole file makes every older one obsolete; a read of a range only one of the same range.
+    A failed read makes none obsolete. Neither does one that only reports that the file is unchanged, as in
+    Claude Code, because the older one has the text. Ignore results of `protected` tools and rewritten
+    results. Outside of a compaction, spare the prompt cache.
     """
 
     protected: tuple[str, ...] = ("skill",)
@@ -50,7 +50,7 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
         return WARM if self._stale(context) else "no read is older than another of the same file"
 
     def _stale(self, context: SizedContext) -> list[SizedMessage]:
-        """Return the reads that a newer one made stale, oldest first."""
+        """Return the reads that a newer one made obsolete, oldest first."""
         seen: set[tuple[str, str]] = set()
         stale: list[SizedMessage] = []
         for each in reversed(context.results):
@@ -66,13 +66,13 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
 
 
 def whole_read(result: Message, call: ToolCall, tools: Tools) -> str | None:
-    """Return the path of a file that the result of a call holds all of, None for any other result."""
+    """Return the path of a file that a result holds as a whole, None for any other result."""
     read = _read(result, call, tools)
     return read[0] if read and not read[1] else None
 
 
 def _read(result: Message, call: ToolCall | None, tools: Tools) -> tuple[str, str] | None:
-    """Return the path and range that a result read ("": the whole file), None if it shows no file."""
+    """Return the path and range ("" for the whole file) of a read, None if it shows no file."""
     named = path_of(call, tools)
     if call is None or call.name not in tools.reads or not named or SCHEME in named:
         return None

@@ -1,4 +1,4 @@
-"""Eliding results that their tool says are of no use."""
+"""Replace results that their tool flagged as useless."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ ELIDED = "[Uneventful result elided]"
 
 
 class Useless(PolicyPart, frozen=True, tag="useless"):
-    """Show `[Uneventful result elided]` in place of results that their tool flagged as `useless`, errors apart.
+    """Show `[Uneventful result elided]` in place of results flagged `useless`, except errors.
 
-    Only where it saves something. Outside of a compaction the prompt cache is spared.
+    Rewrite only what saves tokens. Outside of a compaction, spare the prompt cache.
     """
 
     protected: tuple[str, ...] = ("skill",)

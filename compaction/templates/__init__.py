@@ -1,6 +1,6 @@
-"""The prompts by which summaries are asked for.
+"""Load and check the prompt templates of summaries.
 
-To add a template: a file in `texts`, its docs.
+To add a template, write a file in `texts` and its docs.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class _Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Template(msgspec.Struct, frozen=True, kw_only=True):
-    """A prompt: its `text`, and what its front matter says.
+    """A prompt's `text`, and the fields of its front matter.
 
-    `sections` are headings that an answer must have, each as a line `## Heading`. `strip` is the tag of a part
-    of the answer that is left out, "" for none. `source` says where the template came from, `digest` is
-    SHA-256 of the whole file, hexadecimal.
+    `sections` are headings that an answer must have, each as a line `## Heading`. `strip` is the tag of a
+    part that is removed from the answer, "" for none. `source` says where the template came from. `digest` is
+    the SHA-256 of the whole file, in hexadecimal.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_template(text: str, *, source: str) -> Template:
-    """Return the template of a file's text: TOML between two lines `+++`, then the prompt. Raises BadInputError."""
+    """Parse a template: TOML between two lines `+++`, then the prompt. Raises BadInputError."""
     lines = text.replace("\r\n", "\n")
     found = _FRONT_MATTER.match(lines)
     if found is None:
@@ -94,31 +94,31 @@ def parse_template(text: str, *, source: str) -> Template:
 
 
 def replace_text(template: Template, text: str, *, source: str) -> Template:
-    """Return a template with another prompt, by whoever wrote that: name and version stay, the digest is the text's."""
+    """Return a template with another prompt; keep name and version, update the digest."""
     return msgspec.structs.replace(template, text=text, source=source, digest=_digest(text))
 
 
 def rename_template(text: str, name: str) -> str:
-    """Return a template's text by another name; all else stays as it stands. For texts that are templates."""
+    """Rename a template in its text; leave all else unchanged. Expects a valid template."""
     return _NAME.sub(lambda _: f"name = {msgspec.json.encode(name).decode()}", text, count=1)
 
 
 def headings(text: str) -> list[str]:
-    """Return what stands in a text as lines `## Heading`."""
+    """Return the headings of lines `## Heading`."""
     return [line[3:].rstrip() for line in text.splitlines() if line.startswith("## ")]
 
 
 def missing_sections(answer: str, sections: Sequence[str]) -> list[str]:
-    """Return the sections that an answer lacks; a heading counts by its exact line, `## Goal`."""
+    """Return the sections without an exact line `## Section` in an answer."""
     lines = {line.rstrip() for line in answer.splitlines()}
     return [section for section in sections if f"## {section}" not in lines]
 
 
 def strip_tag(answer: str, tag: str) -> str:
-    """Return an answer without the part in a tag; of what is left, what stands in `<summary>`, if anything does.
+    """Remove a tagged part from an answer; return the text in `<summary>` if there is one.
 
-    A part that is not closed ends where the summary begins, and a summary that is not closed at the end.
-    Without a tag nothing is left out.
+    An unclosed part ends where the summary begins; an unclosed summary ends with the answer. Without a tag,
+    return the whole answer.
     """
     if not tag:
         return answer.strip()
@@ -131,7 +131,7 @@ def strip_tag(answer: str, tag: str) -> str:
 
 
 def _without(answer: str, tag: str) -> str:
-    """Return an answer without the part in a tag that comes before its summary; a summary may speak of the tag."""
+    """Remove a tagged part before the summary; the summary itself may mention the tag."""
     start, summary = answer.find(f"<{tag}>"), answer.find(_SUMMARY)
     if start < 0 or 0 <= summary < start:
         return answer
@@ -160,17 +160,17 @@ def _bad(source: str, problem: str, advice: str) -> BadInputError:
 
 
 Source = Callable[[str], "Template | None"]
-"""Somewhere to look for a template by its name; None where it is not."""
+"""A lookup of templates by name; returns None for an unknown name."""
 
 PLUGINS: Final = "refold.templates"
-"""The group of entry points whose functions give the text of a template by its name, or None."""
+"""The group of entry points whose functions return a template's text by name, or None."""
 IN_SESSION: Final = "refold.template"
-"""The type of the `custom` entries that hold a session's own templates: `name` and `text`."""
+"""The type of `custom` entries that hold a session's own templates: `name` and `text`."""
 SUFFIX: Final = ".md"
 
 
 class _Folder(msgspec.Struct, frozen=True):
-    """A person's folder of templates."""
+    """A user's folder of templates."""
 
     path: Path
 
@@ -191,7 +191,7 @@ class _Folder(msgspec.Struct, frozen=True):
 
 
 class _Session(msgspec.Struct, frozen=True):
-    """A session's own templates: of each name the event that has it, and its text."""
+    """A session's own templates: by name, the event and the text."""
 
     texts: Mapping[str, tuple[str, Any]]
 
@@ -206,25 +206,25 @@ class _Session(msgspec.Struct, frozen=True):
 
 
 def names_in(sources: Iterable[Source]) -> set[str]:
-    """Return the names of the templates in folders and sessions; those of packages nobody knows before asking."""
+    """Return the template names in folders and sessions; packages do not list theirs."""
     return {name for each in sources if isinstance(each, _Folder | _Session) for name in each.names()}
 
 
 def with_session(sources: Sequence[Source], snapshot: Snapshot, cursor: Cursor) -> list[Source]:
-    """Sources and a session's own templates, which lead before those of folders, and follow all others."""
+    """Add a session's own templates to sources, before the folders and after all others."""
     others = [source for source in sources if not isinstance(source, _Folder)]
     folders = [source for source in sources if isinstance(source, _Folder)]
     return [*others, session_source(snapshot, cursor), *folders]
 
 
 def plugin_sources() -> list[Source]:
-    """Templates of installed packages, in order of their names."""
+    """Return the template sources of installed packages, sorted by name."""
     points = sorted(entry_points(group=PLUGINS), key=lambda point: point.name)
     return [partial(_of_plugin, point) for point in points]
 
 
 def session_source(snapshot: Snapshot, cursor: Cursor) -> Source:
-    """Templates of a session's own: the newest `custom` entry of the path that names each."""
+    """Return a session's own templates: for each name the newest `custom` entry of the path."""
     texts: dict[str, tuple[str, Any]] = {}
     for entry in path_of_kinds(snapshot, cursor.session, cursor.leaf, {"custom"}):
         found = view_of(entry).extension
@@ -235,7 +235,7 @@ def session_source(snapshot: Snapshot, cursor: Cursor) -> Source:
 
 
 def folder_source(folder: Path) -> Source:
-    """Templates of a person's: files `NAME.md` in a folder."""
+    """Return a user's templates: files `NAME.md` in a folder."""
     return _Folder(folder)
 
 
@@ -256,14 +256,14 @@ def _parsed(text: Any, source: str) -> Template:
 
 
 SYSTEM: Final = "system"
-"""The name of the template of the system prompt that summaries are asked for with."""
+"""The name of the template of the system prompt for summaries."""
 _TEXTS: Final = files("compaction.templates") / "texts"
 
 
 def find_template(name: str, sources: Sequence[Source]) -> Template:
-    """Return the template of the first source that has it, else the one that comes with refold.
+    """Return a template from the first source that has it, else the built-in one.
 
-    Raises NotFoundError, and BadInputError for one that is broken, or goes by another name inside.
+    Raises NotFoundError, and BadInputError for a broken template or one that names itself differently.
     """
     for source in (*sources, load_built_in):
         found = source(name)
@@ -277,28 +277,28 @@ def find_template(name: str, sources: Sequence[Source]) -> Template:
 
 
 def built_in_names() -> list[str]:
-    """Return the names of the templates that come with refold."""
+    """Return the names of the built-in templates."""
     return sorted(file.name.removesuffix(SUFFIX) for file in _TEXTS.iterdir() if file.name.endswith(SUFFIX))
 
 
 def built_in_text(name: str) -> str:
-    """Return the file of a template that comes with refold. Raises NotFoundError."""
+    """Return the file of a built-in template. Raises NotFoundError."""
     if name not in built_in_names():
         raise NotFoundError("template", name, f"there are: {', '.join(built_in_names())}")
     return (_TEXTS / f"{name}{SUFFIX}").read_text("utf-8")
 
 
 def load_built_in(name: str) -> Template | None:
-    """Return a template that comes with refold."""
+    """Return a built-in template."""
     return parse_template(built_in_text(name), source="built-in") if name in built_in_names() else None
 
 
 def template_warnings(template: Template) -> list[str]:
-    """Return a line for each way in which a template may not get the answers that it should.
+    """Return a line for each way in which a template may not get complete answers.
 
-    It drops sections of the one of its name that comes with refold, for which readers of summaries may look. Its prompt
-    does not ask for a section that answers have to have, or asks for one that nobody misses if it lacks; but for those
-    that the templates that come with refold leave to the answer, too.
+    Warn if it drops sections of the built-in template of the same name, which readers of summaries may look
+    for. Warn if its prompt does not ask for a required section, or asks for one that is not required.
+    Sections that built-in templates leave optional are exempt.
     """
     original = load_built_in(template.name)
     asked = headings(template.text)
@@ -315,6 +315,6 @@ def template_warnings(template: Template) -> list[str]:
 
 
 def _optional() -> set[str]:
-    """Headings of templates that come with refold which an answer may leave out."""
+    """Return headings of built-in templates that an answer may leave out."""
     templates = [parse_template(built_in_text(name), source="built-in") for name in built_in_names()]
     return {each for one in templates for each in headings(one.text) if each not in one.sections}
