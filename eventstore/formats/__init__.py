@@ -114,3 +114,8 @@ def view_of_message(message: bytes, format: str) -> Message:
 def payloads_of_message(message: bytes, format: str) -> list[Payload]:
     """Return what the view of a message in a context leaves out, by block; nothing where its content is a text."""
     return format_of(format).payloads(message)
+
+
+def result_block_of_message(message: bytes, format: str) -> bytes:
+    """Return the JSON of the one `tool_result` block of the Messages API that a message is; b"" if it is none."""
+    return format_of(format).result_block(message)

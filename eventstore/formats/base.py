@@ -256,6 +256,10 @@ class Format(Protocol):
     def message(self, raw: bytes) -> Message:
         """Return the view of a message as it stands in a context: its JSON in the harness's shape."""
 
+    def result_block(self, raw: bytes) -> bytes:  # noqa: ARG002  others are asked
+        """Return the JSON of the one `tool_result` block of the Messages API that a message is; b"" if it is none."""
+        return b""
+
     def payloads(self, raw: bytes) -> list[Payload]:
         """Return what the view of such a message leaves out, block for block."""
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from eventstore.files.exporting import export_original
 from eventstore.files.importing import import_sessions
+from eventstore.formats.claude_code.api_message import content_of, items_of, wire_of
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
+from projections.audit.calls import session_calls
+from projections.audit.checks import CLAIMS, JUMPS, PREFIXES, STRUCTURE, check_session
+from projections.context.build import build_context
+from projections.context.cursor import resolve_cursor
+from projections.requests import request
+from projections.rules.claude_code import COUNTS
 from tests.support.events import events
 
 FOLDER = "claude-code"
@@ -54,3 +62,41 @@ def test_snapshots_one_after_another_are_the_last_alone(corpus: Path, steps: tup
 
     assert records(grown) == records(alone)
     assert b"".join(export_original(grown, once.id)) == last.read_bytes()
+
+
+def test_requests_hold_the_blocks_of_the_records_byte_for_byte(corpus: Path) -> None:
+    for path in files(corpus):
+        log = MemoryLog()
+        (imported,) = import_sessions(log, path)
+        context = build_context(log, imported.id)
+        rendered = request(context)
+        assert rendered.violations == ()
+        assert {repair.rule.value for repair in rendered.repairs} <= {"missing-result"}
+        blocks = [block for part in context.parts for block in items_of(content_of(wire_of(part.raw)))]
+        assert [block for block in blocks if block not in rendered.body] == []
+
+
+def test_records_agree_with_the_contexts(corpus: Path) -> None:
+    passed, checked = Counter[str](), Counter[str]()
+    for path in files(corpus):
+        log = MemoryLog()
+        (imported,) = import_sessions(log, path)
+        for result in check_session(log, imported.id).results:
+            checked[result.name] += result.checked
+            passed[result.name] += result.passed
+    exact = (COUNTS, PREFIXES, STRUCTURE, CLAIMS)
+    assert {name: (passed[name], checked[name]) for name in exact} == {
+        COUNTS: (34, 34),
+        PREFIXES: (599, 599),
+        STRUCTURE: (4, 4),
+        CLAIMS: (4, 4),
+    }
+    assert passed[JUMPS] >= checked[JUMPS] - 15
+
+
+def test_usage_counts_once_for_all_records_of_a_message(corpus: Path) -> None:
+    log = MemoryLog()
+    (imported,) = import_sessions(log, corpus / FOLDER / "aefcb05b.jsonl")
+    with log.snapshot() as snapshot:
+        calls = list(session_calls(snapshot, resolve_cursor(snapshot, imported.id)))
+    assert sum(call.usage.output for call in calls) == 112_947

@@ -159,6 +159,12 @@ def view_of(raw: bytes) -> Message:
     return Message(role="user", blocks=_blocks(content))
 
 
+def result_block(raw: bytes) -> bytes:
+    """Return the JSON of the block of a message that is the result of one call; b"" for others."""
+    items = items_of(content_of(wire_of(raw))) if b'"tool_result"' in raw else []
+    return items[0] if len(items) == 1 and _block_of(items[0]).type == "tool_result" else b""
+
+
 def payloads(raw: bytes) -> list[Payload]:
     """Return what the view of such a message leaves out, block for block; nothing for content that is a text."""
     items = items_of(content_of(wire_of(raw)))

@@ -100,7 +100,10 @@ class Conversation:
         turn = self._users_turn()
         if turn.others:
             note(RepairRule.RESULT_ORDER, "the result is moved before what was said since the call")
-        turn.results.append(tool_result_block(waiting.sent, content, is_error=view.is_error))
+        if message.result and waiting.sent == waiting.recorded:
+            turn.results.append(Block("tool_result", message.result))
+        else:
+            turn.results.append(tool_result_block(waiting.sent, content, is_error=view.is_error))
         self._waiting.remove(waiting)
         self._answered.add(waiting.recorded)
 

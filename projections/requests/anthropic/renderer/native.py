@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import count, repeat
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
-from eventstore.formats import payloads_of_message
+from eventstore.formats import payloads_of_message, result_block_of_message
 from eventstore.formats.refold.blocks import (
     COMPACTION,
     SERVER_TOOL_RESULTS,
@@ -98,13 +98,15 @@ def _server_blocks(blocks: Sequence[object]) -> Iterator[tuple[int, Block]]:
 class RenderedMessage(msgspec.Struct, frozen=True):
     """A message to render: its event, its view, and each block's payload if it is sent as recorded.
 
-    `is_compacted`: its first block is a compaction by the provider, which replaces everything before it.
+    `is_compacted`: its first block is a compaction by the provider, which replaces everything before it. `result` is
+    the block of a tool's result that the API takes as it was recorded, b"" for none.
     """
 
     event: str
     view: Message
     payloads: list[Payload]
     is_compacted: bool = False
+    result: bytes = b""
 
     @property
     def blocks(self) -> Iterator[tuple[int, RecordedBlock, Payload]]:
@@ -128,7 +130,30 @@ def read_part(part: Part) -> RenderedMessage:
     is_read_only = _READ_ONLY.issuperset(map(type, view.blocks)) and (
         view.role != "assistant" or not any(mark in part.raw for mark in _EXTRA_MARKS)
     )
-    return RenderedMessage(part.id, view, [] if is_read_only else payloads_of_message(part.raw, part.format))
+    payloads = [] if is_read_only else payloads_of_message(part.raw, part.format)
+    result = result_block_of_message(part.raw, part.format) if view.role == "toolResult" else b""
+    return RenderedMessage(part.id, view, payloads, result=result if _is_taken_as_it_is(result) else b"")
+
+
+_Written = Annotated[str, msgspec.Meta(pattern=r"\S")]
+
+
+class _Text(msgspec.Struct, tag_field="type", tag="text", forbid_unknown_fields=True):
+    text: _Written
+
+
+class _ToolResult(msgspec.Struct, tag_field="type", tag="tool_result", forbid_unknown_fields=True):
+    tool_use_id: str
+    content: _Written | Annotated[list[_Text], msgspec.Meta(min_length=1)]
+    is_error: bool = False
+
+
+def _is_taken_as_it_is(result: bytes) -> bool:
+    """Return True for the block of a result with nothing in it that has to be checked or repaired: texts."""
+    try:
+        return result != b"" and msgspec.json.decode(result, type=_ToolResult) is not None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
 
 
 def since_compaction(messages: list[RenderedMessage]) -> tuple[list[RenderedMessage], list[Repair]]:
