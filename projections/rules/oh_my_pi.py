@@ -124,7 +124,7 @@ def _unknown(snapshot: Snapshot, entry: LazyEvent) -> list[str]:
     """Return what an entry stands for in a request that no record holds."""
     body = entry.body
     if entry.kind == "custom":
-        return ["instructions around the context notes"] if _NOTES.encode() in body else []
+        return ["context notes"] if _NOTES.encode() in body else []
     found = []
     if (
         entry.kind == "compaction"
