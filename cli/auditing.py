@@ -55,7 +55,7 @@ def parse_bound(text: str) -> Bound:
     """Parse `METRIC=SHARE`. Raises ValueError with the problem."""
     metric, _, share = text.partition("=")
     if metric not in METRICS:
-        raise ValueError(f"there is no metric {safe_line(metric)!r}; there are: {', '.join(METRICS)}")
+        raise ValueError(f"unknown metric {safe_line(metric)!r}; choose from: {', '.join(METRICS)}")
     try:
         least = float(share)
     except ValueError:
@@ -134,7 +134,9 @@ def try_audit(log: LmdbLog, session: str, wanted: AuditOptions) -> AuditResult:
     except RefoldError as error:
         return _without(session, str(error))
     except Exception as error:  # noqa: BLE001  the other sessions must still be audited
-        return _without(session, f"a fault of refold's ({type(error).__name__}: {error}); the others go on")
+        return _without(
+            session, f"a bug in refold ({type(error).__name__}: {error}); the other sessions continue"
+        )
     return AuditResult(
         session=session,
         row=None if wanted.is_json else view.row,

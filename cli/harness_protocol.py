@@ -38,7 +38,7 @@ def load_settings(path: str, limits: Limits | None = None) -> Settings:
     except OSError as error:
         raise BadInputError(path, str(error.strerror), "name a TOML file with settings") from None
     except ValueError as error:
-        raise BadInputError(path, f"is no TOML ({error})", _ADVICE) from None
+        raise BadInputError(path, f"is not valid TOML ({error})", _ADVICE) from None
     return parse_settings(given, path, limits)
 
 

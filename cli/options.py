@@ -78,9 +78,9 @@ def tools_of(file: BinaryIO) -> bytes:
     try:
         given = json.loads(text)
     except ValueError as error:
-        raise BadInputError(file.name, f"is no JSON ({error})", _TOOLS) from None
+        raise BadInputError(file.name, f"is not valid JSON ({error})", _TOOLS) from None
     if not isinstance(given, list) or not all(isinstance(each, dict) and "name" in each for each in given):
-        raise BadInputError(file.name, "is no list of tools", _TOOLS)
+        raise BadInputError(file.name, "is not a list of tools", _TOOLS)
     return text
 
 

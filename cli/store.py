@@ -131,7 +131,7 @@ def check_new_name(name: str) -> str:
     from eventstore.errors import BadInputError
 
     if Path(check_new_session(name)).is_file():
-        raise BadInputError(f"session {name!r}", "the name looks like a file's", "choose another name")
+        raise BadInputError(f"session {name!r}", "the name looks like a file path", "choose another name")
     return name
 
 
@@ -177,10 +177,10 @@ def resolve_session(log: LmdbLog, name: str) -> str:
         note_more_in_store(log, name, imported)
         return imported.id
     if name and Path(name).is_dir():
-        remedy = "of that name there is a folder: name a session file in it"
+        remedy = "this is a folder: name a session file in it"
     else:
         remedy = (
-            "'refold sessions' lists what is there" if names else "the store is empty: refold import FILE"
+            "'refold sessions' lists the sessions" if names else "the store is empty: run refold import FILE"
         )
     raise NotFoundError("session", name, remedy)
 

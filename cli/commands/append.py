@@ -82,7 +82,7 @@ def _check_target(log: LmdbLog, session: str, event: NewEvent, number: int) -> N
             is_there = False
     if not is_there:
         problem = f"the session has no event {target!r}"
-        raise BadInputError("standard input", problem, "name an event that was appended before", line=number)
+        raise BadInputError("standard input", problem, "name an earlier event", line=number)
 
 
 def _acknowledge(acknowledgement: dict[str, Any]) -> None:

@@ -75,13 +75,13 @@ def command(
     Use --fail-under as a CI gate:  --all --fail-under instructions=1
     """
     if is_all and sessions:
-        raise click.UsageError("--all stands for every session: name none beside it", ctx)
+        raise click.UsageError("--all audits every session: do not name any", ctx)
     if is_all and (is_full or leaf is not None or as_of is not None):
-        raise click.UsageError("--full, --leaf and --as-of are for sessions by name, not for --all", ctx)
+        raise click.UsageError("--full, --leaf and --as-of need a named session, not --all", ctx)
     if not is_all and not sessions:
         raise click.UsageError("name a session, or give --all for every session of the store", ctx)
     if not is_all and jobs is not None:
-        raise click.UsageError("--jobs goes with --all", ctx)
+        raise click.UsageError("--jobs needs --all", ctx)
     from cli.auditing import AuditOptions
     from projections.audit.prices import prices_of_file
 

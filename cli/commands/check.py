@@ -32,9 +32,7 @@ def command(ctx: click.Context, sessions: tuple[str, ...], *, is_all: bool, as_j
     from cli.store import looks_like_file, opened, resolve_session
 
     if is_all == bool(sessions):
-        problem = (
-            "--all includes every session: leave the names out" if is_all else "name a session, or give --all"
-        )
+        problem = "--all checks every session: do not name any" if is_all else "name a session, or give --all"
         raise click.UsageError(problem, ctx)
     found: list[SessionChecks] = []
     problems: list[str] = []

@@ -92,7 +92,7 @@ def _cut(line: str) -> str:
 
 
 _HINTS: Final = {
-    "messages": "nothing is said at this leaf: choose another with --leaf",
+    "messages": "there are no messages at this leaf: choose another with --leaf",
     "model": "name one with --model",
 }
 
@@ -259,7 +259,7 @@ def _refuse_options_of_requests(ctx: click.Context, form: str) -> None:
     for name in ("model", "max_tokens", "system", "tools", "cache_breakpoints"):
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             option = name.replace("_", "-")
-            raise click.UsageError(f"--{option} goes with --format anthropic, not with {form}", ctx)
+            raise click.UsageError(f"--{option} needs --format anthropic, not {form}", ctx)
 
 
 def _refuse_another_harness(ctx: click.Context, form: str, context: Context) -> None:

@@ -45,9 +45,7 @@ def command(ctx: click.Context, session: str, form: str, output: str, *, force: 
 
     target = Path(output)
     if not force and output != "-" and target.is_file() and target.stat().st_size:
-        raise BadInputError(
-            output, "is there already", "name another file with -o, or replace it with --force"
-        )
+        raise BadInputError(output, "already exists", "name another file with -o, or replace it with --force")
     with opened_session(ctx, session) as (log, name):
         pieces = export_original(log, name) if form == _ORIGINAL else export_session(log, name, form)
         if output == "-":

@@ -32,7 +32,7 @@ def command(
 
     if only_read and only_modified:
         raise click.UsageError(
-            "--read and --modified exclude each other; without either, both are listed", ctx
+            "--read and --modified are mutually exclusive; without either, both kinds are listed", ctx
         )
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
         found = file_operations(snapshot, name, leaf=resolve_leaf(snapshot, name, leaf), as_of=as_of)

@@ -29,7 +29,9 @@ def command(
     from compaction.branching.fork import fork
 
     if whole and leaf:
-        raise click.UsageError("--whole and --leaf exclude each other: all of a session, or one branch", ctx)
+        raise click.UsageError(
+            "--whole and --leaf are mutually exclusive: fork the whole session, or one branch", ctx
+        )
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)

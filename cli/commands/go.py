@@ -96,9 +96,9 @@ def _check_options(
     ctx: click.Context, summary: str | None, instructions: str | None, asking: SummarizerOptions
 ) -> None:
     if instructions is None and any(asking.values()):
-        raise click.UsageError("--summarizer, --model and --endpoint go with --summarize", ctx)
+        raise click.UsageError("--summarizer, --model and --endpoint need --summarize", ctx)
     if instructions is not None and summary is not None:
-        raise click.UsageError("--summary and --summarize exclude each other", ctx)
+        raise click.UsageError("--summary and --summarize are mutually exclusive", ctx)
 
 
 def _navigator(chain: SummarizerChain | None, window: int) -> Navigator:
@@ -142,9 +142,9 @@ def _print_plan(move: Move) -> None:
     from cli.output import counted, echo_text, safe_line
 
     if move.stays:
-        echo_text(f"stands at {_place(move.new_leaf)} already")
+        echo_text(f"already at {_place(move.new_leaf)}")
     else:
-        echo_text(f"would stand at {_place(move.new_leaf)}")
+        echo_text(f"would go to {_place(move.new_leaf)}")
         left = counted(len(move.to_summarize), "entry", "entries")
         echo_text(f"would leave {left} behind, back to {_place(move.common_ancestor)}")
         for sign, paths in (("read", move.files.read_files), ("modified", move.files.modified_files)):
@@ -175,7 +175,7 @@ def _print(ctx: click.Context, session: str, gone: MoveResult, *, as_json: bool)
         echo_note(f"no summary: {gone.reason}")
     if gone.missing:
         lacking = ", ".join(gone.missing)
-        echo_note(f"the summary lacks sections: {lacking}; {command_line('undo', session)} takes it back")
+        echo_note(f"the summary lacks sections: {lacking}; {command_line('undo', session)} undoes it")
     if gone.outcome != "moved":
         advice = "see 'refold tree', then go again" if gone.outcome == "overtaken" else ""
         echo_problem(f"not moved: {gone.reason}", advice)
@@ -187,12 +187,12 @@ def _print_moved(session: str, gone: MoveResult) -> None:
 
     move = gone.move
     if move.stays:
-        echo_text(f"stands at {_place(move.new_leaf)} already")
+        echo_text(f"already at {_place(move.new_leaf)}")
     else:
         by, left = safe_line(gone.events[0]), counted(len(move.to_summarize), "entry", "entries")
         summarized = " and summarized" if gone.is_summarized else ""
-        echo_text(f"stands at {_place(move.new_leaf)} by {by}, {left} left behind{summarized}")
-        echo_text(f"taken back with: {command_line('undo', session, gone.events[0])}")
+        echo_text(f"now at {_place(move.new_leaf)} by {by}, {left} left behind{summarized}")
+        echo_text(f"to undo: {command_line('undo', session, gone.events[0])}")
     _print_text(move)
 
 

@@ -94,7 +94,7 @@ def _taken_meanwhile() -> Iterator[None]:
         yield
     except VersionConflictError as error:
         again = "; '--summarizer recorded' gives the same document" if error.attempt else ""
-        problem = "somebody else has begun it meanwhile"
+        problem = "another process created it in the meantime"
         remedy = f"choose another name with --as{again}"
         raise BadInputError(f"session {error.session!r}", problem, remedy) from None
 
@@ -110,5 +110,5 @@ def _name(log: LmdbLog, given: str | None) -> str:
     name = check_new_name(given)
     with log.snapshot() as snapshot:
         if name in {head.name for head in snapshot.heads()}:
-            raise BadInputError(f"session {name!r}", "is there already", "choose another name with --as")
+            raise BadInputError(f"session {name!r}", "already exists", "choose another name with --as")
     return name

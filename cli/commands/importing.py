@@ -33,7 +33,7 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_
     """
     if not paths:
         if name is not None:
-            raise click.UsageError("--as goes with the path of a file", ctx)
+            raise click.UsageError("--as needs the path of a file", ctx)
         ctx.exit(_list_found(as_json=as_json))
     if name is not None:
         from cli.store import check_new_name
@@ -49,7 +49,7 @@ def _import(ctx: click.Context, files: list[tuple[str, str]], name: str | None, 
     from eventstore.errors import BadInputError
 
     if name and len(files) > 1:
-        raise click.UsageError("--as takes one file", ctx)
+        raise click.UsageError("--as takes a single file", ctx)
     imported: list[ImportResult] = []
     failed: list[tuple[str, BadInputError]] = []
     with opened(ctx, create=True) as log:
@@ -178,16 +178,16 @@ def print_imported(path: str, imported: ImportResult) -> None:
 
     facts = [f"{imported.added:,} of {counted(imported.events, 'event')} new"]
     if imported.rewritten:
-        facts.append(f"{imported.rewritten:,} changed by their harness")
+        facts.append(f"{imported.rewritten:,} changed by the harness")
     if imported.skipped:
         facts.append(f"{len(imported.skipped):,} skipped")
     path = safe_line(path)
     echo_text(f"{safe_line(imported.id)}  {imported.format}  {', '.join(facts)}  {path}")
     if imported.earlier:
         what = f"another generation of session {imported.earlier!r}"
-        echo_text(f"  {what}: the file was written anew, and most of it is not what that session holds")
+        echo_text(f"  {what}: the file was rewritten, and most of it differs from that session")
     if imported.diverged:
-        echo_text("  the session has grown here, and the file elsewhere: the leaf stays where it was")
+        echo_text("  both the session and the file have grown: the leaf stays where it was")
     for line, reason in _grouped(imported.skipped):
         echo_text(f"  {path}:{line}: skipped: {reason}")
     for line, reason in _grouped([*imported.differs_from_harness, *imported.orphans]):

@@ -33,9 +33,9 @@ def command(
     from projections.context.cursor import resolve_cursor
 
     if is_removed and text is not None:
-        raise click.UsageError("--remove goes without a text", ctx)
+        raise click.UsageError("--remove takes no text", ctx)
     if text == "":
-        raise click.UsageError("a label is not empty: take it away with --remove", ctx)
+        raise click.UsageError("a label cannot be empty: remove it with --remove", ctx)
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             target = resolve_event(snapshot, name, entry)

@@ -34,7 +34,7 @@ def command(ctx: click.Context, *, window: int | None, **asked: Unpack[ActionOpt
     from compaction.part import Limits
 
     if window is not None and asked["action"] != "check":
-        raise click.UsageError(f"--window goes with '{ctx.info_name} check'", ctx)
+        raise click.UsageError(f"--window needs '{ctx.info_name} check'", ctx)
     limits = Limits(window=window or DEFAULT_WINDOW)
     run_action(ctx, asked, listing=_list, begin=_new, show=partial(_show, limits=limits))
 

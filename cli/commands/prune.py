@@ -68,7 +68,7 @@ def command(
         echo_json({"session": name, "events": done.events, **counts, "rewrites": made})
     else:
         by = counted_by(tokens, estimated=estimated)
-        _print(name, chosen, done, by, verb="would show" if dry_run else "shows")
+        _print(name, chosen, done, by, verb="would shorten" if dry_run else "shortened")
 
 
 def _chosen(ctx: click.Context, policy: Policy, names: tuple[str, ...]) -> list[AnyRewrite]:
@@ -105,10 +105,10 @@ def _print(session: str, policy: Policy, done: RewriteResult, by: str, *, verb: 
     for each in done.findings:
         if each.rewrite:
             saved = f"{counted(each.rewrite.tokens_saved, 'token')} less {by}"
-            echo_text(f"{each.part}: {verb} {counted(each.messages, 'message')} otherwise, {saved}")
+            echo_text(f"{each.part}: {verb} {counted(each.messages, 'message')}, {saved}")
         else:
             echo_text(f"{each.part}: nothing to rewrite: {each.why}")
     if not policy.rewrites:
         echo_text(f"nothing to rewrite: policy {policy.name!r} has no rewrites")
     if done.events:
-        echo_text(f"taken back with: {command_line('undo', session, done.events[0])}")
+        echo_text(f"to undo: {command_line('undo', session, done.events[0])}")

@@ -103,4 +103,4 @@ def _refuse_others(target: str) -> None:
     with path.open("rb") as file:
         beginning = file.read(1000)
     if MARKER.encode() not in beginning:
-        raise BadInputError(target, "is there and is no report of refold", "name another file with -o")
+        raise BadInputError(target, "exists and is not a refold report", "name another file with -o")

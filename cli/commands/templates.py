@@ -63,7 +63,9 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     from eventstore.errors import NotFoundError, shell_command
 
     if origin is None and name not in built_in_names():
-        raise NotFoundError("template", name, "name the one to begin from with --from, such as compaction")
+        raise NotFoundError(
+            "template", name, "name the template to start from with --from, such as compaction"
+        )
     begun = built_in_text(name) if origin is None else rename_template(_text_of(origin), name)
     path = TEMPLATES.add(name, begun)
     if as_json:

@@ -85,4 +85,4 @@ def _print(session: str, plan: Undo, events: tuple[str, ...], before: Context, a
     ]
     echo_text(f"context: {sizes[0]} -> {sizes[1]} by {_COUNTER}, an estimate")
     if events:
-        echo_text(f"back again with: {command_line('undo', session, events[0])}")
+        echo_text(f"to redo: {command_line('undo', session, events[0])}")

@@ -142,7 +142,7 @@ def print_done(
         echo_note(trouble)
     if done.missing:
         lacking = ", ".join(done.missing)
-        echo_note(f"the summary lacks sections: {lacking}; {command_line('undo', session)} takes it back")
+        echo_note(f"the summary lacks sections: {lacking}; {command_line('undo', session)} undoes it")
     if done.outcome == "cancelled":
         echo_problem(f"not compacted: {done.reason}")
     if done.outcome == "no-gain":
@@ -160,7 +160,7 @@ def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Co
         f"compacted by {by}: {summarized} summarized, {len(plan.kept):,} kept, {_made_by(log, session, done)}"
     )
     echo_text(f"context: {_sizes(log, session, compactor, done)}")
-    echo_text(f"taken back with: {command_line('undo', session, done.events[0])}")
+    echo_text(f"to undo: {command_line('undo', session, done.events[0])}")
 
 
 def _made_by(log: EventLog, session: str, done: CompactionResult) -> str:

@@ -227,4 +227,4 @@ def generations_line(rows: Iterable[SessionRow]) -> list[str]:
     if not later:
         return []
     lines = "1 line is a later generation" if later == 1 else f"{later:,} lines are later generations"
-    return [f"{lines} (ID~2, ID~3, …) of a session whose file was written anew: each is audited by itself"]
+    return [f"{lines} (ID~2, ID~3, …) of a session whose file was rewritten: each is audited separately"]

@@ -160,7 +160,7 @@ def prices_of_file(path: str | Path) -> FilePrices:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
         raise BadInputError(str(path), f"cannot be read ({reason})", _SEE) from None
     except tomllib.TOMLDecodeError as error:
-        raise BadInputError(str(path), f"is no TOML ({error})", _SEE) from None
+        raise BadInputError(str(path), f"is not valid TOML ({error})", _SEE) from None
     models = table.get("models")
     if not isinstance(models, dict) or not models:
         raise BadInputError(str(path), "has no models", 'add a table [models."NAME"] for each; ' + _SEE)
@@ -181,7 +181,7 @@ def _price(path: str, name: str, given: Any) -> Price:
     table = f"table [models.{name!r}]"
     fields = Price.__struct_fields__
     if not isinstance(given, dict):
-        raise BadInputError(path, f"{table} is no table", _SEE)
+        raise BadInputError(path, f"{table} is not a table", _SEE)
     if unknown := [field for field in given if field not in fields]:
         raise BadInputError(path, f"{table} has {unknown[0]!r}", f"its fields are {', '.join(fields)}")
     if missing := [field for field in fields if field not in given]:
@@ -189,7 +189,7 @@ def _price(path: str, name: str, given: Any) -> Price:
     for field, value in given.items():
         if not _is_price(value):
             remedy = "give US dollars for a million tokens, 0 or more"
-            raise BadInputError(path, f"{table}: {field} is no price ({value!r})", remedy)
+            raise BadInputError(path, f"{table}: {field} is not a price ({value!r})", remedy)
     return Price(**{field: float(given[field]) for field in fields})
 
 

@@ -27,7 +27,7 @@ VALIDATORS: Final[dict[str, Validator]] = {"anthropic": validate_anthropic}
 def validator_named(name: str) -> Validator:
     """Return the validator of an API's requests. Raises NotFoundError."""
     if name not in VALIDATORS:
-        raise NotFoundError("validator", name, f"there are: {', '.join(sorted(VALIDATORS))}")
+        raise NotFoundError("validator", name, f"choose from: {', '.join(sorted(VALIDATORS))}")
     return VALIDATORS[name]
 
 
@@ -50,7 +50,7 @@ def request(context: Context, api: str = "anthropic", **options: Unpack[RequestO
     JSON list of objects.
     """
     if api not in RENDERERS:
-        raise NotFoundError("renderer", api, f"there are: {', '.join(sorted(RENDERERS))}")
+        raise NotFoundError("renderer", api, f"choose from: {', '.join(sorted(RENDERERS))}")
     rendered = RENDERERS[api](context, **options)
     violations = validator_named(api)(rendered.body)
     return Request(body=rendered.body, repairs=rendered.repairs, violations=tuple(violations))

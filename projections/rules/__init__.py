@@ -31,7 +31,7 @@ def rules_named(name: str) -> Rules:
     for rules in HARNESS_RULES.values():
         if rules.name == name:
             return rules
-    raise NotFoundError("harness rules", name, f"there are: {', '.join(harness_names())}")
+    raise NotFoundError("harness rules", name, f"choose from: {', '.join(harness_names())}")
 
 
 def harness_names() -> list[str]:

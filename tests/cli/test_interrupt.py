@@ -1,4 +1,4 @@
-"""Ctrl-C while a summary is made: it is called off, recorded as an attempt, and the session is as it was."""
+"""Ctrl-C while a summary is made: it is called off, recorded as an attempt, and the session is unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.cli.running import Refold, command
 from tests.support.local_http import hangs
 from tests.support.messages_api import MessagesApi, errs, stalls
 
-CALLED_OFF = b"\nrefold: cancelled; the session is as it was\n"
+CALLED_OFF = b"\nrefold: cancelled; the session is unchanged\n"
 CASES = {
     "compact": (["compact", SESSION, "--keep-recent", "250"], stalls("## Goal\n")),
     "a split turn": (["compact", SESSION, "--keep-recent", "350"], hangs),

@@ -63,7 +63,7 @@ def test_notes_say_which_of_two_requests_is_sent_again(talked: Refold, service) 
 
 
 def test_who_is_asked_is_told_only_where_somebody_is(talked: Refold) -> None:
-    note = "no ANTHROPIC_API_KEY is set"
+    note = "ANTHROPIC_API_KEY is not set"
     assert note not in talked("compact", SESSION).errors
     assert note not in talked("maintain", SESSION, "--policy", "mask", stdin='{"on":"after_turn"}').errors
     assert talked("compact", SESSION, "--keep-recent", "250").errors.count(note) == 1
