@@ -69,7 +69,7 @@ def test_at_last_is_the_session_that_was_written_to_last(two: Refold) -> None:
 def test_at_last_of_an_empty_store_says_what_to_do(refold: Refold) -> None:
     refold("import", "nothing.jsonl", code=1)
     error = refold.refused(NotFoundError, "tree", "@last")
-    assert (error.name, error.remedy.endswith(": refold import FILE")) == ("@last", True)
+    assert (error.name, error.remedy.endswith(": run refold import FILE")) == ("@last", True)
 
 
 def test_a_path_of_a_file_is_imported_first(refold: Refold, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_old_content_is_shown_otherwise(masked: Refold) -> None:
 
 def test_people_are_told_what_is_saved_and_how_it_is_taken_back(masked: Refold) -> None:
     rewritten, way_back = masked("prune", SESSION, "--policy", "all.toml").lines
-    assert [each in rewritten for each in ("mask: ", " 1 message ", " 90 ", " utf16/4")] == [True] * 4
+    assert [each in rewritten for each in ("mask: ", " 1 message,", " 90 ", " utf16/4")] == [True] * 4
     masked(*way_back.partition(": refold ")[2].split())
     assert shown(masked, "r1")["fate"] == "kept"
 
@@ -63,7 +63,7 @@ def test_a_dry_run_says_the_same_and_stores_nothing(masked: Refold) -> None:
     dry = masked("prune", SESSION, "--policy", "all.toml", "--dry-run", "--json").json
     (told,) = masked("prune", SESSION, "--policy", "all.toml", "--dry-run").lines
     assert events(masked) == before
-    assert [each in told for each in ("mask: ", " 1 message ", " 90 ", " utf16/4")] == [True] * 4
+    assert [each in told for each in ("mask: ", " 1 message,", " 90 ", " utf16/4")] == [True] * 4
     assert dry == {**masked("prune", SESSION, "--policy", "all.toml", "--json").json, "events": []}
 
 
@@ -116,7 +116,7 @@ def test_messages_that_one_placeholder_stands_for_are_counted_each(masked: Refol
         'name = "snip"\nrewrites = [{part = "snip", longest = 5, head = 2}]\n'
     )
     taken = masked("prune", SESSION, "--policy", "snip.toml").lines[0]
-    assert " 6 messages " in taken
+    assert " 6 messages," in taken
     assert len(masked("context", SESSION, "--json").json["messages"]) == 12 - 6 + 1
 
 

@@ -32,7 +32,7 @@ def encode_text(text: str, note: Note) -> bytes:
     try:
         return _encode(text)
     except UnicodeEncodeError:
-        note(RepairRule.SURROGATE, "half a surrogate pair is shown as U+FFFD")
+        note(RepairRule.SURROGATE, "a lone surrogate is replaced by U+FFFD")
         return _encode(well_formed(text))
 
 

@@ -142,7 +142,7 @@ def _image_in_error(note: Note) -> Block:
 
 def _text(block: Text, note: Note) -> list[Block]:
     if is_blank(block.text):
-        note(RepairRule.BLANK_TEXT, "a text without anything but white space is left out")
+        note(RepairRule.BLANK_TEXT, "a blank text is left out")
         return []
     return [text_block(block.text, note)]
 
@@ -191,12 +191,12 @@ def _thinking(block: Thinking, payload: Payload, note: Note, *, is_own: bool) ->
                 return [redacted_thinking_block(block.signature)]
             return [thinking_block(block.text, block.signature)]
         except UnicodeEncodeError:
-            note(RepairRule.SURROGATE, "thinking with half a surrogate pair is left out")
+            note(RepairRule.SURROGATE, "thinking with a lone surrogate is left out")
     return []
 
 
 def _leave_foreign_thinking(note: Note) -> None:
-    note(RepairRule.FOREIGN_THINKING, "thinking of another model is left out")
+    note(RepairRule.FOREIGN_THINKING, "another model's thinking is left out")
 
 
 def _native(block: RecordedBlock, payload: Payload, shapes: Shapes, note: Note) -> list[Block]:

@@ -75,7 +75,7 @@ class Conversation:
         self._answer_the_waiting()
         if not self._turns and not _is_compaction(blocks[0]):
             self._repairs.of(event)(
-                RepairRule.FIRST_MESSAGE, "a user's message stands in for what came before it"
+                RepairRule.FIRST_MESSAGE, "a user message stands in for what came before it"
             )
             self.user([plain_text(_BEGINNING)])
         if not self._turns or self._turns[-1].role == "user":
@@ -93,13 +93,13 @@ class Conversation:
             is_second = view.tool_call_id in self._answered
             note(
                 RepairRule.DUPLICATE_RESULT if is_second else RepairRule.ORPHAN_RESULT,
-                "the result is told as text",
+                "the result is sent as text",
             )
             self.user([plain_text(_lead_in(view)), *content])
             return
         turn = self._users_turn()
         if turn.others:
-            note(RepairRule.RESULT_ORDER, "the result is moved before what was said since the call")
+            note(RepairRule.RESULT_ORDER, "the result is moved before later content")
         if message.result and waiting.sent == waiting.recorded:
             turn.results.append(Block("tool_result", message.result))
         else:
@@ -136,7 +136,7 @@ class Conversation:
 
     def _strip_the_end(self, blocks: list[Block]) -> None:
         if blocks[-1].type == "text" and (shorter := strip_end(blocks[-1])) != blocks[-1]:
-            self._repairs.of(self._newest)(RepairRule.FINAL_SPACE, "white space at the end is left out")
+            self._repairs.of(self._newest)(RepairRule.FINAL_SPACE, "trailing white space is left out")
             blocks[-1] = shorter
 
 

@@ -51,7 +51,7 @@ def read_image(claimed: str, data: str) -> Picture | Refusal:
     except (UnicodeEncodeError, binascii.Error):
         header = None
     if header is None:
-        return Refusal(RepairRule.IMAGE_DATA, "its data is no JPEG, PNG, GIF or WebP")
+        return Refusal(RepairRule.IMAGE_DATA, "its data is not JPEG, PNG, GIF or WebP")
     if len(data) > LONGEST_DATA:
         return Refusal(RepairRule.IMAGE_SIZE, "it has more than 5 MB")
     found = Picture(claimed, data, header)

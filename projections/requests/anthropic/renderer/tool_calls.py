@@ -83,13 +83,13 @@ def _mended(arguments: bytes, note: Note) -> bytes:
     try:
         value = parse_json(arguments.decode("utf-8", "replace"))
     except ValueError:
-        note(RepairRule.ARGUMENTS, "arguments that no JSON reader takes are left out")
+        note(RepairRule.ARGUMENTS, "unreadable JSON arguments are left out")
         return b"{}"
-    note(RepairRule.SURROGATE, "arguments with text or numbers that cannot be sent are mended")
+    note(RepairRule.SURROGATE, "arguments with text or numbers that cannot be sent are repaired")
     mended = _LONE_SURROGATE.sub("\\1\ufffd", stringify(value)).encode()
     return mended if isinstance(value, dict) else _wrapped(mended, note)
 
 
 def _wrapped(arguments: bytes, note: Note) -> bytes:
-    note(RepairRule.ARGUMENTS, "arguments that are no object stand in one")
+    note(RepairRule.ARGUMENTS, "arguments that are not an object are wrapped in one")
     return b'{"arguments":%s}' % arguments

@@ -60,7 +60,7 @@ def validate(body: bytes | dict[str, Any]) -> list[Violation]:
     except (ValueError, TypeError, RecursionError) as error:
         return [Violation(rule=ApiRule.JSON, path="", problem=f"it cannot be read ({error})")]
     if not isinstance(decoded, dict):
-        return [Violation(rule=ApiRule.JSON, path="", problem="it is no object")]
+        return [Violation(rule=ApiRule.JSON, path="", problem="it is not an object")]
     found = [violation for check in _OF_REQUESTS for violation in check(decoded)]
     if len(encoded) > _LARGEST_BODY:
         problem = f"it has {len(encoded):,} bytes, more than 32 MB"

@@ -30,9 +30,9 @@ def check_fields(body: dict[str, Any]) -> Iterator[Violation]:
     """Check that the API knows every field."""
     for name in body:
         if name not in OF_BODIES:
-            yield Violation(rule=ApiRule.FIELDS, path=name[:80], problem="there is no such field")
+            yield Violation(rule=ApiRule.FIELDS, path=name[:80], problem="unknown field")
     if body.get("compaction") is not None and body.get("context_management") is not None:
-        problem = "there can be no context_management beside it"
+        problem = "it excludes context_management"
         yield Violation(rule=ApiRule.FIELDS, path="compaction", problem=problem)
 
 
@@ -42,7 +42,7 @@ def check_settings(body: dict[str, Any]) -> Iterator[Violation]:
     if not isinstance(model, str) or not model.strip():
         yield Violation(rule=ApiRule.MODEL, path="model", problem="no model is named")
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
-        yield Violation(rule=ApiRule.MAX_TOKENS, path="max_tokens", problem="it is no integer, or below 0")
+        yield Violation(rule=ApiRule.MAX_TOKENS, path="max_tokens", problem="it is not an integer ≥ 0")
     if not isinstance(body.get("stream", False), bool):
         yield Violation(rule=ApiRule.STREAM, path="stream", problem="it is not true or false")
 
@@ -54,7 +54,7 @@ def check_system(body: dict[str, Any]) -> Iterator[Violation]:
         return
     blocks = [{"type": "text", "text": system}] if isinstance(system, str) else system
     if not isinstance(blocks, list) or not all(map(_is_prompt, blocks)):
-        problem = "it is no text and no list of text blocks, or some of it is blank"
+        problem = "it is not a text or a list of text blocks, or part of it is blank"
         yield Violation(rule=ApiRule.SYSTEM, path="system", problem=problem)
 
 
@@ -66,7 +66,7 @@ def check_tools(body: dict[str, Any]) -> Iterator[Violation]:
     """Check that each tool has a valid definition and a unique name."""
     tools = body.get("tools", [])
     if not isinstance(tools, list):
-        yield Violation(rule=ApiRule.TOOLS, path="tools", problem="it is no list")
+        yield Violation(rule=ApiRule.TOOLS, path="tools", problem="it is not a list")
         return
     names: set[str] = set()
     for number, tool in enumerate(tools):
@@ -78,15 +78,15 @@ def check_tools(body: dict[str, Any]) -> Iterator[Violation]:
 def _wrong_with(tool: Any, names: set[str]) -> str:
     """Return the problem of a tool's definition, or "", and add its name to `names`."""
     if not isinstance(tool, dict):
-        return "it is no object"
+        return "it is not an object"
     name = tool.get("name")
     is_custom = tool.get("type") in (None, "custom")
     if name is None and not is_custom:
         return ""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return "no tool has such a name"
+        return "a tool name has 1 to 128 letters, digits, _ and -"
     if name in names:
-        return "a tool before it has this name"
+        return "an earlier tool has this name"
     names.add(name)
     schema = tool.get("input_schema")
     if is_custom and (not isinstance(schema, dict) or schema.get("type") != "object"):
@@ -102,7 +102,7 @@ def check_tool_choice(body: dict[str, Any]) -> Iterator[Violation]:
     names = [tool.get("name") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
     problem = ""
     if not isinstance(choice, dict) or choice.get("type") not in _CHOICES:
-        problem = f"its type is none of {', '.join(_CHOICES)}"
+        problem = f"its type is not one of {', '.join(_CHOICES)}"
     elif not tools:
         problem = "there are no tools"
     elif choice["type"] == "tool" and (not choice.get("name") or choice["name"] not in names):
@@ -137,12 +137,12 @@ def check_cache(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[Violati
     marks = list(_marks(body, turns))
     for mark in marks:
         if not mark.is_sound:
-            problem = "a breakpoint is ephemeral, and lives for 5m or 1h"
+            problem = "a breakpoint must be ephemeral and last 5m or 1h"
             yield Violation(rule=ApiRule.CACHE_BREAKPOINTS, path=mark.path, problem=problem)
     for turn in turns:
         for each in turn.blocks:
             if each.type in THINKING and each.block.get("cache_control") is not None:
-                problem = "there can be no breakpoint on thinking"
+                problem = "thinking cannot have a breakpoint"
                 yield Violation(rule=ApiRule.CACHE_BREAKPOINTS, path=each.path, problem=problem)
     if len(marks) > _MOST:
         yield Violation(
@@ -151,7 +151,7 @@ def check_cache(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[Violati
     is_short = False
     for mark in marks:
         if is_short and mark.lifetime == _LONG:
-            problem = "a breakpoint that lives for 1h follows one that lives for 5m"
+            problem = "a 1h breakpoint follows a 5m one"
             yield Violation(rule=ApiRule.CACHE_BREAKPOINTS, path=mark.path, problem=problem)
         is_short = is_short or mark.lifetime != _LONG
 

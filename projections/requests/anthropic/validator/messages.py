@@ -39,7 +39,7 @@ def check_order(turns: Sequence[Turn]) -> Iterator[Violation]:
         )
     for before, turn in pairwise(turns):
         if turn.role == before.role:
-            problem = f"two messages of the {turn.role}'s follow each other"
+            problem = f"two {turn.role} messages in a row"
             yield Violation(rule=ApiRule.ALTERNATION, path=turn.path, problem=problem)
 
 
@@ -55,15 +55,21 @@ def check_names(turns: Sequence[Turn]) -> Iterator[Violation]:
             call_id = call.block["id"]
             if not _CALL_ID.fullmatch(call_id):
                 yield Violation(
-                    rule=ApiRule.CALL_ID, path=f"{call.path}.id", problem="no id has such characters"
+                    rule=ApiRule.CALL_ID,
+                    path=f"{call.path}.id",
+                    problem="an id has 1 to 64 letters, digits, _ and -",
                 )
             if not _TOOL_NAME.fullmatch(call.block["name"]):
                 path = f"{call.path}.name"
-                yield Violation(rule=ApiRule.TOOL_NAME, path=path, problem="no tool has such a name")
+                yield Violation(
+                    rule=ApiRule.TOOL_NAME,
+                    path=path,
+                    problem="a tool name has 1 to 128 letters, digits, _ and -",
+                )
             if call_id in taken:
                 path = f"{call.path}.id"
                 yield Violation(
-                    rule=ApiRule.DUPLICATE_CALL_ID, path=path, problem="a call before has this id"
+                    rule=ApiRule.DUPLICATE_CALL_ID, path=path, problem="an earlier call has this id"
                 )
             taken.add(call_id)
 
@@ -88,14 +94,14 @@ def _answers(turn: Turn, before: Turn | None) -> Iterator[Violation]:
             continue
         call_id = result.block["tool_use_id"]
         if call_id not in called:
-            problem = "the message before has no call of this id"
+            problem = "the previous message has no call with this id"
             yield Violation(rule=ApiRule.ORPHAN_RESULT, path=result.path, problem=problem)
         if call_id in answered:
-            problem = "the call has a result before this one"
+            problem = "the call already has a result"
             yield Violation(rule=ApiRule.DUPLICATE_RESULT, path=result.path, problem=problem)
         answered.add(call_id)
         if place and turn.blocks[place - 1].type != "tool_result":
-            problem = "something else stands before a result"
+            problem = "other content comes before a result"
             yield Violation(rule=ApiRule.RESULT_ORDER, path=result.path, problem=problem)
 
 
@@ -117,7 +123,7 @@ def check_server_tools(turns: Sequence[Turn]) -> Iterator[Violation]:
                 yield from _spelling(located)
                 waiting[located.block["id"]] = located.path
             elif located.type in SERVER_RESULTS and not waiting.pop(located.block["tool_use_id"], ""):
-                problem = "no server tool's call before it has this id"
+                problem = "no earlier server tool call has this id"
                 yield Violation(rule=ApiRule.SERVER_TOOL, path=located.path, problem=problem)
         for path in waiting.values():
             yield Violation(
@@ -127,7 +133,7 @@ def check_server_tools(turns: Sequence[Turn]) -> Iterator[Violation]:
 
 def _spelling(call: Located) -> Iterator[Violation]:
     if not _SERVER_TOOL_ID.fullmatch(call.block["id"]):
-        problem = "no server tool's call has such an id"
+        problem = "a server tool call's id has another form"
         yield Violation(rule=ApiRule.SERVER_TOOL, path=f"{call.path}.id", problem=problem)
     if call.block["name"] not in _SERVER_TOOLS:
         problem = "no server tool has this name"
@@ -155,9 +161,7 @@ def check_texts(turns: Sequence[Turn]) -> Iterator[Violation]:
 
 def _blank(located: Located) -> Iterator[Violation]:
     if located.type == "text" and not located.block["text"].strip():
-        yield Violation(
-            rule=ApiRule.BLANK_TEXT, path=located.path, problem="the text is empty or white space only"
-        )
+        yield Violation(rule=ApiRule.BLANK_TEXT, path=located.path, problem="the text is blank")
 
 
 def check_thinking(turns: Sequence[Turn]) -> Iterator[Violation]:
@@ -179,7 +183,7 @@ def check_compaction(turns: Sequence[Turn]) -> Iterator[Violation]:
     for turn in turns:
         for located in turn.blocks:
             if located.type == "compaction" and located.block["content"] and located is not first:
-                problem = "a compaction block does not stand first in the conversation"
+                problem = "a compaction block is not first in the conversation"
                 yield Violation(rule=ApiRule.COMPACTION_BLOCK, path=located.path, problem=problem)
 
 
@@ -231,7 +235,7 @@ def _check_source(path: str, source: dict[str, Any], pixels: int) -> Iterator[Vi
     if kind in ("url", "file"):
         return
     if kind != "base64" or not isinstance(data, str):
-        yield Violation(rule=ApiRule.IMAGE_DATA, path=path, problem="it is no base64, no URL and no file")
+        yield Violation(rule=ApiRule.IMAGE_DATA, path=path, problem="it is not base64, a URL or a file")
         return
     if media_type not in _TYPES:
         path_of_type = f"{path}.media_type"
@@ -244,9 +248,7 @@ def _check_source(path: str, source: dict[str, Any], pixels: int) -> Iterator[Vi
         )
     header = image_header(_decoded(data))
     if header is None:
-        yield Violation(
-            rule=ApiRule.IMAGE_DATA, path=f"{path}.data", problem="it is no image that can be read"
-        )
+        yield Violation(rule=ApiRule.IMAGE_DATA, path=f"{path}.data", problem="it is not a readable image")
         return
     if media_type in _TYPES and header.media_type != media_type:
         problem = f"the image is {header.media_type}"

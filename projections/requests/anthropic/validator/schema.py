@@ -264,7 +264,7 @@ class Turn(msgspec.Struct, frozen=True):
 def turns(messages: Any) -> tuple[list[Turn], list[Violation]]:
     """Return the well-formed messages of a body, and the violations of the others."""
     if not isinstance(messages, list) or not 0 < len(messages) <= MOST_MESSAGES:
-        problem = f"it is no list of 1 to {MOST_MESSAGES:,} messages"
+        problem = f"it is not a list of 1 to {MOST_MESSAGES:,} messages"
         return [], [Violation(rule=ApiRule.MESSAGES, path="messages", problem=problem)]
     found = [_turn(f"messages[{number}]", message) for number, message in enumerate(messages)]
     return [turn for turn, _ in found if turn], [each for _, violations in found for each in violations]
@@ -272,7 +272,7 @@ def turns(messages: Any) -> tuple[list[Turn], list[Violation]]:
 
 def _turn(path: str, message: Any) -> tuple[Turn | None, list[Violation]]:
     if not isinstance(message, dict):
-        return None, [Violation(rule=ApiRule.MESSAGES, path=path, problem="it is no object")]
+        return None, [Violation(rule=ApiRule.MESSAGES, path=path, problem="it is not an object")]
     role = message.get("role")
     if not isinstance(role, str) or role not in _OF_ROLES:
         return None, [
@@ -280,11 +280,11 @@ def _turn(path: str, message: Any) -> tuple[Turn | None, list[Violation]]:
         ]
     content = message.get("content")
     if not isinstance(content, str | list) or not content:
-        problem = "it is no text, and no list of blocks, or it is empty"
+        problem = "it is not a non-empty text or list of blocks"
         return None, [Violation(rule=ApiRule.CONTENT, path=f"{path}.content", problem=problem)]
     blocks = located(f"{path}.content", content)
     violations = [
-        Violation(rule=ApiRule.FIELDS, path=f"{path}.{name}", problem="there is no such field")
+        Violation(rule=ApiRule.FIELDS, path=f"{path}.{name}", problem="unknown field")
         for name in message
         if name not in OF_MESSAGES
     ]
@@ -312,7 +312,7 @@ def _shape(item: Located, allowed: frozenset[str]) -> Iterator[Violation]:
     """Yield the violations of a block by itself."""
     type_ = item.block.get("type")
     if not isinstance(type_, str) or type_ not in allowed:
-        problem = f"there can be no block of type {str(type_)[:80]!r}"
+        problem = f"a message cannot hold a block of type {str(type_)[:80]!r}"
         yield Violation(rule=ApiRule.BLOCK_TYPE, path=item.path, problem=problem)
         return
     yield from _fields(item, type_)
@@ -329,8 +329,6 @@ def _fields(item: Located, type_: str) -> Iterator[Violation]:
     for name, value in item.block.items():
         path = f"{item.path}.{name}"
         if name in known and not known[name](value):
-            yield Violation(
-                rule=ApiRule.BLOCK_SHAPE, path=path, problem="its value is none that there can be"
-            )
+            yield Violation(rule=ApiRule.BLOCK_SHAPE, path=path, problem="its value is invalid")
         elif name not in known and type_ in CLOSED:
-            yield Violation(rule=ApiRule.BLOCK_SHAPE, path=path, problem="there is no such field")
+            yield Violation(rule=ApiRule.BLOCK_SHAPE, path=path, problem="unknown field")

@@ -50,7 +50,7 @@ def test_an_image_that_is_another_than_it_is_said_to_be_is_sent_as_what_it_is(cl
     ["", "QUJD", "no base64!", SMALL[:-1], f"data:image/png;base64,{SMALL}", base64(b"BM" * 40), "\ud83d"],
 )
 def test_an_image_that_cannot_be_read_becomes_text(data):
-    assert shown(image(data)) == ([left_out("its data is no JPEG, PNG, GIF or WebP")], ["image-data"])
+    assert shown(image(data)) == ([left_out("its data is not JPEG, PNG, GIF or WebP")], ["image-data"])
 
 
 @pytest.mark.parametrize(("width", "height"), [(8001, 1), (1, 8001)])
