@@ -109,6 +109,14 @@ def test_what_the_readme_finds_is_what_the_audit_of_the_demo_finds() -> None:
     assert "migrations/0008_api_keys.sql" in written
 
 
+def test_the_line_that_a_run_of_everything_looks_for_in_the_demo_is_printed() -> None:
+    (sought,) = re.findall(
+        r"grep -q '\^([^']+)' \"\$work/demo.txt\"", (ROOT / ".ci" / "run").read_text("utf-8")
+    )
+    log = MemoryLog(clock=lambda: 0)
+    assert [line for line in print_lines(audit(log, play(log))) if line.startswith(sought)]
+
+
 def print_lines(found: Audit) -> list[str]:
     """Return the lines that the command prints of an audit, 100 characters wide."""
     out = Console(width=100, file=io.StringIO(), markup=False, emoji=False, highlight=False)
