@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def page() -> str:
-    """The page's text."""
+    """Return the page's text."""
     parts = [INTRODUCTION, "## Kinds\n", _kinds()]
     for kind, record in RECORDS.items():
         parts.append(_record(kind, record))

@@ -27,7 +27,7 @@ migrated it: their figures are the same.
 
 
 def page(corpus: Path) -> str:
-    """The page, from a folder of real sessions."""
+    """Return the page, from a folder of real sessions."""
     with TemporaryDirectory() as folder, open_store(folder) as log:
         audits = []
         for number, name in enumerate(SESSIONS):

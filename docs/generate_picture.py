@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def picture() -> str:
-    """The demo session's audit, as SVG."""
+    """Draw the demo session's audit as SVG."""
     log = MemoryLog(clock=lambda: 0)
     found = audit(log, play(log))
     out = Console(

@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def page() -> bytes:
-    """The demo session's report."""
+    """Write the demo session's report."""
     log = MemoryLog(clock=lambda: 0)
     material = read_material(log, play(log), tokens=counter("utf16/4"), prices=library_prices())
     return page_bytes(build_page(material))

@@ -84,7 +84,7 @@ def _entries(snapshot: Snapshot, leaf: LazyEvent | None) -> tuple[LazyEvent | No
 
 
 def _newest_answer(snapshot: Snapshot, leaf: LazyEvent) -> LazyEvent | None:
-    """The newest answer of a path on which nothing has put a model in use, where it tells the model all the same."""
+    """Return the newest answer on a path if the harness records no model of its own."""
     if not format_of(leaf.format).infers_model:
         return None
     return next((each for each in upward(snapshot, leaf.session, leaf.seq) if each.role == "assistant"), None)

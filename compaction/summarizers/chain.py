@@ -32,13 +32,13 @@ from eventstore.writing import SessionWriter
 
 
 class ProgressListener(Protocol):
-    """Is told of requests while they are made, by several threads at once."""
+    """Receives progress of requests, from several threads at once."""
 
     def waiting_for(self, whom: str) -> AbstractContextManager[object]:
-        """Return a block in which an answer is waited for, of a summarizer by its name and its model."""
+        """Return a block for the time of a request to a summarizer, named with its model."""
 
     def note(self, what: str) -> None:
-        """A line about a request that failed, and what is done next."""
+        """Report a request that failed, and the next step."""
 
 
 class NullListener:

@@ -154,7 +154,7 @@ def _newest_turn(roles: Sequence[str]) -> int:
 def _asked(
     turns: Sequence[talk.ConversationTurn], users: Iterable[str], before: EarlierFacts, size: int
 ) -> dict[FactKind, list[Fact]]:
-    """Requests, and the sentences in them that order, forbid or prefer."""
+    """Return the user's requests, and the instructions in them."""
     asked = [turn.asked for turn in turns if turn.asked]
     requests = [request for request in asked if len(request.split()) >= _MIN_WORDS] or asked
     goals = [line for line in before[FactKind.GOAL] if not line.startswith(AT_FIRST)]
