@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
+from eventstore.event import EventFacts
 from eventstore.formats.base import Certainty, Export, View
-from eventstore.formats.oh_my_pi.own_kinds import DIALECT, message_view, view
+from eventstore.formats.oh_my_pi.own_kinds import DIALECT, message_view, note_facts, view
 from eventstore.formats.oh_my_pi.titled_export import export_titled
 from eventstore.formats.oh_my_pi.titled_file import TitledFile, has_marks
 from eventstore.formats.pi import PiFormat
@@ -46,6 +47,9 @@ class OhMyPiFormat(PiFormat):
 
     def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
         return view(kind, record)
+
+    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:
+        return note_facts(record) if kind == "note" else super().facts(version, kind, record, parent)
 
     def message(self, raw: bytes) -> Message:
         return message_view(raw)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from eventstore.event import EventFacts, Flag
 from eventstore.formats.base import RequestView, SettingsView, TitleView, View
 from eventstore.formats.pi import entry
 from eventstore.formats.pi.file import Dialect
@@ -157,6 +158,11 @@ def _note(record: bytes) -> View:
     """Read what an import derives: the title at the head of the file."""
     title = _fields(record).get("title")
     return View(title=TitleView(text=trim_whitespace(title)) if isinstance(title, str) else None)
+
+
+def note_facts(record: bytes) -> EventFacts:
+    """Return the facts of a note that an import derives."""
+    return EventFacts(flags=Flag.GIVES_TITLE) if _note(record).title else EventFacts()
 
 
 def _line_of(name: str) -> Callable[[bytes], View]:

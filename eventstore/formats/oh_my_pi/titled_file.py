@@ -13,8 +13,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from eventstore.event import EventFacts, NewEvent
-from eventstore.formats.oh_my_pi.own_kinds import DIALECT, OWN_KINDS, SLOT
+from eventstore.event import NewEvent
+from eventstore.formats.oh_my_pi.own_kinds import DIALECT, OWN_KINDS, SLOT, note_facts
 from eventstore.formats.pi.entry import is_name
 from eventstore.formats.pi.export import OH_MY_PIS
 from eventstore.formats.pi.file import Dialect, PiHeader, objects_in
@@ -181,7 +181,7 @@ class _TitledReading(PiReading):
             format=self._version,
             parent=None,
             time=time,
-            facts=EventFacts(),
+            facts=note_facts(body),
         )
         return DerivedEvent(note)
 
