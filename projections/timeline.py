@@ -5,15 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of_event
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Snapshot
-from projections.context.cursor import Leaf, path, resolve_cursor
+from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.incremental import IncrementalSizes
 from projections.context.parts import is_continuation
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
-from projections.usage import LateUsages, measured_usage
+from projections.usage import answers, measured_usage
 
 
 class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -62,12 +61,12 @@ def timeline(
         entries = path(snapshot, cursor)
         along = IncrementalSizes(snapshot, cursor, entries, tokens)
         moments: list[TimelinePoint] = []
-        late = LateUsages(snapshot, session, last=cursor.as_of)
+        measured = _measured_at(snapshot, cursor, {entry.seq for entry in entries})
         for event in entries:
             before = along.sizes[-1]
             along.add(event)
             size = along.sizes[-1]
-            moments.append(_moment(event, size, size - before, len(along.parts), late))
+            moments.append(_moment(event, size, size - before, len(along.parts), measured.get(event.seq)))
         return Timeline(
             session=session,
             leaf=entries[-1].id if entries else None,
@@ -78,9 +77,16 @@ def timeline(
         )
 
 
-def _moment(event: Event, tokens: int, delta: int, messages: int, late: LateUsages) -> TimelinePoint:
-    view = view_of_event(event) if event.role == "assistant" else None
-    usage = measured_usage(late.added(event.id, view)) if view else None
+def _measured_at(snapshot: Snapshot, cursor: Cursor, on_path: set[int]) -> dict[int, int]:
+    """Return what the calls of a path measured, by the number of the last record of their message on it."""
+    return {
+        max(records): usage.total
+        for answer in answers(snapshot, cursor)
+        if (records := on_path.intersection(answer.records)) and (usage := measured_usage(answer.message))
+    }
+
+
+def _moment(event: Event, tokens: int, delta: int, messages: int, measured: int | None) -> TimelinePoint:
     return TimelinePoint(
         seq=event.seq,
         id=event.id,
@@ -90,6 +96,6 @@ def _moment(event: Event, tokens: int, delta: int, messages: int, late: LateUsag
         tokens=tokens,
         delta=delta,
         messages=messages,
-        measured=usage.total if usage else None,
+        measured=measured,
         continues=is_continuation(event),
     )

@@ -1,0 +1,332 @@
+"""Every command on a session of every harness: the same story, as each of them writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from eventstore.formats import harnesses
+from tests.cli.running import Refold
+from tests.support import claude_code, oh_my_pi_sessions
+from tests.support.pi_files import header, line
+
+Json = dict[str, Any]
+
+TITLE: Final = "The parser"
+MODEL: Final = "claude-opus-4-5"
+STORY: Final[tuple[tuple[Any, ...], ...]] = (
+    ("user", "u1", "Fix the parser."),
+    ("answer", "a1", ["I look.", ("read", "k1", "src/readme.md"), ("run", "k2", "ls")], (0, 1000)),
+    ("result", "r1", "k1", "A parser. " * 40),
+    ("result", "r2", "k2", "parser.py"),
+    ("answer", "a2", [("edit", "k3", "src/parser.py")], (1000, 200)),
+    ("result", "r3", "k3", "edited"),
+    ("compaction", "c1", "The parser is fixed."),
+    ("user", "u2", "Now the tests. Never write to docs."),
+    ("answer", "a3", [("write", "k4", "tests/test_parser.py")], (0, 800)),
+    ("result", "r4", "k4", "written " * 40),
+    ("answer", "a4", ["They pass."], (800, 100)),
+)
+"""Steps with their ids; of an answer its blocks, and what it read from the cache and wrote to it."""
+
+TOOLS: Final = {
+    "pi": {
+        "read": ("read", "path"),
+        "run": ("bash", "command"),
+        "edit": ("edit", "path"),
+        "write": ("write", "path"),
+    },
+    "claude-code": {
+        "read": ("Read", "file_path"),
+        "run": ("Bash", "command"),
+        "edit": ("Edit", "file_path"),
+        "write": ("Write", "file_path"),
+    },
+}
+
+
+def pi_entries() -> list[Json]:
+    entries: list[Json] = []
+    for number, (kind, name, *step) in enumerate(STORY):
+        entry = {"id": name, "parentId": STORY[number - 1][1] if number else None}
+        entry["timestamp"] = f"2025-12-08T22:00:{number:02}.000Z"
+        if kind == "compaction":
+            entry |= {"type": "compaction", "summary": step[0], "firstKeptEntryId": "", "tokensBefore": 1205}
+        else:
+            entry |= {"type": "message", "message": pi_message(kind, step)}
+        entries.append(entry)
+    return entries
+
+
+def pi_message(kind: str, step: list[Any]) -> Json:
+    if kind == "user":
+        return {"role": "user", "content": step[0]}
+    if kind == "result":
+        content = [{"type": "text", "text": step[1]}]
+        return {
+            "role": "toolResult",
+            "toolCallId": step[0],
+            "toolName": "t",
+            "content": content,
+            "isError": False,
+        }
+    blocks, (read, written) = step
+    content = []
+    for block in blocks:
+        if isinstance(block, str):
+            content.append({"type": "text", "text": block})
+        else:
+            tool, argument = TOOLS["pi"][block[0]]
+            content.append(
+                {"type": "toolCall", "id": block[1], "name": tool, "arguments": {argument: block[2]}}
+            )
+    usage = {
+        "input": 0,
+        "output": 5,
+        "cacheRead": read,
+        "cacheWrite": written,
+        "totalTokens": read + written + 5,
+    }
+    return {
+        "role": "assistant",
+        "content": content,
+        "api": "anthropic-messages",
+        "provider": "anthropic",
+        "model": MODEL,
+        "stopReason": "stop",
+        "usage": usage,
+    }
+
+
+def pi_file() -> bytes:
+    info = {"type": "session_info", "id": "i1", "parentId": "a4", "name": TITLE}
+    return header() + b"".join(map(line, [*pi_entries(), {**info, "timestamp": "2025-12-08T22:01:00.000Z"}]))
+
+
+def oh_my_pi_file() -> bytes:
+    return oh_my_pi_sessions.file_of(pi_entries(), title=TITLE)
+
+
+def claude_code_file() -> bytes:
+    lines: list[bytes] = []
+    above: str | None = None
+    for number, (kind, name, *step) in enumerate(STORY):
+        if kind == "user":
+            lines.append(claude_code.said(name, above, step[0], at=number))
+        elif kind == "result":
+            lines.append(claude_code.result(name, above, *step, at=number))
+        elif kind == "compaction":
+            lines.append(claude_code.boundary(f"{name}-boundary", above, preTokens=1205))
+            lines.append(claude_code.summary(name, f"{name}-boundary", step[0]))
+        else:
+            blocks, (read, written) = step
+            counts = {"cache_read_input_tokens": read, "cache_creation_input_tokens": written}
+            usage = {"input_tokens": 0, "output_tokens": 5, **counts}
+            for place, block in enumerate(blocks):
+                own = name if place == len(blocks) - 1 else f"{name}-{place}"
+                content = block if isinstance(block, str) else claude_code_call(*block)
+                fields = {"usage": usage, "model": MODEL, "at": number}
+                lines.append(claude_code.answer(own, above, f"m-{name}", content, **fields))
+                above = own
+        above = name
+    return b"".join(each + b"\n" for each in [*lines, claude_code.note("custom-title", customTitle=TITLE)])
+
+
+def claude_code_call(kind: str, name: str, value: str) -> Json:
+    tool, argument = TOOLS["claude-code"][kind]
+    return claude_code.call(name, tool, **{argument: value})
+
+
+FILES: Final[dict[str, Callable[[], bytes]]] = {
+    "pi": pi_file,
+    "oh-my-pi": oh_my_pi_file,
+    "claude-code": claude_code_file,
+}
+"""The story as a file of each harness; a harness in the registry without one fails below."""
+HARNESSES: Final = [each.name for each in harnesses()]
+
+
+@pytest.fixture(params=HARNESSES)
+def harness(request: pytest.FixtureRequest) -> str:
+    assert request.param in FILES, f"write the story as a file of {request.param}"
+    return str(request.param)
+
+
+@pytest.fixture
+def refold(harness: str, refold: Refold, tmp_path: Path) -> Refold:
+    (tmp_path / "story.jsonl").write_bytes(FILES[harness]())
+    refold("import", "story.jsonl")
+    return refold
+
+
+def ids(context: Any) -> list[list[str]]:
+    return [message["records"] for message in context["messages"]]
+
+
+def test_sessions_has_its_title_and_first_request(refold: Refold) -> None:
+    (session,) = refold("sessions", "--json").json["sessions"]
+    assert (session["title"], session["firstRequest"]) == (TITLE, "Fix the parser.")
+
+
+def test_an_import_again_adds_nothing(refold: Refold) -> None:
+    again = refold("import", "story.jsonl", "--json").json["sessions"]
+    assert [each["added"] for each in again] == [0]
+
+
+def test_export_gives_the_file_back(refold: Refold, harness: str) -> None:
+    assert refold("export", "@last", "-o", "-").raw == FILES[harness]()
+
+
+def test_log_has_every_record_of_the_story(refold: Refold) -> None:
+    events = [each["id"] for each in refold("log", "@last", "--json").json_lines]
+    assert [name for _, name, *_ in STORY if name not in events] == []
+
+
+def test_show_has_the_record_of_a_message(refold: Refold) -> None:
+    assert refold("show", "@last", "u2", "--json").json["id"] == "u2"
+
+
+def test_tree_ends_in_the_newest_entry(refold: Refold) -> None:
+    assert refold("tree", "@last", "--json").json["leaf"] is not None
+
+
+def test_context_is_the_summary_and_what_came_behind_it(refold: Refold, harness: str) -> None:
+    context = refold("context", "@last", "--json").json
+    assert (context["rules"], ids(context)) == (harness, [["c1"], ["u2"], ["a3"], ["r4"], ["a4"]])
+
+
+def test_context_before_the_compaction_has_all_records(refold: Refold) -> None:
+    context = refold("context", "@last", "--leaf", "r3", "--json").json
+    assert [found[-1] for found in ids(context)] == ["u1", "a1", "r1", "r2", "a2", "r3"]
+
+
+def test_a_request_of_the_context_is_one_that_the_api_takes(refold: Refold) -> None:
+    for leaf in ("r3", "a4"):
+        given = refold(
+            "context", "@last", "--leaf", leaf, "--format", "anthropic", "--json", "--model", MODEL
+        )
+        assert given.json["violations"] == []
+        assert given.json["body"]["messages"][0]["role"] == "user"
+
+
+def test_the_transcript_has_what_was_said(refold: Refold) -> None:
+    text = refold("context", "@last", "--format", "transcript").out
+    assert all(said in text for said in ("The parser is fixed.", "Now the tests.", "They pass."))
+
+
+def test_gaps_have_the_size_that_usage_tells(refold: Refold) -> None:
+    first = refold("context", "@last", "--leaf", "r3", "--json").json["gaps"][0]
+    assert (first["event"], 900 < first["tokens"] < 1000) == (None, True)
+    assert refold("audit", "@last", "--json").json["sessions"][0]["gaps"][0]["tokens"] == first["tokens"]
+
+
+def test_files_are_those_that_its_tools_touched(refold: Refold) -> None:
+    files = refold("files", "@last", "--json").json
+    assert files["readFiles"] == ["src/readme.md"]
+    assert files["modifiedFiles"] == ["src/parser.py", "tests/test_parser.py"]
+
+
+def test_an_audit_has_the_compaction_and_counts_each_call_once(refold: Refold) -> None:
+    (audit,) = refold("audit", "@last", "--json").json["sessions"]
+    (compaction,) = audit["compactions"]
+    assert (compaction["id"], compaction["before"]["claimed"], compaction["before"]["measured"]) == (
+        "c1",
+        1205,
+        1205,
+    )
+    assert compaction["messages"] == {"summarized": 6, "kept": 0, "dropped": 0}
+    spent = audit["cost"]["spent"]
+    assert (spent["calls"], spent["unpriced"], spent["priced"] > 0) == (4, 0, True)
+    assert [(each["id"], each["recorded"]) for each in audit["cache"]["reads"]] == [
+        ("a2", 1000),
+        ("a3", 0),
+        ("a4", 800),
+    ]
+
+
+def test_the_costs_of_all_harnesses_are_the_same(refold: Refold) -> None:
+    spent = refold("audit", "@last", "--json").json["sessions"][0]["cost"]["spent"]
+    # 2,100 tokens written to the cache, 1,800 read from it, 20 answered.
+    assert spent["priced"] == pytest.approx((2100 * 6.25 + 1800 * 0.5 + 20 * 25) / 1e6)
+
+
+def test_all_checks_pass(refold: Refold) -> None:
+    (found,) = refold("check", "@last", "--json").json["sessions"]
+    checked = {each["name"]: (each["checked"], each["passed"]) for each in found["results"]}
+    assert checked["cached prefixes"] == (2, 2)
+    assert checked["compacted contexts"] == checked["claimed sizes"] == (1, 1)
+
+
+def test_the_timeline_has_what_was_measured(refold: Refold) -> None:
+    moments = refold("timeline", "@last", "--json").json["moments"]
+    assert [each["measured"] for each in moments if each["measured"]] == [1005, 1205, 805, 905]
+
+
+def test_a_diff_over_the_compaction_shows_what_is_gone(refold: Refold) -> None:
+    changes = refold("diff", "@last", "r3", "u2", "--json").json["changes"]
+    assert {each["event"]: each["change"] for each in changes}["u1"] in ("summarized", "gone")
+
+
+def test_a_report_is_a_page_that_names_the_session(refold: Refold, tmp_path: Path) -> None:
+    refold("report", "@last", "-o", "page.html")
+    assert TITLE in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_compact_plans_and_makes_a_summary_without_a_model(refold: Refold) -> None:
+    way = ("--keep-recent", "0", "--summarizer", "extractive", "--json")
+    assert refold("compact", "@last", *way, "--dry-run").json
+    refold("compact", "@last", *way)
+    context = refold("context", "@last", "--json").json
+    assert context["messages"][0]["fate"] == "summary"
+    assert context["messages"][0]["event"] not in {name for _, name, *_ in STORY}
+    refold("undo", "@last")
+    assert ids(refold("context", "@last", "--json").json)[0] == ["c1"]
+    refold("verify")
+
+
+def test_prune_shortens_old_results(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "mask.toml").write_text('name = "m"\nrewrites = [{part = "mask", keep_observations = 0}]\n')
+    refold("prune", "@last", "--policy", "mask.toml")
+    messages = refold("context", "@last", "--json").json["messages"]
+    assert [each["event"] for each in messages if each["fate"] == "rewritten"] == ["r4"]
+    assert "written written" not in refold("context", "@last", "--full").out
+
+
+def test_maintain_decides_by_what_was_measured(refold: Refold) -> None:
+    answer = refold(
+        "maintain", "@last", "--summarizer", "extractive", stdin=line({"on": "after_turn"})
+    ).json_lines[0]
+    assert (answer["do"], answer["error"]) == ("nothing", None)
+
+
+def test_go_fork_label_rename_and_append_work_on_it(refold: Refold) -> None:
+    session = refold("sessions", "--json").json["sessions"][0]["id"]
+    refold("label", session, "u2", "halfway")
+    refold("rename", session, "another title")
+    refold("append", session, stdin=line({"type": "message", "message": {"role": "user", "content": "more"}}))
+    assert refold("context", session, "--json").json["messages"][-1]["message"]["content"] == "more"
+    refold("go", session, "r3")
+    assert [found[-1] for found in ids(refold("context", session, "--json").json)][:2] == ["u1", "a1"]
+    refold("fork", session, "--as", "forked")
+    assert len(refold("context", "forked", "--json").json["messages"]) == 6
+    refold("verify")
+
+
+def test_a_handoff_begins_a_session_with_what_this_one_says(refold: Refold) -> None:
+    refold("handoff", "@last", "--as", "handed", "--summarizer", "extractive")
+    assert "Now the tests." in refold("context", "handed", "--format", "transcript").out
+
+
+def test_as_a_file_of_pi_it_loses_no_record(refold: Refold) -> None:
+    refold("export", "@last", "--format", "pi", "-o", "as-pi.jsonl")
+    refold("import", "as-pi.jsonl", "--as", "as-pi")
+    events = [each["id"] for each in refold("log", "as-pi", "--json").json_lines]
+    assert [name for _, name, *_ in STORY if name not in events] == []
+
+
+def test_stats_count_its_events(refold: Refold) -> None:
+    stats = refold("stats", "--json").json
+    assert (stats["sessions"], stats["events"] >= len(STORY)) == (1, True)
