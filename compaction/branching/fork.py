@@ -27,6 +27,7 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.paths import entry_id
 from eventstore.records import Link
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
+from projections.rules import rules_at
 
 
 class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +104,10 @@ def _taken(name: str) -> BadInputError:
 def _entries(snapshot: Snapshot, cursor: Cursor, *, is_whole: bool) -> set[int]:
     """Return the sequence numbers of the entries of a path, or of the whole tree."""
     if not is_whole:
-        return {entry.seq for entry in paths.path(snapshot, cursor.session, cursor.leaf)}
+        on_path = {entry.seq for entry in paths.path(snapshot, cursor.session, cursor.leaf)}
+        leaf = paths.event(snapshot, cursor.session, cursor.leaf) if cursor.leaf else None
+        # Contexts of the path show these, too.
+        return on_path.union(rules_at(snapshot, leaf).beside(snapshot, leaf, 1) if leaf else ())
     return {each.seq for each in paths.events(snapshot, cursor.session) if each.is_entry}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from compaction.branching.fork import fork
 from eventstore.memory import MemoryLog
 from eventstore.paths import path
 from projections.context.build import build_context, context_json, harness_json
@@ -314,3 +315,11 @@ def test_a_count_in_a_record_is_checked(log: MemoryLog, tmp_path: Path) -> None:
     with log.snapshot() as snapshot:
         checks = list(claude_code.RULES.checks(snapshot, SESSION))
     assert [(each.event, each.found, each.passed) for each in checks] == [("d", 6, True), ("e", 7, False)]
+
+
+def test_a_fork_shows_what_the_branch_shows(log: MemoryLog, tmp_path: Path) -> None:
+    bring(log, tmp_path / "s.jsonl", *PARALLEL, answer("b", "r2", "m2", "done"))
+    forked = fork(log, SESSION, leaf="b", name="copy")
+    assert [part.raw for part in build_context(log, forked.session).parts] == [
+        part.raw for part in build_context(log, SESSION, leaf="b").parts
+    ]
