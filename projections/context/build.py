@@ -146,10 +146,23 @@ def _is_overlaid(cursor: Cursor, leaf: LazyEvent) -> bool:
     return cursor.has_observed or leaf.is_overlaid
 
 
+def unarranged_at(snapshot: Snapshot, cursor: Cursor) -> list[Part]:
+    """Return the parts of the context at a cursor before its harness's rules arrange them."""
+    leaf = _leaf(snapshot, cursor)
+    return _unarranged(snapshot, cursor, leaf, rules_at(snapshot, leaf)) if leaf else []
+
+
 def _parts(
     snapshot: Snapshot, cursor: Cursor, leaf: LazyEvent, rules: Rules, behind: tuple[str, ...] = ()
 ) -> tuple[Part, ...]:
     """Return the parts of a context; `behind` are the sessions whose prefix it is."""
+    parts = _unarranged(snapshot, cursor, leaf, rules, behind)
+    return tuple(rules.arrange(snapshot, parts) if rules.arranges else parts)
+
+
+def _unarranged(
+    snapshot: Snapshot, cursor: Cursor, leaf: LazyEvent, rules: Rules, behind: tuple[str, ...] = ()
+) -> list[Part]:
     selected = rules.select(snapshot, leaf)
     parts = list(_selected(snapshot, cursor, leaf, selected))
     if selected.prefix:
@@ -163,7 +176,7 @@ def _parts(
         end = _leaf(snapshot, there)
         assert end is not None  # noqa: S101  an entry was named
         parts[:0] = _parts(snapshot, there, end, rules_at(snapshot, end), behind)
-    return tuple(rules.arrange(snapshot, parts) if rules.arranges else parts)
+    return parts
 
 
 def _selected(
@@ -175,7 +188,7 @@ def _selected(
     entries: Iterable[LazyEvent]
     beside = [
         event(snapshot, cursor.session, seq)
-        for seq in rules_at(snapshot, leaf).beside(snapshot, leaf, selected.first)
+        for seq in rules_at(snapshot, leaf).all_beside(snapshot, leaf, selected.first)
     ]
     if _is_overlaid(cursor, leaf):
         if cursor.has_observed:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate, chain
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain, islice, takewhile
 
 from eventstore.event import Event
 from eventstore.formats import rewrites_of
 from eventstore.imports import observed_rewrites
 from eventstore.log import Snapshot
-from eventstore.paths import event
+from eventstore.paths import LazyEvent, event
 from eventstore.records import TextReplacement
-from projections.context.build import context_at, parts_of
+from projections.context.build import context_at, parts_of, unarranged_at
 from projections.context.cursor import Cursor
 from projections.context.overlay import apply_rewrites, resolve_targets
 from projections.context.parts import Context, Part, has_message
 from projections.rules import rules_at
+from projections.rules.base import Beside
 from projections.settings import settings_at
 from projections.tokens import Counter
 
-_FOLDED_ANEW = frozenset({"compaction", "undone"})
-_CHANGES = _FOLDED_ANEW | {"rewrite"}
+_FOLDED_ANEW = frozenset({"compaction", "undone", "reset_boundary"})
+CHANGES = _FOLDED_ANEW | {"rewrite"}
 """Kinds of entries whose context is not simply the one above plus their own messages."""
 
 
@@ -28,9 +29,9 @@ class IncrementalContexts:
     """The contexts at the entries of a path.
 
     When contexts are requested in order, each is derived from the one above it, so all of them together cost
-    little more than the longest. A compaction, an undo, and a rewrite that replaces several messages by one
-    start over. Requests that go backwards, and harnesses whose rules arrange parts, build every context from
-    scratch.
+    little more than the longest. A compaction, an undo, a rewrite that replaces several messages by one, and an
+    entry at which others off the path stop showing start over. Requests that go backwards build a context
+    from scratch.
     """
 
     def __init__(self, snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> None:
@@ -43,13 +44,18 @@ class IncrementalContexts:
         self._rules = rules_at(
             snapshot, event(snapshot, cursor.session, cursor.leaf) if cursor.leaf else None
         )
-        self.is_incremental = not self._rules.arranges and not self._has_prefix()
+        self._beside = self._rules.beside(snapshot, cursor.session)
+        self._has_prefix = self._begins_elsewhere()
+        self.only_grows = not self._rules.arranges and not self._has_prefix
+        """True if messages only come behind others, except at entries of `CHANGES`."""
         self._places: dict[str, int] = {}
         self._not_yet: set[str] = set()
         self._parts: list[Part] = []
+        self._arranged: list[Part] = []
+        self._settled = 0
         self._next = 0
 
-    def _has_prefix(self) -> bool:
+    def _begins_elsewhere(self) -> bool:
         """Return True if the path continues from an entry of another session."""
         if not self._entries:
             return False
@@ -58,11 +64,7 @@ class IncrementalContexts:
 
     def context_at(self, seq: int) -> Context:
         """Return the context at an entry of the session, given by its number; 0 is the root."""
-        if (
-            not self.is_incremental
-            or seq not in self._seqs
-            or (self._next and seq < self._entries[self._next - 1].seq)
-        ):
+        if seq not in self._seqs or (self._next and seq < self._entries[self._next - 1].seq):
             return context_at(self._snapshot, self._at.at_leaf(seq))
         while not self._next or self._entries[self._next - 1].seq < seq:
             self._add(self._entries[self._next])
@@ -73,16 +75,31 @@ class IncrementalContexts:
             leaf=entry.id,
             as_of=self._at.as_of,
             rules=self._rules.name,
-            parts=tuple(self._parts),
+            parts=tuple(self._arrange()),
             settings=settings_at(self._snapshot, entry.session, entry.seq),
         )
+
+    def _arrange(self) -> list[Part]:
+        """Return the messages; those that nothing can change any more are arranged once."""
+        if not self._rules.arranges:
+            return self._parts
+        fresh = self._parts[self._settled :]
+        settled = self._rules.settled(self._snapshot, fresh)
+        if settled:
+            self._arranged += self._rules.arrange(self._snapshot, fresh[:settled])
+            self._settled += settled
+        return [*self._arranged, *self._rules.arrange(self._snapshot, fresh[settled:])]
 
     def own_parts(self, entry: Event) -> list[Part]:
         """Return the parts of an entry after its harness's changes, ignoring all other entries."""
         return parts_of(entry, changed=self._observed.get(entry.seq, ()))
 
     def _add(self, entry: Event) -> None:
-        if entry.kind in _FOLDED_ANEW:
+        if (
+            (self._has_prefix and not self._next)
+            or entry.kind in _FOLDED_ANEW
+            or (self._beside is not None and not self._add_beside(self._beside, entry))
+        ):
             self._fold(entry)
         elif entry.kind == "rewrite":
             self._rewrite(entry)
@@ -91,17 +108,45 @@ class IncrementalContexts:
             if entry.id in self._not_yet:
                 self._fold(entry)
             elif parts:
-                self._places[entry.id] = len(self._parts)
-                self._parts += parts
+                self._show(entry, parts)
+
+    def _show(self, entry: Event, parts: list[Part]) -> None:
+        self._places[entry.id] = len(self._parts)
+        self._parts += parts
+
+    def _add_beside(self, beside: Beside, entry: Event) -> bool:
+        """Add the messages off the path that show from an entry on. Return False if that takes a new fold."""
+        known = len(beside.found)
+        if not beside.add(entry):
+            return False
+        others = [event(self._snapshot, entry.session, seq).decode() for seq in beside.found[known:]]
+        if any(other.kind in CHANGES or other.id in self._not_yet for other in others):
+            return False
+        for other in others:
+            if has_message(other) and (parts := self.own_parts(other)):
+                self._show(other, parts)
+        return True
 
     def _fold(self, entry: Event) -> None:
-        self._parts = list(context_at(self._snapshot, self._at.at_leaf(entry.seq)).parts)
+        at = self._at.at_leaf(entry.seq)
+        self._parts, self._arranged, self._settled = unarranged_at(self._snapshot, at), [], 0
         # A rewrite never changes a summary.
         places = reversed(list(enumerate(self._parts)))
-        self._places = {part.id: place for place, part in places if part.kind != "compaction"}
+        self._places = {
+            part.id: place
+            for place, part in places
+            if part.kind != "compaction" and part.session == entry.session
+        }
+        self._beside = self._rules.beside(self._snapshot, entry.session)
+        if self._beside is not None:
+            leaf = event(self._snapshot, entry.session, entry.seq)
+            first = self._rules.select(self._snapshot, leaf).first
+            for each in self._entries:
+                if first <= each.seq <= entry.seq:
+                    self._beside.add(each)
 
     def _rewrite(self, entry: Event) -> None:
-        targets = resolve_targets(rewrites_of(entry), self._entries)
+        targets = resolve_targets(rewrites_of(entry), [*self._entries, *self._others()])
         if any(shown.through for shown in targets):
             self._fold(entry)
             ends = chain.from_iterable((shown.target, shown.through) for shown in targets)
@@ -121,6 +166,13 @@ class IncrementalContexts:
                 self._fold(entry)
                 return
             self._parts[place] = after[0]
+            if place < self._settled:
+                self._arranged, self._settled = [], 0
+
+    def _others(self) -> Iterator[LazyEvent]:
+        """Yield the entries off the path that show with it."""
+        for seq in self._beside.found if self._beside is not None else ():
+            yield event(self._snapshot, self._at.session, seq)
 
 
 class IncrementalSizes:
@@ -136,18 +188,27 @@ class IncrementalSizes:
         self.parts: list[Part] = []
         self.sizes = [0]
         self._own: dict[int, list[tuple[Part, int]]] = {}
-        if self._along.is_incremental:
+        # Count all at once: the counter caches its counts in the log.
+        if self._along.only_grows:
             own = [part for entry in entries if has_message(entry) for part in self._along.own_parts(entry)]
-            # Count all at once: the counter caches its counts in the log.
             for part, size in zip(own, tokens.count(own), strict=True):
                 self._own.setdefault(part.seq, []).append((part, size))
+        else:
+            tokens.count(context_at(snapshot, cursor).parts)
 
     def add(self, entry: Event) -> None:
         """Advance to the next entry of the path."""
-        if not self._along.is_incremental or entry.kind in _CHANGES:
-            self.parts = list(self._along.context_at(entry.seq).parts)
-            self.sizes = list(accumulate(self._tokens.count(self.parts), initial=0))
+        if self._along.only_grows and entry.kind not in CHANGES:
+            for part, size in self._own.get(entry.seq, ()):
+                self.parts.append(part)
+                self.sizes.append(self.sizes[-1] + size)
             return
-        for part, size in self._own.get(entry.seq, ()):
-            self.parts.append(part)
-            self.sizes.append(self.sizes[-1] + size)
+        parts = self._along.context_at(entry.seq).parts
+        same = sum(
+            1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(self.parts, parts, strict=False))
+        )
+        if same < len(self.parts):
+            self.parts, self.sizes = self.parts[:same], self.sizes[: same + 1]
+        fresh = parts[same:]
+        self.parts += fresh
+        self.sizes += islice(accumulate(self._tokens.count(fresh), initial=self.sizes[-1]), 1, None)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import view_of
 from eventstore.log import Snapshot
-from eventstore.paths import LazyEvent, event
+from eventstore.paths import LazyEvent, event, path
 from eventstore.records import TextReplacement
 
 if TYPE_CHECKING:
@@ -84,6 +84,18 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     tokens: int | None = None
 
 
+class Beside(Protocol):
+    """Finds the entries off a path that show with it, for example results of parallel calls, entry by entry.
+
+    `found` lists the numbers of those that show with the path so far, in order.
+    """
+
+    found: list[int]
+
+    def add(self, entry: Event | LazyEvent) -> bool:
+        """Advance to the next entry of the path. Return False if any of those found no longer show."""
+
+
 class Rules(ABC):
     """The rules of one harness.
 
@@ -120,17 +132,32 @@ class Rules(ABC):
             keeps_before=said.keeps_before,
         )
 
-    def beside(self, snapshot: Snapshot, leaf: LazyEvent, first: int) -> Sequence[int]:  # noqa: ARG002
-        """Return the numbers of entries off the path from entry `first` to a leaf that show with it, in order.
+    def beside(self, snapshot: Snapshot, session: str) -> Beside | None:  # noqa: ARG002  others ask it
+        """Return what finds the entries off a path that show with it; None, the default, if there are none.
 
-        They show at their place in the log's order: results of parallel calls, if the harness makes branches of
-        them. By default there are none; rules that have some need `arranges`.
+        Rules that have some need `arranges`.
         """
-        return ()
+        return None
+
+    def all_beside(self, snapshot: Snapshot, leaf: LazyEvent, first: int) -> list[int]:
+        """Return the numbers of the entries that show with the path from entry `first` to a leaf, in order."""
+        beside = self.beside(snapshot, leaf.session)
+        if beside is None:
+            return []
+        for entry in path(snapshot, leaf.session, leaf.seq, first=first):
+            beside.add(entry)
+        return beside.found
 
     def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:  # noqa: ARG002  others ask it
         """Return the parts as the harness sends them, for example merged, regrouped or filtered."""
         return parts
+
+    def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002  others ask it
+        """Return how many of the first parts `arrange` turns into the same messages whatever follows them.
+
+        Walks along a path arrange the remaining parts at every entry: by default, all of them.
+        """
+        return 0
 
     @abstractmethod
     def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -29,6 +29,7 @@ from projections.context.parts import Part
 from projections.rules.base import (
     SYSTEM_PROMPT,
     TOOL_DEFINITIONS,
+    Beside,
     Check,
     EntryRef,
     Gap,
@@ -81,23 +82,34 @@ class ClaudeCodeRules(Rules):
             keeps_before=kept.before if kept else False,
         )
 
-    def beside(self, snapshot: Snapshot, leaf: LazyEvent, first: int) -> Sequence[int]:
-        """Return what one process had in memory beside the path: further blocks of its messages, and their results."""
-        on_path = list(path(snapshot, leaf.session, leaf.seq, first=first))
-        if not on_path or leaf.seq - on_path[0].seq + 1 == len(on_path):
-            return ()
-        joined = _Joined({entry.seq for entry in on_path}, snapshot, leaf.session)
-        found = list(joined.among(events(snapshot, leaf.session, first=on_path[0].seq, last=leaf.seq)))
-        lost_before = _resumed_at(on_path) if found else 0
-        return [seq for seq in found if seq > lost_before]
+    def beside(self, snapshot: Snapshot, session: str) -> Beside:
+        return _Joined(snapshot, session)
 
     def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:  # noqa: ARG002
-        """Join the blocks of each of the assistant's messages."""
-        groups: dict[tuple[str, str, int], list[Part]] = {}
-        for place, part in enumerate(parts):
-            group = _group_of(part.raw) if part.role == "assistant" and part.format == VERSION else ""
-            groups.setdefault((part.session, group, -1) if group else ("", "", place), []).append(part)
-        return [_joined(each) for each in groups.values()]
+        """Join the blocks of each of the assistant's messages, which end where another one of its messages begins."""
+        messages: list[list[Part]] = []
+        newest, place = ("", ""), 0
+        for part in parts:
+            group = _group_in(part)
+            if group[1] and group == newest:
+                messages[place].append(part)
+                continue
+            if part.role == "assistant":
+                newest, place = group, len(messages)
+            messages.append([part])
+        return [_joined(each) for each in messages]
+
+    def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002
+        """Return the place of the assistant's newest message: further blocks of it may come."""
+        newest, first = None, len(parts)
+        for place in range(len(parts) - 1, -1, -1):
+            if parts[place].role == "assistant":
+                group = _group_in(parts[place])
+                newest = newest or group
+                if group != newest or not group[1]:
+                    break
+                first = place
+        return first
 
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:
         """Yield what older versions sent again after a compaction, and results that a resumed session had lost."""
@@ -109,15 +121,15 @@ class ClaudeCodeRules(Rules):
                     yield Gap(
                         what="files and lists sent again after a compaction", event=entry.id, seq=entry.seq
                     )
-        resumed = _resumed_at(on_path)
-        if resumed:
-            joined = _Joined({entry.seq for entry in on_path}, snapshot, on_path[0].session)
-            range_ = events(snapshot, on_path[0].session, first=on_path[0].seq, last=resumed)
-            lost = [event(snapshot, on_path[0].session, seq) for seq in joined.among(range_)]
-            if lost:
-                at = event(snapshot, on_path[0].session, resumed)
-                tokens = -sum(entry.utf16 for entry in lost)
-                yield Gap(what="parallel results lost on resuming", event=at.id, seq=at.seq, tokens=tokens)
+        if not on_path:
+            return
+        joined = _Joined(snapshot, on_path[0].session)
+        for entry in on_path:
+            joined.add(entry)
+        if joined.lost:
+            at = event(snapshot, on_path[0].session, joined.resumed)
+            tokens = -sum(event(snapshot, at.session, seq).utf16 for seq in joined.lost)
+            yield Gap(what="parallel results lost on resuming", event=at.id, seq=at.seq, tokens=tokens)
 
     def checks(self, snapshot: Snapshot, session: str) -> Iterable[Check]:
         """Yield a check of each count of the messages in memory that a turn ended with."""
@@ -146,7 +158,7 @@ class ClaudeCodeRules(Rules):
                 snapshot, leaf.session, leaf.seq, first=selected.first if selected.kept else boundary
             )
         )
-        return kept + len(self.beside(snapshot, leaf, boundary))
+        return kept + len(self.all_beside(snapshot, leaf, boundary))
 
     def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:  # noqa: ARG002
         return shown_messages("compaction", record)
@@ -191,55 +203,75 @@ def _ids_kept(
 
 
 class _Joined:
-    """Entries off a path that were in memory with it: found one after another, in order of the log."""
+    """Entries off a path that one process had in memory with it: further blocks of messages, and their results.
 
-    def __init__(self, on_path: set[int], snapshot: Snapshot, session: str) -> None:
-        self._on_path, self._snapshot, self._session = on_path, snapshot, session
-        self._found: set[int] = set()
+    `lost` are the numbers of those that the process that went on at entry `resumed` did not find again.
+    """
 
-    def among(self, entries: Iterable[LazyEvent]) -> Iterator[int]:
-        for entry in entries:
-            if entry.seq not in self._on_path and entry.is_entry and self._belongs(entry):
-                self._found.add(entry.seq)
-                yield entry.seq
+    def __init__(self, snapshot: Snapshot, session: str) -> None:
+        self._snapshot, self._session = snapshot, session
+        self.found: list[int] = []
+        self.lost: list[int] = []
+        self.resumed = 0
+        self._newest = 0
+        self._on_path, self._joined = set[int](), set[int]()
+        self._unread: list[Event | LazyEvent] = []
+        self._process: _Process | None = None
+
+    def add(self, entry: Event | LazyEvent) -> bool:
+        if self._newest and entry.seq > self._newest + 1:
+            between = events(self._snapshot, self._session, first=self._newest + 1, last=entry.seq - 1)
+            for each in between:
+                if each.is_entry and self._belongs(each):
+                    self._joined.add(each.seq)
+                    self.found.append(each.seq)
+        self._newest = entry.seq
+        self._on_path.add(entry.seq)
+        self._unread.append(entry)
+        if not self.found and not self.lost:
+            # As long as nothing can be lost, nobody has to know which process wrote what.
+            return True
+        for unread in self._unread:
+            self._read(unread)
+        self._unread = []
+        lost = [seq for seq in self.found if seq <= self.resumed]
+        self.lost += lost
+        self.found = self.found[len(lost) :]
+        return not lost
+
+    def _read(self, entry: Event | LazyEvent) -> None:
+        """See if another process begins at an entry, one that follows one chain."""
+        process, before = _process(entry), self._process
+        if process.version is None:
+            return
+        is_another = before is not None and (before.is_ending or process.version != before.version)
+        if is_another and process.version < _REJOINS_ON_RESUME and not process.is_ending:
+            self.resumed = entry.seq
+        self._process = process
 
     def _belongs(self, entry: LazyEvent) -> bool:
         above = entry.parent_seq
-        if entry.format != VERSION or (above not in self._on_path and above not in self._found):
+        if entry.format != VERSION or (above not in self._on_path and above not in self._joined):
             return False
         parent = event(self._snapshot, self._session, above)
         if entry.role == "assistant":
             return self._group(parent) == _group(entry) != ""
         if entry.role == "toolResult":
             return parent.role == "assistant"
-        return above in self._found and entry.kind in ("custom", "custom_message")
+        return above in self._joined and entry.kind in ("custom", "custom_message")
 
-    def _group(self, entry: LazyEvent) -> str:
+    def _group(self, entry: Event | LazyEvent) -> str:
         """Return the group of the assistant's message that an entry is of, or answers."""
         while entry.role != "assistant" and entry.parent_seq and entry.role != "user":
             entry = event(self._snapshot, self._session, entry.parent_seq)
         return _group(entry) if entry.role == "assistant" else ""
 
 
-def _group(entry: LazyEvent) -> str:
+def _group(entry: Event | LazyEvent) -> str:
     return _GROUPS.get(entry.digest, lambda: view_of(entry).group)
 
 
 _GROUPS: Final = SnapshotCache[str]()
-
-
-def _resumed_at(on_path: Sequence[LazyEvent]) -> int:
-    """Return the number of the newest entry at which a process went on that follows one chain; 0 for none."""
-    newest, before, is_ending = 0, None, False
-    for entry in on_path:
-        mark = _process(entry)
-        if mark.version is not None:
-            is_another = is_ending or (before is not None and mark.version != before)
-            if is_another and mark.version < _REJOINS_ON_RESUME and not mark.is_ending:
-                newest = entry.seq
-            is_ending = mark.is_ending
-            before = mark.version
-    return newest
 
 
 class _Process(NamedTuple):
@@ -255,7 +287,7 @@ def _process_of(record: bytes) -> _Process:
     return _Process(version, _RESUMED.search(record) is not None)
 
 
-def _process(entry: LazyEvent) -> _Process:
+def _process(entry: Event | LazyEvent) -> _Process:
     return _PROCESSES.get(entry.digest, lambda: _process_of(entry.body))
 
 
@@ -267,6 +299,12 @@ class _Grouped(msgspec.Struct, frozen=True):
 
 
 _decode_grouped: Final = msgspec.json.Decoder(_Grouped).decode
+
+
+def _group_in(part: Part) -> tuple[str, str]:
+    """Return the session and the message that an assistant's part is a block of; "" for others."""
+    is_ours = part.role == "assistant" and part.format == VERSION
+    return part.session, _group_of(part.raw) if is_ours else ""
 
 
 def _group_of(message: bytes) -> str:

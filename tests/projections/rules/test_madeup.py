@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from compaction.rewrites.sized_context import sized
@@ -28,7 +30,7 @@ from projections.context.build import build_context, context_at, context_json, h
 from projections.context.cursor import path, resolve_cursor
 from projections.context.incremental import IncrementalContexts, IncrementalSizes
 from projections.context.overlay import apply_rewrites
-from projections.context.parts import Context, Fate, view_of_part
+from projections.context.parts import Context, Fate, Part, view_of_part
 from projections.descriptions import first_user_message, summary_line, title
 from projections.diff import Change, diff
 from projections.files import file_operations
@@ -772,3 +774,49 @@ class TestTitles:
             self.titled("n", "MODEL", "no"),
         )
         assert title(log, "one") == "ours"
+
+
+class TestLongPaths:
+    """Contexts at each entry of a path, by rules that arrange."""
+
+    LENGTH = 600
+
+    @pytest.fixture
+    def long(self, log: MemoryLog, tmp_path: Path) -> MemoryLog:
+        records = [say("e0", None)]
+        for number in range(1, self.LENGTH):
+            who = "person" if number % 4 == 0 else "model"
+            group = {} if who == "person" else {"group": f"g{number // 4}"}
+            records.append(say(f"e{number}", f"e{number - 1}", who, **group))
+        bring(log, tmp_path, *records)
+        return log
+
+    def test_what_is_settled_is_arranged_once(self, long: MemoryLog) -> None:
+        with long.snapshot() as snapshot:
+            cursor = resolve_cursor(snapshot, "one")
+            entries = path(snapshot, cursor)
+            along = IncrementalContexts(snapshot, cursor, entries)
+            before = madeup_rules.MadeUpRules.arranged
+            last = [along.context_at(entry.seq) for entry in entries][-1]
+            assert madeup_rules.MadeUpRules.arranged - before < 6 * self.LENGTH
+            assert last.parts == build_context(snapshot, "one").parts
+
+    def test_sizes_are_counted_once(self, long: MemoryLog) -> None:
+        counted = 0
+
+        def count(parts: Sequence[Part]) -> list[int]:
+            nonlocal counted
+            counted += len(parts)
+            return [part.utf8 for part in parts]
+
+        with long.snapshot() as snapshot:
+            cursor = resolve_cursor(snapshot, "one")
+            entries = path(snapshot, cursor)
+            tokens = msgspec.structs.replace(counter("bytes/4"), count=count)
+            sizes = IncrementalSizes(snapshot, cursor, entries, tokens)
+            for entry in entries:
+                sizes.add(entry)
+            assert counted < 3 * self.LENGTH
+            parts = build_context(snapshot, "one").parts
+        assert tuple(sizes.parts) == parts
+        assert sizes.sizes[-1] == sum(part.utf8 for part in parts)

@@ -39,11 +39,20 @@ class MadeUpRules(Rules):
         prefix = None if selected.compaction else _prefix(snapshot, leaf.session)
         return msgspec.structs.replace(selected, prefix=prefix)
 
-    def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:
-        def group(part: Part) -> str:
-            return view_of(event(snapshot, part.session, part.seq)).group or f"{part.key}"
+    arranged = 0
+    """Parts that were arranged so far, to see what a walk costs."""
 
-        return [_joined(list(each)) for _, each in groupby(parts, group)]
+    def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:
+        MadeUpRules.arranged += len(parts)
+        return [_joined(list(each)) for _, each in groupby(parts, lambda part: _group(snapshot, part))]
+
+    def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:
+        """Return the place of the first part of the newest group."""
+        newest = [_group(snapshot, part) for part in parts[-1:]]
+        of_others = (
+            place for place in range(len(parts), 0, -1) if _group(snapshot, parts[place - 1]) not in newest
+        )
+        return next(of_others, 0)
 
     def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:  # noqa: ARG002
         return (_encode({"who": "model", "text": f"So far: {json.loads(record)['text']}"}),)
@@ -91,6 +100,10 @@ class MadeUpRules(Rules):
 
     def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
         return _encode({"who": "person", "text": text})
+
+
+def _group(snapshot: Snapshot, part: Part) -> str:
+    return view_of(event(snapshot, part.session, part.seq)).group or f"{part.key}"
 
 
 def _encode(message: object) -> bytes:
