@@ -1,4 +1,4 @@
-"""The append-only log: event records, their frames, LMDB, and the session files of harnesses."""
+"""Store events append-only in LMDB; import and export harnesses' session files."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def open_store(
     clock: Callable[[], int] = epoch_milliseconds,
     durability: Durability = "each",
 ) -> LmdbLog:
-    """Return the log in a folder, made if it is not there and `create` is set; use it in a `with` block.
+    """Open the log in a folder, for use in a `with` block; with `create`, make it if needed.
 
-    `clock` gives the epoch milliseconds that events are recorded at. `durability` "batch" lets the appends
-    of several threads share a flush. A store whose files cannot be written opens for reading. Raises
-    StoreError, which says what is wrong with the folder and what to do.
+    `clock` returns the epoch milliseconds at which events are recorded. With `durability` "batch", appends of
+    several threads share a flush. A store whose files are read-only opens for reading. Raises StoreError,
+    which says what is wrong with the folder and what to do.
     """
     from eventstore.lmdb.store import LmdbLog  # noqa: PLC0415  light until used
 

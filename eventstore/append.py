@@ -1,4 +1,4 @@
-"""An append to any log: what may be appended, a new event's place and pointers, and what undos leave in effect."""
+"""Check appends, and compute the pointers of new events and the effect of undos."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from eventstore.kinds import CODE_OF_KIND, COMPACTION, REWRITE, UNDONE, is_entry
 from eventstore.log import Expected, Head
 
 ReadFrame = Callable[[int], Buffer]
-"""Gives the frame of a sequence number of the session at hand."""
+"""Returns the frame with a sequence number of the session."""
 MAX_SESSION_NAME_BYTES: Final = 480
-"""In UTF-8 bytes; LMDB keys hold 511."""
+"""In bytes of UTF-8; LMDB keys hold 511."""
 _MAX_NAME_LENGTH: Final = 0xFFFF
 _LATEST: Final = 8_640_000_000_000_000
-"""The last millisecond that is a date, by ECMAScript, whose dates imported times are."""
+"""The last millisecond that ECMAScript accepts as a date; imported times come from there."""
 
 
 def check_session_id(name: str) -> str:
-    """Return an id that a session may have.
+    """Return a valid session id unchanged.
 
-    Raises BadInputError for an empty one, and for one that the command line would read as something else.
+    Raises BadInputError for an empty one, and for one that the command line would parse as something else.
     """
     if not name or name.startswith("@") or not name.isprintable():
         problem = "a name is not empty, does not begin with @ and holds no control characters"
@@ -36,8 +36,8 @@ def check_session_id(name: str) -> str:
 def check_new_session(name: str) -> str:
     """Return an id that a person may give to a new session.
 
-    Raises BadInputError for one that looks like the path of a file or the number of an event. Sessions of such ids
-    exist all the same: a harness chooses any id for the sessions that are imported.
+    Raises BadInputError for one that looks like a file path or an event number. Imported sessions may have
+    such ids, because harnesses choose them.
     """
     check_session_id(name)
     if "/" in name or name.endswith((".jsonl", ".json")):
@@ -48,7 +48,7 @@ def check_new_session(name: str) -> str:
 
 
 def check_events(session: str, events: Sequence[NewEvent]) -> None:
-    """Raise BadInputError for a session name, or an event that cannot be stored."""
+    """Raise BadInputError for an invalid session name or an event that cannot be stored."""
     if not 0 < _size(session) <= MAX_SESSION_NAME_BYTES:
         raise BadInputError(
             f"session {session[:40]!r}",
@@ -69,7 +69,7 @@ def check_events(session: str, events: Sequence[NewEvent]) -> None:
                 f"its cause has to have at most {_MAX_NAME_LENGTH} bytes of UTF-8",
                 "give it another cause",
             )
-        # Those of other formats have been read from files, or are copied from where they were stored before.
+        # Other formats' events were read from files or copied from a log, and are checked already.
         if event.format == FORMATS[0] and is_entry(event.kind) and is_deeper(event.body, DEEPEST_RECORD):
             raise BadInputError(
                 f"session {session!r}, event {event.id!r}",
@@ -91,7 +91,7 @@ def check_events(session: str, events: Sequence[NewEvent]) -> None:
 
 
 def _size(name: str) -> int:
-    """Bytes of UTF-8, -1 where there is no such encoding (a lone surrogate)."""
+    """Return the length in bytes of UTF-8, -1 if there is none (a lone surrogate)."""
     try:
         return len(name.encode())
     except UnicodeEncodeError:
@@ -99,13 +99,13 @@ def _size(name: str) -> int:
 
 
 def check_expected(session: str, expected: Expected, version: int) -> None:
-    """Raise VersionConflictError unless a session at `version` (0: not there) is as expected."""
+    """Raise VersionConflictError unless a session has the expected version (0: none yet)."""
     if expected != "any" and version != (0 if expected == "new" else expected):
         raise VersionConflictError(session, expected, version)
 
 
 def is_same(new: NewEvent, stored: Event | NewEvent) -> bool:
-    """Return True if an event is one that is there already: what its writer left open does not set them apart."""
+    """Return True if an event equals a stored one, ignoring fields that its writer left open."""
     return (
         new.body == stored.body
         and new.kind == stored.kind
@@ -130,7 +130,7 @@ class PathPointers(NamedTuple):
 def resolve_pointers(
     event: NewEvent, seq: int, parent_seq: int, target_seq: int, read: ReadFrame
 ) -> PathPointers:
-    """Return the standing of an event that is about to be `seq`, child of `parent_seq`, pointing at `target_seq`."""
+    """Return the pointers of a new event with number `seq`, given its parent and target."""
     flags = event.facts.flags
     if not is_entry(event.kind):
         return PathPointers(flags | Flag.OFF_PATH, seq, 0, 0, 0, target_seq)
@@ -175,17 +175,20 @@ def _upward(leaf: int, read: ReadFrame) -> Iterator[Buffer]:
 
 
 def _older(above: int, leaf: int) -> int:
-    """Return what lies above an entry; 0 where damaged pointers lead down again, so that every walk ends."""
+    """Return the parent's number, or 0 if damaged pointers lead down, so that every walk ends."""
     return above if above < leaf else 0
 
 
 def _effective_compaction(leaf: int, target_seq: int, read: ReadFrame) -> int:
-    """Return the newest compaction on the path that stays in effect once `target_seq`'s append is undone."""
+    """Return the newest compaction in effect on the path once an append is undone.
+
+    The append is that of event number `target_seq`.
+    """
     above = header_of(read(leaf)) if leaf else None
     if above is None:
         return 0
     if not above.flags & Flag.OVERLAID and target_seq:
-        # No undo above: the newest compaction, if there is one, is in effect, and it goes, or stays.
+        # Without an undo above, the newest compaction is in effect, unless this append undoes it.
         if not above.compaction_seq:
             return 0
         newest = read(above.compaction_seq)
@@ -206,11 +209,11 @@ def build_stored_event(
     recorded: int,
     read: ReadFrame,
 ) -> Event:
-    """Return the event that comes next in the session of a head.
+    """Return the stored form of the session's next event.
 
-    `parent_seq` and `parent` are the entry that it stands below (0, None: none), `target_seq` is the event that it
-    points at (0: none), `position` its place in the whole log, `recorded` when it is stored, in epoch
-    milliseconds; `read` gives the session's frames by number.
+    `parent_seq` and `parent` are its parent (0, None: none), `target_seq` its target (0: none), `position`
+    its place in the whole log, `recorded` the time of storing in epoch milliseconds. `read` returns the
+    session's frames by number.
     """
     seq = head.version + 1
     digest = link(
@@ -246,7 +249,7 @@ def build_stored_event(
 
 
 def append_of(frame: Buffer, head: Header) -> str:
-    """Return what an undo undoes as a whole: the cause that the events of an append share, else the event's own id."""
+    """Return the key of an event's append: the common cause, else the event's own id."""
     event_id, cause = names_of(frame, head)
     return cause or event_id
 
@@ -254,10 +257,10 @@ def append_of(frame: Buffer, head: Header) -> str:
 def in_effect(
     newest_first: Iterable[Buffer], read: ReadFrame, *, undoing: int = 0
 ) -> Iterator[tuple[Buffer, Header]]:
-    """Return the frames of a path that no undo on it has put out of effect, newest first, with their headers.
+    """Yield frames and headers of a path's entries in effect, newest first.
 
-    Newest first, an undo is met before what it undoes, and an undo of an undo before that one. `undoing` is
-    the number of an event whose append counts as undone from the start, 0 for none.
+    From newest to oldest, an undo comes before what it undoes, and an undo of an undo before that one.
+    `undoing` is the number of an event whose append counts as undone from the start, 0 for none.
     """
     undone = {append_at(undoing, read)} if undoing else set()
     for frame in newest_first:
@@ -270,6 +273,6 @@ def in_effect(
 
 
 def append_at(seq: int, read: ReadFrame) -> str:
-    """Return the append that an event belongs to, by its number; see `append_of`."""
+    """Return the key of the append that event number `seq` belongs to; see `append_of`."""
     frame = read(seq)
     return append_of(frame, header_of(frame))

@@ -1,4 +1,4 @@
-"""A copy of a store while it is in use: compacted, then checked."""
+"""Copy a store while it is in use; compact and verify the copy."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import Progress, Verification, encode_heads, verify
 
 _UNFINISHED: Final = ".refold-backup-"
-"""Prefix of the name of the folder that a backup is made in."""
+"""Prefix of the folder in which a backup is made."""
 
 
 class Backup(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished backup: where it and the file of its heads are, its size in bytes, what its verification covered."""
+    """A finished backup: its path, the file of its heads, its size in bytes, its verification."""
 
     path: str
     heads: str
@@ -39,14 +39,14 @@ class Backup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def backup(log: LmdbLog, path: str | os.PathLike[str], *, progress: Progress = lambda *_: None) -> Backup:
-    """Copy a store into a new folder: one consistent state, free pages left out, verified before it is put there.
+    """Copy a consistent state of a store into a new folder, without free pages, and verify it.
 
-    The heads of its sessions are saved beside it, in a file of its name and `.heads`. Readers and writers of the
-    store go on meanwhile. Raises StoreError where the folder or that file exists or cannot be written, or the copy is
-    not sound; then nothing is left there.
+    The heads of its sessions are saved beside it, in a file with the folder's name and `.heads`. Readers and
+    writers may continue meanwhile. Raises StoreError if the folder or that file exists or cannot be written,
+    or if the copy is damaged; then nothing is left there.
 
-    The pages of the store's file are not checked: call `eventstore.lmdb.pages.require_sound_pages` before you open a
-    store that may be damaged, because reading a damaged page can end the process.
+    The pages of the store's file are not checked: call `eventstore.lmdb.pages.require_sound_pages` before you
+    open a store that may be damaged, because reading a damaged page can end the process.
     """
     target = Path(path)
     heads = target.with_name(f"{target.name}.heads")
@@ -74,7 +74,7 @@ def backup(log: LmdbLog, path: str | os.PathLike[str], *, progress: Progress = l
 
 
 def _put_in_place(copy: Path, target: Path, saved: Path, heads: Path) -> None:
-    """Put a copy and its heads in place, the copy last, or neither. Raises StoreError if the heads exist; OSError."""
+    """Put the heads and then the copy in place, or neither. Raises StoreError, OSError."""
     try:
         link_new(saved, heads)
     except FileExistsError as error:
@@ -93,7 +93,7 @@ def _taken(path: Path) -> StoreError:
 
 @contextmanager
 def _unfinished(parent: Path) -> Iterator[Path]:
-    """Make a hidden folder that is gone after the block; remove those that killed backups have left there."""
+    """Make a hidden folder for the block; remove those that killed backups left behind."""
     for left in parent.glob(f"{_UNFINISHED}*"):
         with _locked(left, waits=False) as is_mine:
             if is_mine:
@@ -101,7 +101,7 @@ def _unfinished(parent: Path) -> Iterator[Path]:
     while True:
         beside = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=parent))
         with _locked(beside, waits=True):
-            # Before it was locked, another backup may have removed it as one that was left.
+            # Another backup may have removed the folder as a leftover before it was locked.
             if not beside.exists():
                 continue
             try:
@@ -113,11 +113,11 @@ def _unfinished(parent: Path) -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path, *, waits: bool) -> Iterator[bool]:
-    """Tell in the block if nobody else has this folder; a process that dies gives it up."""
+    """Tell the block if this process has the folder's lock, which ends with the process."""
     try:
         handle = os.open(folder, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
-        # It is gone, another user's, or of a system that opens no folders.
+        # The folder is gone or another user's, or the system cannot open folders.
         yield False
         return
     try:
@@ -127,7 +127,7 @@ def _locked(folder: Path, *, waits: bool) -> Iterator[bool]:
 
 
 def _copy(log: LmdbLog, folder: Path, heads: Path, progress: Progress) -> Verification:
-    """Copy a store into a new folder and its heads into a file, onto the disk, and verify what is there."""
+    """Copy a store into a new folder and its heads into a file, flush both, verify the copy."""
     folder.mkdir(PRIVATE_FOLDER)
     log.copy_to(folder)
     (folder / DATA_FILE).chmod(PRIVATE_FILE)

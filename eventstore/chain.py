@@ -1,4 +1,4 @@
-"""The digest chain of a session: what makes a changed, lost or reordered event show."""
+"""Chain the digests of a session's events, to reveal changed, lost or reordered events."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def link(
     time: int | None,
     cause: str,
 ) -> bytes:
-    """Return the digest after an event: SHA-256 of the one before, its names, its time and its body's SHA-256.
+    """Return an event's digest: SHA-256 of the previous digest, names, time and body digest.
 
-    Nothing in it depends on the machine, the store, the time of recording or the versions of libraries:
-    the same events give the same chain anywhere.
+    It does not depend on the machine, the store, the recording time or library versions: equal events give
+    equal chains anywhere.
     """
     names = [name.encode() for name in (format, id, parent or "", kind, cause)]
     return link_encoded(previous, body, names, time)
@@ -37,7 +37,7 @@ def link(
 def link_encoded(
     previous: bytes, body: bytes | memoryview, names: Sequence[bytes | memoryview], time: int | None
 ) -> bytes:
-    """Return what `link` gives; `names` are format, id, parent, kind and cause, in UTF-8."""
+    """Return the same as `link`; `names` are format, id, parent, kind and cause, in UTF-8."""
     known = _UNKNOWN_TIME if time is None else time
     return sha256(
         b"".join((previous, _FIXED(known, *map(len, names)), *names, sha256(body).digest()))
@@ -45,5 +45,5 @@ def link_encoded(
 
 
 def payload_digest(payload: bytes) -> bytes:
-    """Return the digest by which a payload beside the events is kept: SHA-256."""
+    """Return the SHA-256 by which a payload is stored beside the events."""
     return sha256(payload).digest()

@@ -1,4 +1,4 @@
-"""Reads that are checked: nothing altered gets from a store into a summary or a request."""
+"""Verify events while reading, so that no altered data reaches a summary or request."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from eventstore.verify import check_frame
 
 @contextmanager
 def checked(log: EventLog | Snapshot) -> Iterator[Snapshot]:
-    """Open a snapshot of a log whose every read is checked, or give a checked view of a snapshot."""
+    """Open a snapshot of a log, or wrap one, so that every read is verified."""
     with log.snapshot() as snapshot:
         yield snapshot if isinstance(snapshot, CheckedSnapshot) else CheckedSnapshot(snapshot)
 
 
 class CheckedSnapshot:
-    """A `Snapshot` that raises CorruptionError for an event or a head that is not as it was appended.
+    """A `Snapshot` that raises CorruptionError for an altered event or head.
 
-    Each event is checked once: its header, its body, its link to the event before, and that it stands where it was
-    asked for. So a fold over it sees whole what it is made of: a context its messages, the compaction in effect, the
-    rewrites, and the events that name model and thinking level.
+    Each event is verified once: header, body, link to the previous event, and position. A fold thus verifies
+    everything that it depends on: messages, the compaction in effect, rewrites, and events that set the model
+    and thinking level.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -87,7 +87,7 @@ class CheckedSnapshot:
             if leaf <= version:
                 raise CorruptionError(session, leaf, "an event is missing on its path") from error
             raise
-        # Upward, so that the number of each is known before it is looked at; then in order, as they are linked.
+        # Walk up first, to know each number before its frame is read; then verify in chain order.
         seq, numbers = leaf, []
         for frame in reversed(frames):
             numbers.append(seq)

@@ -1,4 +1,4 @@
-"""The errors that refold raises on purpose. Every one carries its data and says what to do."""
+"""Define the errors that refold raises on purpose; each carries data and a remedy."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import shlex
 
 
 class RefoldError(Exception):
-    """Base of every error that refold raises on purpose; its text is one line for a person.
+    """The base of all errors that refold raises on purpose; its text is one line.
 
-    `attempt` is the id of the record that was put down of it, "" for none.
+    `attempt` is the id of the record that was appended about it, "" for none.
     """
 
     attempt = ""
 
     @property
     def lines(self) -> list[str]:
-        """The text for a person; of several things that are wrong each is a line."""
+        """The error's text in lines, one for each problem."""
         return [str(self)]
 
 
 class StoreError(RefoldError):
-    """A folder cannot be used as a store: not one, truncated, of a newer version, closed, or full."""
+    """A folder cannot be used as a store: not one, truncated, too new, closed, or full."""
 
     def __init__(self, path: str, problem: str, remedy: str) -> None:
         self.path, self.problem, self.remedy = path, problem, remedy
@@ -28,7 +28,7 @@ class StoreError(RefoldError):
 
 
 class StoreOptionsError(StoreError):
-    """A store is open in this process already, with another value of an `option` than is `wanted` now."""
+    """A store is already open in this process with another value of `option` than `wanted`."""
 
     def __init__(self, path: str, option: str, opened: object, wanted: object) -> None:
         self.option, self.opened, self.wanted = option, opened, wanted
@@ -40,7 +40,7 @@ class StoreOptionsError(StoreError):
 
 
 class NotFoundError(RefoldError):
-    """A session, an event or a blob is not in the store."""
+    """A session, event or blob is not in the store."""
 
     def __init__(self, what: str, name: str, remedy: str) -> None:
         self.what, self.name, self.remedy = what, name, remedy
@@ -48,21 +48,21 @@ class NotFoundError(RefoldError):
 
 
 def shell_command(command: str, *names: str) -> str:
-    """Return a command of refold, for people to run: names are quoted for a shell, and none is taken for an option.
+    """Return a refold command to show to people, quoted for a shell.
 
-    `command` is what follows `refold`, options included.
+    `command` follows `refold` and includes options. Names that look like options are protected.
     """
     guard = ["--"] if any(name.startswith("-") for name in names) else []
     return f"refold {command} {shlex.join([*guard, *names])}"
 
 
 def no_event(session: str, name: str) -> NotFoundError:
-    """Return the error that a session has no event of this id or, with # before it, of this number."""
+    """Return the error for an unknown event id, or "#" and an unknown event number."""
     return NotFoundError("event", name, f"name an id, or a number as '#1', that session {session!r} has")
 
 
 class AmbiguousError(RefoldError):
-    """A prefix or a title stands for several things."""
+    """A prefix or title matches several things."""
 
     def __init__(self, what: str, name: str, candidates: list[str]) -> None:
         self.what, self.name, self.candidates = what, name, candidates
@@ -71,7 +71,7 @@ class AmbiguousError(RefoldError):
 
 
 class VersionConflictError(RefoldError):
-    """An append expected the session at another version than it has, in the last of so many tries."""
+    """A session has another version than an append expected, after so many tries."""
 
     def __init__(self, session: str, expected: int | str, actual: int, *, tries: int = 1) -> None:
         self.session, self.expected, self.actual, self.tries = session, expected, actual, tries
@@ -86,7 +86,7 @@ class VersionConflictError(RefoldError):
 
 
 class EventConflictError(RefoldError):
-    """An id that the session already has was appended again with other contents."""
+    """An event's id already exists in the session with other content."""
 
     def __init__(self, session: str, event_id: str) -> None:
         self.session, self.event_id = session, event_id
@@ -96,7 +96,7 @@ class EventConflictError(RefoldError):
 
 
 class BadInputError(RefoldError):
-    """A file or a record cannot be read as what it should be."""
+    """A file or record cannot be parsed."""
 
     def __init__(self, source: str, problem: str, remedy: str, *, line: int | None = None) -> None:
         self.source, self.problem, self.remedy, self.line = source, problem, remedy, line
@@ -105,9 +105,9 @@ class BadInputError(RefoldError):
 
 
 class CorruptionError(RefoldError):
-    """Stored bytes are not the bytes that were appended.
+    """Stored bytes differ from those that were appended.
 
-    `seq` is 0 where it concerns no one event, `session` is empty where it concerns no one session.
+    `seq` is 0 if no single event is concerned, `session` is "" if no single session is.
     """
 
     def __init__(self, session: str, seq: int, problem: str) -> None:

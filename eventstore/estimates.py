@@ -1,4 +1,4 @@
-"""Token estimates of a message that need no vocabulary: cheap enough to be made of every event."""
+"""Estimate a message's tokens without a vocabulary, cheaply enough for every event."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _IMAGE_UNITS = IMAGE_TOKENS * 4
 
 
 def estimates(message: Message) -> tuple[int, int]:
-    """Both estimates of a message, `utf16_tokens` and `utf8_tokens`, its fragments read once."""
+    """Return both estimates, `utf16_tokens` and `utf8_tokens`, reading the message once."""
     texts = tuple(fragments(message))
     return utf16_tokens(message, texts), utf8_tokens(message, texts)
 
 
 def utf16_tokens(message: Message, texts: Iterable[str] | None = None) -> int:
-    """UTF-16 units / 4, rounded up once a message: pi's `estimateTokens`.
+    """Return UTF-16 units / 4, rounded up once per message, as pi's `estimateTokens` does.
 
-    Of a user message pi counts text alone; of an assistant's text, thinking, tool names and arguments; an
-    image in a tool result or custom message counts 4,800 units; a shell command counts with its output.
-    Roles that pi does not know count nothing. `texts` are the message's fragments, if they are at hand.
+    For a user message, pi counts text alone; for an assistant's, text, thinking, tool names and arguments. An
+    image in a tool result or custom message counts 4,800 units, a shell command counts with its output,
+    unknown roles count 0. `texts` are the message's fragments if known.
     """
     if message.role in ("user", "compactionSummary", "branchSummary"):
         units = sum(utf16_length(block.text) for block in message.blocks if isinstance(block, Text))
@@ -38,7 +38,7 @@ def utf16_tokens(message: Message, texts: Iterable[str] | None = None) -> int:
 
 
 def utf8_tokens(message: Message, texts: Iterable[str] | None = None) -> int:
-    """UTF-8 bytes / 4, rounded up a fragment, 1,200 an image: oh-my-pi's count without a tokenizer."""
+    """Return UTF-8 bytes / 4, rounded up per fragment, and 1,200 per image, as oh-my-pi does."""
     tokens = sum((utf8_length(text) + 3) // 4 for text in (fragments(message) if texts is None else texts))
     for block in message.blocks:
         if isinstance(block, Image):
@@ -51,7 +51,7 @@ def utf8_tokens(message: Message, texts: Iterable[str] | None = None) -> int:
 
 
 def fragments(message: Message) -> Iterator[str]:
-    """Return the texts of a message that a model reads, one by one: what an exact counter counts, too."""
+    """Return the texts of a message that a model reads, one by one; exact counters use them too."""
     if message.shell:
         yield message.shell.command
         yield message.shell.output

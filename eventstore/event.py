@@ -1,4 +1,4 @@
-"""An event before it is stored (`NewEvent`) and after (`Event`); the clock and the ids where none are given."""
+"""Define events before and after storing (`NewEvent`, `Event`), and default clock and ids."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ ROLES: Final = (
     "fileMention",
     "other",
 )
-"""Roles of messages as pi and oh-my-pi name them; the place is the code on disk: append only."""
+"""Roles of messages in pi and oh-my-pi; the index is the code on disk: append only."""
 
 
 class Parent(Enum):
-    """Parents that are not named by an id."""
+    """Parents that are not given by an id."""
 
     LEAF = "leaf"
-    """Wherever the session stands when the event is appended."""
+    """The session's leaf at the time of the append."""
 
 
 class Flag(IntFlag):
-    """Properties of an event that its frame holds as bits."""
+    """Properties of an event, stored as bits of its frame."""
 
     SETS_MODEL = 1
-    """The record names the model in use from here on."""
+    """The record sets the model in use."""
     SETS_THINKING = 2
-    """The record names the thinking level in use from here on."""
+    """The record sets the thinking level in use."""
     ORPHAN = 4
-    """The record names a parent that was not there; the event stands as a root."""
+    """The record names a missing parent; the event is a root."""
     MIGRATED_ROLE = 8
-    """The record's role is one that its harness renames when it opens the file (pi: hookMessage)."""
+    """The harness renames the record's role when it opens the file (pi: hookMessage)."""
     OFF_PATH = 16
-    """Not a node of the tree; `parent` is where the session stood."""
+    """The event is not in the tree; `parent` is the session's leaf at that time."""
     OVERLAID = 32
-    """A rewrite or an undo lies on the path from the root to here: contexts must look for them."""
+    """A rewrite or undo is on the path from the root to here; contexts must apply it."""
     REPLACED_TEXT = 64
-    """The record is no valid UTF-8; its harness reads U+FFFD in place of what is not."""
+    """The record is not valid UTF-8; its harness reads U+FFFD for invalid bytes."""
 
     GIVES_TITLE = 128
-    """The record gives the session a title, though its kind is not `session_info`."""
+    """The record sets the session's title, though its kind is not `session_info`."""
 
 
 OWN_FLAGS: Final = (
@@ -64,17 +64,17 @@ OWN_FLAGS: Final = (
     | Flag.REPLACED_TEXT
     | Flag.GIVES_TITLE
 )
-"""The flags that come with an event; the others come from where it stands."""
+"""The flags that come with an event; the others depend on its place."""
 
 
 class EventFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts that a format reads out of a record once, when it is stored, so that no fold has to.
+    """Facts that a format extracts from a record once, when it is stored.
 
-    `message` is the span (start, stop) in bytes of the message inside the body that a context shows as it
-    stands there, (0, 0) where there is none, or the harness reads it otherwise. `utf16` and `utf8` are
-    token estimates: UTF-16 units / 4 by pi's rule and UTF-8 bytes / 4 by oh-my-pi's. `target` is the id of
-    the event that this one points at: the first kept entry of a compaction, what a label names, what an
-    undo undoes. `needs_source`: the record names its target in a way that only its whole source resolves.
+    `message` is the byte span (start, stop) in the body of a message that contexts show unchanged, (0, 0) if
+    there is none or the harness reads it differently. `utf16` and `utf8` are token estimates: UTF-16 units /
+    4 by pi's rule and UTF-8 bytes / 4 by oh-my-pi's. `target` is the id of the event that this one refers to:
+    a compaction's first kept entry, a label's entry, an undo's event. `needs_source` means that only the
+    whole source resolves the record's target.
     """
 
     role: str = ""
@@ -87,11 +87,11 @@ class EventFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event to append. `time` is when it happened, in epoch milliseconds; None where nobody knows.
+    """An event to append. `time` is in epoch milliseconds, None if unknown.
 
-    `parent` is an id of the session, None for a root, or `Parent.LEAF`. For a kind that is off-path it
-    is ignored. `format` names how `body` is to be read (`eventstore.formats`). `is_clocked`: the time is that of the
-    clock where the event was made; sent again under its id, it may have another time and is the same event.
+    `parent` is an id of the session, None for a root, or `Parent.LEAF`; off-path kinds ignore it. `format`
+    says how to read `body` (`eventstore.formats`). `is_clocked` means that the time is the clock's at
+    creation: the same event may be sent again under its id with another time.
     """
 
     id: str
@@ -106,14 +106,14 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored event: immutable, owning its bytes.
+    """A stored event: immutable, and a copy of its bytes.
 
-    `parent` and `parent_seq` name the same event (None and 0 for a root; for an off-path event, where
-    the session stood). The `*_seq` fields are sequence numbers in the session, 0 for none:
-    `compaction_seq` the newest effective compaction at or above it on its own path, `model_seq` and
-    `thinking_seq` the newest entries there that name model and thinking level, `target_seq` the event
-    pointed at. `run_start` begins the run of consecutive numbers in which each is the child of the one
-    before. `digest` is the session's chained digest up to here.
+    `parent` and `parent_seq` are the same event (None and 0 for a root; for an off-path event, the session's
+    leaf at that time). The `*_seq` fields are sequence numbers in the session, 0 for none: `compaction_seq`
+    is the newest compaction in effect at or above it on its path, `model_seq` and `thinking_seq` the newest
+    entries there that set model and thinking level, `target_seq` the event referred to. `run_start` begins
+    the run of consecutive numbers in which each event is the child of the one before. `digest` is the
+    session's chained digest up to here.
     """
 
     session: str
@@ -142,21 +142,21 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_entry(self) -> bool:
-        """True if the event is a node of the tree."""
+        """True if the event is in the tree."""
         return Flag.OFF_PATH not in self.flags
 
     @property
     def message(self) -> bytes:
-        """The message's JSON as it came, b"" where the event holds none that a context shows as it is."""
+        """The message's JSON as recorded, b"" if contexts show none unchanged."""
         start, stop = self.message_span
         return self.body[start:stop]
 
 
 def epoch_milliseconds() -> int:
-    """Return the time now."""
+    """Return the current time in epoch milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 def random_id() -> str:
-    """Return eight random hex digits, as pi's ids are."""
+    """Return eight random hex digits, like pi's ids."""
     return secrets.token_hex(4)

@@ -1,10 +1,10 @@
-"""The bytes of one stored event: a fixed header, its names, a checksum of both, its body.
+"""Encode and decode a stored event: a fixed header, names, a checksum of both, the body.
 
-Numbers are little-endian. The fields that a rebuild looks at stand first; spans count from the start of
-the frame, so that a message is one slice of the stored value.
+Numbers are little-endian. The fields that a rebuild reads come first. Spans count from the start of the
+frame, so that a message is one slice of the stored value.
 
-The checksum is what version 2 adds to version 1. It stands behind the names, so that every field has one place
-in both versions, and frames of either are read as they lie in the store.
+Version 2 added the checksum. It comes after the names, so that every field has the same place in both
+versions, and frames of either are read as stored.
 """
 
 from __future__ import annotations
@@ -21,21 +21,24 @@ from eventstore.kinds import CODE_OF_KIND, kind_of_code
 
 VERSION: Final = 2
 OLDEST: Final = 1
-"""The oldest version that is read as it lies in the store; `STEPS` lead older frames there."""
+"""The oldest version that is read as stored; `STEPS` convert older frames."""
 Buffer = bytes | memoryview
 
 _HEADER: Final = struct.Struct("<BBBBHHHHHxxIIIIQQQQQQQQqq32s")
 HEADER_SIZE: Final = _HEADER.size
 
 span_of: Final = struct.Struct("<16xII").unpack_from
-"""Of a frame: start and stop of the message in it that contexts show as it is; (0, 0) where there is none."""
+"""Returns a frame's message span (start, stop), (0, 0) if it has none that contexts show."""
 
 pointers_of: Final[Callable[[Buffer], tuple[int, int, int, int, int, int, int, int]]] = struct.Struct(
     "<xBxxH34xQQQQQQ"
 ).unpack_from
-"""Of a frame: kind code, flags, then the sequence numbers of parent, run start, compaction, model, thinking, target."""
+"""Returns a frame's kind code, flags, and sequence numbers.
 
-# CRC-32: damage is an accident, and who alters bytes on purpose can make any checksum that has no key. It finds each
+They are parent, run start, compaction, model, thinking, target.
+"""
+
+# CRC-32 suits accidental damage; against deliberate changes, no checksum without a key helps. It detects each
 # run of up to 32 damaged bits and up to four bits anywhere in 371 bytes, in a quarter of the time of BLAKE2b.
 _CHECKSUM_SIZE: Final = 4
 
@@ -54,12 +57,12 @@ FORMATS: Final = (
     "oh-my-pi/2",
     "oh-my-pi/3",
 )
-"""The formats of bodies; the place is the code on disk: append only."""
+"""The formats of bodies; the index is the code on disk: append only."""
 _FORMAT_CODE: Final = {name: code for code, name in enumerate(FORMATS)}
 
 
 class Header(NamedTuple):
-    """The fixed part of a frame, as unpacked. Names follow `Event`."""
+    """The fixed part of a frame, unpacked. Names follow `Event`."""
 
     version: int
     kind: int
@@ -93,7 +96,7 @@ def header_of(frame: Buffer) -> Header:
 
 
 def encode(event: Event) -> bytes:
-    """Return the frame of an event. Its session is in the key alone: a frame does not know the session's name."""
+    """Encode an event as a frame, without the session's name, which is in the key alone."""
     code = CODE_OF_KIND.get(event.kind, 0)
     tag = b"" if code else event.kind.encode()
     names = (event.id.encode(), (event.parent or "").encode(), event.cause.encode(), tag)
@@ -131,7 +134,7 @@ def _checksum(header_and_names: Buffer) -> bytes:
 
 
 def is_intact(frame: Buffer) -> bool:
-    """Return True if header and names have the checksum stored with them; version 1 needs none."""
+    """Return True if header and names match their checksum; version 1 has none."""
     if len(frame) < HEADER_SIZE or frame[0] == 1:
         return len(frame) >= HEADER_SIZE
     stop = HEADER_SIZE + sum(_name_sizes_of(frame))
@@ -139,7 +142,7 @@ def is_intact(frame: Buffer) -> bool:
 
 
 def decode(frame: Buffer, session: str) -> Event:
-    """Return a frame's event, owning its bytes. Raises CorruptionError for a frame that cannot be read."""
+    """Decode a frame as an event with a copy of its bytes. Raises CorruptionError."""
     seq = 0
     try:
         head = header_of(frame)
@@ -190,7 +193,7 @@ def _decoded(frame: Buffer, head: Header, session: str) -> Event:
 
 
 def role_of(frame: Buffer) -> str:
-    """Return the role of a frame's message, without decoding the rest. Raises CorruptionError."""
+    """Return the role of a frame's message without decoding the rest. Raises CorruptionError."""
     try:
         return ROLES[frame[2]]
     except IndexError as error:
@@ -198,7 +201,7 @@ def role_of(frame: Buffer) -> str:
 
 
 def id_of(frame: Buffer, head: Header) -> str:
-    """Return the id of a frame's event, without decoding the rest. Raises CorruptionError."""
+    """Return the id of a frame's event without decoding the rest. Raises CorruptionError."""
     try:
         return str(frame[HEADER_SIZE : HEADER_SIZE + head.id_size], "utf-8")
     except UnicodeDecodeError as error:
@@ -206,7 +209,7 @@ def id_of(frame: Buffer, head: Header) -> str:
 
 
 def names_of(frame: Buffer, head: Header) -> tuple[str, str]:
-    """Return id and cause of a frame, without decoding the rest. Raises CorruptionError."""
+    """Return the id and cause of a frame without decoding the rest. Raises CorruptionError."""
     at = HEADER_SIZE + head.id_size
     cause_at = at + head.parent_size
     try:
@@ -236,9 +239,9 @@ def digest_of(frame: Buffer) -> bytes:
 
 
 def linked_digest_of(frame: Buffer, head: Header, previous: bytes) -> bytes:
-    """Return the digest that a frame of the current version should have behind the digest `previous`.
+    """Return the digest that a frame of the current version should have after `previous`.
 
-    Raises CorruptionError where the header names no format or kind.
+    Raises CorruptionError if the header has no known format or kind.
     """
     names, at = [], HEADER_SIZE
     for size in (head.id_size, head.parent_size, head.cause_size, head.tag_size):
@@ -259,7 +262,7 @@ def linked_digest_of(frame: Buffer, head: Header, previous: bytes) -> bytes:
 
 
 def time_of(frame: Buffer) -> int | None:
-    """When the event of a frame happened, in epoch milliseconds."""
+    """Return the time of a frame's event, in epoch milliseconds."""
     (time,) = _time_of(frame)
     return None if time == _UNKNOWN_TIME else time
 
@@ -273,13 +276,13 @@ def body_of(frame: Buffer) -> Buffer:
 Step = Callable[[bytes], bytes]
 
 STEPS: Final[Mapping[int, Step]] = {}
-"""From a frame version older than `OLDEST` to the step that leads its frames to the next one: `{0: to_1}`."""
+"""Conversions by frame version older than `OLDEST`, each to the next version: `{0: to_1}`."""
 
 
 def upcast(frame: Buffer, steps: Mapping[int, Step] = STEPS, *, to: int = OLDEST) -> Buffer:
-    """Return the frame in version `to` or a newer one; the same object if it is there already.
+    """Convert a frame to version `to`; return the same object if it is there already.
 
-    Raises KeyError where no step leads on from the frame's version.
+    Raises KeyError if no step leads on from the frame's version.
     """
     while frame[0] < to:
         frame = steps[frame[0]](bytes(frame))

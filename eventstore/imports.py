@@ -1,4 +1,4 @@
-"""Read what imports have left in a session: its generations, their records, the records that changed since."""
+"""Read what imports left in a session: generations, import records, changed records."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from eventstore.log import Head, Snapshot
 from eventstore.records import FORMAT, Import, Link, ObservedRewrite, embedded, record_of
 
 Origin = Literal["fork", "subagent"]
-"""The relations of a session to another that it came from."""
+"""The relations of a session to the one that it came from."""
 
 
 def generations(snapshot: Snapshot, session: str) -> list[Head]:
-    """Return the heads of a session and of its later generations (`ID~2`, `ID~3`, …), oldest first.
+    """Return the heads of a session and its later generations (`ID~2`, `ID~3`, …), oldest first.
 
-    Other sessions may have such names: a later generation is linked to an earlier one, or has not been read to
-    its end.
+    Unrelated sessions may have such names: a later generation is linked to an earlier one, or its import is
+    unfinished.
     """
     found: list[Head] = []
     for name in _names(session):
@@ -33,7 +33,7 @@ def generations(snapshot: Snapshot, session: str) -> list[Head]:
 
 
 def new_generation(snapshot: Snapshot, session: str) -> str:
-    """Return the first name for a generation of a session that no session has."""
+    """Return the first unused name for a generation of a session."""
     for name in _names(session):
         try:
             snapshot.head(name)
@@ -48,7 +48,7 @@ def _names(session: str) -> Iterator[str]:
 
 
 def earlier_generation(snapshot: Snapshot, session: str) -> str | None:
-    """Return the generation of a session before this one, None for the first."""
+    """Return the generation before this session, None for the first."""
     *_, number = session.rpartition("~")
     if not number.isascii() or not number.isdecimal():
         return None
@@ -59,14 +59,14 @@ def earlier_generation(snapshot: Snapshot, session: str) -> str | None:
 
 
 def generation_link(generation: int) -> str:
-    """Return the id of the event by which a session's next generation is linked to this one."""
+    """Return the id of the event that links a session's next generation to this one."""
     return f"generation-of-{generation}"
 
 
 def origin_link(relation: Origin, event_id: str = "") -> str:
-    """Return the id of the event by which an import links a session to the one that it is a fork or a subagent of.
+    """Return the id of the event by which an import links a session to its origin.
 
-    `event_id` is the entry of the other session where it began, "" as long as nobody knows.
+    `event_id` is the entry of the other session where it began, "" while unknown.
     """
     return f"{relation}-of-{event_id}" if event_id else f"{relation}-of"
 
@@ -77,9 +77,9 @@ def started_link(session: str) -> str:
 
 
 def origin_of(snapshot: Snapshot, session: str, relation: Origin) -> Link | None:
-    """Return the link to the session that this one is a fork or a subagent of, None for one that is not.
+    """Return the link to the session's origin (fork or subagent), None for none.
 
-    Of several it is the oldest that names an entry. A session that refold made begins with it.
+    Of several it is the oldest that names an entry. A session that refold forked begins with it.
     """
     seqs = sorted(snapshot.locate(session, each) for each in snapshot.ids(session, origin_link(relation)))
     found = None
@@ -95,7 +95,7 @@ def origin_of(snapshot: Snapshot, session: str, relation: Origin) -> Link | None
 
 
 def newest_import(snapshot: Snapshot, head: Head) -> Import | None:
-    """Return the record of a session's newest import, None for one that never was imported."""
+    """Return the record of a session's newest import, None if it was never imported."""
     return import_at(snapshot, head.name, head.import_seq) if head.import_seq else None
 
 
@@ -107,7 +107,7 @@ def import_at(snapshot: Snapshot, session: str, seq: int) -> Import:
 
 
 def import_parts(snapshot: Snapshot, session: str, newest: Import) -> list[Import]:
-    """Return the imports that together read a file, newest first."""
+    """Return the imports that together cover a file, newest first."""
     parts = [newest]
     while parts[-1].continues:
         parts.append(import_at(snapshot, session, parts[-1].continues))
@@ -117,7 +117,7 @@ def import_parts(snapshot: Snapshot, session: str, newest: Import) -> list[Impor
 def observed_rewrites(
     snapshot: Snapshot, session: str, *, as_of: int | None = None
 ) -> dict[int, list[bytes]]:
-    """Return the records that a harness changed after we had them, as they came, oldest first, by entry number."""
+    """Return later versions of records that the harness changed, by entry number, oldest first."""
     found: dict[int, list[bytes]] = {}
     for seq in snapshot.head(session).observed:
         if as_of is None or seq <= as_of:

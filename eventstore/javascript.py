@@ -1,4 +1,4 @@
-"""JSON as JavaScript programs write it: lengths, orders, numbers, dates; and how deep it may be nested."""
+"""Handle JSON as JavaScript does: lengths, orders, numbers, dates; limit its depth."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import msgspec
 from eventstore.errors import RefoldError
 
 DEEPEST_RECORD: Final = 500
-"""Levels of a record that enters a log. Readers take about a thousand, less what their callers have on the stack."""
+"""Maximum levels of a stored record: readers manage about a thousand, less their callers'."""
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-"""One that is never closed reaches to the end: else each quote within it would be tried as its beginning."""
+"""An unclosed string extends to the end, so that quotes inside it are not tried as starts."""
 _AS_LISTS: Final = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class TooDeepError(RefoldError, msgspec.DecodeError):
-    """A stored record is nested deeper than what reads it can follow: it came before there was a limit."""
+    """A stored record is nested deeper than readers can follow; it predates the limit."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -32,11 +32,11 @@ class TooDeepError(RefoldError, msgspec.DecodeError):
 
 
 def is_deeper(raw: bytes, levels: int) -> bool:
-    """Return True if lists and objects in a JSON value are nested deeper than so many levels."""
+    """Return True if lists and objects in a JSON text are nested deeper than `levels`."""
     if raw.count(b"[") + raw.count(b"{") <= levels:
         return False
     brackets = _STRING.sub(b"", raw).translate(_AS_LISTS, _NO_BRACKETS)
-    # Without the innermost ones it is a level less deep; what is left where none is removed was never closed.
+    # Removing the innermost brackets reduces the depth by one; brackets that remain are unclosed.
     for level in range(levels):
         without = brackets.replace(b"[]", b"")
         if len(without) == len(brackets):
@@ -48,45 +48,48 @@ def is_deeper(raw: bytes, levels: int) -> bool:
 _MAX_SAFE_INTEGER: Final = 2**53 - 1
 _LARGEST_INDEX: Final = 2**32 - 2
 _PRINTED_OTHERWISE: Final = (b"\\u", b"\\/", b"-0")
-"""Marks of what JavaScript prints otherwise than it stands in a JSON text: escapes that it does not use, -0."""
+"""Signs that JavaScript prints a JSON text differently: unusual escapes, -0."""
 _decode: Final = msgspec.json.Decoder().decode
 _quoted: Final = json.JSONEncoder(ensure_ascii=False).encode
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _MAX_DIGITS: Final = 400
-"""More digits than any double has before its point."""
+"""More digits than any double has before its decimal point."""
 _ISO_DATE: Final = re.compile(
     r"[+-]?\d{4,6}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
 )
 
 
 def utf16_length(text: str) -> int:
-    """Return how many UTF-16 code units a text has: JavaScript's `text.length`."""
+    """Return the number of UTF-16 code units of a text: JavaScript's `text.length`."""
     if text.isascii():
         return len(text)
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def utf8_length(text: str) -> int:
-    """Return how many bytes of UTF-8 a text has; a lone surrogate counts three, as its replacement does."""
+    """Return the number of UTF-8 bytes of a text; a lone surrogate counts as U+FFFD, three."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def utf16_order(text: str) -> bytes:
-    """Return a sort key: JavaScript's default order of strings."""
+    """Return a sort key for JavaScript's default order of strings."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
 def cut_utf16(text: str, units: int) -> str:
-    """Return the first `units` UTF-16 code units: JavaScript's `text.slice(0, units)`. May end in half a pair."""
+    """Return the first `units` UTF-16 code units, as `text.slice(0, units)` does.
+
+    The result may end in half a surrogate pair.
+    """
     if text.isascii():
         return text[:units]
     return text.encode("utf-16-le", "surrogatepass")[: units * 2].decode("utf-16-le", "surrogatepass")
 
 
 def well_formed(text: str) -> str:
-    """JavaScript's `text.toWellFormed()`: each half of a surrogate pair that stands alone becomes U+FFFD.
+    """Replace lone surrogates by U+FFFD, as `text.toWellFormed()` does.
 
-    Two halves that have come together, as where pieces of a text are joined, are the character that they stand for.
+    Two adjacent halves, as from joined pieces of a text, become their character.
     """
     if _SURROGATE.search(text) is None:
         return text
@@ -94,7 +97,7 @@ def well_formed(text: str) -> str:
 
 
 def trim_whitespace(text: str) -> str:
-    """JavaScript's `text.trim()`: ECMAScript's white space and line ends, the byte order mark among them."""
+    """Trim a text as JavaScript's `text.trim()` does, including byte order marks."""
     return text.strip(_WHITE_SPACE)
 
 
@@ -104,19 +107,20 @@ _WHITE_SPACE: Final = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff
 
 
 def parse_json(text: str) -> Any:
-    """`JSON.parse(text)`: lone surrogates pass. Raises ValueError, and RecursionError for what is nested too deeply.
+    """Parse JSON as `JSON.parse(text)` does: lone surrogates pass.
 
-    Integers have all their digits; other numbers beyond all doubles are infinite.
+    Integers keep all digits; other numbers beyond doubles become infinite. Raises ValueError, and
+    RecursionError for deep nesting.
     """
     try:
         return _decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError):
-        # Half a surrogate pair, a number beyond all doubles, or no JSON.
+        # A lone surrogate, a number beyond doubles, or invalid JSON.
         return _parser.decode(text)
 
 
 def parse_at(text: str, at: int) -> tuple[Any, int]:
-    """Return the JSON value that begins at an index of a text, and the index behind it. Raises ValueError."""
+    """Return the JSON value at an index of a text, and the index after it. Raises ValueError."""
     return _parser.raw_decode(text, at)
 
 
@@ -132,7 +136,10 @@ _parser: Final = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constan
 
 
 def compact_json(raw: bytes | memoryview) -> str:
-    """Return a JSON text as `JSON.stringify(JSON.parse(raw))` prints it. `raw` is valid JSON, its keys differ."""
+    """Return a JSON text as `JSON.stringify(JSON.parse(raw))` prints it.
+
+    `raw` must be valid JSON without duplicate keys.
+    """
     text = bytes(raw)
     if not any(mark in text for mark in _PRINTED_OTHERWISE):
         try:
@@ -144,7 +151,10 @@ def compact_json(raw: bytes | memoryview) -> str:
 
 
 def _prints_alike(value: Any) -> bool:
-    """Return True if JavaScript prints a value as its text has it: no fractions, large numbers or indexes as keys."""
+    """Return True if JavaScript prints a value like its text.
+
+    Fractions, large numbers and index-like keys may differ.
+    """
     if isinstance(value, str | bool) or value is None:
         return True
     if isinstance(value, dict):
@@ -155,11 +165,14 @@ def _prints_alike(value: Any) -> bool:
 
 
 def stringify(value: Any) -> str:
-    """`JSON.stringify(value)` for what JSON decodes to: integer-like keys first, numbers as JavaScript prints them."""
+    """Print a decoded JSON value as `JSON.stringify(value)` does.
+
+    Integer-like keys come first, and numbers look as in JavaScript.
+    """
     if isinstance(value, str):
         return _quote(value)
     printed: list[str] = []
-    # No recursion, for values may be nested deeply: what is left to print, the next one last, texts as tuples.
+    # Use a stack instead of recursion, because values may be nested deeply; tuples hold finished texts.
     pending: list[Any] = [value]
     while pending:
         item = pending.pop()
@@ -190,7 +203,7 @@ def _scalar(value: Any) -> str:
 
 
 def format_number(value: float) -> str:
-    """Return a number as JavaScript prints it: as a double, in full digits below 1e21, `null` if not finite."""
+    """Format a number as JavaScript does: all digits below 1e21, `null` if not finite."""
     try:
         double = float(value)
     except OverflowError:
@@ -214,7 +227,7 @@ def format_number(value: float) -> str:
 
 
 def key_order(mapping: dict[str, Any]) -> list[str]:
-    """JavaScript's order of an object's keys: those that are array indexes first, by their numbers."""
+    """Return an object's keys in JavaScript's order: array indexes first, by number."""
     indexes = [key for key in mapping if _is_index(key)]
     if not indexes:
         return list(mapping)
@@ -228,14 +241,14 @@ def _is_index(key: str) -> bool:
 
 def _quote(text: str) -> str:
     quoted = _quoted(text)
-    # Well-formed JSON.stringify escapes what has no UTF-8: lone surrogates.
+    # Well-formed JSON.stringify escapes lone surrogates, which have no UTF-8.
     return quoted if quoted.isascii() else _SURROGATE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", quoted)
 
 
 def epoch_ms(date: Any) -> int | None:
-    """Return `new Date(date).getTime()` for ISO texts and numbers; None for what is no date.
+    """Return `new Date(date).getTime()` for ISO texts and numbers, None for other values.
 
-    A text without an offset is read as UTC: the result may not depend on the machine's time zone.
+    A text without an offset is read as UTC, so that the result does not depend on the time zone.
     """
     if isinstance(date, bool) or not isinstance(date, str | int | float):
         return None
@@ -256,7 +269,7 @@ _MILLISECOND: Final = datetime.resolution * 1000
 
 
 def iso_time(milliseconds: int | None) -> str | None:
-    """Epoch milliseconds as an RFC 3339 time in UTC with milliseconds, as `toISOString` prints it."""
+    """Format epoch milliseconds in UTC as `toISOString` does."""
     if milliseconds is None:
         return None
     try:
@@ -267,7 +280,7 @@ def iso_time(milliseconds: int | None) -> str | None:
 
 
 def tolerant_json(body: bytes) -> Any:
-    """Return what JavaScript makes of a JSON text: invalid UTF-8 is replaced, lone surrogates pass, big numbers too.
+    """Parse JSON bytes as JavaScript does; replace invalid UTF-8, allow lone surrogates.
 
     Raises msgspec.DecodeError.
     """

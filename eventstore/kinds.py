@@ -1,4 +1,4 @@
-"""The kinds of events, and which of them are entries of the tree."""
+"""List the kinds of events, and which of them are entries of the tree."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS: Final = (
     "observed_rewrite",
     "note",
 )
-"""Nothing writes `reset_boundary` and `repair` any more: their codes stay theirs, stored ones are read as they are."""
+"""`reset_boundary` and `repair` are no longer written; their codes stay reserved."""
 
 CODE_OF_KIND: Final = {kind: code for code, kind in enumerate(KINDS) if kind}
 
@@ -41,14 +41,14 @@ UNDONE: Final = CODE_OF_KIND["undone"]
 OFF_PATH: Final = frozenset(
     {"decision", "attempt", "repair", "import", "link", "redaction", "observed_rewrite", "note"}
 )
-"""Kinds that tell about a session and are no node of its tree: they never become the leaf."""
+"""Kinds of events about a session that are not in its tree and never become the leaf."""
 
 
 def kind_of_code(code: int) -> str:
-    """Return the kind that a code on disk stands for; "" for 0, whose tag is in the frame."""
+    """Return the kind of a code on disk, "" for 0, which means a tag in the frame."""
     return KINDS[code]
 
 
 def is_entry(kind: str) -> bool:
-    """Return True if events of this kind are nodes of the tree. Unknown kinds are, as the harnesses read them."""
+    """Return True if events of this kind are in the tree, as those of unknown kinds are."""
     return kind not in OFF_PATH

@@ -1,4 +1,4 @@
-"""The log's interface: a few primitives that every store implements and every fold is written against."""
+"""Define the log's interface: a few primitives for all stores and folds."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from eventstore.event import Event, Flag, NewEvent
 from eventstore.frame import Buffer
 
 Expected = int | Literal["any", "new"]
-"""The version (number of the newest event) that an append takes a session to have; 0 and "new": none yet."""
+"""The session version that an append expects; 0 and "new" mean no session yet."""
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The state of a session.
 
     `version` is the number of its newest event, `leaf` that of its newest entry, `position` the newest
-    event's place in the whole store, `digest` the end of its chain. `entries` counts the nodes of its
-    tree. `info_seq`, `user_seq` and `import_seq` are the newest `session_info`, the first user message
-    and the newest `import` (0: none), `observed` all `observed_rewrite` events; `first_time` and `last_time`
-    span the known times of its entries.
-    `source` is the file that it was last imported from, on this machine. `titles` are all other events that
-    give the session a title.
+    event's place in the whole store, `digest` the end of its chain. `entries` counts the entries of its tree.
+    `info_seq`, `user_seq` and `import_seq` are the newest `session_info`, the first user message and the
+    newest `import` (0: none), `observed` all `observed_rewrite` events. `first_time` and `last_time` span the
+    known times of its entries. `source` is the file that it was last imported from, on this machine. `titles`
+    are all other events that set the title.
     """
 
     name: str
@@ -46,7 +45,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 def advance(head: Head, event: Event, *, source: str = "") -> Head:
-    """Return the head of a session after one more event, imported from `source` if that is given."""
+    """Return a session's head after one more event, imported from `source` if given."""
     times = [time for time in (head.first_time, head.last_time, event.time) if time is not None]
     is_node = event.is_entry
     return Head(
@@ -69,7 +68,7 @@ def advance(head: Head, event: Event, *, source: str = "") -> Head:
 
 
 class AppendResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an append: the session's version and the store's position after it, and the count of new events."""
+    """The result of an append: session version, store position, number of new events."""
 
     version: int
     position: int
@@ -77,7 +76,7 @@ class AppendResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeedItem(msgspec.Struct, frozen=True):
-    """One step of reading the whole store in order of position."""
+    """One event of the whole store, in order of position."""
 
     position: int
     session: str
@@ -86,16 +85,16 @@ class FeedItem(msgspec.Struct, frozen=True):
 
 
 class Snapshot(Protocol):
-    """One consistent view of a log. Frames are valid until the snapshot closes, and always of the current version."""
+    """A consistent view of a log. Frames are valid until it closes, and of the current version."""
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Return the snapshot itself, so that a fold may be given a log or a snapshot of one."""
+        """Return the snapshot itself, so that a fold accepts a log or a snapshot of one."""
 
     def heads(self) -> Iterator[Head]:
-        """Return the heads of all sessions, in order of their names."""
+        """Return the heads of all sessions, sorted by name."""
 
     def head(self, session: str) -> Head:
-        """Return where a session stands. Raises NotFoundError."""
+        """Return the head of a session. Raises NotFoundError."""
 
     def frame(self, session: str, seq: int) -> Buffer:
         """Return the frame of one event. Raises NotFoundError."""
@@ -103,32 +102,35 @@ class Snapshot(Protocol):
     def frames(
         self, session: str, *, first: int = 1, last: int | None = None, backward: bool = False
     ) -> Iterator[Buffer]:
-        """Return the frames of events `first` to `last` (the newest, if None), oldest first unless `backward`."""
+        """Return the frames of events `first` to `last` (None: the newest).
+
+        They are oldest first unless `backward`.
+        """
 
     def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
-        """Return the frames from the root to entry `leaf`, those before number `first` left out. None for leaf 0."""
+        """Return the frames from the root to entry `leaf`, from number `first` on; none for leaf 0."""
 
     def locate(self, session: str, event_id: str) -> int:
-        """Return the sequence number of an event by its id, 0 where the session has none such."""
+        """Return an event's sequence number by its id, 0 if the session has no such event."""
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
-        """Return the ids of a session's events that begin with `prefix`, in order of the ids."""
+        """Return the ids of a session's events that start with `prefix`, sorted."""
 
     def feed(self, after: int = 0) -> Iterator[FeedItem]:
-        """All events of the store behind position `after`, in order."""
+        """Return all events of the store after position `after`, in order."""
 
     def blob(self, digest: bytes) -> bytes:
-        """Return a payload kept beside the events. Raises NotFoundError."""
+        """Return a payload stored beside the events. Raises NotFoundError."""
 
     def derived(self, key: bytes) -> bytes | None:
-        """Return a kept result of computing, None where it has to be made."""
+        """Return a cached result, None if it must be computed."""
 
 
 class EventLog(Protocol):
     """An append-only log of sessions."""
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Return a consistent view of everything appended so far. Keep it short: it holds old pages in a store."""
+        """Open a consistent view of the log. Keep it short: it holds old pages in a store."""
 
     def append(
         self,
@@ -139,16 +141,16 @@ class EventLog(Protocol):
         blobs: Iterable[bytes] = (),
         source: str = "",
     ) -> AppendResult:
-        """Add events, their indexes and blobs in one transaction, or nothing.
+        """Append events with their indexes and blobs in one transaction, or nothing.
 
-        Events that the session already has with the same contents are passed over, so that an append
-        can be sent again; if all are, `expected` is not asked. Durable when it returns.
-        Raises VersionConflictError, EventConflictError, NotFoundError (a parent that is not there),
-        BadInputError (an id or a name that cannot be a key).
+        Skip events that the session already has with the same content, so that an append can be repeated; if
+        all are skipped, `expected` does not matter. The append is durable on return. Raises
+        VersionConflictError, EventConflictError, NotFoundError (a missing parent), BadInputError (an id or
+        name that cannot be a key).
         """
 
     def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:
-        """Keep results of computing that can be dropped and made again; a store that cannot be written keeps none."""
+        """Cache computed results that can be computed again; a read-only store caches none."""
 
     def close(self) -> None:
-        """Let go of the store. Twice is fine."""
+        """Close the log; may be called twice."""

@@ -1,6 +1,6 @@
-"""The log as a model: lists and dictionaries, every pointer found by walking. Slow, short and plainly right.
+"""Implement the log in memory as a simple model: every pointer is found by walking.
 
-The tests hold the LMDB log against it; a program may use it where nothing has to last.
+The tests compare the LMDB log with it; a program may use it for temporary data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, adv
 
 
 class MemoryLog:
-    """An `EventLog` in this process's memory. `clock` gives epoch milliseconds for `recorded`."""
+    """An `EventLog` in memory. `clock` returns epoch milliseconds for `recorded`."""
 
     def __init__(self, *, clock: Callable[[], int] = epoch_milliseconds) -> None:
         self._clock = clock
@@ -141,7 +141,7 @@ def _parent(new: NewEvent, session: str, stored: list[Event]) -> Event | None:
 
 
 def _path(leaf: Event | None, stored: list[Event]) -> list[Event]:
-    """Root to leaf."""
+    """Return the path from root to leaf."""
     path: list[Event] = []
     while leaf is not None:
         path.insert(0, leaf)
@@ -164,7 +164,7 @@ def _last(flag: Flag, new: NewEvent, seq: int, path: list[Event]) -> int:
 
 
 def _compaction(new: NewEvent, seq: int, target: Event | None, path: list[Event], stored: list[Event]) -> int:
-    """Return the newest compaction that is in effect. It goes upward: an undo may be undone by a newer one."""
+    """Return the newest compaction in effect, walking up because an undo may be undone."""
     if new.kind == "compaction":
         return seq
     undone = {_append_of(target)} if new.kind == "undone" and target else set()
@@ -183,7 +183,7 @@ def _append_of(event: Event) -> str:
 
 
 class _State:
-    """A `Snapshot`, and what the next append starts from."""
+    """A `Snapshot`, from which the next append starts."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Events as folds read them: a whole path or a run of them, decoded no further than what is asked for.
+"""Read paths and ranges of events, decoding only the fields that are used.
 
-Frames, spans and offsets end here; what stands above the store sees `Event` and `LazyEvent`, and may keep what follows
-from an event by its digest (`Memo`).
+Frames, spans and offsets stay below this module; the rooms above see `Event` and `LazyEvent`, and may cache
+results of an event by its digest (`SnapshotCache`).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _OFF_PATH: Final = Flag.OFF_PATH.value
 
 
 class LazyEvent:
-    """An event of a snapshot. Each field is read when it is asked for; valid until the snapshot closes.
+    """An event whose fields are read on access; valid until the snapshot closes.
 
-    Names follow `Event`. A field that cannot be read raises CorruptionError. The fields that a context asks of few
-    events, its pointers and flags, are unpacked without the rest: that costs less than to keep a whole header.
+    Names follow `Event`. An unreadable field raises CorruptionError. Pointers and flags, which contexts need
+    of a few events, are unpacked separately, because that costs less than a whole header.
     """
 
     __slots__ = ("_frame", "_header", "session")
@@ -57,7 +57,7 @@ class LazyEvent:
         return self._header
 
     def decode(self) -> Event:
-        """Return the event itself, owning its bytes. Raises CorruptionError."""
+        """Return the event with a copy of its bytes. Raises CorruptionError."""
         return decode(self._frame, self.session)
 
     @property
@@ -74,7 +74,7 @@ class LazyEvent:
 
     @property
     def append(self) -> str:
-        """The append that is undone as a whole: the cause that its events share, else the event's own id."""
+        """The key of the event's append: the common cause, else the event's own id."""
         return append_of(self._frame, self._head)
 
     @property
@@ -99,7 +99,7 @@ class LazyEvent:
 
     @property
     def is_overlaid(self) -> bool:
-        """True if a rewrite or an undo lies on the path to this entry."""
+        """True if a rewrite or undo is on the path to this entry."""
         return pointers_of(self._frame)[1] & _OVERLAID != 0
 
     @property
@@ -144,7 +144,7 @@ class LazyEvent:
 
     @property
     def message(self) -> bytes:
-        """The message's JSON as it came, b"" where the event holds none that a context shows as it is."""
+        """The message's JSON as recorded, b"" if contexts show none unchanged."""
         start, stop = span_of(self._frame)
         return bytes(self._frame[start:stop])
 
@@ -163,7 +163,7 @@ def event(snapshot: Snapshot, session: str, seq: int) -> LazyEvent:
 
 
 def find_entry(snapshot: Snapshot, session: str, event_id: str, *, as_of: int) -> int:
-    """Return the number of an entry by its id. Raises NotFoundError for one that is not there, or behind `as_of`."""
+    """Return an entry's number by its id. Raises NotFoundError if missing or after `as_of`."""
     seq = snapshot.locate(session, event_id)
     if not seq or seq > as_of:
         raise no_event(session, event_id)
@@ -180,7 +180,7 @@ def entry_id(snapshot: Snapshot, session: str, seq: int) -> str | None:
 def events(
     snapshot: Snapshot, session: str, *, first: int = 1, last: int | None = None, backward: bool = False
 ) -> Iterator[LazyEvent]:
-    """Iterate over events `first` to `last` (None: the newest), oldest first unless `backward`."""
+    """Yield events `first` to `last` (None: the newest), oldest first unless `backward`."""
     frames = snapshot.frames(session, first=first, last=last, backward=backward)
     return (LazyEvent(frame, session) for frame in frames)
 
@@ -194,25 +194,25 @@ def events_of_kinds(
     last: int | None = None,
     backward: bool = False,
 ) -> Iterator[LazyEvent]:
-    """Iterate over the events of some kinds, of all branches; of others only the kind is read."""
+    """Yield the events of some kinds on all branches; of others only the kind is read."""
     frames = snapshot.frames(session, first=first, last=last, backward=backward)
     return _of_kinds(frames, session, kinds)
 
 
 def path(snapshot: Snapshot, session: str, leaf: int, *, first: int = 1) -> Iterator[LazyEvent]:
-    """Iterate over the entries from the root to entry `leaf`, those before number `first` left out."""
+    """Yield the entries from the root to entry `leaf`, from number `first` on."""
     return (LazyEvent(frame, session) for frame in snapshot.path(session, leaf, first=first))
 
 
 def path_of_kinds(
     snapshot: Snapshot, session: str, leaf: int, kinds: Collection[str], *, first: int = 1
 ) -> Iterator[LazyEvent]:
-    """Iterate over the entries of some kinds on a path; of others only the kind is read."""
+    """Yield the entries of some kinds on a path; of others only the kind is read."""
     return _of_kinds(snapshot.path(session, leaf, first=first), session, kinds)
 
 
 def upward(snapshot: Snapshot, session: str, leaf: int) -> Iterator[LazyEvent]:
-    """Iterate from a leaf to the root, reading each entry when it is asked for. Raises CorruptionError."""
+    """Yield entries from a leaf up to the root, each read on demand. Raises CorruptionError."""
     while leaf:
         entry = event(snapshot, session, leaf)
         if entry.parent_seq >= leaf:
@@ -222,14 +222,14 @@ def upward(snapshot: Snapshot, session: str, leaf: int) -> Iterator[LazyEvent]:
 
 
 def in_effect_on(snapshot: Snapshot, session: str, leaf: int, *, first: int = 1) -> Iterator[LazyEvent]:
-    """Iterate over the entries of a path that no undo on it has put out of effect, newest first."""
+    """Yield the entries in effect on a path, newest first."""
     newest_first = reversed(list(snapshot.path(session, leaf, first=first)))
     found = in_effect(newest_first, lambda seq: snapshot.frame(session, seq))
     return (LazyEvent(frame, session) for frame, _ in found)
 
 
 def append_with(snapshot: Snapshot, session: str, seq: int) -> str:
-    """Return the append that an event belongs to; see `LazyEvent.append`."""
+    """Return the key of the append that an event belongs to; see `LazyEvent.append`."""
     return append_at(seq, lambda number: snapshot.frame(session, number))
 
 
@@ -241,7 +241,7 @@ def _of_kinds(frames: Iterable[Buffer], session: str, kinds: Collection[str]) ->
 
 @cache
 def _codes(kinds: frozenset[str]) -> frozenset[int]:
-    """Return the codes on disk; 0 stands for every kind that has none."""
+    """Return the codes on disk; 0 stands for every kind without its own."""
     return frozenset(CODE_OF_KIND.get(kind, 0) for kind in kinds)
 
 
@@ -254,11 +254,11 @@ def messages_of_path(
     kinds: frozenset[str],
     show: Callable[[LazyEvent], Sequence[bytes]],
 ) -> list[Buffer]:
-    """Return the messages of a path as slices of the store, which nothing decodes or copies.
+    """Return the messages of a path as slices of the store, without decoding or copying them.
 
-    The cost of rebuilding a context is this loop: one unpacking and one slice a message, nothing else. So it works
-    on frames, and lies here. Entries of `kinds` that are not shown as they are stored go through `show`, by which
-    one may have no message or several.
+    This loop is the cost of rebuilding a context: one unpacking and one slice per message. That is why it
+    works on frames and is in this room. Entries of `kinds` that are not shown as stored go through `show`,
+    which may return none or several messages.
     """
     codes, others = _codes(kinds), list[LazyEvent]()
 
@@ -279,7 +279,7 @@ def messages_of_path(
 
 
 _ASIDE: Final = b""
-"""In place of what an entry shows that is not stored as it is shown."""
+"""A placeholder for entries that are not shown as stored."""
 
 
 T = TypeVar("T")
@@ -287,17 +287,17 @@ _ENTRIES: Final = 1024
 
 
 class SnapshotCache(Generic[T]):
-    """A bounded dictionary of results about events, by their digests; when it is full, it starts anew.
+    """A bounded dictionary of results about events, keyed by digest; cleared when full.
 
-    An event's chained digest stands for its contents and for all that came before it, in any store: what follows from
-    the event alone never gets stale. Threads may share a memo.
+    An event's chained digest identifies its content and everything before it, in any store, so that results
+    about an event never become stale. Threads may share a cache.
     """
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, T] = {}
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what is kept under a key, made if it is not there."""
+        """Return the cached result for a key; compute it if needed."""
         try:
             return self._kept[key]
         except KeyError:

@@ -1,4 +1,4 @@
-"""A session as it would be after more events, with nothing stored."""
+"""Show a session as it would be after more events, without storing them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from eventstore.paths import entry_id, find_entry
 
 
 class Preview:
-    """A `Snapshot` in which a session has more events: what would come of an append, for every fold to see.
+    """A `Snapshot` in which a session has more events, for folds to show an append's effect.
 
-    Their positions in the whole store follow that of the session's own newest event, so that no other session
-    is asked where it stands: where others have gone on since, the store would give later ones. Raises
-    NotFoundError for a session or a parent that is not there.
+    Their positions follow that of the session's newest event, without a look at other sessions; the store
+    would assign later ones if others appended since. Raises NotFoundError for a missing session or parent.
     """
 
     def __init__(self, snapshot: Snapshot, session: str, new: Sequence[NewEvent]) -> None:
@@ -111,7 +110,7 @@ class Preview:
         )
 
     def _parent(self, new: NewEvent) -> int:
-        """Return the number of the entry that the new event would stand below."""
+        """Return the number of the new event's parent."""
         if new.parent is Parent.LEAF or not is_entry(new.kind):
             return self._head.leaf
         if not new.parent:

@@ -1,7 +1,7 @@
-"""The records that refold itself writes: one type a kind, in pi v3's shape where pi has the kind.
+"""Define the records that refold writes: one type per kind, in pi v3's shape if pi has it.
 
-A record holds neither id, parent nor time: the frame does, and an export puts them in. Type names are
-stable; fields with their default are left out of the JSON.
+A record has no id, parent or time: the frame has them, and an export adds them. Type names are stable; fields
+with default values are omitted from the JSON.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ FORMAT: Final = "refold/1"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Base of what refold writes. The class's tag is the event's kind."""
+    """The base of refold's records. The class's tag is the event's kind."""
 
     @property
     def kind(self) -> str:
-        """The kind of event that the record is the body of."""
+        """The kind of events with this record."""
         return str(self.__struct_config__.tag)
 
 
 class FileOperations(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Paths that were read but not modified, and paths that were modified; both in UTF-16 order."""
+    """Paths that were only read, and paths that were modified; both in UTF-16 order."""
 
     read_files: list[str] = []
     modified_files: list[str] = []
@@ -40,7 +40,7 @@ class FileSets(msgspec.Struct, frozen=True):
     modified: frozenset[str] = frozenset()
 
     def lists(self) -> FileOperations:
-        """Read-only and modified paths, both in UTF-16 order."""
+        """Return the read-only and the modified paths, both in UTF-16 order."""
         return FileOperations(
             read_files=sorted(self.read - self.modified, key=utf16_order),
             modified_files=sorted(self.modified, key=utf16_order),
@@ -48,7 +48,7 @@ class FileSets(msgspec.Struct, frozen=True):
 
 
 class MessageRecord(Record, frozen=True, tag="message"):
-    """A message in its harness's shape: `shape` names the harness, `message` is its JSON as given."""
+    """A message in a harness's shape: `shape` names the harness, `message` is the JSON."""
 
     message: msgspec.Raw
     shape: str = "pi"
@@ -56,7 +56,7 @@ class MessageRecord(Record, frozen=True, tag="message"):
 
 
 class ModelChange(Record, frozen=True, tag="model_change"):
-    """From here on, another model."""
+    """Use another model from here on."""
 
     provider: str
     model_id: str
@@ -64,7 +64,7 @@ class ModelChange(Record, frozen=True, tag="model_change"):
 
 
 class ThinkingLevelChange(Record, frozen=True, tag="thinking_level_change"):
-    """From here on, another thinking level."""
+    """Use another thinking level from here on."""
 
     thinking_level: str
 
@@ -72,10 +72,10 @@ class ThinkingLevelChange(Record, frozen=True, tag="thinking_level_change"):
 class Compaction(Record, frozen=True, tag="compaction"):
     """A summary in place of the path before `first_kept_entry_id`.
 
-    `details` are the file operations of everything summarized; `tokens_before` and `tokens_after` the
-    estimated sizes of the contexts; `request` how the summary was asked for; `continuation` by which `branch`
-    the session goes on, and for what `reason`. `extension_details` are what a hook gave with its summary; a pi
-    export has them in `details`.
+    `details` are the file operations of everything summarized. `tokens_before` and `tokens_after` are the
+    contexts' estimated sizes. `request` is the record of the summary's requests. `continuation` has the
+    `branch` that the continuation took, and the `reason`. `extension_details` came from a hook with its
+    summary; a pi export has them in `details`.
     """
 
     summary: str
@@ -96,9 +96,9 @@ class Compaction(Record, frozen=True, tag="compaction"):
 
 
 class BranchSummary(Record, frozen=True, tag="branch_summary"):
-    """A summary of an abandoned branch. `from_id` is where the summary is attached, `left` the leaf that was left.
+    """A summary of an abandoned branch, from leaf `left`, appended at `from_id`.
 
-    `request` is how the summary was asked for, `extension_details` what a hook gave with it.
+    `request` is the record of the summary's requests, `extension_details` came from a hook with its summary.
     """
 
     from_id: str
@@ -111,7 +111,7 @@ class BranchSummary(Record, frozen=True, tag="branch_summary"):
 
 
 class CustomMessage(Record, frozen=True, tag="custom_message", omit_defaults=False):
-    """A message that an extension puts before the model; `display` is whether people see it, too."""
+    """A message that an extension sends to the model; `display` shows it to people too."""
 
     custom_type: str
     content: str | list[Any]
@@ -127,9 +127,9 @@ class Custom(Record, frozen=True, tag="custom"):
 
 
 class TextReplacement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The content that contexts show instead of an earlier message's content: all of it, or its block number `block`.
+    """Content that contexts show instead of a message's content, or of its block number `block`.
 
-    With `through`, a user's message with this text stands for all messages from the target through that one.
+    With `through`, a user's message with this text replaces all messages from the target through that one.
     """
 
     target: str
@@ -139,7 +139,7 @@ class TextReplacement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class Rewrite(Record, frozen=True, tag="rewrite"):
-    """Earlier content that contexts on this branch show otherwise from here on; the entries stay as they are."""
+    """Show earlier content differently from here on in this branch; the entries are unchanged."""
 
     reason: str
     targets: list[TextReplacement]
@@ -147,43 +147,43 @@ class Rewrite(Record, frozen=True, tag="rewrite"):
 
 
 class LeafMoved(Record, frozen=True, tag="leaf_moved"):
-    """The session went elsewhere in its tree: this entry's parent is where to, `from_id` where from."""
+    """The session moved in its tree from `from_id` to this entry's parent."""
 
     from_id: str = ""
 
 
 class Undone(Record, frozen=True, tag="undone"):
-    """The append that `target_id` belongs to is without effect from here on."""
+    """Undo the append that `target_id` belongs to, from here on."""
 
     target_id: str
 
 
 class Label(Record, frozen=True, tag="label"):
-    """A name for an entry; without one, the entry's label goes."""
+    """A name for an entry; without `label`, the entry's label is removed."""
 
     target_id: str
     label: str = ""
 
 
 class SessionInfo(Record, frozen=True, tag="session_info"):
-    """The session's title, and the folder that it works in."""
+    """The session's title and working folder."""
 
     name: str = ""
     cwd: str = ""
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Something to know of a line of a file."""
+    """A remark on a line of a file."""
 
     line: int
     reason: str
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Part of a file: `records` are runs (first seq, count) of events, `glue` the payloads with the bytes between.
+    """Part of a file: `records` are runs (first seq, count) of events, `glue` the bytes between.
 
-    `sessions` are the places of the runs' sessions in the import's list of them, from 1; 0 and no list at all are the
-    import's own session.
+    `glue` lists payloads. `sessions` are the runs' sessions as places in the import's list, from 1; 0, or no
+    list at all, is the import's own session.
     """
 
     records: list[tuple[int, int]] = []
@@ -192,10 +192,10 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Resume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The place where the next import of a grown file goes on: behind its last whole line.
+    """The place where the next import of a grown file continues: after its last whole line.
 
-    `digest` is SHA-256 over the bytes before `offset`, but for those at the beginning that change in place; `state` is
-    the format's own.
+    `digest` is SHA-256 over the bytes before `offset`, except those at the beginning that change in place.
+    `state` belongs to the format.
     """
 
     offset: int
@@ -205,16 +205,16 @@ class Resume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Import(Record, frozen=True, tag="import"):
-    """One reading of a file: bytes `offset` to `size`; `digest` is SHA-256 over the file from its start.
+    """One reading of a file: bytes `offset` to `size`; `digest` is SHA-256 over the file so far.
 
-    `records` counts the records of the whole file. `lines` holds whole lines, `tail` what followed the last
-    line end. `continues` is the number of the import event that holds the bytes before `offset`, of which `head` has
-    those at the file's beginning that change in place. `skipped`
-    are lines, or parts of them, that hold no record or repeat one; `differs_from_harness` those of which the
-    harness makes something else; `orphans` those whose parent the file does not have; `not_utf8` records with bytes
-    that are no UTF-8. Of a file with several sessions, the import of the first keeps the bytes between all records:
-    `sessions` are the others there, and in those `kept_by` names the first. `is_file` is false for what was read of a
-    database, which has no bytes to keep: `digest` is that of its records.
+    `records` counts the records of the whole file. `lines` holds whole lines, `tail` the bytes after the last
+    line end. `continues` is the number of the import event with the bytes before `offset`; `head` has those
+    of them at the file's beginning that change in place. `skipped` are lines, or parts of them, without a
+    record or with a repeated one; `differs_from_harness` those that the harness reads differently; `orphans`
+    those with a missing parent; `not_utf8` records with invalid UTF-8. If a file has several sessions, the
+    import of the first keeps the bytes between all records: `sessions` are the others, and their imports name
+    the first in `kept_by`. `is_file` is false for a database, which has no bytes to keep; then `digest` is
+    that of its records.
     """
 
     source_format: str
@@ -238,11 +238,11 @@ class Import(Record, frozen=True, tag="import"):
 
 
 class Link(Record, frozen=True, tag="link"):
-    """Another session that this one has to do with; `relation` says in which way.
+    """A related session; `relation` says how it is related.
 
-    This one is a `fork`, a `subagent`, a later `generation` or a `shadow` of the other, or goes on from its end
-    (`parent`); `event` is the other's entry where it began. Or the other is a `child` that this one's entry
-    `event` started.
+    This session is a `fork`, a `subagent`, a later `generation` or a `shadow` of the other, or continues from
+    its end (`parent`); `event` is the other's entry where it began. Or the other is a `child` that this
+    session's entry `event` started.
     """
 
     relation: Literal["parent", "fork", "subagent", "shadow", "generation", "child"]
@@ -267,7 +267,7 @@ class DecisionOutcome(StrEnum):
 
 
 class Decision(Record, frozen=True, tag="decision"):
-    """Why a policy acted or did not."""
+    """A policy's decision to act or not, with its reason."""
 
     outcome: str
     reason: str
@@ -276,14 +276,14 @@ class Decision(Record, frozen=True, tag="decision"):
 
 
 class Attempt(Record, frozen=True, tag="attempt"):
-    """A request that failed, was cancelled, or whose answer came too late to be of use."""
+    """A request that failed, was cancelled, or came too late."""
 
     request: dict[str, Any]
     error: str
 
 
 class Redaction(Record, frozen=True, tag="redaction"):
-    """Content taken out of an event, by the digest of what stood there."""
+    """Content removed from an event, with its digest."""
 
     target_id: str
     digest: str
@@ -291,14 +291,14 @@ class Redaction(Record, frozen=True, tag="redaction"):
 
 
 class ObservedRewrite(Record, frozen=True, tag="observed_rewrite"):
-    """A record that its harness changed after we had it, as it came then."""
+    """A new version of a record that its harness changed after the import."""
 
     target_id: str
     record: msgspec.Raw
 
 
 class Note(Record, frozen=True, tag="note"):
-    """Metadata that has no place in the tree, as a harness kept it: it never becomes the leaf.
+    """Metadata outside of the tree, as a harness recorded it; never becomes the leaf.
 
     `target_id` is the event that it is about, "" for none.
     """
@@ -310,10 +310,10 @@ class Note(Record, frozen=True, tag="note"):
 RECORDS: Final[dict[str, type[Record]]] = {
     str(record.__struct_config__.tag): record for record in Record.__subclasses__()
 }
-"""From kinds to the records that refold writes of them."""
+"""The types of refold's records by kind."""
 
 BOOKKEEPING: Final = frozenset({"import", "observed_rewrite"})
-"""Kinds that speak of what an import has kept beside the events: imports alone write them."""
+"""Kinds about what imports store beside the events; only imports write them."""
 
 _DECODERS: Final = {kind: msgspec.json.Decoder(record) for kind, record in RECORDS.items()}
 _encode: Final = msgspec.json.Encoder().encode
@@ -321,7 +321,7 @@ _decode_raw: Final = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 def check_record(kind: str, body: bytes) -> None:
-    """Raise BadInputError where a body is not what refold's records of its kind are."""
+    """Raise BadInputError if a body is not a valid record of refold's of its kind."""
     try:
         record = record_of(kind, body)
         if isinstance(record, MessageRecord):
@@ -335,21 +335,21 @@ def check_record(kind: str, body: bytes) -> None:
 
 
 class _AnyMessage(msgspec.Struct, frozen=True):
-    """A message of any role: its role, and for most roles content, a text or a list of blocks."""
+    """A message of any role; content is a text or a list of blocks for most roles."""
 
     role: str
     content: Any = None
 
 
 _WITH_CONTENT: Final = frozenset({"user", "assistant", "toolResult", "custom", "hookMessage", "developer"})
-"""Roles of messages that are their content; those of others have other fields."""
+"""Roles of messages with `content`; the others have other fields."""
 
 _decode_message: Final = msgspec.json.Decoder(_AnyMessage).decode
 SEE_EVENTS: Final = "the page on events (docs/events.md) names every field and its type"
 
 
 def embed(data: bytes) -> msgspec.Raw:
-    """Return a foreign JSON object as a field of a record; as a text of its bytes if a strict reader would stumble."""
+    """Return a foreign JSON object as a field, or as text if a strict parser would reject it."""
     try:
         return _decode_raw(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -357,13 +357,13 @@ def embed(data: bytes) -> msgspec.Raw:
 
 
 def embedded(raw: msgspec.Raw) -> bytes:
-    """Return the JSON object that `embed` was given."""
+    """Return the JSON object that was passed to `embed`."""
     data = bytes(raw)
     return msgspec.json.decode(data, type=str).encode("latin-1") if data.startswith(b'"') else data
 
 
 def record_of(kind: str, body: bytes | memoryview) -> Record:
-    """Return the record of a body that refold wrote. Raises KeyError for a kind that it does not write."""
+    """Parse the record of a body that refold wrote. Raises KeyError for other kinds."""
     try:
         return _DECODERS[kind].decode(body)
     except RecursionError:

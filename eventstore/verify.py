@@ -1,4 +1,4 @@
-"""Checking everything that a log holds against itself: chains, indexes, heads, and what frames say of bodies."""
+"""Verify a whole log against itself: chains, indexes, heads, frames and bodies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from eventstore.records import Import, record_of
 
 
 class SavedHead(msgspec.Struct, frozen=True, kw_only=True):
-    """The version that a session had, ≥ 1, and the digest of its newest event in 64 hexadecimal digits."""
+    """A session's version (≥ 1), and the digest of its newest event in 64 hex digits."""
 
     session: str
     version: Annotated[int, msgspec.Meta(ge=1)]
@@ -30,7 +30,7 @@ class SavedHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SavedHeads(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of a file of heads. What `backup` has saved belongs to the backup and is never changed."""
+    """The contents of a file of heads. A backup's file belongs to it and never changes."""
 
     format: Literal["refold-heads/1"] = "refold-heads/1"
     by: Literal["backup", "verify"]
@@ -38,7 +38,7 @@ class SavedHeads(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_heads(heads: Iterable[Head], by: Literal["backup", "verify"]) -> bytes:
-    """Return the contents of a file of these heads: a line of JSON, and one for each of them in it."""
+    """Encode heads as a file: a line of JSON with one line per head in it."""
     saved = SavedHeads(
         by=by,
         heads=tuple(
@@ -49,7 +49,7 @@ def encode_heads(heads: Iterable[Head], by: Literal["backup", "verify"]) -> byte
 
 
 def read_heads(path: str | os.PathLike[str]) -> SavedHeads:
-    """Return the heads saved in a file. Raises BadInputError if it holds none or cannot be read."""
+    """Read the heads saved in a file. Raises BadInputError."""
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=SavedHeads)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -65,18 +65,18 @@ def read_heads(path: str | os.PathLike[str]) -> SavedHeads:
 
 
 _FLAGS_OF_BODY: Final = OWN_FLAGS & ~Flag.ORPHAN
-"""The flags that a body decides alone."""
+"""The flags that depend on the body alone."""
 _ALTERED: Final = "its header is not as it was written"
 _UNLINKED: Final = "its digest does not follow from its contents and the event before"
 
 Progress = Callable[[int, int], None]
-"""Called with the events checked so far and their number."""
+"""Called with the number of events checked so far and in all."""
 
 
 class IntegrityFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """Something in the store that is not as it was appended.
+    """A part of the store that differs from what was appended.
 
-    `seq` is 0 where it concerns no one event, `session` is empty where it concerns no one session.
+    `seq` is 0 if no single event is concerned, `session` is "" if no single session is.
     """
 
     session: str
@@ -85,7 +85,7 @@ class IntegrityFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """The extent and the findings of a verification; an empty list of findings is a sound store."""
+    """The extent and the findings of a verification; a sound store has no findings."""
 
     sessions: int
     events: int
@@ -95,13 +95,13 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 def verify(
     log: EventLog, *, saved: Iterable[SavedHead] = (), progress: Progress = lambda *_: None
 ) -> Verification:
-    """Check a whole log. Find every changed, missing, misplaced or surplus event.
+    """Verify a whole log. Find every changed, missing, misplaced or surplus event.
 
-    Behind an event that cannot be read it goes on with the next session. Each session is read in a snapshot of its
-    own, so that a large store's old pages are kept for no longer than one session takes. It does not look at the pages
-    of a store's file: `eventstore.lmdb.pages` does, before a file that may be damaged is opened. With saved heads, an
-    end of a session that is gone is found, too, which leaves no other trace. Raises StoreError where the store cannot
-    be read for another reason than damage.
+    After an unreadable event, continue with the next session. Each session is read in its own snapshot, so
+    that a large store's old pages are not held long. The pages of the store's file are not checked;
+    `eventstore.lmdb.pages` does that before a possibly damaged file is opened. With saved heads, a removed
+    end of a session is found too, which leaves no other trace. Raises StoreError if the store cannot be read
+    for a reason other than damage.
     """
     findings: list[IntegrityFinding] = []
     heads: list[Head] = []
@@ -109,7 +109,7 @@ def verify(
         heads.extend(snapshot.heads())
     total, checked = sum(head.version for head in heads), 0
     for each in heads:
-        # A snapshot each: in one where LMDB has met a damaged page, nothing can be read any more.
+        # One snapshot per session: after LMDB has met a damaged page, a snapshot cannot read any more.
         with _reading(findings, each.name), log.snapshot() as snapshot:
             for count, finding in _session_findings(snapshot, snapshot.head(each.name)):
                 if finding is not None:
@@ -127,7 +127,10 @@ def verify(
 
 @contextmanager
 def _reading(findings: list[IntegrityFinding], session: str = "") -> Iterator[None]:
-    """Add a finding if the body cannot read on. Raises StoreError: what is no damage, as too many readers."""
+    """Add a finding if the body cannot continue to read.
+
+    Raises StoreError for other problems than damage, such as too many readers.
+    """
     try:
         yield
     except StoreError:
@@ -139,7 +142,7 @@ def _reading(findings: list[IntegrityFinding], session: str = "") -> Iterator[No
 def _head_findings(
     snapshot: Snapshot, versions: dict[str, int], saved: Iterable[SavedHead]
 ) -> Iterator[IntegrityFinding]:
-    """Yield a finding for each saved head that is not that of an event which its session still has."""
+    """Yield a finding for each saved head whose event the session no longer has."""
     for head in saved:
         version = versions.get(head.session, 0)
         try:
@@ -168,7 +171,7 @@ def _unreadable(error: Exception, session: str = "", seq: int = 0) -> IntegrityF
 
 
 def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, IntegrityFinding | None]]:
-    """After each event its number, and every finding by itself."""
+    """Yield the number of each verified event, and every finding."""
     walked = Head(name=head.name, number=head.number, source=head.source)
     seq = 0
     for seq, frame in enumerate(snapshot.frames(head.name), 1):
@@ -202,7 +205,7 @@ def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Int
 
 
 def _surplus(snapshot: Snapshot, head: Head) -> Iterator[str]:
-    """Yield what there is of a session beyond the events that its head counts."""
+    """Yield findings for data of a session beyond the events that its head counts."""
     try:
         snapshot.frame(head.name, head.version + 1)
     except NotFoundError:
@@ -226,11 +229,11 @@ def check_event(snapshot: Snapshot, session: str, seq: int) -> None:
 def check_frame(
     snapshot: Snapshot, session: str, seq: int, frame: Buffer, *, previous: bytes | None = None
 ) -> bytes:
-    """Return the digest of an event's frame. Raises CorruptionError unless it is the event as it was appended.
+    """Verify that a frame is the event as it was appended; return its digest.
 
-    Its header has to have its checksum, and its contents with the digest before them (`previous`, None: look it up)
-    its own digest. A frame of version 1 has no checksum: what its header says is held against its body, the index
-    of ids and the entry above.
+    The header must match its checksum, and the content, together with the previous digest (`previous`, None
+    to look it up), must match the digest. A frame of version 1 has no checksum: its header is compared with
+    its body, the index of ids and the parent. Raises CorruptionError.
     """
     if not is_intact(frame):
         raise CorruptionError(session, seq, _ALTERED)
@@ -301,7 +304,7 @@ def _says(event: Event, facts: EventFacts) -> bool:
 
 
 def _stands(snapshot: Snapshot, event: Event, facts: EventFacts) -> bool:
-    """Return True if the frame's pointers are those that the path above gives."""
+    """Return True if the frame's pointers match the path above it."""
     new = NewEvent(
         id=event.id,
         kind=event.kind,
@@ -317,7 +320,7 @@ def _stands(snapshot: Snapshot, event: Event, facts: EventFacts) -> bool:
     target_seq = event.target_seq
     if not facts.needs_source:
         target_seq = snapshot.locate(event.session, facts.target) if facts.target else 0
-    # A target that came later was not there to be pointed at.
+    # The target came later, so it did not exist when this event was appended.
     target_seq = target_seq if target_seq < event.seq else 0
     standing = resolve_pointers(new, event.seq, event.parent_seq, target_seq, read)
     own = (
@@ -345,7 +348,7 @@ def _missing_payloads(snapshot: Snapshot, event: Event) -> Iterator[str]:
 
 
 def _feed_findings(snapshot: Snapshot, versions: dict[str, int]) -> Iterator[IntegrityFinding]:
-    """Yield findings unless the positions count all events of all sessions, each session's in order, without a gap."""
+    """Yield findings unless the positions number all events without gaps, in session order."""
     read = dict.fromkeys(versions, 0)
     for position, item in enumerate(snapshot.feed(), 1):
         read[item.session] = read.get(item.session, 0) + 1

@@ -1,7 +1,7 @@
-"""A message as every fold sees it, whatever harness wrote it.
+"""Define a message as every fold sees it, whatever harness wrote it.
 
-A format module reads its records into these; nothing above the store knows a format. None of them leads back to
-itself, and a session has thousands: the garbage collector need not look at them.
+Formats convert their records to these types; nothing above the store knows a format. The types have no
+reference cycles and are numerous, so that the garbage collector ignores them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from eventstore.javascript import parse_json
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
-    """One recorded block of a message: its JSON, an image's base64 text, whether thinking is encrypted.
+    """A recorded block of a message: JSON, an image's base64 text, if thinking is encrypted.
 
     The encrypted text of redacted thinking is its signature.
     """
@@ -27,7 +27,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Text(msgspec.Struct, frozen=True, gc=False):
-    """Text that the model wrote or was sent."""
+    """Text by or for the model."""
 
     text: str
 
@@ -40,7 +40,7 @@ class Thinking(msgspec.Struct, frozen=True, gc=False):
 
 
 class ToolCall(msgspec.Struct, frozen=True, dict=True):
-    """A call of a tool; `arguments` is the JSON text of an object, as recorded."""
+    """A tool call; `arguments` is the recorded JSON text of an object."""
 
     id: str
     name: str
@@ -48,7 +48,7 @@ class ToolCall(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def decoded(self) -> object:
-        """The arguments' value, invalid UTF-8 replaced; the text itself where it is no JSON."""
+        """The decoded arguments, with invalid UTF-8 replaced; the text itself if it is not JSON."""
         text = self.arguments.decode("utf-8", "replace")
         try:
             return parse_json(text)
@@ -56,7 +56,7 @@ class ToolCall(msgspec.Struct, frozen=True, dict=True):
             return text
 
     def argument(self, name: str) -> object:
-        """One argument's value, None where there is none such."""
+        """Return an argument's value, None if it is missing."""
         return self.decoded.get(name) if isinstance(self.decoded, dict) else None
 
 
@@ -68,7 +68,7 @@ class Image(msgspec.Struct, frozen=True, gc=False):
 
 
 class Opaque(msgspec.Struct, frozen=True, gc=False):
-    """A block of a type that this view does not know; `size` is the UTF-8 length of its `data`."""
+    """A block of an unknown type; `size` is the UTF-8 length of its `data`."""
 
     type: str
     size: int = 0
@@ -78,10 +78,10 @@ Block = Text | Thinking | ToolCall | Image | Opaque
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Tokens of one model call as its provider counted them, and US dollars as its harness reckoned them.
+    """The provider's token counts of one model call, and the harness's cost in US dollars.
 
-    `cache_write_1h` are those of `cache_write` that were written to live an hour. `total` is the context size
-    after the call: what the record says, or the sum of the four. `cost` is None where the record has none.
+    `cache_write_1h` is the part of `cache_write` with a lifetime of an hour. `total` is the context size
+    after the call: as recorded, or the sum of the four. `cost` is None if not recorded.
     """
 
     input: int = 0
@@ -94,7 +94,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def prompt(self) -> int:
-        """Tokens that were sent: input, cache reads and cache writes."""
+        """Tokens sent: input, cache reads and cache writes."""
         return self.input + self.cache_read + self.cache_write
 
 
@@ -111,7 +111,7 @@ class Shell(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Extension(msgspec.Struct, frozen=True, kw_only=True):
-    """Something of an extension's own: its type, and the data that it carries, decoded (None: there is none)."""
+    """An extension's data: its type, and the decoded data (None for none)."""
 
     type: str
     data: Any = None
@@ -121,9 +121,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One message of a session.
 
     `role` is one of `eventstore.event.ROLES`. A tool result's content is its blocks; so is a summary's text.
-    `placement` is how refold's record says that a summary stands in a request, "" for its harness's way.
-    `extension` tells of a message that an extension put before the model; `is_useless`: its tool says of a result
-    that it need not be kept.
+    `placement` is the placement in refold's record of a summary, "" for the harness's own. `extension`
+    describes a message that an extension sent to the model. `is_useless` means that the tool said that its
+    result need not be kept.
     """
 
     role: str
@@ -152,10 +152,10 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def shell_text(shell: Shell) -> str:
-    """Return a command and its outcome as pi tells a model of them: command, fenced output, then what went wrong.
+    """Render a command and its output as pi's `convertToLlm` does.
 
-    pi's `convertToLlm`: an empty output says so, a cancel goes before an exit code, and a cut output
-    names the file that has all of it.
+    The command comes first, then the fenced output, then what went wrong. Empty output is stated,
+    cancellation precedes an exit code, and truncated output names the file with all of it.
     """
     text = f"Ran `{shell.command}`\n"
     text += f"```\n{shell.output}\n```" if shell.output else "(no output)"
@@ -169,10 +169,10 @@ def shell_text(shell: Shell) -> str:
 
 
 def answered(messages: Sequence[Message]) -> dict[int, int]:
-    """From the place of each tool result to that of the message with its call; a result without one is left out.
+    """Map the index of each tool result to that of the message with its call.
 
-    Harnesses that count calls anew in each turn give several calls one id: a result answers the newest of them
-    before it.
+    Results without a call are omitted. Some harnesses reuse call ids in each turn: a result answers the
+    newest call with its id before it.
     """
     newest: dict[str, int] = {}
     found: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Writing a session into a log as it happens."""
+"""Append records to a session as it happens."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from eventstore.log import EventLog, Expected
 from eventstore.records import BOOKKEEPING, MessageRecord, Record
 
 MAX_APPEND_TRIES: Final = 100
-"""Tries of something while others append."""
+"""Maximum number of tries while others append."""
 
 T = TypeVar("T")
 _encode: Final = msgspec.json.Encoder().encode
 
 
 class SessionWriter:
-    """Appends records to one session, which comes to be with the first.
+    """Append records to one session, which the first append creates.
 
-    `clock` gives epoch milliseconds, `new_id` ids to choose from: one that the session has is passed over.
+    `clock` returns epoch milliseconds, `new_id` candidate ids; those that the session already has are
+    skipped.
     """
 
     def __init__(
@@ -47,11 +48,10 @@ class SessionWriter:
         expected: Expected = "any",
         ids: Sequence[str] = (),
     ) -> list[str]:
-        """Append records in one transaction, each below the entry before, and give their ids.
+        """Append records in one transaction, each below the one before; return their ids.
 
-        The first goes below `parent`. `ids` are those of `fresh_ids` where one record points at another; records that
-        are appended again under the same ids, later, are there already and are not added twice.
-        Raises what `EventLog.append` raises.
+        The first goes below `parent`. Pass `ids` from `fresh_ids` if records refer to each other; records
+        that are appended again under the same ids are not added twice. Raises what `EventLog.append` raises.
         """
         for record in records:
             if record.kind in BOOKKEEPING:
@@ -70,11 +70,11 @@ class SessionWriter:
         return names
 
     def message(self, message: Mapping[str, Any], *, expected: Expected = "any") -> str:
-        """Append a message, and give its id."""
+        """Append a message; return its id."""
         return self.append(message_record(message), expected=expected)[0]
 
     def fresh_ids(self, count: int) -> list[str]:
-        """Ids that no event of the session has."""
+        """Return new ids that no event of the session has."""
         ids: list[str] = []
         with self.log.snapshot() as snapshot:
             while len(ids) < count:
@@ -98,11 +98,10 @@ def message_record(message: Mapping[str, Any]) -> MessageRecord:
 
 
 def retry_on_conflict(look_and_append: Callable[[], T]) -> T:
-    """Read, then append; do both again where somebody appended in between.
+    """Read, then append; retry on a version conflict.
 
-    Of writers in conflict one always gets through, and a look that finds nothing to do any more ends it, too. Who
-    looks for longer than others wait between their appends might never get through: after 100 tries it raises
-    VersionConflictError, which says so.
+    One of several conflicting writers always succeeds, and a retry may find nothing left to do. A writer that
+    reads for longer than the others pause may never succeed: after 100 tries, VersionConflictError says so.
     """
     tries = 0
     while True:
