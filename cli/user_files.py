@@ -23,10 +23,19 @@ class UserFiles:
 
     @property
     def folder(self) -> Path:
-        """Return their folder, below `REFOLD_CONFIG` or the platform's settings folder."""
+        """Return their folder, below `REFOLD_CONFIG` or the platform's settings folder.
+
+        Raises BadInputError if `REFOLD_CONFIG` names a file.
+        """
         import platformdirs
 
-        return Path(os.environ.get(FOLDER) or platformdirs.user_config_dir("refold"), self._folder)
+        named = os.environ.get(FOLDER)
+        if named and Path(named).is_file():
+            from eventstore.errors import BadInputError
+
+            remedy = "name the folder that holds the folders policies and templates"
+            raise BadInputError(f"{FOLDER}={named}", "is a file, not a folder", remedy)
+        return Path(named or platformdirs.user_config_dir("refold"), self._folder)
 
     def names(self) -> list[str]:
         """Return their names, sorted."""

@@ -229,7 +229,7 @@ def kind_of(frame: Buffer, head: Header) -> str:
         at = HEADER_SIZE + head.id_size + head.parent_size + head.cause_size
         return str(frame[at : at + head.tag_size], "utf-8")
     except (IndexError, UnicodeDecodeError) as error:
-        raise CorruptionError("", head.seq, f"its kind cannot be read ({error})") from error
+        raise CorruptionError("", head.seq, "its kind cannot be read") from error
 
 
 def digest_of(frame: Buffer) -> bytes:

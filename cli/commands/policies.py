@@ -88,6 +88,10 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
         if POLICIES.find(origin) is not None:
             raise BadInputError(f"policy {origin!r}", "is your own", extensible)
         raise NotFoundError("policy", origin, extensible)
+    if name in preset_names():
+        raise BadInputError(
+            f"policy {name!r}", "comes with refold, and yours would hide it", "choose another name"
+        )
     own = toml_text({"name": name, "extends": origin, "description": ""})
     path = POLICIES.add(name, f"{own}\n{_commented(load_preset(origin))}")
     if as_json:

@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from eventstore.append import check_events
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.event import Flag, NewEvent
 from eventstore.files.discovery import open_source
@@ -114,10 +115,22 @@ def import_sessions(
     """Import all sessions of a file; see `import_file`. `name` is for a file with one of them."""
     with _opened(path) as source:
         contents = open_source(source)
-        if name is not None and len(contents.sessions) != 1:
+        if name is None:
+            for session in contents.sessions:
+                _check_name(source, session.name)
+        elif len(contents.sessions) != 1:
             problem = f"holds {len(contents.sessions):,} sessions"
             raise BadInputError(source.name, problem, "take it in without another name")
         return _Importing(log, source, contents, name, progress).run()
+
+
+def _check_name(source: Source, name: str) -> None:
+    """Raise BadInputError, with the file's name, for a session's name that no log can have."""
+    try:
+        check_events(name, ())
+    except BadInputError as error:
+        problem = f"{error.source}: {error.problem}"
+        raise BadInputError(source.name, problem, "import it under another name") from None
 
 
 @contextmanager

@@ -134,3 +134,12 @@ def test_what_toml_has_no_word_for_is_left_out() -> None:
 
 def test_tuples_are_lists() -> None:
     assert toml_text({"tools": ("skill", "read")}) == 'tools = ["skill", "read"]\n'
+
+
+def test_an_environment_that_names_a_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config").write_text("")
+    monkeypatch.setenv(FOLDER, str(tmp_path / "config"))
+    for use in (RECIPES.names, lambda: RECIPES.find("bread"), lambda: RECIPES.add("bread", "flour")):
+        with pytest.raises(BadInputError) as refused:
+            use()
+        assert str(tmp_path / "config") in refused.value.source

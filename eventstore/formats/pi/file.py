@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from hashlib import sha256
 from json import JSONDecodeError
 from typing import Any, Final, Protocol
 
 import msgspec
+from msgspec import UNSET
 
 from eventstore.event import EventFacts, Flag, NewEvent
 from eventstore.formats.pi.entry import KINDS, Entry, entry_of, facts_of, is_name, stored_id
@@ -19,6 +21,7 @@ from eventstore.kinds import CODE_OF_KIND
 
 NEWEST_VERSION: Final = 3
 REPEAT: Final = "the same record as before: it counts once"
+_LONGEST_QUOTE: Final = 40
 _SPREAD: Final = 0x9E3779B1
 """Odd, so that multiplying by it permutes the 32-bit numbers: minted ids cannot meet."""
 
@@ -263,6 +266,7 @@ class PiReader:
             event_id, parent = self._minted(self._records), self._last
         else:
             event_id, parent, flags = self._identity(found, body, entry)
+            found.differs.extend((found.number, problem) for problem in self._problems(kind, entry))
         is_by_place = self._header.version == 1 and kind == "compaction"
         target = self._kept_by_index(entry) if is_by_place else facts.target
         self._ids[event_id] = sha256(body).digest()
@@ -277,6 +281,21 @@ class PiReader:
                     )
                 )
         return event_id, parent, msgspec.structs.replace(facts, flags=facts.flags | flags, target=target)
+
+    def _problems(self, kind: str, entry: Entry) -> Iterator[str]:
+        """Yield what is wrong with the fields of a record that is kept all the same."""
+        if kind == "message" and entry.message is not UNSET and bytes(entry.message) == b"null":
+            yield "its message is null: contexts show nothing of it"
+        parent, kept = entry.parentId, entry.firstKeptEntryId
+        if parent is not UNSET and parent is not None and not (isinstance(parent, str) and is_name(parent)):
+            yield f"its parentId is {_short(parent)}, no id: contexts begin anew here"
+        if (
+            kind == "compaction"
+            and isinstance(kept, str)
+            and kept
+            and not (is_name(kept) and self._is_known(stored_id(kept)))
+        ):
+            yield f"its firstKeptEntryId is {_short(kept)}, which names no record above: it keeps no messages"
 
     def _minted(self, record: int) -> str:
         """Return the id of a version 1 record: eight hex digits from the session's id and the record's place."""
@@ -349,6 +368,12 @@ class PiReader:
 
     def _is_taken(self, event_id: str) -> bool:
         return event_id in self._ids or self._earlier(event_id) is not None
+
+
+def _short(value: Any) -> str:
+    """Return a value of a record as JSON, cut to one line."""
+    text = json.dumps(value)
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"
 
 
 def _unreadable(error: Exception) -> str:

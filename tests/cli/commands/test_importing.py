@@ -350,3 +350,22 @@ class TestWithoutAPath:
 
     def test_a_new_name_needs_a_file(self, refold: Refold) -> None:
         refold.refused(click.UsageError, "import", "--as", "new", code=2)
+
+
+def test_a_session_whose_id_no_log_can_have_is_told_with_its_file(refold: Refold, tmp_path: Path) -> None:
+    write_to = tmp_path / "long.jsonl"
+    write_to.write_bytes(header(session="s" * 600) + said("hello", "a", None))
+    assert refold("import", "long.jsonl", code=1).errors.startswith("refold: long.jsonl: session 'sss")
+    assert refold.refused(BadInputError, "audit", "long.jsonl").source == "long.jsonl"
+    refold("import", "long.jsonl", "--as", "shorter")
+
+
+def test_a_folder_names_its_exports_of_other_harnesses_beside_its_sessions(
+    refold: Refold, tmp_path: Path
+) -> None:
+    folder = tmp_path / "both"
+    folder.mkdir()
+    write(folder / "tale.jsonl")
+    (folder / "export.json").write_text('{"info": {"id": "ses_1"}, "messages": []}')
+    outcome = refold("import", "both", code=1)
+    assert (len(outcome.lines), "export.json" in outcome.errors) == (1, True)

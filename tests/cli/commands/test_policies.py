@@ -224,3 +224,9 @@ def test_a_hostile_description_commands_nothing(refold: Refold, own: Path) -> No
     for action in (["list"], ["show", "mine"], ["check", "mine"]):
         assert "\x1b" not in refold("policies", *action).out
     assert not any(line.startswith("forged") for line in refold("policies").lines)
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_new_policy_may_not_hide_one_that_comes_with_refold(refold: Refold, name: str) -> None:
+    assert name in refold.refused(BadInputError, "policies", "new", name).source
+    assert not refold.config.exists()

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from eventstore.errors import CorruptionError
 from tests.cli.running import Refold
 from tests.cli.tale import tale
+from tests.support.tampering import tables
 
 
 def test_json_tells_what_the_store_holds_and_its_size(told: Refold) -> None:
@@ -44,3 +46,11 @@ def test_an_empty_store_has_numbers_too(refold: Refold) -> None:
     found = refold("stats", "--json").json
     assert (found["sessions"], found["events"], found["bodyBytes"]) == (0, 0, 0)
     assert refold("stats").out
+
+
+def test_a_kind_that_is_damaged_is_told_as_damage_of_its_event(told: Refold) -> None:
+    with tables(told.store) as stored:
+        key, value = stored.items("events")[3]
+        stored.put("events", key, value[:1] + b"\xfa" + value[2:])
+    found = told.refused(CorruptionError, "stats")
+    assert (found.seq, "index" in found.problem) == (4, False)

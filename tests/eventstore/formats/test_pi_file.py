@@ -339,6 +339,28 @@ class TestDamage:
             said("b", "b", "a").rstrip(),
         ]
 
+    @pytest.mark.parametrize(
+        ("record", "told"),
+        [
+            ({"type": "message", "message": None}, 1),
+            ({"type": "message", "message": {"role": "user", "content": "x"}}, 0),
+            ({"type": "custom", "parentId": 7}, 1),
+            ({"type": "custom", "parentId": None}, 0),
+            ({"type": "compaction", "summary": "s", "firstKeptEntryId": "nope"}, 1),
+            ({"type": "compaction", "summary": "s", "firstKeptEntryId": "b"}, 1),
+            ({"type": "compaction", "summary": "s", "firstKeptEntryId": "a"}, 0),
+            ({"type": "compaction", "summary": "s", "firstKeptEntryId": ""}, 0),
+        ],
+    )
+    def test_a_record_with_a_field_that_says_nothing_is_kept_and_told_with_its_line(
+        self, store: LmdbLog, tmp_path: Path, record: dict[str, Any], told: int
+    ) -> None:
+        found = bring(
+            store, tmp_path, header(3) + said("a", "a", None) + line({"id": "b", "parentId": "a", **record})
+        )
+        assert (found.added, found.skipped) == (2, [])
+        assert [remark.line for remark in found.differs_from_harness] == [3] * told
+
     def test_two_records_on_one_line_are_told_to_differ_from_pi(self, store: LmdbLog, tmp_path: Path) -> None:
         glued = said("a", "a", None).rstrip() + said("b", "b", "a")
         found = bring(store, tmp_path, header(3) + glued)
