@@ -13,7 +13,7 @@ from eventstore.errors import NotFoundError
 from eventstore.event import Event
 from eventstore.formats import view_of
 from eventstore.formats.base import ResultReplacement
-from eventstore.formats.claude_code.api_message import content_of, items_of, wire_of
+from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
 from eventstore.formats.claude_code.links import CONTEXT_LINK
 from eventstore.formats.claude_code.record import (
     fields_of,
@@ -37,6 +37,7 @@ from projections.rules.base import (
     Selection,
     select_kept_run,
 )
+from projections.rules.plain_claude_code import plain_context
 
 VERSION: Final = "claude-code/1"
 MEMORY_FILES: Final = "memory files"
@@ -171,6 +172,13 @@ class ClaudeCodeRules(Rules):
         if any(change.text == "" and change.block is None and not _is_of_call(change) for change in shown):
             return ()
         return [_rewritten(message, shown) for message in messages]
+
+    def plain_fold(self, file: bytes) -> bytes | None:
+        return plain_context(file)
+
+    def document(self, messages: list[bytes | memoryview], settings: bytes) -> bytes:
+        """Return a context as a request holds it: role and content, the user's messages in a row in one."""
+        return super().document([*_turns(map(bytes, messages))], settings)
 
     def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
         return b'{"role":"user","isMeta":true,"content":%s}' % _encoded(text)
@@ -335,6 +343,35 @@ def _raw_fields(message: bytes) -> dict[str, Raw]:
 
 def _encoded(value: object) -> bytes:
     return stringify(value).encode("utf-8", "replace")
+
+
+def _turns(messages: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield messages as one request holds them. What is in another shape, as refold's own, stays as it is."""
+    users: list[bytes] = []
+    for message in messages:
+        wire = wire_of(message)
+        if wire.role == "user":
+            users.append(content_of(wire))
+            continue
+        yield from _of_user(users)
+        users = []
+        is_ours = wire.role == "assistant" and isinstance(wire.id, str)
+        yield b'{"role":"assistant","content":%s}' % content_of(wire) if is_ours else message
+    yield from _of_user(users)
+
+
+def _of_user(contents: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield the user's message in a request with contents: results of calls come first."""
+    if len(contents) == 1:
+        yield b'{"role":"user","content":%s}' % contents[0]
+    elif contents:
+        blocks = [block for content in contents for block in _blocks(content)]
+        blocks.sort(key=lambda block: b'"tool_result"' not in block or not is_result(block))
+        yield b'{"role":"user","content":[%s]}' % b",".join(blocks)
+
+
+def _blocks(content: bytes) -> list[bytes]:
+    return [b'{"type":"text","text":%s}' % content] if content.startswith(b'"') else items_of(content)
 
 
 def _is_of_call(change: TextReplacement) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -14,10 +15,10 @@ from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from projections.audit.calls import session_calls
 from projections.audit.checks import CLAIMS, JUMPS, PREFIXES, STRUCTURE, check_session
-from projections.context.build import build_context
+from projections.context.build import build_context, context_json
 from projections.context.cursor import resolve_cursor
 from projections.requests import request
-from projections.rules.claude_code import COUNTS
+from projections.rules.claude_code import COUNTS, RULES
 from tests.support.events import events
 
 FOLDER = "claude-code"
@@ -100,3 +101,14 @@ def test_usage_counts_once_for_all_records_of_a_message(corpus: Path) -> None:
     with log.snapshot() as snapshot:
         calls = list(session_calls(snapshot, resolve_cursor(snapshot, imported.id)))
     assert sum(call.usage.output for call in calls) == 112_947
+
+
+def test_a_plain_fold_of_the_file_gives_the_same_messages(corpus: Path) -> None:
+    for path in files(corpus):
+        if "subagents" in path.parts:
+            continue
+        log = MemoryLog()
+        (imported,) = import_sessions(log, path)
+        folded = RULES.plain_fold(path.read_bytes())
+        assert folded is not None
+        assert json.loads(folded)["messages"] == json.loads(context_json(log, imported.id))["messages"]

@@ -120,11 +120,11 @@ def split(raw: bytes) -> Sequence[bytes]:
     if raw.count(b'"tool_result"') == 0:
         return (raw,)
     items = items_of(content_of(wire_of(raw)))
-    is_result = [_block_of(item).type == "tool_result" for item in items]
-    if not any(is_result) or len(items) == 1:
+    are_results = list(map(is_result, items))
+    if not any(are_results) or len(items) == 1:
         return (raw,)
-    results = [[item] for item, is_one in zip(items, is_result, strict=True) if is_one]
-    others = [item for item, is_one in zip(items, is_result, strict=True) if not is_one]
+    results = [[item] for item, is_one in zip(items, are_results, strict=True) if is_one]
+    others = [item for item, is_one in zip(items, are_results, strict=True) if not is_one]
     return [_users(each) for each in ([*results, others] if others else results)]
 
 
@@ -159,10 +159,15 @@ def view_of(raw: bytes) -> Message:
     return Message(role="user", blocks=_blocks(content))
 
 
+def is_result(block: bytes) -> bool:
+    """Return True for the JSON of a block with the result of a call."""
+    return bool(_block_of(block).type == "tool_result")
+
+
 def result_block(raw: bytes) -> bytes:
     """Return the JSON of the block of a message that is the result of one call; b"" for others."""
     items = items_of(content_of(wire_of(raw))) if b'"tool_result"' in raw else []
-    return items[0] if len(items) == 1 and _block_of(items[0]).type == "tool_result" else b""
+    return items[0] if len(items) == 1 and is_result(items[0]) else b""
 
 
 def payloads(raw: bytes) -> list[Payload]:

@@ -323,3 +323,17 @@ def test_a_fork_shows_what_the_branch_shows(log: MemoryLog, tmp_path: Path) -> N
     assert [part.raw for part in build_context(log, forked.session).parts] == [
         part.raw for part in build_context(log, SESSION, leaf="b").parts
     ]
+
+
+def test_a_context_is_sent_in_turns_with_results_first(log: MemoryLog, tmp_path: Path) -> None:
+    lines = (*PARALLEL, attached("h", "r2", {"type": "queued_command", "prompt": "hurry"}))
+    bring(log, tmp_path / "s.jsonl", *lines, said("w", "h", "please"))
+    sent = json.loads(context_json(log, SESSION))["messages"]
+    assert [(each["role"], [block["type"] for block in each["content"]]) for each in sent[1:]] == [
+        ("assistant", ["text", "tool_use", "tool_use"]),
+        ("user", ["tool_result", "tool_result", "text", "text"]),
+    ]
+    assert sent[0] == {"role": "user", "content": "read both"}
+    plain = claude_code.RULES.plain_fold((tmp_path / "s.jsonl").read_bytes())
+    assert plain is not None
+    assert json.loads(plain)["messages"] == sent
